@@ -108,7 +108,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: the processor's time, on a machine with other work")
     parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true", help="few repeats: shows that it runs, not how fast it is")
-    parser.add_argument("--threads", type=int, default=1, help="threads of both sides, in the group of kernels")
+    parser.add_argument("--threads", type=int, default=1, help="threads of both sides, in all groups but that of calls")
     parser.add_argument("--without", metavar="PLUGIN", action="append", default=[], help="disable a plugin, such as kernels")
     parser.add_argument("--json", metavar="FILE", help="write the numbers to a file, too")
     parser.add_argument("--html", metavar="FILE", help="write a page with charts of all rows, too")
@@ -126,7 +126,10 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def with_threads(count: int) -> None:
     """Start this program anew with that many threads for every library, if it was not; they read their number when loaded."""
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS")
+    names = (
+        "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS",
+        "POCL_MAX_PTHREAD_COUNT",
+    )  # fmt: skip
     wanted = dict.fromkeys(names, str(count))
     if any(os.environ.get(name) != str(count) for name in names):
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | wanted)

@@ -5,7 +5,10 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 FOLDER = "src/turnout_kernels/native"
-HEADERS = ["job", "pool", "halves", "functions", "pointwise", "rows", "images", "convolutions", "recurrent", "moving", "random", "kernels"]
+HEADERS = [
+    "job", "pool", "halves", "functions", "pointwise", "rows", "images", "convolutions", "recurrent", "moving", "random",
+    "kernels",
+]  # fmt: skip
 EXTENSION = Extension(
     "turnout_kernels._native",
     sources=[f"{FOLDER}/module.c"],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from saved_files import GRAPH
+from saved_files import GRAPH, graph_document, write_graph
 
 import turnout
 from turnout import graphs
@@ -18,7 +18,8 @@ from turnout_aten import archives
 from turnout_aten.plain_data import shown
 
 TENSOR = {"storage": 0, "offset": 0, "shape": [1], "strides": [1], "requires_grad": False}
-CONSTANT = {"ref": 2, "dtype": "float32", "shape": [1], "device": "cpu", "written": False, "data": "AAAAAA=="}
+CONSTANT = {"ref": 2, "dtype": "float32", "shape": [1], "strides": [1], "device": "cpu", "written": False, "data": 0}
+CUT = CONSTANT | {"shape": [2], "strides": [1]}
 NEITHER = "load: the file was not written by turnout.save, or is damaged: "
 
 
@@ -71,6 +72,11 @@ def test_a_size_of_64_bits_that_is_missing_is_refused() -> None:
     assert refused(io.BytesIO(changed)) == NEITHER + "the zip64 field of 'storages/0' is missing"
 
 
+def constants(*rows: dict[str, Any]) -> tuple[str, str]:
+    """What stands where a graph has no constants, and these."""
+    return '"constants": []', f'"constants": {json.dumps(list(rows))}'
+
+
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
@@ -80,10 +86,21 @@ def test_a_size_of_64_bits_that_is_missing_is_refused() -> None:
             '"output": {\n  "structure": {"result": [null], "type": "nothing"}',
             "'nothing' is not the name of a result",
         ),
-        ('"constants": []', f'"constants": [{json.dumps(CONSTANT | {"data": "?"})}]', "the bytes of a constant are not base64"),
+        (*constants(CONSTANT | {"data": "?"}), "the entry of a constant is '?', not a size"),
+        (*constants(CONSTANT | {"data": 7}), "a constant is in tensors/7, which is not there or belongs to another tensor"),
         (
-            '"constants": []',
-            f'"constants": [{json.dumps(CONSTANT | {"shape": [1] * 65})}]',
+            *constants(CONSTANT, CONSTANT | {"ref": 3}),
+            "a constant is in tensors/0, which is not there or belongs to another tensor",
+        ),
+        (*constants(CUT), "tensors/0 has 4 bytes, expected 8"),
+        (
+            *constants(CUT | {"shape": [2, 2], "strides": [1, 1]}),
+            "the elements of a constant have gaps between them, or share their memory",
+        ),
+        (*constants(CUT | {"strides": []}), "a constant has not as many sizes as strides"),
+        (*constants(), "it holds 'tensors/0', which belongs to nothing in it"),
+        (
+            *constants(CONSTANT | {"shape": [1] * 65, "strides": [1] * 65}),
             f"a constant cannot have the shape {shown(str((1,) * 65))}",
         ),
     ],
@@ -91,9 +108,9 @@ def test_a_size_of_64_bits_that_is_missing_is_refused() -> None:
 def test_a_file_of_a_graph_is_refused_with_the_reason(tmp_path: Path, before: str, after: str, why: str) -> None:
     path = tmp_path / "graph"
     GRAPH.save(path)
-    text = path.read_text()
+    text = graph_document(path)
     assert before in text
-    path.write_text(text.replace(before, after))
+    write_graph(path, text.replace(before, after), bytes(4))
     with pytest.raises(FileFormatError) as caught:
         graphs.load(path)
     assert str(caught.value) == f"load: {path} is not a saved graph: {why}"

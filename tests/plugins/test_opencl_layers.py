@@ -12,7 +12,10 @@ import pytest
 import turnout
 from random_programs import layers
 from turnout import autograd
+from turnout.errors import DimError
 from turnout_aten.backend import host_fallback as hosting
+from turnout_cli.digits import Convolutional, Momentum, train_step
+from turnout_opencl.devices import ClDevice
 
 F = turnout.nn.functional
 
@@ -149,3 +152,62 @@ def test_attention_runs_without_the_host() -> None:
     assert hosting.calls() == {}
     expected = F.scaled_dot_product_attention(q.detach().cpu(), k.detach().cpu(), v.detach().cpu(), is_causal=True)
     assert turnout.allclose(found.cpu(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_step_of_the_demo_moves_nothing_between_host_and_device_but_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = turnout.Generator("opencl").manual_seed(0)
+    model = Convolutional("opencl", generator)
+    optimiser = Momentum(model.parameters, 0.05)
+    images = turnout.rand(64, 64, device="opencl", generator=generator)
+    labels = (images[:, 0] * 10).long()
+    train_step(model, optimiser, images, labels).item()
+    moved: list[str] = []
+
+    def counted(name: str) -> Any:
+        move = getattr(ClDevice, name)
+
+        def counting(self: ClDevice, *args: Any) -> Any:
+            moved.append(name)
+            return move(self, *args)
+
+        return counting
+
+    for name in ("read", "write", "copy_in", "copy_out"):
+        monkeypatch.setattr(ClDevice, name, counted(name))
+    hosting.reset_calls()
+    losses = [train_step(model, optimiser, images, labels) for _ in range(3)]
+    assert moved == []
+    assert hosting.calls() == {}
+    assert losses[2].item() < losses[0].item()
+    assert moved == ["read", "read"]
+
+
+def test_what_a_step_finds_wrong_is_raised_when_its_results_are_read() -> None:
+    x = turnout.zeros(2, 3, device="opencl").requires_grad_()
+    loss = F.cross_entropy(x, turnout.tensor([0, 3], device="opencl"))
+    loss.backward()
+    with pytest.raises(DimError) as caught:
+        loss.item()
+    assert str(caught.value) == "nll_loss: target 3 is out of bounds for 3 classes"
+    assert loss.item() > 0.0
+    index = turnout.tensor([0, 5, 1], device="opencl")
+    total = turnout.zeros(3, device="opencl").scatter_add(0, index, turnout.ones(3, device="opencl"))
+    with pytest.raises(DimError) as caught:
+        turnout.opencl.synchronize()
+    assert str(caught.value) == "scatter_add: index 5 is out of bounds for a dimension of size 3"
+    assert total.tolist() == [1.0, 1.0, 0.0]
+
+
+def test_many_reports_are_read_before_there_is_no_room_for_another_one() -> None:
+    x = turnout.zeros(2, 3, device="opencl")
+    good, wrong = turnout.tensor([0, 1], device="opencl"), turnout.tensor([0, -7], device="opencl")
+
+    def calls(count: int) -> None:
+        for _ in range(count):
+            F.nll_loss(x, good)
+
+    calls(200)
+    F.nll_loss(x, wrong)
+    with pytest.raises(DimError) as caught:
+        calls(64)
+    assert "target -7 is out of bounds for 3 classes" in str(caught.value)

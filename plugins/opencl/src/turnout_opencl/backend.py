@@ -21,6 +21,7 @@ from turnout_opencl import arrays
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.devices import ClDevice, found_devices
 from turnout_opencl.grids import packed
+from turnout_opencl.loops import run_loop
 from turnout_opencl.programs import SOURCES, TYPES
 
 Ints = tuple[int, ...]
@@ -77,7 +78,7 @@ class OpenCLBackend(TensorBackend):
     def close(self) -> None:
         """Finish what is queued and forget the devices; arrays that are still alive keep theirs."""
         for opened in self._open.values():
-            opened.finish()
+            opened.queue.finish()
             opened.memory.release()
         self._open.clear()
 
@@ -196,6 +197,8 @@ def copy(target: ClArray, source: ClArray) -> None:
     if dtype.name == "float64" and not place.double:
         dtype = given = DTYPES["uint64"]  # the same bytes
     strides, offsets = (target.strides, source.strides), (target.offset, source.offset)
+    if run_loop("cast", given.name, dtype, target, (source.buffer,), strides[1:], offsets[1:], ()):
+        return
     call, count = packed(SOURCES[given], target.shape, strides, offsets)
     place.start("cast", dtype, "cast", call, (target.buffer, source.buffer), count)
 

@@ -6,18 +6,22 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from turnout.dtypes import complex64
-from turnout_opencl.arrays import ClArray
+from turnout.dtypes import bool_, complex64, float32
+from turnout_opencl import pointwise, reductions
+from turnout_opencl.arrays import ClArray, new_array
+from turnout_opencl.backend import copy
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import operands
+from turnout_opencl.reductions import Split, dense_strides, dims_of
 
 Kernel = Callable[..., Any]
 
 _PLUS, _MINUS, _ADD, _SUBTRACT, _TIMES, _OVER, _NEGATIVE, _CONJUGATE, _RECIPROCAL = range(9)  # the cases of `pairs`
+_IS_NAN, _IS_INFINITE = 2, 3  # and of `comparisons`
 _PAIR = struct.Struct("<2f")
 
 
-def _bits(value: Any) -> int:
+def bits(value: Any) -> int:
     """A number as the integer that `Call.number` holds. A part beyond float32 is infinite, as it is in a conversion."""
     value = complex(value)
     return int.from_bytes(_PAIR.pack(_float(value.real), _float(value.imag)), "little", signed=True)
@@ -33,7 +37,7 @@ def _float(part: float) -> float:
 
 def _run(kernel: str, op: int, out: ClArray, x: Any, y: Any = 0, w: Any = 1) -> None:
     buffers, strides, bases, numbers = operands(out, (x, y))
-    call, count = packed(op, out.shape, (out.strides, *strides), (out.offset, *bases), numbers=[_bits(v) for v in (*numbers, w)])
+    call, count = packed(op, out.shape, (out.strides, *strides), (out.offset, *bases), numbers=[bits(v) for v in (*numbers, w)])
     out.place.start("complex", complex64, kernel, call, (out.buffer, *buffers), count)
 
 
@@ -78,8 +82,96 @@ def absolute(self: Any, out: ClArray) -> None:
     _run("lengths", 0, out, self)
 
 
+def _sum_of_products(added: ClArray, first: ClArray, second: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
+    """beta * added + alpha * first @ second; what is added is ignored if beta is 0, with its NaN."""
+    made = new_array(out.place, out.shape, complex64)
+    product(first, second, made)
+    if beta == 0:
+        _run("pairs", _TIMES, out, made, alpha)
+    else:
+        scaled = new_array(out.place, out.shape, complex64)
+        _run("pairs", _TIMES, scaled, added, beta)
+        _run("pairs", _ADD, out, scaled, made, alpha)
+
+
+def _column(vec: ClArray) -> ClArray:
+    return vec.view((*vec.shape, 1), (*vec.strides, 0), 0)
+
+
+def matrix_vector(self: ClArray, vec: ClArray, out: ClArray) -> None:
+    """(n, k) @ (k,)"""
+    product(self, _column(vec), _column(out))
+
+
+def dot(self: ClArray, tensor: ClArray, out: ClArray) -> None:
+    """The sum of the products."""
+    made = new_array(self.place, self.shape, complex64)
+    _run("pairs", _TIMES, made, self, tensor)
+    _total(0, made, None, out)
+
+
+def _total(op: int, self: ClArray, dim: Any, out: ClArray, *, mean: bool = False) -> None:
+    split = Split(self, dims_of(self, dim))
+    nowhere = (0,) * len(split.inner)
+    if mean and not split.count:
+        _run("pairs", _OVER, out, 0, 0)  # NaN
+        return
+    call, count = packed(
+        op, split.kept, (dense_strides(out, split.kept), split.kept_strides), (out.offset, self.offset),
+        (split.inner, (nowhere, split.inner_strides)), extra=(split.count if mean else 0,),
+    )  # fmt: skip
+    out.place.start("complex", complex64, "totals", call, (out.buffer, self.buffer), count)
+
+
+def _running(op: int) -> Kernel:
+    def kernel(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
+        if not self.shape:
+            copy(out, self)
+            return
+        reductions.lines(self.place, "complex", "scan", op, (out, self), dim % len(self.shape))
+
+    return kernel
+
+
+def _of_truths(row: Any) -> Kernel:
+    """A row of bools, for elements that count as themselves != 0."""
+
+    def kernel(*args: Any) -> None:
+        *given, out = args
+        row.fn(*[pointwise.as_bool(each) if isinstance(each, ClArray) else each for each in given], out)
+
+    return kernel
+
+
+def _question(op: int) -> Kernel:
+    def kernel(self: ClArray, out: ClArray) -> None:
+        _run("comparisons", op, out, self)
+
+    return kernel
+
+
 # fmt: off
 KERNELS: dict[str, Kernel] = {
+    **{name: _of_truths(reductions.KERNELS[name]) for name in (
+        "any.all_out", "any.out", "any.dims_out", "all.all_out", "all.out", "all.dims_out",
+    )},
+    **{name: _of_truths(pointwise.KERNELS[name]) for name in (
+        "logical_and.out", "logical_or.out", "logical_xor.out", "logical_not.out",
+    )},
+    "isnan.out":        _question(_IS_NAN),
+    "isinf.out":        _question(_IS_INFINITE),
+    "sum.out":          lambda self, dtype, out: _total(0, self, None, out),
+    "sum.IntList_out":  lambda self, dim, keepdim, dtype, out: _total(0, self, dim, out),
+    "mean.dtype_out":   lambda self, dtype, out: _total(0, self, None, out, mean=True),
+    "mean.out":         lambda self, dim, keepdim, dtype, out: _total(0, self, dim, out, mean=True),
+    "prod.out":         lambda self, dtype, out: _total(1, self, None, out),
+    "prod.int_out":     lambda self, dim, keepdim, dtype, out: _total(1, self, dim, out),
+    "cumsum.out":       _running(0),
+    "cumprod.out":      _running(1),
+    "mv.out":           matrix_vector,
+    "dot.out":          dot,
+    "addmm.out":        _sum_of_products,
+    "baddbmm.out":      _sum_of_products,
     "add.out":          _scaled(_PLUS, _ADD),
     "sub.out":          _scaled(_MINUS, _SUBTRACT),
     "rsub.Tensor_out":  reversed_difference,
@@ -99,5 +191,5 @@ KERNELS: dict[str, Kernel] = {
 
 def serves(args: tuple[Any, ...]) -> bool:
     """Whether all operands of a call are complex64 here, or numbers. The last argument is the result."""
-    *given, _out = args
-    return all(a.dtype is complex64 for a in given if isinstance(a, ClArray))
+    *given, out = args
+    return out.dtype in (complex64, bool_, float32) and all(a.dtype is complex64 for a in given if isinstance(a, ClArray))

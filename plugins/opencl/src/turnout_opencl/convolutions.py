@@ -10,13 +10,14 @@ from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, row_major_of
 from turnout_opencl.grids import raw
-from turnout_opencl.matrices import product
+from turnout_opencl.matrices import PANEL_ROWS, Panels, multiply, new_panels, pack, panel_columns, product
 from turnout_opencl.pointwise import dense
 
 Ints = tuple[int, ...]
 
 _FEW = 16  # elements of a window, or channels of results per group times four, below which columns do not pay
-_ROOM = 1 << 24  # elements of the columns of the images that are multiplied at once
+_SHARED, _ACROSS = 16, 16  # channels, and results in a line, of a work-item, as in the template
+_ROOM = 1 << 21  # elements of the columns of the images that are multiplied at once
 
 
 def three(value: Sequence[int], ndim: int, fill: int) -> Ints:
@@ -47,6 +48,17 @@ class Windows:
             inner_sizes=(x.shape[1], *self.kernel, *x.shape[2:], 1), inner_steps=self.steps,
         )  # fmt: skip
         x.place.start("convolve", x.dtype, "columns", call, (made.buffer, x.buffer), made.size)
+        return made
+
+    def panels(self, x: ClArray, counts: Ints) -> Panels:
+        """What stands under each window of x in panels of positions, as `multiply` takes columns."""
+        made = new_panels(x, x.shape[0], prod(counts), x.shape[1] * prod(self.kernel), panel_columns(x))
+        call = raw(
+            0, x.shape[0], (x.shape[0], *counts), ((), x.strides), (0, x.offset),
+            inner_sizes=(x.shape[1], *self.kernel, *x.shape[2:], 1), inner_steps=self.steps,
+        )  # fmt: skip
+        grid = (made.array.shape[1], -(-x.shape[1] // _SHARED), x.shape[0])
+        x.place.start_grid("convolve", x.dtype, "panels", call, (made.array.buffer, x.buffer), grid, (1, 1, 1))
         return made
 
     def fold(self, columns: ClArray, counts: Ints, out: ClArray, bias: ClArray | None) -> None:
@@ -87,13 +99,16 @@ def convolution(
 def _direct(
     windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, per_group: Ints, transposed: bool
 ) -> None:
+    length = out.shape[-1]
+    in_lines = length * 2 >= _ACROSS and not (transposed and windows.steps[0][2] != 1)
+    items = out.size // length * -(-length // _ACROSS) if in_lines else out.size
     call = raw(
-        int(transposed), out.size, out.shape, (out.strides, x.strides, w.strides, () if bias is None else bias.strides),
+        int(transposed), items, out.shape, (out.strides, x.strides, w.strides, () if bias is None else bias.strides),
         (out.offset, x.offset, w.offset, 0 if bias is None else bias.offset),
         inner_sizes=(per_group[0], *windows.kernel, *x.shape[2:], per_group[1]), inner_steps=windows.steps,
     )  # fmt: skip
     buffers = (out.buffer, x.buffer, w.buffer, None if bias is None else bias.buffer)
-    out.place.start("convolve", out.dtype, "convolve", call, buffers, out.size)
+    out.place.start("convolve", out.dtype, "lines" if in_lines else "convolve", call, buffers, items)
 
 
 def channels(array: ClArray, group: int, count: int) -> ClArray:
@@ -112,14 +127,14 @@ def _product(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out
     inner, outer = x.shape[1] // groups, out.shape[1] // groups
     depth, area = inner * prod(windows.kernel), prod(out.shape[2:])
     step = max(1, _ROOM // max(depth * area, 1))
+    rows = [pack(w.view((1, outer, depth), (0, depth, 1), g * outer * depth), PANEL_ROWS) for g in range(groups)]
     for first in range(0, x.shape[0], step):
         images, results = some(x, first, step), some(out, first, step)
         for group in range(groups):
-            columns = windows.columns(channels(images, group, inner), out.shape[2:])
-            rows = w.view((images.shape[0], outer, depth), (0, depth, 1), group * outer * depth)
+            columns = windows.panels(channels(images, group, inner), out.shape[2:])
             target = results.view((images.shape[0], outer, area), (out.strides[0], area, 1), group * outer * area)
             added = None if bias is None else bias.view((1, outer, 1), (0, bias.strides[0], 0), group * outer * bias.strides[0])
-            product(rows, columns, target, added)
+            multiply(rows[group], columns, target, added)
 
 
 def _transposed_product(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, groups: int) -> None:

@@ -15,6 +15,8 @@ from turnout.config.lock import new_lock
 from turnout.errors import DeviceError, DTypeError
 from turnout_opencl.memory import Memory
 from turnout_opencl.programs import TYPES, source
+from turnout_opencl.reports import Error, Reports
+from turnout_opencl.tuning import Plan, plan_for
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType
@@ -38,9 +40,22 @@ class ClDevice:
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context)
         self.memory = Memory(self.queue)
+        self._reports = Reports(self.queue)
         self._lock = new_lock()
+        self._plan: Plan | None = None
         self._programs: dict[tuple[str, DType], cl.Program] = {}
         self._kernels: dict[tuple[str, DType, str], cl.Kernel] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """How it walks through large arrays; found when it is first needed."""
+        if self._plan is None:
+            self._plan = plan_for(self.device)
+        return self._plan
+
+    @plan.setter
+    def plan(self, plan: Plan) -> None:
+        self._plan = plan
 
     def supports(self, dtype: DType) -> bool:
         """Whether kernels compute in this dtype here."""
@@ -63,7 +78,7 @@ class ClDevice:
                 raise DTypeError(f"{self.name} does not compute in float64")
             program = self._programs.get((template, dtype))
             if program is None:
-                text = source(template, dtype, self.double)
+                text = source(template, dtype, self.double, self.plan.vector if template.startswith("loop:") else 1)
                 program = self._programs[template, dtype] = cl.Program(self.context, text).build(options=["-w"])
             found = self._kernels[template, dtype, name] = cl.Kernel(program, name)
         return found
@@ -92,6 +107,7 @@ class ClDevice:
         data = bytearray(array.size * array.dtype.itemsize)
         if data:
             cl.enqueue_copy(self.queue, data, array.buffer, src_offset=array.offset * array.dtype.itemsize, is_blocking=True)
+            self.report()
         return data
 
     def write(self, array: ClArray, data: bytes | memoryview) -> None:
@@ -114,8 +130,23 @@ class ClDevice:
         cl.enqueue_copy(self.queue, values, buffer, is_blocking=True)
 
     def finish(self) -> None:
-        """Wait for all queued work."""
+        """Wait for all queued work. Raises what kernels reported."""
         self.queue.finish()
+        self.report()
+
+    def reported(self, error: Error) -> Any:
+        """A buffer into which a kernel writes {1, number} if something is wrong. The next read raises `error(number)` then."""
+        if self._reports.full:
+            self.report()
+        with self._lock:
+            return self._reports.slot(error)
+
+    def report(self) -> None:
+        """Raise what kernels reported since the last time."""
+        with self._lock:
+            error = self._reports.read() if self._reports.pending else None
+        if error is not None:
+            raise error
 
 
 def found_devices(platform: str = "") -> list[cl.Device]:

@@ -37,6 +37,7 @@ MODULES = (
 # Rows that only move elements -> the arguments whose elements they move. The last argument is where they go.
 _MOVING = {
     "index.Tensor_out": (0,), "index_put.out": (0, 2), "index_select.out": (0,), "gather.out": (0,), "scatter.src_out": (0, 3),
+    "constant_pad_nd.out": (0, 2), "scatter.value_out": (0, 3),
     "where.self_out": (1, 2), "tril.out": (0,), "triu.out": (0,), "cat.out": (0,), "flip.out": (0,),
 }  # fmt: skip
 
@@ -85,6 +86,9 @@ def _as_integers(name: str, args: tuple[Any, ...]) -> list[Any] | None:
     seen: dict[int, ClArray] = {}  # what is the same array stays the same
     for at in (*_MOVING[name], len(given) - 1):
         value = given[at]
+        if isinstance(value, (int, float, complex)):
+            given[at] = complexes.bits(value)
+            continue
         arrays = value if value.__class__ is list else [value]
         if any(array.__class__ is not ClArray or array.dtype is not complex64 for array in arrays):
             return None

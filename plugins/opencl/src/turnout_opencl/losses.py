@@ -12,7 +12,7 @@ from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import packed
-from turnout_opencl.pointwise import dense, run_map, with_flag
+from turnout_opencl.pointwise import dense, run_map
 from turnout_opencl.reductions import TOTAL, dims_of, lines, reduce
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -74,7 +74,7 @@ def likelihood(
         (0, rows.values.offset, rows.target.offset, 0 if weight is None else weight.offset), extra=rows.extra,
     )  # fmt: skip
     shared = (losses.buffer, weights.buffer, self.buffer, rows.target.buffer, None if weight is None else weight.buffer)
-    with_flag(losses, lambda flag: place.start("losses", self.dtype, "likelihood", call, (*shared, flag), positions), rows.error)
+    place.start("losses", self.dtype, "likelihood", call, (*shared, place.reported(rows.error)), positions)
     if reduction == NONE:
         copy(output, losses.view(output.shape, (1,) * len(output.shape), 0))
         fill(total_weight, 0)
@@ -107,10 +107,8 @@ def likelihood_backward(
         out.buffer, grad_output.buffer, target_rows.target.buffer, None if weight is None else weight.buffer,
         None if total is None else total.buffer,
     )  # fmt: skip
-    with_flag(
-        out, lambda flag: place.start("losses", out.dtype, "likelihood_slope", call, (*shared, flag), positions),
-        target_rows.error,
-    )  # fmt: skip
+    flag = place.reported(target_rows.error)
+    place.start("losses", out.dtype, "likelihood_slope", call, (*shared, flag), positions)
 
 
 # ---- squared error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from turnout.dtypes import DType, float32
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
@@ -12,9 +13,14 @@ from turnout_opencl.pointwise import dense, run_map
 from turnout_opencl.programs import TYPES
 from turnout_opencl.reductions import TOTAL, reduce
 
+Ints = tuple[int, ...]
+
 _BLOCK = 4  # rows and columns of results per work-item, as in the template
 _WIDTH = 16  # columns of results where those of b are next to each other
 _GROUP = (8, 8, 1)
+PANEL_ROWS = 6  # rows of a panel, as in the template
+_MANY = 1 << 16  # products of elements from which copies into panels pay
+_PACKED = 64  # work-items of a group that copies
 
 
 def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:
@@ -24,6 +30,10 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     if not out.size:
         return
     kind = TYPES[out.dtype]
+    if rows >= PANEL_ROWS and columns >= _WIDTH // 2 and rows * columns * a.shape[2] >= _MANY and kind.kind != "bool":
+        across = b.view((b.shape[0], b.shape[2], b.shape[1]), (b.strides[0], b.strides[2], b.strides[1]), 0)
+        multiply(pack(a, PANEL_ROWS), pack(across, panel_columns(out)), out, added, alpha, beta)
+        return
     wide = columns >= _WIDTH and kind.kind == "float" and not kind.half
     if wide and b.strides[2] != 1:
         if rows < _WIDTH:
@@ -42,6 +52,64 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     grid = (_covering(columns, block, _GROUP[0]), _covering(rows, _BLOCK, _GROUP[1]), batches)
     buffers = (out.buffer, a.buffer, b.buffer, None if added is None else added.buffer)
     place.start_grid("matmul", out.dtype, "wide" if wide else "matmul", call, buffers, grid, _GROUP)
+
+
+class Panels(NamedTuple):
+    """Lines of matrices, some of them element by element next to each other: rows of the first one, columns of the second one.
+
+    array   (batches, panels, length, lines of a panel), row-major; one batch where all are the same
+    length  elements of a line
+    """
+
+    array: ClArray
+    length: int
+
+    @property
+    def step(self) -> int:
+        """From one batch to the next."""
+        return self.array.strides[0] if self.array.shape[0] > 1 else 0
+
+
+def panel_columns(out: ClArray) -> int:
+    """The columns of a panel, as in the template."""
+    return 8 if _panel_dtype(out).itemsize == 8 else 16
+
+
+def _panel_dtype(array: ClArray) -> DType:
+    """What elements are computed in."""
+    return float32 if TYPES[array.dtype].half else array.dtype
+
+
+def new_panels(like: ClArray, batches: int, lines: int, length: int, width: int) -> Panels:
+    """Panels without values."""
+    return Panels(new_array(like.place, (batches, -(-lines // width), length, width), _panel_dtype(like)), length)
+
+
+def pack(lines: ClArray, width: int) -> Panels:
+    """Copy (batches, lines, elements) into panels of `width` lines."""
+    batches = 1 if lines.strides[0] == 0 else lines.shape[0]
+    made = new_panels(lines, batches, lines.shape[1], lines.shape[2], width)
+    call = raw(0, batches, (*lines.shape[1:], width), ((), lines.strides), (0, lines.offset))
+    grid = (-(-made.length // _PACKED) * _PACKED, made.array.shape[1], batches)
+    lines.place.start_grid("matmul", lines.dtype, "pack", call, (made.array.buffer, lines.buffer), grid, (_PACKED, 1, 1))
+    return made
+
+
+def multiply(a: Panels, b: Panels, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:
+    """Queue a product as `product` does, of rows and columns that are in panels."""
+    kind, place = TYPES[out.dtype], out.place
+    batches, rows, columns = out.shape
+    steps: list[Ints] = [out.strides, (a.step,), (b.step,)]
+    bases = [out.offset, 0, 0]
+    if added is not None:
+        steps.append(broadcast_strides(added, out.shape))
+        bases.append(added.offset)
+    numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
+    call = raw(0, batches, (rows, columns, a.length), steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
+    group = _GROUP[1]
+    grid = (b.array.shape[1], -(-a.array.shape[1] // group) * group, batches)
+    buffers = (out.buffer, a.array.buffer, b.array.buffer, None if added is None else added.buffer)
+    place.start_grid("matmul", out.dtype, "panels", call, buffers, grid, (1, group, 1))
 
 
 def _covering(length: int, block: int, group: int) -> int:

@@ -21,10 +21,13 @@ Ints = tuple[int, ...]
 WRITE, ADD, MULTIPLY, LARGER, SMALLER = range(5)
 
 
-def places(name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *, from_end: bool = False) -> ClArray:
+def places(
+    name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *, from_end: bool = False, later: bool = False
+) -> ClArray:
     """Positions for index arrays that broadcast to `shape`: the sum of index * step over (index, length, step).
 
-    Raises DimError for an index outside of its length; `from_end` lets negative ones count from the end.
+    Raises DimError for an index outside of its length; `later` lets the next read raise it, and `put` leaves the index out.
+    `from_end` lets negative ones count from the end.
     """
     made = new_array(parts[0][0].place, shape, int64)
     for number, (given, length, step) in enumerate(parts):
@@ -40,7 +43,10 @@ def places(name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *,
         def error(wrong: int, length: int = length) -> Exception:
             return DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
-        with_flag(made, start, error)
+        if later:
+            start(made.place.reported(error))
+        else:
+            with_flag(made, start, error)
     return made
 
 
@@ -164,7 +170,8 @@ def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, ou
         return  # an index without elements may have any dims
     target, at = _at_least_one(out), _at_least_one(index)
     d = dim % len(target.shape)
-    found = places(name, at.shape, [(at, target.shape[d], target.strides[d])])
+    # Gradients are full of sums, and a training must not wait for each of them.
+    found = places(name, at.shape, [(at, target.shape[d], target.strides[d])], later=op == ADD)
     steps = _at_least_one(values).strides if isinstance(values, ClArray) else (0,) * len(at.shape)
 
     def without(strides: Ints) -> Ints:

@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from turnout.dtypes import BOOL, FLOAT, bool_
+from turnout.dtypes import BOOL, FLOAT, bool_, complex64, complex128, float32, float64
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
 from turnout_opencl.grids import packed
+from turnout_opencl.loops import run_loop
 from turnout_opencl.programs import NUMBERS, TESTS, TYPES, map_program
 
 Kernel = Callable[..., Any]
+_PARTS = {complex64: float32, complex128: float64}  # what the two numbers of an element are
 
 
 def operands(out: ClArray, given: tuple[Any, ...]) -> tuple[list[Any], list[Any], list[int], list[Any]]:
@@ -45,8 +47,11 @@ def run_map(name: str, out: ClArray, x: Any, y: Any = None, z: Any = None, w: An
     kind = TYPES[out.dtype]
     buffers, strides, bases, numbers = operands(out, (x, y, z))
     bits = [kind.bits(v, place.double) for v in (*numbers, w)]
+    template = map_program(name, out.dtype)
+    if flag is None and run_loop(template, name, out.dtype, out, buffers, strides, bases, bits):
+        return out
     call, count = packed(NUMBERS[name], out.shape, (out.strides, *strides), (out.offset, *bases), numbers=bits)
-    place.start(map_program(name, out.dtype), out.dtype, "map", call, (out.buffer, *buffers, flag), count)
+    place.start(template, out.dtype, "map", call, (out.buffer, *buffers, flag), count)
     return out
 
 
@@ -57,6 +62,8 @@ def run_test(name: str, out: ClArray, x: Any, y: Any = None) -> ClArray:
     kind = TYPES[dtype]
     buffers, strides, bases, numbers = operands(out, (x, y))
     bits = [kind.bits(v, place.double) for v in numbers]
+    if run_loop("test", name, dtype, out, buffers, strides, bases, bits):
+        return out
     call, count = packed(TESTS[name], out.shape, (out.strides, *strides), (out.offset, *bases), numbers=bits)
     place.start("test", dtype, "test", call, (out.buffer, *buffers), count)
     return out
@@ -64,7 +71,15 @@ def run_test(name: str, out: ClArray, x: Any, y: Any = None) -> ClArray:
 
 def as_bool(array: ClArray) -> ClArray:
     """Whether each element is not 0, as a bool array."""
-    return array if array.dtype is bool_ else run_test("truth", new_array(array.place, array.shape, bool_), array)
+    if array.dtype is bool_:
+        return array
+    made = new_array(array.place, array.shape, bool_)
+    part = _PARTS.get(array.dtype)
+    if part is None:
+        return run_test("truth", made, array)
+    strides = tuple(2 * step for step in array.strides)
+    halves = [ClArray(array.place, array.buffer, array.shape, part, strides, 2 * array.offset + i) for i in (0, 1)]
+    return run_test("logical_or", made, *halves)
 
 
 # ---- kernels from names
@@ -176,6 +191,8 @@ def where(condition: ClArray, self: Any, other: Any, out: ClArray) -> None:
     kind = TYPES[out.dtype]
     buffers, strides, bases, numbers = operands(out, (condition, self, other))
     bits = [kind.bits(v, place.double) for v in numbers[1:]]
+    if run_loop("choose", "where", out.dtype, out, buffers, strides, bases, bits):
+        return
     call, count = packed(0, out.shape, (out.strides, *strides), (out.offset, *bases), numbers=bits)
     place.start("test", out.dtype, "choose", call, (out.buffer, *buffers), count)
 

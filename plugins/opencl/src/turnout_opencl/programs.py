@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from turnout.dtypes import DTYPES, DType, float32
+from turnout.dtypes import DTYPES, DType, bool_, float32
 from turnout_aten.dtypes import LARGEST
 
 _STORAGE = {
@@ -67,6 +67,12 @@ class ElementType:
             return int(value != 0)
         wrapped = int(value) & 0xFFFFFFFFFFFFFFFF
         return wrapped - (1 << 64) if wrapped >> 63 else wrapped
+
+    def loaded(self, pointer: str, at: str) -> str:
+        """The expression of an element in the type that values are computed in."""
+        if self.dtype.name == "float16":
+            return f"vload_half({at}, {pointer})"
+        return f"bfloat_in({pointer}[{at}])" if self.dtype.name == "bfloat16" else f"{pointer}[{at}]"
 
     def definitions(self, double: bool) -> str:
         """The macros that `templates/types.cl` asks for."""
@@ -171,6 +177,14 @@ _TESTS = {
     "logical_xor": "(x != 0) != (y != 0)", "truth": "x != 0", "signbit": "SIGNBIT(x)",
     "isinf": "INFINITE(x)", "isposinf": "INFINITE(x) && x > 0", "isneginf": "INFINITE(x) && x < 0",
 }
+# Functions whose expressions hold for vectors of floats too; compilers of CPUs have them in vectors only where we say so.
+_VECTORS = frozenset((
+    "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "atan2", "gelu", "gelu_tanh",
+    "gelu_backward", "silu_backward", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "exp2", "log2",
+    "log10", "erfc", "silu", "glu", "pow", "hypot",
+))
+# PoCL's sines of vectors are wrong for the smallest numbers, so these are our own (`templates/sines.cl`).
+_SINES = {"sin": "sines(x, 0)", "cos": "sines(x, 1)"}
 # fmt: on
 
 NUMBERS = {
@@ -194,23 +208,136 @@ def map_cases(kind: str) -> dict[str, str]:
     return {} if kind == "moved" else _ANY | own
 
 
-def source(template: str, dtype: DType, double: bool) -> str:
+def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
     """The whole source of a program."""
     kind = TYPES[dtype]
+    if template.startswith("loop:"):
+        return _loop(template, kind, double, vector)
+    if template.startswith("sweep:"):
+        return _sweep(template, kind, double)
     text = _template("map" if template in ("curves", "special") else template)
     if template in ("map", "curves", "special"):
-        named = _CURVES if template == "curves" else map_cases(kind.kind)
-        if template == "special":
-            named = _SPECIAL if kind.kind == "float" else _DIVISORS
-            text = _template("special") + text
+        named = _named(template, kind)
         cases = [f"    case {NUMBERS[name]}: r = (T)({value}); break;" for name, value in named.items()]
     elif template == "test":
         cases = [f"    case {TESTS[name]}: r = {value}; break;" for name, value in _TESTS.items()]
     else:
         cases = _casts(double) if template == "cast" else []
-    text = text.replace("@CASES@", "\n".join(cases))
-    needs_bfloat = template == "cast" or dtype.name == "bfloat16"
-    return kind.definitions(double) + _template("types") + (_BFLOAT if needs_bfloat else "") + text
+    return _preamble(template, kind, double) + text.replace("@CASES@", "\n".join(cases))
+
+
+def _preamble(template: str, kind: ElementType, double: bool) -> str:
+    text = kind.definitions(double) + _template("types")
+    if template == "cast" or kind.dtype.name == "bfloat16":
+        text += _BFLOAT
+    if template in ("map", "curves", "special", "test", "cast") and kind.kind != "moved":
+        text += _template("functions")
+    return text + (_template("special") if template == "special" else "")
+
+
+def _named(template: str, kind: ElementType) -> dict[str, str]:
+    if template == "special":
+        return _SPECIAL if kind.kind == "float" else _DIVISORS
+    return _CURVES if template == "curves" else map_cases(kind.kind)
+
+
+# ---- sweeps: one reduction
+
+# How a reduction takes in an element x around a centre c, how it joins partial results, and where it begins.
+# fmt: off
+_PICK = {"largest": "({x} > {r} || {x} != {x}) ? {x} : {r}", "smallest": "({x} < {r} || {x} != {x}) ? {x} : {r}"}
+_STEPS = {
+    "total":         ("r + x", "total", "0"),
+    "product":       ("r * x", "product", "1"),
+    "largest":       (_PICK["largest"].format(x="x", r="r"), "largest", "x"),
+    "smallest":      (_PICK["smallest"].format(x="x", r="r"), "smallest", "x"),
+    "some":          ("(R)((r != 0) | (x != 0))", "some", "0"),
+    "every":         ("(R)((r != 0) & (x != 0))", "every", "1"),
+    "deviation":     ("r + (x - c) * (x - c)", "total", "0"),
+    "sizes":         ("r + SIZE(x)", "total", "0"),
+    "squares":       ("r + x * x", "total", "0"),
+    "powers":        ("r + pow(SIZE(x), (R)REAL_NUMBER(1))", "total", "0"),
+    "nonzero":       ("r + (x != 0)", "total", "0"),
+    "largest_size":  (_PICK["largest"].format(x="SIZE(x)", r="r"), "largest", "SIZE(x)"),
+    "smallest_size": (_PICK["smallest"].format(x="SIZE(x)", r="r"), "smallest", "SIZE(x)"),
+}
+# fmt: on
+REDUCTIONS = {name: i for i, name in enumerate(_STEPS)}
+_NARROW = ("largest", "smallest", "some", "every", "largest_size", "smallest_size")  # those that need no wider type
+
+
+def sweep_program(op: int) -> str:
+    """The program of one reduction over large arrays."""
+    return f"sweep:{list(_STEPS)[op]}"
+
+
+def _sweep(program: str, kind: ElementType, double: bool) -> str:
+    name = program.partition(":")[2]
+    step, joined, first = _STEPS[name]
+    defined = {"R": "T" if name in _NARROW else "A", "STEP(r, x, c)": f"({step})", "FIRST(x)": f"({first})"}
+    defined["JOIN(r, x)"] = f"({_STEPS[joined][0]})"
+    if name in ("largest", "smallest"):
+        defined["BEATS(x, r)"] = f"((x) {'>' if name == 'largest' else '<'} (r) || ((x) != (x) && (r) == (r)))"
+    return _preamble("sweep", kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items()) + _template("sweep")
+
+
+# ---- loops: one function, compiled for how its operands lie
+
+
+def loop_program(template: str, name: str, lines: str) -> str:
+    """The program of a function over large arrays. `lines` says of each operand how its lines lie: see `_loop`."""
+    return f"loop:{template}:{name}:{lines}"
+
+
+def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
+    """The source of a `loop_program`.
+
+    Per operand, "n" stands for a number, "e" for elements next to each other, "s" for one element for a whole line.
+    """
+    _, template, name, lines = program.split(":")
+    given = [kind] * len(lines)
+    result, store = kind.storage, "ST(o, j, {})"
+    if template == "choose":
+        given[0] = TYPES[bool_]
+        expression = "x ? y : z"
+    elif template == "test":
+        result, store, expression = "uchar", "o[j] = (uchar)(({}) != 0)", _TESTS[name]
+    elif template == "cast":
+        given[0] = TYPES[DTYPES[name]]
+        convert = "FROM_FLOAT" if given[0].kind == "float" else "AS_T"
+        expression = "x" if given[0] is kind else f"{convert}(x)"
+    else:
+        expression = f"(T)({_named(template, kind)[name]})"
+    if kind.storage != "float" or (name not in _VECTORS and (name not in _SINES or not double)):
+        vector = 1
+    of_vectors = _SINES.get(name) or expression.removeprefix("(T)")
+    operands, moved, scalars, vectors = [], [], [], []
+    for at, (letter, line, each) in enumerate(zip("xyz", lines, given, strict=False), 1):
+        number = f"NUMBER({at - 2 if template == 'choose' else at - 1})"
+        operands.append(f"__global const {each.storage} *restrict p{letter}")
+        loaded = f"({number})" if line == "n" else each.loaded(f"p{letter}", "j" if line == "e" else "0")
+        if line != "n":
+            moved.append(f"  p{letter} += at[{at}];")
+        if line == "e":
+            scalars.append(f"    const {each.computed} {letter} = {loaded};")
+            vectors.append(f"    const V {letter} = VECTOR_LOAD(0, p{letter} + j);")
+        else:
+            moved.append(f"  const {each.computed} {letter}_ = {loaded};")
+            scalars.append(f"    const {each.computed} {letter} = {letter}_;")
+            vectors.append(f"    const V {letter} = (V)({letter}_);")
+    scalars.append(f"    {store.format(expression)};")
+    vectors.append(f"    VECTOR_STORE({of_vectors}, 0, o + j);")
+    defined = {"RESULT": result, "VECTOR": vector, "V": f"float{vector}"}
+    defined |= {"VECTOR_LOAD": f"vload{vector}", "VECTOR_STORE": f"vstore{vector}"}
+    text = _preamble(template, kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items())
+    text += (_template("sines") if vector > 1 and name in _SINES else "") + _template("loop")
+    if template == "cast" and kind.kind == "moved":
+        text = text.replace("  const T w = NUMBER(3);\n", "")
+    parts = {"@OPERANDS@": ", ".join(operands), "@LINES@": "\n".join(moved)}
+    parts |= {"@VECTORS@": "\n".join(vectors), "@ELEMENTS@": "\n".join(scalars)}
+    for mark, value in parts.items():
+        text = text.replace(mark, value)
+    return text
 
 
 def _casts(double: bool) -> list[str]:
@@ -219,9 +346,7 @@ def _casts(double: bool) -> list[str]:
         kind = TYPES[dtype]
         if kind.kind == "moved" or (dtype.name == "float64" and not double):
             continue
-        pointer = f"((__global const {kind.storage} *)a)"
-        value = {"float16": f"vload_half(j, {pointer})", "bfloat16": f"bfloat_in({pointer}[j])"}
-        loaded = value.get(dtype.name, f"{pointer}[j]")
+        loaded = kind.loaded(f"((__global const {kind.storage} *)a)", "j")
         convert = "FROM_FLOAT" if kind.kind == "float" else "AS_T"
         lines.append(f"    case {number}: r = {convert}({loaded}); break;")
     return lines

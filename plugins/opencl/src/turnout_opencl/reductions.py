@@ -8,21 +8,27 @@ from turnout.dtypes import bool_, float32, float64
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array, row_major
 from turnout_opencl.backend import contiguous, copy, fill
-from turnout_opencl.grids import merged, packed
+from turnout_opencl.grids import DIMS, merged, packed
 from turnout_opencl.pointwise import as_bool, dense, run_map
-from turnout_opencl.programs import TYPES
+from turnout_opencl.programs import REDUCTIONS, TYPES, sweep_program
 
 Ints = tuple[int, ...]
 
-TOTAL, PRODUCT, LARGEST, SMALLEST, SOME, EVERY, DEVIATION, SIZES, SQUARES, POWERS, NONZERO, LARGEST_SIZE, SMALLEST_SIZE = range(
-    13
-)
+(
+    TOTAL, PRODUCT, LARGEST, SMALLEST, SOME, EVERY, DEVIATION, SIZES, SQUARES, POWERS, NONZERO, LARGEST_SIZE, SMALLEST_SIZE,
+) = REDUCTIONS.values()  # fmt: skip
 # What combines the partial results of those that look at an element in their own way.
 _SECOND = {
     DEVIATION: TOTAL, SIZES: TOTAL, SQUARES: TOTAL, POWERS: TOTAL, NONZERO: TOTAL, LARGEST_SIZE: LARGEST, SMALLEST_SIZE: SMALLEST,
 }  # fmt: skip
 _CHUNK = 4096  # elements per work-item of the first stage
+_FOUND = 1 << 16  # elements per work-item that finds the extreme one
 _FEW = 64  # results up to which a reduction is cut in two
+_MANY = 1 << 16  # elements from which a reduction gets a program of its own
+_LINE = 1024  # results of a work-item across lines, as in the template `sweep`
+_SHORT = 32  # results below which walking along them does not pay
+_ITEMS = 16  # work-items that keep a device busy
+_ROWS = 64  # rows that a work-item has at least
 
 
 def dims_of(array: ClArray, dim: Any) -> Ints:
@@ -75,7 +81,8 @@ def reduce(
     `centre` is contiguous, with the kept dims of `self`.
     """
     split = Split(self, dims)
-    line = split.line() if split.count >= 2 * _CHUNK and split.results <= _FEW else None
+    whole = TYPES[self.dtype].half  # whose partial sums may be too large for the dtype, where the result is not
+    line = split.line() if split.count >= 2 * _CHUNK and split.results <= _FEW and not whole else None
     if line is not None:
         self = _first_stage(op, self, split, line, centre, power)
         op, centre = _SECOND.get(op, op), None
@@ -91,7 +98,59 @@ def reduce(
         (split.inner, ((0,) * len(split.inner), split.inner_strides, (0,) * len(split.inner))), bits, finishing,
     )  # fmt: skip
     buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
-    place.start("reduce", out.dtype, "reduce", call, buffers, count)
+    if not _sweep(op, self, split, out, centre, bits, finishing):
+        place.start("reduce", out.dtype, "reduce", call, buffers, count)
+
+
+def _sweep(
+    op: int, self: ClArray, split: Split, out: ClArray, centre: ClArray | None, bits: tuple[int, ...], finishing: tuple[int, int]
+) -> bool:
+    """Queue a reduction of a large array whose elements stand in lines; False for others."""
+    if self.size < _MANY:
+        return False
+    kept = split.kept
+    _, inner_dims, inner_sizes, inner_steps = merged(split.inner, (split.inner_strides,))
+    if inner_dims != 1:
+        return False
+    place, program = self.place, sweep_program(op)
+    buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
+    bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
+    strides = (dense_strides(out, kept), split.kept_strides, (0,) * len(kept) if centre is None else row_major(kept))
+    nowhere = (0,) * len(split.inner)
+    inner = (split.inner, (nowhere, split.inner_strides, nowhere))
+    if inner_steps[0] == 1:
+        call, count = packed(op, kept, strides, bases, inner, bits, finishing)
+        group = _group(count)
+        place.start_grid(program, out.dtype, "along", call, buffers, (-(-count // group) * group,), (group,))
+        return True
+    _, dims, sizes, steps = merged(kept, strides)
+    along = [steps[k * DIMS : k * DIMS + dims] for k in range(3)]
+    if along[0][-1] != 1 or along[1][-1] != 1 or along[2][-1] not in (0, 1) or sizes[dims - 1] < _SHORT:
+        return False
+    length, rows = sizes[dims - 1], inner_sizes[0]
+    pieces = -(-length // _LINE)
+    items = split.results // length * pieces
+    chunks = max(1, min(_ITEMS // items, rows // _ROWS)) if dims == 1 and not TYPES[out.dtype].half else 1
+    finish_later = chunks > 1
+    if finish_later:
+        made = new_array(place, (chunks, length), out.dtype)
+        buffers, bases = (made.buffer, *buffers[1:]), (0, *bases[1:])
+    outer = tuple(step[:-1] for step in along)
+    chunk = -(-rows // chunks)
+    extra = (0, 0, length, pieces) if finish_later else (*finishing, length, pieces)
+    call, count = packed(op, sizes[: dims - 1], outer, bases, inner, (*bits, chunk, -(-rows // chunk)), extra)
+    place.start_grid(program, out.dtype, "across", call, buffers, (count * pieces * -(-rows // chunk),), (1,))
+    if finish_later:
+        lines = made.view((-(-rows // chunk), length), made.strides, 0)
+        below = ((lines.shape[0],), ((0,), (length,), (0,)))
+        call, count = packed(_SECOND.get(op, op), (length,), ((1,), (1,), (0,)), (out.offset, 0, 0), below, bits, finishing)
+        place.start("reduce", out.dtype, "reduce", call, (out.buffer, made.buffer, None), count)
+    return True
+
+
+def _group(count: int) -> int:
+    """The work-items of a group: few, where there are few in all, so that all cores get some."""
+    return 8 if count >= 64 else 1
 
 
 def _first_stage(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None, power: float | None) -> ClArray:
@@ -110,14 +169,20 @@ def _first_stage(op: int, self: ClArray, split: Split, line: int, centre: ClArra
 def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None, power: float | None) -> None:
     """Reduce the last dim of `part`, (*kept, chunks, elements), into `out`."""
     lengths = part.shape[:-1]
+    bits = (0, TYPES[part.dtype].bits(power or 0, part.place.double))
     centre_strides = (0,) * len(lengths) if centre is None else (*row_major(lengths[:-1]), 0)
-    call, count = packed(
-        op, lengths, (out.strides, part.strides[:-1], centre_strides),
+    strides, bases = (
+        (out.strides, part.strides[:-1], centre_strides),
         (out.offset, part.offset, 0 if centre is None else centre.offset),
-        ((part.shape[-1],), ((0,), part.strides[-1:], (0,))), (0, TYPES[part.dtype].bits(power or 0, part.place.double)),
-    )  # fmt: skip
+    )
+    call, count = packed(op, lengths, strides, bases, ((part.shape[-1],), ((0,), part.strides[-1:], (0,))), bits)
     buffers = (out.buffer, part.buffer, None if centre is None else centre.buffer)
-    part.place.start("reduce", part.dtype, "reduce", call, buffers, count)
+    if part.size >= _MANY and part.strides[-1] == 1:
+        group = _group(count)
+        program = sweep_program(op)
+        part.place.start_grid(program, part.dtype, "along", call, buffers, (-(-count // group) * group,), (group,))
+    else:
+        part.place.start("reduce", part.dtype, "reduce", call, buffers, count)
 
 
 # ---- sums, products, means
@@ -196,6 +261,9 @@ def extreme_all(op: int) -> Any:
 def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray | None) -> None:
     """Queue where the largest (0) or smallest (1) elements are, counted within the dims in row-major order."""
     split = Split(self, dims)
+    if self.size >= _MANY and split.line() == 1:
+        _find_along(op, self, split, indices, values)
+        return
     kept = split.kept
     targets = (
         dense_strides(indices, kept),
@@ -207,6 +275,39 @@ def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray |
     call, count = packed(op, kept, targets, bases, (split.inner, (nowhere, split.inner_strides, nowhere)))
     buffers = (indices.buffer, self.buffer, None if values is None else values.buffer)
     self.place.start("reduce", self.dtype, "find", call, buffers, count)
+
+
+def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: ClArray | None) -> None:
+    """The same for large arrays whose reduced elements stand next to each other: few lines are cut into pieces."""
+    place, kept, program = self.place, split.kept, sweep_program((LARGEST, SMALLEST)[op])
+    piece = _FOUND if split.results <= _FEW else split.count
+    pieces = -(-split.count // piece)
+    places, extremes = indices, values
+    if pieces > 1:
+        places = new_array(place, (*kept, pieces), indices.dtype)
+        extremes = new_array(place, (*kept, pieces), self.dtype)
+    steps = (_kept_strides(places, kept, pieces), split.kept_strides, _kept_strides(extremes, kept, pieces))
+    bases = (places.offset, self.offset, 0 if extremes is None else extremes.offset)
+    nowhere = (0,) * len(split.inner)
+    call, count = packed(0, kept, steps, bases, (split.inner, (nowhere, split.inner_strides, nowhere)), extra=(piece, pieces))
+    buffers = (places.buffer, self.buffer, None if extremes is None else extremes.buffer)
+    group = _group(count * pieces)
+    place.start_grid(program, self.dtype, "find", call, buffers, (-(-count * pieces // group) * group,), (group,))
+    if pieces == 1:
+        return
+    assert extremes is not None
+    steps = (dense_strides(indices, kept), places.strides[:-1], _kept_strides(values, kept, 1))
+    bases = (indices.offset, 0, 0 if values is None else values.offset)
+    call, count = packed(0, kept, steps, bases, extra=(pieces,))
+    joined = (indices.buffer, places.buffer, None if values is None else values.buffer, extremes.buffer)
+    place.start(program, self.dtype, "join", call, joined, count)
+
+
+def _kept_strides(array: ClArray | None, kept: Ints, pieces: int) -> Ints:
+    """The strides of results over the kept dims, or of the pieces of them."""
+    if array is None:
+        return (0,) * len(kept)
+    return array.strides[:-1] if pieces > 1 else dense_strides(array, kept)
 
 
 def extreme_where(op: int) -> Any:

@@ -9,6 +9,6 @@
 | `graph` | `Graph`: what a replay takes and gives, text, files |
 | `structures` | nested lists, tuples and dicts of tensors, taken apart and put together |
 | `source` | a graph as Python text |
-| `data`, `reading` | a graph as JSON, written and read |
+| `data`, `reading` | a graph as an archive, written and read |
 | `service` | what `turnout.graphs` offers |
 """

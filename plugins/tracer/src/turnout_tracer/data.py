@@ -1,4 +1,5 @@
-"""A graph as JSON, written: operators by name, arguments as data, constants as their bytes. `reading` reads it.
+"""A graph as an archive, written: a JSON document with operators by name and arguments as data, and an entry for each tensor's
+bytes. `reading` reads it.
 
 A value that JSON cannot express is an object with one key that says what it is: {"ref": 3}, {"size": ["*", "s0", 4]},
 {"generator": 0}, {"tuple": [...]}, and those of `turnout_aten.plain_data`.
@@ -7,12 +8,11 @@ A value that JSON cannot express is an object with one key that says what it is:
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from turnout_aten import plain_data
-from turnout_aten.files import write_text
+from turnout_aten import archives, plain_data
+from turnout_aten.files import replacing
 from turnout_aten.functions import return_types
 from turnout_aten.plain_data import DEEPEST, NOT_PLAIN
 from turnout_aten.tensor.random import Generator
@@ -29,17 +29,26 @@ if TYPE_CHECKING:
     from turnout_tracer.graph import Graph
     from turnout_tracer.sizes import Sizes
 
-FORMAT, VERSION = "turnout.graph", 3  # version 2: with sizes that differ in each replay; 3: with tensors of the graph's own
+FORMAT, VERSION = "turnout.graph", 4
+DOCUMENT = "graph.json"
 KINDS: dict[str, type] = {"list": list, "tuple": tuple, "dict": dict, "OrderedDict": OrderedDict}
 
 
 def save(graph: Graph, path: FilePath) -> None:
     """Write a graph into a file; nothing is written when one of its values cannot be saved."""
-    write_text(path, json.dumps(to_data(graph), indent=1, allow_nan=False) + "\n")
+    blobs: list[Any] = []
+    text = json.dumps(to_data(graph, blobs), indent=1, allow_nan=False) + "\n"
+    with replacing(path) as file:
+        archives.write(file, [(DOCUMENT, text.encode("ascii")), *((entry(i), blob) for i, blob in enumerate(blobs))])
 
 
-def to_data(graph: Graph) -> dict[str, Any]:
-    """What the file holds."""
+def entry(number: int) -> str:
+    """The entry that holds the bytes of a tensor."""
+    return f"tensors/{number}"
+
+
+def to_data(graph: Graph, blobs: list[Any]) -> dict[str, Any]:
+    """What the document of the file holds. The bytes of tensors are appended to `blobs`; the document has their numbers."""
     generators: list[Generator] = []
     nodes = []
     for node in graph.nodes:
@@ -49,14 +58,14 @@ def to_data(graph: Graph) -> dict[str, Any]:
             row["no_grad"] = True
         nodes.append(row)
     sizes = {} if graph.sizes is None else {"sizes": _sizes(graph.sizes)}
-    state = {"state": _state(graph)} if graph.state else {}
+    state = {"state": _state(graph, blobs)} if graph.state else {}
     return {
         "format": FORMAT,
-        "version": 3 if state else 2 if sizes else 1,
+        "version": VERSION,
         "name": graph.name,
         "inputs": list(graph.inputs),
         "signature": _nested(graph.signature),
-        "constants": [_constant(c) for c in graph.constants],
+        "constants": [_constant(c, blobs) for c in graph.constants],
         "nodes": nodes,
         "generators": [{"device": str(g.device), "state": list(g.get_state())} for g in generators],
         "output": _nested(graph.output),
@@ -125,23 +134,40 @@ def _structure(structure: Any, depth: int) -> Any:
     return {kind.__name__: branches}
 
 
-def _constant(constant: Constant) -> dict[str, Any]:
-    return {"ref": constant.ref.index, "written": constant.written, **_elements(constant.tensor)}
+def _constant(constant: Constant, blobs: list[Any]) -> dict[str, Any]:
+    return {"ref": constant.ref.index, "written": constant.written, **_elements(constant.tensor, blobs)}
 
 
-def _state(graph: Graph) -> list[dict[str, Any]]:
+def _state(graph: Graph, blobs: list[Any]) -> list[dict[str, Any]]:
     """The tensors of the graph's own; one that is there under a second name says so."""
     first: dict[int, str] = {}
     rows = []
     for name, ref in graph.state_refs.items():
         tensor = graph.state[name]
         again = first.setdefault(id(tensor), name)
-        held = {"again": again} if again != name else {"requires_grad": tensor.requires_grad, **_elements(tensor)}
+        held = {"again": again} if again != name else {"requires_grad": tensor.requires_grad, **_elements(tensor, blobs)}
         rows.append({"name": name, "ref": ref.index, **held})
     return rows
 
 
-def _elements(tensor: Tensor) -> dict[str, Any]:
-    tensor = tensor.detach().contiguous()
-    data = b64encode(tensor.device.backend.to_host(tensor.array)).decode("ascii")
-    return {"dtype": tensor.dtype.name, "shape": list(tensor.shape), "device": str(tensor.device), "data": data}
+def _elements(tensor: Tensor, blobs: list[Any]) -> dict[str, Any]:
+    """A tensor whose elements lie without gaps keeps its strides; another one is saved row by row."""
+    tensor = tensor.detach()
+    order = order_in_memory(tuple(tensor.shape), tensor.stride())
+    if order is None:
+        tensor = tensor.contiguous()
+    strides = list(tensor.stride())
+    blobs.append(tensor.device.backend.to_host(tensor.permute(order or range(tensor.dim())).array))
+    shape, device = list(tensor.shape), str(tensor.device)
+    return {"dtype": tensor.dtype.name, "shape": shape, "strides": strides, "device": device, "data": len(blobs) - 1}
+
+
+def order_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The dims from the largest stride to the smallest, if so elements stand next to each other without gaps; else None."""
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], -shape[d], d))
+    step = 1
+    for d in reversed(order):
+        if strides[d] != step and shape[d] != 1:
+            return None
+        step *= max(shape[d], 1)
+    return tuple(order)

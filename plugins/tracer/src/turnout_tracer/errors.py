@@ -160,6 +160,6 @@ def other_results(op: str, found: int, expected: int) -> str:
     return f"{op} returned {found} results; when the graph was traced or saved it returned {expected}"
 
 
-def newer(path: str, version: str, known: int) -> str:
-    """A file of a later format."""
-    return f"load: {path} has version {version} of the format; this turnout-tracer reads versions up to {known}"
+def other_version(path: str, version: str, known: int) -> str:
+    """A file of another format."""
+    return f"load: {path} has format version {version}, this turnout-tracer reads version {known}"

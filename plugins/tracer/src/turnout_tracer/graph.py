@@ -92,7 +92,7 @@ class Graph:
         return f"<Graph {self.name}({', '.join(self.inputs)}): {len(self.nodes)} calls>"
 
     def save(self, path: FilePath) -> None:
-        """Write it into a JSON file, constants included; a file that exists is replaced at once, when everything is written.
+        """Write it into a file, with its constants and its state; a file that exists is replaced at once, when all is written.
 
         Raises TraceError for a value that cannot be saved.
         """
@@ -109,7 +109,7 @@ class Graph:
 
     @staticmethod
     def from_data(data: dict[str, Any], tensors: Sequence[Tensor], device: str | Device | None = None) -> Graph:
-        """A graph from what the JSON of a file holds, checked as such a file is; it runs nothing.
+        """A graph from what the document of a file holds, checked as such a file is; it runs nothing.
 
         Where a file has the bytes of a constant or of the state, `data` has {"tensor": i}: the number of one of the `tensors`.
         Raises FileFormatError, UnknownOperatorError and DeviceError as `load`.

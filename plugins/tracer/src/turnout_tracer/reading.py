@@ -1,4 +1,4 @@
-"""A graph read from its JSON. Everything in it is checked before a graph is made, because a file may come from anywhere.
+"""A graph read from its archive. Everything in it is checked before a graph is made, because a file may come from anywhere.
 
 That is: each call has the arguments and results that its operator's schema declares, each value is made before it is used, and
 only names that Python takes for names are names. What depends on the tensors that a graph is called with, such as how many parts
@@ -8,8 +8,6 @@ only names that Python takes for names are names. What depends on the tensors th
 from __future__ import annotations
 
 import re
-from base64 import b64decode
-from binascii import Error as Base64Error
 from keyword import iskeyword
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,8 @@ from turnout.operators import Operator
 from turnout.registry import REGISTRY
 from turnout.schema.types import ListType, OptionalType, TupleType
 from turnout_aten import plain_data
-from turnout_aten.files import Damaged, exactly, is_path, name_of, need, reading
+from turnout_aten.archives import Archive
+from turnout_aten.files import Damaged, is_path, name_of, need, reading
 from turnout_aten.functions import return_types
 from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, distinct, elements, fields, index, only, row, shown, size
 from turnout_aten.tensor.devices import device
@@ -30,7 +29,7 @@ from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_aten.trees import LEAF, Structure
 from turnout_tracer import errors
-from turnout_tracer.data import FORMAT, KINDS, VERSION
+from turnout_tracer.data import DOCUMENT, FORMAT, KINDS, VERSION, entry, order_in_memory
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
 from turnout_tracer.sizes import COMPARISONS, SIGNS, Birth, Comparison, Formula, Sizes, formulas_in
 from turnout_tracer.structures import VALUE, Nested
@@ -58,7 +57,7 @@ Parts = tuple[
 _WHOLE = frozenset({"name", "inputs", "signature", "constants", "nodes", "generators", "output", "results"})
 _NODE = frozenset({"op", "args", "out"})
 _CONSTANT = frozenset({"ref", "written"})
-_ELEMENTS = frozenset({"dtype", "shape", "device", "data"})
+_ELEMENTS = frozenset({"dtype", "shape", "strides", "device", "data"})
 _MOST = 1 << 31  # values of a graph from data that no file bounds
 _SIZE = re.compile(r"[su](0|[1-9]\d{0,9})", re.ASCII)
 _OPERATOR = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*(\.\w+)?", re.ASCII)
@@ -70,20 +69,18 @@ def load(path: FilePath, where: str | Device | None = None) -> Parts:
         raise CallError(f"load: expected a path, got {type(path).__name__}")
     name, target = name_of(path), None if where is None else device(where)
     with reading(path) as file:
-        file.seek(0, 2)
-        length = file.tell()
-        file.seek(0)
-        text = exactly(file, length)
-    try:
-        data = plain_data.parse(text)
-        need(isinstance(data, dict) and data.get("format") == FORMAT, f"it does not say format {FORMAT!r}")
-        version = data.get("version")
-        need(type(version) is int and version > 0, "it does not say its version")
-        if version > VERSION:
-            raise FileFormatError(errors.newer(name, shown(version), VERSION))
-        return _Reader(row(data, _WHOLE, "the graph"), target, length, ()).parts()
-    except Damaged as error:
-        raise FileFormatError(errors.not_a_graph(name, str(error))) from None
+        try:
+            archive = Archive(file)
+            need(DOCUMENT in archive.entries, f"it has no {DOCUMENT}")
+            length = archive.entries[DOCUMENT].size
+            data = plain_data.parse(archive.read(DOCUMENT))
+            need(isinstance(data, dict) and data.get("format") == FORMAT, f"it does not say format {FORMAT!r}")
+            version = data.get("version")
+            if type(version) is not int or version != VERSION:
+                raise FileFormatError(errors.other_version(name, shown(version), VERSION))
+            return _Reader(row(data, _WHOLE, "the graph"), target, length, (), archive).parts()
+        except Damaged as error:
+            raise FileFormatError(errors.not_a_graph(name, str(error))) from None
 
 
 def from_data(data: dict[str, Any], tensors: Sequence[Tensor], where: str | Device | None = None) -> Parts:
@@ -98,13 +95,22 @@ def from_data(data: dict[str, Any], tensors: Sequence[Tensor], where: str | Devi
 class _Reader:
     """Reads one graph. Raises Damaged for what no graph holds."""
 
-    def __init__(self, data: dict[str, Any], target: TensorDevice | None, most: int, tensors: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        data: dict[str, Any],
+        target: TensorDevice | None,
+        most: int,
+        tensors: Sequence[Tensor],
+        archive: Archive | None = None,
+    ) -> None:
         self.data = data
         self.target = target
         self.generators = [self.generator(each) for each in elements(data["generators"], "the list of generators")]
         self.kinds: dict[int, str] = {}  # of the values made so far: "Tensor", "Generator", "" for an input not yet used
         self.sizes: set[str] = set()  # the names of the sizes that are known so far
         self.tensors = tensors
+        self.archive = archive
+        self.unread = set(archive.entries) - {DOCUMENT} if archive is not None else set()
         self.most = most  # values: a file of so many bytes has fewer, and a call of the graph makes a list of them
 
     def parts(self) -> Parts:
@@ -131,6 +137,7 @@ class _Reader:
         _check_signature(signature, len(inputs))
         results = [self.result(n) for n in elements(data["results"], "the list of results")]
         need(sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output has not as many values as results")
+        need(not self.unread, f"it holds {shown(min(self.unread, default=None))}, which belongs to nothing in it")
         return data["name"], inputs, signature, nodes, constants, output, results, sizes, state, state_refs
 
     # ---- sizes
@@ -245,20 +252,31 @@ class _Reader:
         found = row(data, _ELEMENTS, what)
         at, kind = plain_data.place(found["device"]), plain_data.dtype(found["dtype"])
         shape = tuple([size(n, f"a size of {what}") for n in elements(found["shape"], f"the shape of {what}")])
-        try:
-            held = b64decode(found["data"] if isinstance(found["data"], str) else "-", validate=True)
-        except (Base64Error, ValueError):
-            raise Damaged(f"the bytes of {what} are not base64") from None
-        expected = prod(shape) * kind.itemsize
-        need(len(held) == expected, f"{what} has {len(held)} bytes, expected {shown(expected)}")
+        strides = tuple([size(n, f"a stride of {what}") for n in elements(found["strides"], f"the strides of {what}")])
+        need(len(shape) == len(strides), f"{what} has not as many sizes as strides")
+        order = order_in_memory(shape, strides)
+        if order is None:
+            raise Damaged(f"the elements of {what} have gaps between them, or share their memory")
+        held = self.bytes_of(found["data"], prod(shape) * kind.itemsize, what)
         at = at if self.target is None else self.target
         at = at.backend.resolve_device(at)
         try:
-            array = at.backend.from_host(held, shape, kind, at)
+            array = at.backend.from_host(held, tuple([shape[d] for d in order]), kind, at)
         except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims than the backend can count
             raise Damaged(f"{what} cannot have the shape {shown(str(shape))}") from error
         tensor: Tensor = wrap(array, at)
-        return tensor
+        return tensor.permute(sorted(range(len(order)), key=lambda d: order[d])) if order != tuple(range(len(order))) else tensor
+
+    def bytes_of(self, number: Any, expected: int, what: str) -> bytes:
+        """The bytes of a tensor. No two tensors have the same ones, and they are read only if there are as many as expected."""
+        need(self.archive is not None, f"{what} has no bytes")
+        assert self.archive is not None
+        name = entry(size(number, f"the entry of {what}"))
+        need(name in self.unread, f"{what} is in {name}, which is not there or belongs to another tensor")
+        held = self.archive.entries[name].size
+        need(held == expected, f"{name} has {held} bytes, expected {shown(expected)}")
+        self.unread.remove(name)
+        return self.archive.read(name)
 
     # ---- calls
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -70,12 +71,15 @@ def run(
 
 
 def _loaded(path: Path, device: str) -> Any:
-    """The graph of an exported program, or a saved graph: a file that is no archive is JSON."""
+    """The graph of an exported program, or a saved graph: that is an archive whose document lies at its top."""
     import turnout
 
-    with path.open("rb") as file:
-        is_archive = file.read(2) == b"PK"
-    return turnout.export.load(path, device) if is_archive else turnout.graphs.load(path, device)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            is_graph = "graph.json" in archive.namelist()
+    except zipfile.BadZipFile:
+        is_graph = True  # a file that is neither: reading it says what is wrong
+    return turnout.graphs.load(path, device) if is_graph else turnout.export.load(path, device)
 
 
 def _array(path: Path) -> Any:

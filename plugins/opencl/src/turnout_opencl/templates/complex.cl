@@ -53,7 +53,57 @@ __kernel void lengths(const Call call, __global float *o, __global const S *a, _
 __kernel void comparisons(const Call call, __global uchar *o, __global const S *a, __global const S *b) {
   LOAD
   const int same = x.x == y.x && x.y == y.y;
-  o[at[0]] = call.op ? !same : same;
+  int r = 0;
+  switch (call.op) {
+    case 0: r = same; break;
+    case 1: r = !same; break;
+    case 2: r = isnan(x.x) || isnan(x.y); break;
+    case 3: r = isinf(x.x) || isinf(x.y); break;
+  }
+  o[at[0]] = (uchar)r;
+}
+
+#ifdef FP64
+#define SUM double2
+#define NARROW(r) convert_float2(r)
+#define WIDEN(x) convert_double2(x)
+#else
+#define SUM float2
+#define NARROW(r) (r)
+#define WIDEN(x) (x)
+#endif
+
+SUM product_of(SUM x, SUM y) {
+  return (SUM)(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
+}
+
+/* Sums (op 0) and products (op 1) of what the inner grid walks along, over extra[0] if it is not 0. */
+__kernel void totals(const Call call, __global S *o, __global const S *a) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  SUM r = (SUM)(call.op, 0);
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    const SUM x = WIDEN(PAIR(a[in[1]]));
+    r = call.op ? product_of(r, x) : r + x;
+  }
+  if (call.extra[0]) r /= call.extra[0];
+  o[at[0]] = as_ulong(NARROW(r));
+}
+
+/* The same, running. */
+__kernel void scan(const Call call, __global S *o, __global const S *a) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  SUM r = (SUM)(call.op, 0);
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    const SUM x = WIDEN(PAIR(a[in[1]]));
+    r = call.op ? product_of(r, x) : r + x;
+    o[in[0]] = as_ulong(NARROW(r));
+  }
 }
 
 /* The inner grid walks along what is summed. */

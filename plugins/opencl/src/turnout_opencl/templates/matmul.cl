@@ -73,3 +73,51 @@ __kernel void wide(const Call call, __global S *o, __global const S *a, __global
     }
 }
 #endif
+
+/* Large products: both matrices are copied into panels first, so that a work-item reads its rows and columns from memory without gaps.
+   A panel of a has ROWS_OF rows, one of b COLUMNS_OF columns, and holds them element by element of the inner length. */
+#if !TRUTH
+#define ROWS_OF 6
+#define COLUMNS_OF (sizeof(T) == 8 ? 8 : 16)
+
+/* size: lines (rows of a or columns of b), inner length, lines of a panel; step[1]: along batch, lines, inner length. */
+__kernel void pack(const Call call, __global T *restrict o, __global const S *restrict a) {
+  const long k = get_global_id(0), panel = get_global_id(1), batch = get_global_id(2);
+  const long lines = call.size[0], length = call.size[1], width = call.size[2], panels = get_global_size(1);
+  if (k >= length) return;
+  const long count = min(width, lines - panel * width), step = call.step[1][1];
+  __global const S *from = a + call.base[1] + batch * call.step[1][0] + panel * width * step + k * call.step[1][2];
+  __global T *to = o + ((batch * panels + panel) * length + k) * width;
+  for (long l = 0; l < count; l++) to[l] = LD(from, l * step);
+  for (long l = count; l < width; l++) to[l] = 0;
+}
+
+/* step[1][0], step[2][0]: from one batch of panels to the next, 0 where all batches have the same. */
+__kernel void panels(const Call call, __global S *o, __global const T *restrict a, __global const T *restrict b,
+                     __global const S *c) {
+#if FLOATING
+#pragma OPENCL FP_CONTRACT ON
+#endif
+  const long column = (long)get_global_id(0) * COLUMNS_OF, row = (long)get_global_id(1) * ROWS_OF, batch = get_global_id(2);
+  const long rows = call.size[0], columns = call.size[1], length = call.size[2];
+  if (row >= rows || column >= columns) return;
+  __global const T *pa = a + batch * call.step[1][0] + row * length;
+  __global const T *pb = b + batch * call.step[2][0] + column * length;
+  T sum[ROWS_OF][COLUMNS_OF];
+  for (int i = 0; i < ROWS_OF; i++)
+    for (int j = 0; j < COLUMNS_OF; j++) sum[i][j] = 0;
+  for (long k = 0; k < length; k++)
+    for (int i = 0; i < ROWS_OF; i++)
+      for (int j = 0; j < COLUMNS_OF; j++) sum[i][j] += pa[k * ROWS_OF + i] * pb[k * COLUMNS_OF + j];
+  for (int i = 0; i < ROWS_OF; i++)
+    for (int j = 0; j < COLUMNS_OF; j++) { /* of constant bounds, so that the sums stay in registers */
+      if (row + i >= rows || column + j >= columns) continue;
+      T r = call.extra[0] ? NUMBER(0) * sum[i][j] : sum[i][j];
+      if (c) {
+        const T d = LD(c, call.base[3] + batch * call.step[3][0] + (row + i) * call.step[3][1] + (column + j) * call.step[3][2]);
+        r += call.extra[1] ? NUMBER(1) * d : d;
+      }
+      ST(o, call.base[0] + batch * call.step[0][0] + (row + i) * call.step[0][1] + (column + j) * call.step[0][2], r);
+    }
+}
+#endif

@@ -1,7 +1,7 @@
 /* Reading and writing by computed positions, triangles, ranges. */
 
 /* positions = (or +=) index * extra[1]; extra[0] is the dim's length, extra[2] allows counting from its end, extra[3] adds.
-   An index out of range is reported in flag: {1, the index}. */
+   An index out of range is reported in flag: {1, the index}, and its position is -1. */
 __kernel void places(const Call call, __global long *o, __global const long *index, __global long *flag) {
   const long i = get_global_id(0);
   if (i >= call.n) return;
@@ -12,7 +12,8 @@ __kernel void places(const Call call, __global long *o, __global const long *ind
   if (k < 0 || k >= length) {
     flag[1] = given;
     flag[0] = 1;
-    k = 0;
+    o[at[0]] = -1;
+    return;
   }
   o[at[0]] = k * call.extra[1] + (call.extra[3] ? o[at[0]] : 0);
 }
@@ -32,6 +33,7 @@ __kernel void put(const Call call, __global S *o, __global const S *a, __global 
   LOCATE(i)
   for (long j = 0; j < call.inner_n; j++) {
     LOCATE_INNER(j)
+    if (places[in[2]] < 0) continue;
     const long to = in[0] + places[in[2]];
     const T x = a ? LD(a, in[1]) : NUMBER(0);
     if (call.op == 0) {

@@ -1,13 +1,5 @@
 /* Element-wise questions: operands of one type, bool results. And the choice between two values by a bool. */
 
-#if FLOATING
-#define SIGNBIT(x) signbit(x)
-#define INFINITE(x) isinf(x)
-#else
-#define SIGNBIT(x) ((x) < 0)
-#define INFINITE(x) 0
-#endif
-
 __kernel void test(const Call call, __global uchar *o, __global const S *a, __global const S *b) {
   const long i = get_global_id(0);
   if (i >= call.n) return;

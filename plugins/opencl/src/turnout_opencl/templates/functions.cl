@@ -1,0 +1,109 @@
+/* What the expressions of element-wise functions use: rounded quotients, powers, questions, conversions to T. */
+
+#if FLOATING
+T floor_divided(T x, T y) {
+  if (y == 0) return x / y;
+  const T rest = fmod(x, y);
+  T quotient = (x - rest) / y;
+  if (rest != 0 && (y < 0) != (rest < 0)) quotient -= 1;
+  if (quotient == 0) return copysign((T)0, x / y);
+  const T whole = floor(quotient);
+  return quotient - whole > (T)0.5 ? whole + 1 : whole;
+}
+
+T remainder_of(T x, T y) {
+  const T rest = fmod(x, y);
+  if (rest == 0) return y == 0 ? rest : copysign((T)0, y);
+  return (y < 0) != (rest < 0) ? rest + y : rest;
+}
+#define TRUNCATED(x, y) trunc((x) / (y))
+#define FLOORED(x, y) floor_divided(x, y)
+#define REMAINDER(x, y) remainder_of(x, y)
+#define POWER(x, y) pow(x, y)
+#else
+/* Division by zero has no value: the flag makes the host raise. */
+#define CHECKED(y, value) ((y) == 0 ? (flag[0] = 1, (T)0) : (T)(value))
+
+T floor_quotient(T x, T y) {
+#if SIGNED
+  if (y == (T)-1) return (T)(0 - x); /* the lowest number divided by -1 traps on some devices */
+  const T quotient = x / y;
+  return (x % y != 0 && (x < 0) != (y < 0)) ? (T)(quotient - 1) : quotient;
+#else
+  return x / y;
+#endif
+}
+
+T floor_rest(T x, T y) { return (T)(x - floor_quotient(x, y) * y); }
+
+T whole_quotient(T x, T y) {
+#if SIGNED
+  if (y == (T)-1) return (T)(0 - x);
+#endif
+  return x / y;
+}
+
+/* A negative exponent gives the reciprocal rounded to zero: 0 but for bases 1 and -1. */
+T integer_power(T x, T y) {
+#if SIGNED
+  if (y < 0) return x == 1 ? (T)1 : x == (T)-1 ? ((y & 1) ? (T)-1 : (T)1) : (T)0;
+#endif
+  T value = 1;
+  for (; y; y >>= 1) {
+    if (y & 1) value *= x;
+    x *= x;
+  }
+  return value;
+}
+#define TRUNCATED(x, y) CHECKED(y, whole_quotient(x, y))
+#define FLOORED(x, y) CHECKED(y, floor_quotient(x, y))
+#define REMAINDER(x, y) CHECKED(y, floor_rest(x, y))
+#define POWER(x, y) integer_power(x, y)
+#endif
+
+#if !FLOATING
+#define WHOLE_REST(x, y) CHECKED(y, (x) - whole_quotient(x, y) * (y))
+#define OUTSIDE(y) ((ulong)(y) >= sizeof(T) * 8)
+#endif
+
+#define LARGER(x, y) (((x) > (y) || (x) != (x)) ? (x) : (y))
+#define SMALLER(x, y) (((x) < (y) || (x) != (x)) ? (x) : (y))
+
+#define SQRT_HALF ((T)0.7071067811865476)
+#define M_PI_ 3.141592653589793
+#define M_LN2_ 0.6931471805599453
+#define M_LOG2E_ 1.4426950408889634
+#define DENSITY ((T)0.3989422804014327)     /* 1 / sqrt(2 pi) */
+#define TANH_SCALE ((T)0.7978845608028654)  /* sqrt(2 / pi) */
+#define TANH_CUBE ((T)0.044715)             /* Hendrycks and Gimpel 2016, "Gaussian Error Linear Units" */
+
+#if FLOATING
+T gelu_tanh_slope(T x) {
+  const T t = tanh(TANH_SCALE * (x + TANH_CUBE * x * x * x));
+  return (T)0.5 * (1 + t) + (T)0.5 * x * (1 - t * t) * TANH_SCALE * (1 + 3 * TANH_CUBE * x * x);
+}
+#endif
+
+#if FLOATING
+#define SIGNBIT(x) signbit(x)
+#define INFINITE(x) isinf(x)
+#else
+#define SIGNBIT(x) ((x) < 0)
+#define INFINITE(x) 0
+#endif
+
+#if TRUTH
+#define AS_T(v) ((T)((v) != 0))
+#elif FLOATING
+#define AS_T(v) ((T)(v))
+#else
+/* Through long, so that negative floating-point numbers wrap around in unsigned types. */
+#define AS_T(v) ((T)(v))
+#endif
+#if FLOATING || TRUTH
+#define FROM_FLOAT(v) AS_T(v)
+#elif UNSIGNED_LONG
+#define FROM_FLOAT(v) ((v) < 0 ? (T)(long)(v) : (T)(v))
+#else
+#define FROM_FLOAT(v) ((T)(long)(v))
+#endif

@@ -1,0 +1,209 @@
+"""Large arrays on `opencl`, which run programs of their own, against `cpu`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout import autograd
+from turnout_aten.backend import host_fallback as hosting
+
+F = turnout.nn.functional
+N = 70_001  # above the size from which a function gets a program of its own, and no multiple of anything
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs_a_driver(need_device: Callable[[str], None]) -> None:
+    need_device("opencl")
+
+
+def values(*shape: int, dtype: str = "float32", seed: int = 0) -> Any:
+    made = np.random.default_rng(seed).standard_normal(shape) * 3
+    return made.astype(dtype) if dtype.startswith("float") else (made * 20).astype(dtype)
+
+
+def agree(call: Callable[..., Any], *arrays: Any, tolerance: float = 1e-5) -> None:
+    """One call on both devices, which must agree, without the host."""
+    there = [turnout.from_numpy(a).to("opencl") for a in arrays]
+    hosting.reset_calls()
+    found = call(*there)
+    assert not hosting.calls(), hosting.report()
+    wanted = call(*[turnout.from_numpy(a) for a in arrays])
+    for got, right in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, wanted)), strict=True):
+        assert got.dtype is right.dtype
+        assert got.shape == right.shape
+        np.testing.assert_allclose(got.cpu().numpy(), right.numpy(), rtol=tolerance, atol=tolerance)
+
+
+FUNCTIONS = [
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tanh",
+    "erf",
+    "sigmoid",
+    "neg",
+    "abs",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "relu",
+    "sign",
+    "isnan",
+    "logical_not",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cosh",
+    "sinh",
+    "tan",
+    "exp2",
+    "log2",
+    "log10",
+    "erfc",
+    "reciprocal",
+    "square",
+    "frac",
+    "sinc",
+    "signbit",
+    "isinf",
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_of_a_large_array_is_that_of_a_small_one(name: str) -> None:
+    x = turnout.from_numpy(values(N))
+    x[:8] = turnout.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-40, 3e38, 20000.0])
+    there = x.to("opencl")
+    large, small = getattr(there, name)().cpu().numpy(), getattr(there[:1000], name)().cpu().numpy()
+    np.testing.assert_allclose(large[:1000], small, rtol=1e-5, atol=2e-7)
+    np.testing.assert_array_equal(np.signbit(large[3:5]), np.signbit(small[3:5]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "int8", "uint8"])
+def test_arithmetic_of_every_dtype(dtype: str) -> None:
+    x, y = values(N, dtype=dtype), values(N, dtype=dtype, seed=1)
+    agree(lambda a, b: a + b, x, y)
+    agree(lambda a, b: a * b - 2, x, y)
+    agree(lambda a, b: turnout.maximum(a, b).clamp(0, 20), x, y)
+    agree(lambda a, b: (a < b, a == 0, (a != 0) & (b > 1)), x, y)
+    agree(lambda a, b: turnout.where(a < b, a, b), x, y)
+    agree(lambda a, b: turnout.where(a < b, a, 3), x, y)
+    for other in (turnout.float32, turnout.float16, turnout.int32, turnout.bool, turnout.bfloat16):
+        agree(lambda a, o=other: a.to(o).to(turnout.float32), np.abs(x))
+
+
+def test_functions_with_vectors_of_several_operands() -> None:
+    x, y = values(N), values(N, seed=1)
+    agree(lambda a, b: (turnout.atan2(a, b), turnout.hypot(a, b), a.abs() ** b, a.abs() ** 1.5), x, y)
+    agree(lambda a: (F.gelu(a), F.gelu(a, approximate="tanh"), F.silu(a), F.glu(a[1:]), F.mish(a), F.softplus(a), F.elu(a)), x)
+    agree(lambda a: autograd.grad(F.gelu(a.requires_grad_()).sum() + F.silu(a).sum(), [a])[0], x)
+
+
+def test_operands_that_repeat_and_operands_with_gaps() -> None:
+    x = values(300, 301)
+    agree(lambda a: (a + a[0], a * a[:, :1], a[:, :1] + a[:1], (a[:1] * 2).expand(300, 301) + 1), x)
+    agree(lambda a: (a.t() + a.t(), a[:, ::2] + a[:, 1::2][:, :150].sum(-1, keepdim=True), a[::2] + 1), x)
+    agree(lambda a: (a.reshape(30, 10, 301)[:, 1:, 3:].exp(), a.unsqueeze(1).expand(300, 2, 301) * 2), x)
+
+
+def test_a_large_array_is_written_in_place() -> None:
+    def steps(a: Any) -> Any:
+        a = a.clone()
+        a.add_(1).mul_(a).exp_()
+        a[10:].copy_(a[:-10].clone())
+        return a
+
+    agree(steps, values(N) / 10)
+
+
+SHAPES = [(N,), (300, 301), (3, 200, 301), (200, 301, 3), (2, 70_000), (70_000, 2), (65, 1100), (5000, 33)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "amin", "prod", "var", "std", "norm"])
+def test_reductions_along_every_dim(shape: tuple[int, ...], name: str) -> None:
+    x = values(*shape, dtype="float64") / 3
+    if name == "prod":
+        x = 1 + x / 1000
+    for dim in (*range(len(shape)), None):
+        if dim is None:
+            agree(lambda a: getattr(a, name)(), x, tolerance=1e-9)
+        else:
+            agree(lambda a, d=dim: getattr(a, name)(dim=d), x, tolerance=1e-9)
+    if len(shape) > 1 and name not in ("prod", "norm"):
+        agree(lambda a: getattr(a, name)(dim=(0, 1)), x, tolerance=1e-9)
+        agree(lambda a: getattr(a.t() if a.ndim == 2 else a[:, 1:, 1:], name)(dim=1), x, tolerance=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool", "float16"])
+def test_reductions_of_every_dtype(dtype: str) -> None:
+    x = values(300, 301, dtype="int8").astype(dtype)
+    agree(lambda a: (a.sum(0), a.sum(1), a.sum(), a.any(0), a.all(1), a.amax(0), a.amin(1)), x, tolerance=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [turnout.float16, turnout.bfloat16])
+def test_partial_sums_of_two_byte_floats_do_not_overflow(dtype: turnout.DType) -> None:
+    x = turnout.full((N,), 100.0, dtype=dtype, device="opencl")
+    assert x.mean().item() == 100.0
+    assert (x[: N - 1].view(700, 100) * 5).mean(0).tolist() == [500.0] * 100
+    x[: N // 2].neg_()
+    assert abs(x.sum().item()) == 100.0
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_the_first_of_equal_extremes_counts_and_nan_is_one(name: str) -> None:
+    x = np.round(values(N))
+    agree(lambda a: getattr(a, name)(), x)
+    x[[60_000, 65_000]] = np.nan
+    agree(lambda a: getattr(a, name)(), x)
+    rows = np.round(values(70, 1500))
+    rows[3, [200, 1200]] = np.nan
+    agree(lambda a: tuple(getattr(a, name)(1)) if name in ("max", "min") else getattr(a, name)(1), rows)
+    agree(lambda a: tuple(getattr(a, name)(0)) if name in ("max", "min") else getattr(a, name)(0), rows)
+    agree(lambda a: (a.amax(0), a.amin(1), a.amax()), rows)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int8"])
+def test_products_of_matrices_of_odd_sizes(dtype: str) -> None:
+    tolerance = 2e-2 if dtype == "float16" else 1e-4
+    a, b = values(53, 65, dtype=dtype) // 10, values(65, 39, dtype=dtype, seed=1) // 10
+    agree(lambda x, y: (x @ y, y.t() @ x.t(), x.t()[:, :50] @ x[:50]), a, b, tolerance=tolerance)
+    c, d = values(3, 41, 50, dtype=dtype) // 10, values(3, 50, 23, dtype=dtype, seed=1) // 10
+    agree(lambda x, y: (x @ y, x @ y[0], x[0].expand(3, 41, 50) @ y), c, d, tolerance=tolerance)
+    agree(lambda x, y: turnout.baddbmm(x[:, :, :23], x, y, beta=2, alpha=3), c, d, tolerance=tolerance * 10)
+
+
+CONVOLUTIONS = [
+    ((2, 8, 33, 35), (16, 8, 3, 3), {"padding": 1}),
+    ((2, 8, 33, 35), (16, 8, 3, 2), {"stride": (2, 3), "padding": (0, 1)}),
+    ((1, 32, 20, 20), (64, 32, 1, 1), {}),
+    ((2, 18, 15, 40), (18, 1, 3, 5), {"padding": (1, 2), "groups": 18}),
+    ((2, 18, 15, 17), (36, 1, 3, 3), {"stride": 2, "dilation": 2, "groups": 18}),
+    ((2, 36, 9, 9), (20, 9, 3, 3), {"padding": 2, "dilation": 2, "groups": 4}),
+    ((1, 3, 17, 16), (2, 3, 2, 2), {"padding": 3}),
+]
+
+
+@pytest.mark.parametrize(("image", "weight", "options"), CONVOLUTIONS)
+def test_convolutions_and_their_gradients(image: Any, weight: Any, options: Any) -> None:
+    def both(x: Any, w: Any, b: Any) -> Any:
+        leaves = [each.requires_grad_() for each in (x, w, b)]
+        out = F.conv2d(*leaves, **options)
+        return (out.detach(), *autograd.grad(out.square().sum(), leaves))
+
+    arrays = [values(*image, dtype="float64"), values(*weight, dtype="float64", seed=1), values(weight[0], dtype="float64")]
+    agree(both, *arrays, tolerance=1e-8)
