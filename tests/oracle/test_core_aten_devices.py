@@ -29,13 +29,14 @@ ON_HOST = {
     }
     | dict.fromkeys(
         (
-            "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log", "log10", "log1p", "log2", "rsqrt",
-            "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "pow.Tensor_Tensor", "pow.Scalar", "pow.Tensor_Scalar",
+            "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log", "log10", "log1p", "log2",
+            "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "pow.Tensor_Tensor", "pow.Scalar", "pow.Tensor_Scalar",
         ),
         "branch cuts, infinities and signed zeros are those of NumPy",
     )
     | dict.fromkeys(
-        ("embedding_dense_backward", "index_put", "scatter_add", "var.dim", "var.correction"), "sums into places that repeat, or moments"
+        ("embedding_dense_backward", "index_put", "scatter_add", "var.dim", "var.correction"),
+        "sums into places that repeat, or moments",
     ),
     ("dask", "float32"): {
         "nonzero": "how large the result is depends on the numbers",
