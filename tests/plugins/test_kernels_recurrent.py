@@ -113,3 +113,34 @@ def test_dropout_between_layers_is_drawn_as_without_the_row():
     turnout.manual_seed(1)
     expected = turnout.gru(x.clone().requires_grad_(), h, params, False, 2, 0.5, True, False, False)
     assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_autocast_casts_the_products_of_a_layer_as_without_the_row(kind):
+    function, args = next(
+        each for each in map(layer, range(50)) if each[0] is KINDS[kind][1] and each[1][0].dtype is turnout.float32
+    )
+    with turnout.autocast("cpu", turnout.bfloat16):
+        found, expected = function(*args), composed(function, args)
+    assert [each.dtype for each in found] == [each.dtype for each in expected]
+    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_layers_are_batched_and_differentiated_forwards(kind):
+    function, args = next(
+        each for each in map(layer, range(50)) if each[0] is KINDS[kind][1] and each[1][0].dtype is turnout.float64
+    )
+    x, *rest = args
+
+    def output(x):
+        return function(x, *rest)[0]
+
+    each = [output(x), output(x * 2)]
+    together = turnout.func.vmap(output)(turnout.stack([x, x * 2]))
+    for mine, other in zip(together, each, strict=True):
+        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-10, atol=1e-10)
+    value, tangent = turnout.func.jvp(output, (x,), (x,))
+    np.testing.assert_allclose(value.numpy(), each[0].numpy(), rtol=1e-10, atol=1e-10)
+    step = (output(x * (1 + 1e-6)) - output(x * (1 - 1e-6))) / 2e-6
+    np.testing.assert_allclose(tangent.numpy(), step.numpy(), rtol=1e-4, atol=1e-6)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType, float32
 from turnout.errors import DTypeError
-from turnout.keys import AUTOCAST, KEYS
-from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.keys import AUTOCAST, IMPLICIT, KEYS
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH
@@ -33,6 +33,9 @@ def specialize(op: Operator, key: str) -> Any:
     policy = rules.policy_of(device_type, _short(op)) if op.namespace == "aten" else None
     if policy is None:
         return FALLTHROUGH
+    if policy == rules.COMPOSED:
+        composite = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, key)
+        return Kernel(composite, INTERNAL, label="composed of operators that autocast casts")
     label = "autocast refuses" if policy == rules.REFUSED else f"autocast to {policy}"
     return Kernel(_kernel(op, key, _POLICIES[policy](op, device_type)), INTERNAL, label=label)
 

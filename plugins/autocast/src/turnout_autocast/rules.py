@@ -13,6 +13,7 @@ FLOAT32_RESULT = "float32 result"  # the operator's argument `dtype` is float32,
 FLOAT32_OVERLOAD = "float32 overload"  # the overload of OVERLOADS that takes a dtype runs, with float32
 PROMOTE = "promote"  # eligible tensors are cast to the widest dtype among them
 AS_GIVEN = "the dtypes given"  # nothing is cast, nor in the operators that it is composed of
+COMPOSED = "composed"  # the operators that it is composed of run, each by its own rule; a kernel of its own does not
 REFUSED = "refused"  # an error: it overflows in the lower precision, which the operator before it gives it
 
 
@@ -84,12 +85,14 @@ ACCELERATOR = _listed({
 # fmt: on
 
 # Operators on no list of PyTorch. Those that compute as given have a kernel there, and are composed of listed operators here. The
-# others are composed of a listed operator there, and may have a kernel here.
+# others are composed of a listed operator there, and may have a kernel here; those that compose run without that kernel.
 APART = {
     "convolution_backward": AS_GIVEN,
     "_scaled_dot_product_flash_attention_for_cpu": AS_GIVEN,
     "_scaled_dot_product_flash_attention_for_cpu_backward": AS_GIVEN,
     "linalg_matmul": LOWER,
+    "lstm.input": COMPOSED,
+    "gru.input": COMPOSED,
 }
 
 OVERLOADS = {"norm.Scalar": "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype"}
