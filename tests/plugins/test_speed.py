@@ -96,6 +96,8 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
         "a number": (lambda: x[0].item(), 2),
         "a number of several": (lambda: refused(lambda t: t.item(), x), 0),
         "the largest and its place": (lambda: x.max(0), 1),
+        "a range of ints": (lambda: turnout.arange(1, 9, 3), 1),
+        "a range that leads away": (lambda: refused(lambda end: turnout.arange(0, end), -3), 0),
         "running sums": (lambda: x.cumsum(0), 1),
         "a variance": (lambda: turnout.ops.aten.var.correction(x), 1),
         "a dim that is not there": (lambda: refused(x.argmax, 5), 0),

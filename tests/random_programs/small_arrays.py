@@ -43,7 +43,8 @@ x[i, i]; x[:, i]; x[..., None, 0]; x[None, 1:]; x[..., i]; x.index_select(d, i);
 (lambda z: (z.__setitem__(slice(1), x[:1]), z))(x.clone()); m.add(x, y, out=m.empty(0)); m.mul(x, y, out=m.empty_like(x))
 m.sum(x, d, out=x.clone()); m.exp(x, out=x.clone()); x.item(); x.unbind(d); x.split(2, d); x.chunk(2, d); x + y.double()
 x * (y > 0); x.masked_fill(x > 0, num)
-m.zeros(3, 2); m.full((2,), num); m.ones((2, 3), dtype=x.dtype); m.arange(5); m.zeros_like(x)
+m.zeros(3, 2); m.full((2,), num); m.ones((2, 3), dtype=x.dtype); m.arange(5)
+m.arange(d, 9, 2); m.arange(3, d, -1); m.arange(num); m.zeros_like(x)
 """
 
 

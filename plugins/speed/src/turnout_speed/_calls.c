@@ -17,7 +17,7 @@
  * FillKernel    a kernel that fills its first argument with one number
  * IntoKernel    the out and in-place variants: what the functional one computes, copied into a tensor that was given
  * GuardKernel   a kernel that calls operators, without the functionalities that the call has passed
- * ElementKernel a kernel that copies into its first argument, or gives the number in it
+ * ElementKernel a kernel that copies into its first argument, gives the number in it, or counts
  * Getter        x[index] and x[index] = value, for ints, slices, None, `...` and index tensors
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
@@ -198,7 +198,7 @@ static PyMethodDef functions[] = {
     {"fill_kernel", make_fill_kernel, METH_VARARGS, "A kernel that fills its first argument with a number."},
     {"into_kernel", make_into_kernel, METH_VARARGS, "A kernel that writes what the functional variant computes."},
     {"guard_kernel", make_guard_kernel, METH_VARARGS, "A kernel in a context without the functionalities that the call has passed."},
-    {"element_kernel", make_element_kernel, METH_VARARGS, "A kernel that copies into its first argument, or gives its number."},
+    {"element_kernel", make_element_kernel, METH_VARARGS, "A kernel that copies into its first argument, gives its number, or counts."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };

@@ -517,7 +517,7 @@ def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     names = [python_name(a.name) for a in op.schema.arguments]
     element = getattr(kernel.fn.__wrapped__, "element", None)
     if element is not None:
-        return _calls.element_kernel(made, element == "read")
+        return _calls.element_kernel(made, element)
     into = getattr(kernel.fn.__wrapped__, "copies", None)
     if into is not None:
         return _calls.copy_kernel(made, names.index(into) if into else -1)

@@ -51,8 +51,9 @@ def copies(into: str = "") -> Callable[[Function], Function]:
 
 
 def element(what: str) -> Callable[[Function], Function]:
-    """Says of a composite kernel that it reads the number of its argument ("read"), or copies its second argument into its first
-    ("copy"). A compiled call path does so for few elements of row-major arrays of one shape, or from 0 dims."""
+    """Says of a composite kernel that it reads the number of its argument ("read"), copies its second argument into its first
+    ("copy"), or counts from a start to an end ("count"). A compiled call path does so for few elements: of row-major arrays of
+    one shape, and for ints."""
 
     def mark(fn: Function) -> Function:
         marked: Any = fn

@@ -11,6 +11,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.operators.values import is_symbol
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import element
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.wrapping import resize_output
 from turnout_aten.shapes.promotion import number_dtype
@@ -30,16 +31,19 @@ def _made(tensor: Any) -> Tensor:
 # ---- sequences
 
 
+@element("count")
 def arange_end(end: Any, **options: Any) -> Tensor:
     """arange(0, end)."""
     return arange(0, end, 1, **options)
 
 
+@element("count")
 def arange_start(start: Any, end: Any, **options: Any) -> Tensor:
     """arange(start, end, 1)."""
     return arange(start, end, 1, **options)
 
 
+@element("count")
 def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     """start, start + step, ... below end: int64 if all three are integers, else the default dtype.
 

@@ -220,7 +220,7 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     return finished(made);
 }
 
-/* ---- IntoSelfKernel and NumberKernel */
+/* ---- ElementKernel */
 
 /* A copy into the first argument: (self, src, non_blocking). */
 static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
@@ -231,24 +231,14 @@ static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py
     if (device == NULL || device != SLOT(args[1], AT_DEVICE) || !PyArray_CheckExact(to) || !PyArray_CheckExact(from))
         return DECLINED;
     PyArrayObject *target = (PyArrayObject *)to, *source = (PyArrayObject *)from;
-    npy_intp size = PyArray_SIZE(target);
-    int one = PyArray_NDIM(source) == 0;
-    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || size > SMALL_SIZE || !is_plain_maker(device)
-        || !(one || (PyArray_NDIM(source) == PyArray_NDIM(target)
-                     && PyArray_CompareLists(PyArray_DIMS(source), PyArray_DIMS(target), PyArray_NDIM(target)))))
+    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || PyArray_SIZE(target) > SMALL_SIZE || !is_plain_maker(device)
+        || PyArray_NDIM(source) != PyArray_NDIM(target)
+        || !PyArray_CompareLists(PyArray_DIMS(source), PyArray_DIMS(target), PyArray_NDIM(target)))
         return decline_after_error();
     PyObject *made = is_plain(source) ? converted(source, (PyObject *)PyArray_DESCR(target)) : NULL;
     if (made == NULL)
         return decline_after_error();
-    npy_intp item = PyArray_ITEMSIZE(target);
-    if (!one)
-        memmove(PyArray_DATA(target), PyArray_DATA((PyArrayObject *)made), size * item);
-    else {
-        char number[2 * sizeof(npy_longdouble)]; /* it may be one of the elements that are written */
-        memcpy(number, PyArray_DATA((PyArrayObject *)made), item);
-        for (npy_intp k = 0; k < size; k++)
-            memcpy(PyArray_BYTES(target) + k * item, number, item);
-    }
+    memmove(PyArray_DATA(target), PyArray_DATA((PyArrayObject *)made), PyArray_NBYTES(target));
     Py_DECREF(made);
     *result = Py_NewRef(args[0]);
     return DONE;
@@ -266,15 +256,54 @@ static Outcome number_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-/* (function, whether it gives a number) */
+/* Ints from a start to an end: ([start,] end[, step], dtype, layout, device, pin_memory). */
+static Outcome count_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    npy_intp numbers[3], size, given = n - 4;
+    if (given < 1 || given > 3 || args[given + 1] != Py_None || args[given + 3] != Py_None
+        || (PyObject *)Py_TYPE(args[given + 2]) != DEVICE)
+        return DECLINED;
+    for (npy_intp i = 0; i < given; i++) {
+        int overflow;
+        numbers[i] = PyLong_CheckExact(args[i]) ? PyLong_AsLongLongAndOverflow(args[i], &overflow) : 0;
+        if (!PyLong_CheckExact(args[i]) || overflow || numbers[i] > 1LL << 31 || numbers[i] < -(1LL << 31))
+            return DECLINED;
+    }
+    npy_intp start = given == 1 ? 0 : numbers[0], end = numbers[given == 1 ? 0 : 1], step = given == 3 ? numbers[2] : 1;
+    if (step == 0 || (end - start != 0 && (end > start) != (step > 0)))
+        return DECLINED;
+    size = (end - start) / step + ((end - start) % step != 0);
+    PyObject *device = args[given + 2], *modes = NULL, *native = NULL, *made = NULL;
+    if (size > SMALL_SIZE || PyContextVar_Get(FAKE_MODE, NULL, &modes) < 0 || modes == NULL || PyObject_Not(modes) != 1) {
+        Py_XDECREF(modes);
+        return decline_after_error();
+    }
+    Py_DECREF(modes);
+    PyObject *keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
+    if (keys != NULL && args[given] != Py_None)
+        native = native_of(device, args[given]);
+    if (keys != NULL && (args[given] == Py_None || (native != NULL && ((PyArray_Descr *)native)->type_num == NPY_INT64)))
+        made = PyArray_SimpleNew(1, &size, NPY_INT64);
+    for (npy_intp k = 0; made != NULL && k < size; k++)
+        ((npy_int64 *)PyArray_DATA((PyArrayObject *)made))[k] = start + k * step;
+    *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(native);
+    Py_XDECREF(keys);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+static const char *const ELEMENTS[] = {"copy", "read", "count", NULL};
+
+/* (function, what it does: a word of those above) */
 static PyObject *make_element_kernel(PyObject *module, PyObject *args)
 {
+    static const Run runs[] = {copy_into_run, number_run, count_run};
     PyObject *function;
-    int number;
-    if (!PyArg_ParseTuple(args, "Op", &function, &number))
+    const char *word;
+    if (!PyArg_ParseTuple(args, "Os", &function, &word))
         return NULL;
-    Face *made = new_face(&ElementKernelType, function, kernel_vectorcall, number ? number_run : copy_into_run);
-    return finished(made);
+    int does = index_of(ELEMENTS, word);
+    return does < 0 ? NULL : finished(new_face(&ElementKernelType, function, kernel_vectorcall, runs[does]));
 }
 
 /* ---- FillKernel */

@@ -60,7 +60,17 @@ static PyObject *index_list(PyObject *tensor, PyObject *const *items, Py_ssize_t
 {
     long taken = 0, dims = PyArray_NDIM((PyArrayObject *)SLOT(tensor, AT_ARRAY));
     int tensors = 0;
-    PyObject *list = PyList_New(0);
+    PyObject *list = n == 1 ? PyList_New(1) : PyList_New(0), *alone = n == 1 ? SLOT(items[0], AT_ARRAY) : NULL;
+    if (list != NULL && n == 1) { /* the usual index that copies */
+        int serves = alone != NULL && PyArray_CheckExact(alone) && PyArray_NDIM((PyArrayObject *)alone) > 0
+                     && PyArray_TYPE((PyArrayObject *)alone) != NPY_UBYTE
+                     && (PyArray_TYPE((PyArrayObject *)alone) == NPY_BOOL ? PyArray_NDIM((PyArrayObject *)alone) : 1) <= dims;
+        if (serves)
+            PyList_SET_ITEM(list, 0, Py_NewRef(items[0]));
+        else
+            Py_CLEAR(list);
+        return list;
+    }
     for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
         PyObject *item = items[i], *array = Py_IS_TYPE(item, Tensor) ? SLOT(item, AT_ARRAY) : NULL;
         int whole = PySlice_Check(item) && is_whole((PySliceObject *)item);

@@ -83,7 +83,9 @@ static int read_selection(PyArrayObject *self, PyObject *list, Selection *chosen
 {
     int n = PyArray_NDIM(self), k = 0;
     Py_ssize_t size = PyList_CheckExact(list) ? PyList_GET_SIZE(list) : 0;
-    memset(chosen, 0, sizeof *chosen);
+    chosen->taken = 0;
+    chosen->count = chosen->masked = 0;
+    chosen->mask = NULL;
     while (k < size && PyList_GET_ITEM(list, k) == Py_None)
         k++;
     chosen->lead = k;
@@ -518,5 +520,8 @@ static PyObject *make_moved(int moves, PyObject *const *given, int count)
 {
     if (!PyArray_CheckExact(given[0]) || PyArray_SIZE((PyArrayObject *)given[0]) > SMALL_SIZE)
         return NULL;
-    return moves == PICKS && count == 2 ? pick(given, NULL) : moves == PUTS && count == 4 ? put(given) : NULL;
+    int masks = moves == PICKS && count == 2 && PyList_CheckExact(given[1]) && PyList_GET_SIZE(given[1]) == 1
+                && PyArray_CheckExact(PyList_GET_ITEM(given[1], 0))
+                && PyArray_TYPE((PyArrayObject *)PyList_GET_ITEM(given[1], 0)) == NPY_BOOL;
+    return masks ? pick(given, NULL) : moves == PUTS && count == 4 ? put(given) : NULL;
 }
