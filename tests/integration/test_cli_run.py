@@ -84,4 +84,7 @@ def test_what_is_wrong_is_said(x, tmp_path):
     assert done.stderr == "turnout: the model returns 2 tensors, and 3 are to be compared\n"
     (tmp_path / "other").write_bytes(b"PK nothing")
     done = run(tmp_path / "other")
+    assert "is not a saved graph: it does not end as an archive ends" in done.stderr
+    (tmp_path / "other.pt2").write_bytes(b"PK nothing")
+    done = run(tmp_path / "other.pt2")
     assert "was not written by torch.export.save, or is damaged: it does not end as an archive ends" in done.stderr

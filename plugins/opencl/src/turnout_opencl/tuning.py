@@ -10,23 +10,15 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyopencl as cl
 
-from turnout.dtypes import float32
-
-if TYPE_CHECKING:
-    from turnout_opencl.arrays import ClArray
-
 VERSION = 1  # of what is measured
 _WIDTHS = (8, 4, 1)
-_PIECES = (1024, 4096, 16384)
-_TRIED = ("exp", "log", "sin", "tanh", "erf")  # the first one is timed
+PIECES = (1024, 4096, 16384)
 _SECONDS = 60  # for a child
-_ELEMENTS = 1 << 20
 
 
 class Plan(NamedTuple):
@@ -43,7 +35,7 @@ class Plan(NamedTuple):
 
 
 _SPREAD = Plan(1, 64, 1)  # neighbouring work-items read neighbouring elements, as GPUs want it
-_PLAIN = Plan(4096, 8, 1)  # a core walks through memory
+PLAIN = Plan(4096, 8, 1)  # a core walks through memory
 
 
 def plan_for(device: cl.Device) -> Plan:
@@ -55,7 +47,7 @@ def plan_for(device: cl.Device) -> Plan:
     if name not in kept:
         kept[name] = _measured(device)
         _write(path, kept)
-    return _PLAIN._replace(piece=kept[name][0], vector=kept[name][1])
+    return PLAIN._replace(piece=kept[name][0], vector=kept[name][1])
 
 
 def _file() -> Path:
@@ -66,7 +58,7 @@ def _read(path: Path) -> dict[str, tuple[int, int]]:
     """What the file holds; a damaged one holds nothing."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return {str(k): (_PIECES[_PIECES.index(a)], _WIDTHS[_WIDTHS.index(b)]) for k, (a, b) in found.items()}
+        return {str(k): (PIECES[PIECES.index(a)], _WIDTHS[_WIDTHS.index(b)]) for k, (a, b) in found.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
@@ -87,41 +79,12 @@ def _measured(device: cl.Device) -> tuple[int, int]:
     place = cl.get_platforms().index(device.platform), device.platform.get_devices().index(device)
     times: dict[tuple[int, int], float] = {}
     for width in _WIDTHS:
-        code = f"from turnout_opencl.tuning import measure; measure({place[0]}, {place[1]}, {width})"
+        code = f"from turnout_opencl.trials import measure; measure({place[0]}, {place[1]}, {width})"
         try:
             ran = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=_SECONDS, check=True)
-            times |= {(piece, width): t for piece, t in zip(_PIECES, map(float, ran.stdout.split()), strict=True)}
+            times |= {(piece, width): t for piece, t in zip(PIECES, map(float, ran.stdout.split()), strict=True)}
         except (OSError, subprocess.SubprocessError, ValueError):
             continue
         if width > 1:
             break  # wider vectors are never slower
-    return min(times, key=lambda each: times[each]) if times else (_PLAIN.piece, 1)
-
-
-def measure(platform: int, device: int, width: int) -> None:
-    """In a child: print the seconds of each length of pieces."""
-    from turnout_opencl.arrays import new_array
-    from turnout_opencl.backend import fill
-    from turnout_opencl.devices import ClDevice
-    from turnout_opencl.pointwise import run_map
-
-    place = ClDevice(cl.get_platforms()[platform].get_devices()[device], 0)
-    x = new_array(place, (_ELEMENTS,), float32)
-    y = new_array(place, (_ELEMENTS,), float32)
-    place.plan = _PLAIN._replace(vector=width)
-    fill(x, 0.5)
-    for name in _TRIED:
-        run_map(name, y, x)
-    place.finish()
-    for piece in _PIECES:
-        place.plan = Plan(piece, _PLAIN.group, width)
-        sys.stdout.write(f"{min(_seconds(y, x) for _ in range(5))}\n")
-
-
-def _seconds(y: ClArray, x: ClArray) -> float:
-    from turnout_opencl.pointwise import run_map
-
-    start = time.perf_counter()
-    run_map(_TRIED[0], y, x)
-    y.place.finish()
-    return time.perf_counter() - start
+    return min(times, key=lambda each: times[each]) if times else (PLAIN.piece, 1)

@@ -78,7 +78,7 @@ def _loaded(path: Path, device: str) -> Any:
         with zipfile.ZipFile(path) as archive:
             is_graph = "graph.json" in archive.namelist()
     except zipfile.BadZipFile:
-        is_graph = True  # a file that is neither: reading it says what is wrong
+        is_graph = path.suffix != ".pt2"  # reading it says what is wrong
     return turnout.graphs.load(path, device) if is_graph else turnout.export.load(path, device)
 
 
