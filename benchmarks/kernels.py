@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numeric import SEED, torch_with_threads
-from timing import Pair, Side
+from timing import Pair, Side, rest
 
 import turnout
 
@@ -183,7 +183,8 @@ def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
 
     @contextmanager
     def prepare() -> Iterator[Pair]:
-        torch = torch_with_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+        threads = int(os.environ.get("OMP_NUM_THREADS", "1"))
+        torch = torch_with_threads(threads)
         sides = []
         for m in (turnout, torch):
             names = {n: m.from_numpy(_array(n)) for n in ARRAYS if _uses(row, n)}
@@ -191,7 +192,7 @@ def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
             exec(row.before, names)
             names.pop("__builtins__", None)
             sides.append(Side(row.statement, **names))
-        yield Pair(sides[0], sides[1])
+        yield Pair(sides[0], sides[1], rest if threads > 1 else None)
 
     return prepare
 

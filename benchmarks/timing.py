@@ -54,6 +54,12 @@ class Pair(NamedTuple):
     turns: int = 1
 
 
+def rest(_: int) -> None:
+    """A switch for sides with several threads: those of OpenMP and of BLAS look for work for up to 25 ms after their library's turn,
+    on processors that the other side needs. After a pause they sleep; the call that is not timed wakes those of the next turn."""
+    time.sleep(0.03)
+
+
 class Result(NamedTuple):
     """Medians of both sides, in seconds; `value`, with its quartiles, is the ratio, or for `import` the difference in seconds."""
 
