@@ -55,7 +55,7 @@ class Pair(NamedTuple):
 
 
 def rest(_: int) -> None:
-    """A switch for sides with several threads: those of OpenMP and of BLAS look for work for up to 25 ms after their library's turn,
+    """A switch for sides with several threads: those of OpenMP and BLAS look for work for up to 25 ms after their library's turn,
     on processors that the other side needs. After a pause they sleep; the call that is not timed wakes those of the next turn."""
     time.sleep(0.03)
 

@@ -21,6 +21,12 @@ def test_other_names_are_refused(call, text):
     assert str(caught.value) == text
 
 
+def test_what_an_operator_takes_by_name_is_not_remembered_for_the_function():
+    assert run("torch.ops.aten.add(self=t, other=t)", turnout).shape == (2, 2)
+    with pytest.raises(CallError):
+        run("torch.add(self=t, other=t)", turnout)
+
+
 def test_functions_that_make_tensors_take_requires_grad_beside_second_names():
     assert turnout.zeros_like(x=turnout.ones(2), requires_grad=True).requires_grad
 

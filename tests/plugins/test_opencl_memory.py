@@ -63,6 +63,12 @@ def test_peaks_are_those_since_they_were_reset() -> None:
     assert turnout.opencl.memory_stats()["allocated_bytes.all.peak"] == used() == before
 
 
+def finished(call: Callable[..., turnout.Tensor], *args: turnout.Tensor) -> None:
+    """A call, and what its kernels reported."""
+    call(*args)
+    turnout.opencl.synchronize()
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -80,7 +86,7 @@ def test_a_failing_call_gives_its_buffers_back(call: Callable[..., turnout.Tenso
     before = used()
     for _ in range(3):
         with pytest.raises((IndexError, ArithmeticError, turnout.errors.TurnoutError)):
-            call(x, index)
+            finished(call, x, index)
         assert used() == before
 
 

@@ -353,9 +353,9 @@ def test_operators_without_a_kernel_run_on_cpu_and_are_counted(halved: Operator)
 
 
 def test_dtypes_without_kernels_run_on_cpu_row_by_row() -> None:
-    x = turnout.tensor([1 + 2j, 3.0], dtype=turnout.complex64, device="opencl")
-    assert x.cumsum(0).tolist() == [1 + 2j, 4 + 2j]
-    assert hosting.calls() == {("aten::cumsum.out", "opencl", "cpu"): 1}
+    x = turnout.tensor([1 + 2j, 1.0], dtype=turnout.complex64, device="opencl")
+    assert x.sqrt()[1].item() == 1.0
+    assert hosting.calls() == {("aten::sqrt.out", "opencl", "cpu"): 1}
 
 
 COMPLEX = {

@@ -291,6 +291,15 @@ static PyObject *key_of_call(PyObject *const *args, Py_ssize_t n, PyObject *kwna
     return Py_BuildValue("(NN)", key, words);
 }
 
+/* Whether `self` is given by name. Operators take it so; functions, which share what was chosen, call it `input`. */
+static int names_self(PyObject *kwnames)
+{
+    for (Py_ssize_t i = 0; kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "self") == 0)
+            return 1;
+    return 0;
+}
+
 /* The overload that the types of the arguments choose, if its call can be finished here. */
 static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
 {
@@ -327,7 +336,7 @@ static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t n
         /* The tail is that of the function's own target: a call of another one is finished here or not at all. */
         for (int i = 0; i < call->count && outcome == DECLINED; i++)
             outcome = run_target(&call->targets[i], i == 0 ? call->tail : NULL, args, n, kwnames, &result);
-        if (outcome == DECLINED && n >= call->least && n <= call->most && (kwnames == NULL || call->by_name))
+        if (outcome == DECLINED && n >= call->least && n <= call->most && (kwnames == NULL || (call->by_name && !names_self(kwnames))))
             outcome = run_chosen(call->chosen, args, n, kwnames, &result);
         if (outcome != DECLINED)
             return outcome == DONE ? with_names(call->named, result) : NULL;
