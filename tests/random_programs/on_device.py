@@ -40,6 +40,8 @@ def judge(device: str, *, close: float = 2e-5, strides: bool = False) -> Callabl
                 return ""
             if found is None and isinstance(expected, AliasError) and "share part of their memory" in str(expected):
                 return ""  # what runs on the host runs on copies
+            if found is None and expected is not None and _later(ours):
+                return ""  # the error comes with the numbers
             if type(found) is not type(expected):
                 return f"{line}\n  {says(found)}, expected {says(expected)}"
             if found is not None and not isinstance(found, turnout.errors.TurnoutError):
@@ -54,6 +56,17 @@ def judge(device: str, *, close: float = 2e-5, strides: bool = False) -> Callabl
         return ""
 
     return judge_lines
+
+
+def _later(scope: dict[str, Any]) -> bool:
+    """Whether some tensor's numbers cannot be read: a device that computes later raises then."""
+    for value in scope.values():
+        if isinstance(value, Tensor):
+            try:
+                value.tolist()
+            except turnout.errors.TurnoutError:
+                return True
+    return False
 
 
 def _wrong(name: str, ours: Tensor, value: Tensor, device: str, close: float, strides: bool) -> str:
