@@ -208,7 +208,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 
 /* ---- rows that look at their arguments here: for few elements, looking in Python takes five times as long as the kernel */
 
-static PyObject *copy; /* the name */
+static PyObject *copy_name, *size_name;
 
 static void release(job *work, Py_buffer *views)
 {
@@ -268,13 +268,18 @@ static PyObject *call_other(PyObject *kept, PyObject *const *args, Py_ssize_t na
 }
 
 /* (self, dim, half_to_float, out or None). Without `out`, a copy of the input becomes the result: each row is read before it is
-   written. */
+   written. A large input is not copied: it goes to the other function. */
 static PyObject *softmax(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
 {
     if ((nargs != 3 && nargs != 4) || args[2] != Py_False || !PyLong_Check(args[1]))
         return call_other(kept, args, nargs);
     int given = nargs == 4 && args[3] != Py_None;
-    PyObject *made = given ? Py_NewRef(args[3]) : PyObject_CallMethodObjArgs(args[0], copy, NULL);
+    PyObject *made = NULL, *elements = given ? NULL : PyObject_GetAttr(args[0], size_name);
+    if (given)
+        made = Py_NewRef(args[3]);
+    else if (elements != NULL && PyLong_AsLongLong(elements) <= kept_number(kept, 1))
+        made = PyObject_CallMethodObjArgs(args[0], copy_name, NULL);
+    Py_XDECREF(elements);
     job work;
     Py_buffer views[2];
     PyObject *const objects[2] = {made, args[0]};
@@ -386,8 +391,9 @@ PyMODINIT_FUNC PyInit__native(void)
     for (long k = 0; k < KERNEL_COUNT; k++)
         PyTuple_SetItem(names, k, PyUnicode_FromString(NAMES[k]));
     choose("");
-    copy = PyUnicode_InternFromString("copy");
-    if (copy == NULL)
+    copy_name = PyUnicode_InternFromString("copy");
+    size_name = PyUnicode_InternFromString("size");
+    if (copy_name == NULL || size_name == NULL)
         return NULL;
     if (PyModule_AddObjectRef(module, "KERNELS", names) < 0)
         return NULL;
