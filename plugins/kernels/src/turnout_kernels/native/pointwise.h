@@ -167,8 +167,8 @@ static inline T V(gelu_tanh_slope)(T x)
     return (T)0.5 * ((1 + t) + x * ((1 - t) * (1 + t) * inner));
 }
 
-#define LOOP(name, result)                                                                                                        \
-    static void V(loop_##name)(T *o, const T *x, const T *y, const T *z, int64_t n, const T *p)                                   \
+#define LOOP_OVER(function, type, from, to, result)                                                                               \
+    static void V(function)(type *o, const type *x, const type *y, const type *z, int64_t n, const T *p)                          \
     {                                                                                                                             \
         (void)y, (void)z, (void)p;                                                                                                \
         T p0 = p[0], p1 = p[1], p2 = p[2];                                                                                        \
@@ -176,13 +176,14 @@ static inline T V(gelu_tanh_slope)(T x)
         (void)numbers;                                                                                                            \
         _Pragma("GCC ivdep") for (int64_t k = 0; k < n; k++)                                                                      \
         {                                                                                                                         \
-            T a = x[k], b = y[k], c = z[k];                                                                                       \
+            T a = from(x[k]), b = from(y[k]), c = from(z[k]);                                                                     \
             (void)b, (void)c;                                                                                                     \
             const T *p = numbers;                                                                                                 \
             (void)p;                                                                                                              \
-            o[k] = (T)(result);                                                                                                   \
+            o[k] = to((T)(result));                                                                                               \
         }                                                                                                                         \
     }
+#define LOOP(name, result) LOOP_OVER(loop_##name, T, , , result)
 EVERY_POINTWISE(LOOP)
 #undef LOOP
 
@@ -191,6 +192,20 @@ static void (*const V(LOOPS)[])(T *, const T *, const T *, const T *, int64_t, c
     EVERY_POINTWISE(ADDRESS)
 #undef ADDRESS
 };
+
+#if IS_FLOAT
+/* Where all arrays are bfloat16: a third less time than by way of buffers */
+#define LOOP(name, result) LOOP_OVER(bfloats_##name, any_half, K(from_bfloat), K(to_bfloat), result)
+EVERY_POINTWISE(LOOP)
+#undef LOOP
+
+static void (*const V(LOOPS_OF_BFLOATS)[])(any_half *, const any_half *, const any_half *, const any_half *, int64_t, const T *) = {
+#define ADDRESS(name, result) V(bfloats_##name),
+    EVERY_POINTWISE(ADDRESS)
+#undef ADDRESS
+};
+#endif
+#undef LOOP_OVER
 
 /* `n` elements with a stride, as T */
 static void V(load)(T *to, const char *from, int64_t stride, int64_t n, int dtype)
@@ -334,19 +349,18 @@ static void V(map)(const job *j, int64_t part)
     int64_t length = shape[nd - 1], filled_to[4] = {0};
     int tiled = V(crossed)(inputs + 1, nd, shape, stride);
     int64_t tile = tiled ? LEAST(TILE, length) : length, beside = tiled ? shape[nd - 2] : 1, plane = beside * length;
-    int direct[4], all = 1;
+    int direct[4], all = 1, bfloats = IS_FLOAT;
     for (int k = 0; k <= inputs; k++) {
         direct[k] = j->i[2 + k] == own && stride[k][nd - 1] == (int64_t)sizeof(T) && (uintptr_t)j->a[k].p % sizeof(T) == 0;
         all = all && direct[k];
+        bfloats = bfloats && j->i[2 + k] == BF16 && stride[k][nd - 1] == 2;
     }
     share(j->a[0].size, 64, j, part, &first, &last);
     for (int64_t at = first; at < last;) {
         int64_t rest = at / plane, place = at % plane, start = place / (tile * beside) * tile;
         int64_t width = LEAST(tile, length - start), inside = place - start * beside;
         int64_t inner = start + inside % width, run = LEAST(width - inside % width, last - at);
-        if (!all)
-            run = LEAST(run, CHUNK);
-        char *p[4];
+        char *p[4] = {0};
         for (int k = 0; k <= inputs; k++)
             p[k] = j->a[k].p + inner * stride[k][nd - 1];
         int d = nd - 2;
@@ -375,33 +389,45 @@ static void V(map)(const job *j, int64_t part)
             at += rows * width;
             continue;
         }
-        for (int k = 1; k <= inputs; k++) {
-            if (direct[k]) {
-                in[k] = (const T *)p[k];
-                continue;
-            }
-            in[k] = buffers[k];
-            if (stride[k][nd - 1] == 0 && filled[k] == p[k] && filled_to[k] >= run)
-                continue;
-            if (stride[k][nd - 1] == 0) {
-                V(load)(buffers[k], p[k], 0, 1, (int)j->i[2 + k]);
-                for (int64_t m = 1; m < run; m++)
-                    buffers[k][m] = buffers[k][0];
-                filled[k] = p[k], filled_to[k] = run;
-            } else
-                V(load)(buffers[k], p[k], stride[k][nd - 1], run, (int)j->i[2 + k]);
-        }
-        for (int k = inputs + 1; k < 4; k++)
-            in[k] = in[1];
-        T *out = direct[0] ? (T *)p[0] : buffers[0];
-        if (!direct[0] && j->i[1] == POINTWISE_copy)
-            V(store)(p[0], stride[0][nd - 1], in[1], run, (int)j->i[2]);
-        else {
-            V(LOOPS)[j->i[1]](out, in[1], in[2], in[3], run, numbers);
-            if (!direct[0])
-                V(store)(p[0], stride[0][nd - 1], out, run, (int)j->i[2]);
-        }
         at += run;
+#if IS_FLOAT
+        if (bfloats) {
+            for (int k = inputs + 1; k < 4; k++)
+                p[k] = p[1];
+            V(LOOPS_OF_BFLOATS)[j->i[1]]((any_half *)p[0], (any_half *)p[1], (any_half *)p[2], (any_half *)p[3], run, numbers);
+            continue;
+        }
+#endif
+        for (int64_t n; run > 0; run -= n) {
+            n = all ? run : LEAST(run, CHUNK);
+            for (int k = 1; k <= inputs; k++) {
+                if (direct[k]) {
+                    in[k] = (const T *)p[k];
+                    continue;
+                }
+                in[k] = buffers[k];
+                if (stride[k][nd - 1]) {
+                    V(load)(buffers[k], p[k], stride[k][nd - 1], n, (int)j->i[2 + k]);
+                } else if (filled[k] != p[k] || filled_to[k] < n) {
+                    V(load)(buffers[k], p[k], 0, 1, (int)j->i[2 + k]);
+                    for (int64_t m = 1; m < n; m++)
+                        buffers[k][m] = buffers[k][0];
+                    filled[k] = p[k], filled_to[k] = n;
+                }
+            }
+            for (int k = inputs + 1; k < 4; k++)
+                in[k] = in[1];
+            T *out = direct[0] ? (T *)p[0] : buffers[0];
+            if (!direct[0] && j->i[1] == POINTWISE_copy)
+                V(store)(p[0], stride[0][nd - 1], in[1], n, (int)j->i[2]);
+            else {
+                V(LOOPS)[j->i[1]](out, in[1], in[2], in[3], n, numbers);
+                if (!direct[0])
+                    V(store)(p[0], stride[0][nd - 1], out, n, (int)j->i[2]);
+            }
+            for (int k = 0; k <= inputs; k++)
+                p[k] += n * stride[k][nd - 1];
+        }
     }
 }
 #undef MATHS
