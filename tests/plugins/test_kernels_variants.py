@@ -158,7 +158,6 @@ def test_other_rows_have_one_variant_with_a_kernel() -> None:
         "_native_batch_norm_legit.no_stats", "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training",
         "_to_copy", "convolution_backward", "embedding_dense_backward", "gru.input", "hardswish_backward", "hardtanh_backward",
         "huber_loss", "l1_loss", "leaky_relu_backward", "linalg_matmul", "logsumexp", "lstm.input", "masked_select",
-        "max_pool2d_with_indices_backward",
         "native_batch_norm_backward", "native_dropout", "native_group_norm_backward", "native_layer_norm_backward", "nonzero",
         "rand", "rand.generator", "randint", "randint.generator", "randint.low", "randint.low_generator", "randn",
         "randn.generator", "rms_norm", "scaled_dot_product_attention", "select_backward", "silu_backward", "slice_backward",

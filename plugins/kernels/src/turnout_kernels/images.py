@@ -115,21 +115,6 @@ def adaptive_avg_pool2d(self: Any, output_size: Ints, out: Any) -> Any:
     return out
 
 
-def max_pool2d_with_indices_backward(
-    grad_output: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, indices: Any
-) -> Any:
-    fits = self.ndim == 4 and self.size and grad_output.size and grad_output.shape == indices.shape
-    if not fits or grad_output.shape[:2] != self.shape[:2] or not plain(self, grad_output):
-        return NotImplemented
-    if indices.dtype != np.int64 or not whole(indices):
-        return NotImplemented
-    made, parts = np.empty(self.shape, self.dtype), parts_of(self.size)
-    wrong = np.zeros(parts, np.uint8)
-    ints = (code(self), prod(self.shape[2:]), prod(grad_output.shape[2:]))
-    run("pool_backward", (made, wrong), (grad_output, indices), ints, parts=parts)
-    return NotImplemented if wrong.any() else made
-
-
 # ---- normalisation of batches
 
 
@@ -297,7 +282,6 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_native_batch_norm_legit_functional":  batch_norm_functional,
     "_native_batch_norm_legit_no_training": batch_norm_no_training,
     "native_batch_norm_backward":           native_batch_norm_backward,
-    "max_pool2d_with_indices_backward": max_pool2d_with_indices_backward,
     "max_pool2d_with_indices.out": any_floats(max_pool2d_with_indices, outputs=2),
     "avg_pool2d.out":          any_floats(avg_pool2d),
     "_adaptive_avg_pool2d.out": any_floats(adaptive_avg_pool2d),

@@ -1,6 +1,6 @@
 """Rows of reductions: over any dims, of floats of any dtype and layout.
 
-The kernels reduce runs of memory (`reduce_rows`), or whole rows of a matrix into one (`reduce_columns`). What lies otherwise is
+The kernels reduce runs of memory (`reduce_runs`), or whole rows of a matrix into one (`reduce_columns`). What lies otherwise is
 copied first. Sums are kept in double between runs of 2,048 elements, or between 32 rows.
 """
 
@@ -71,22 +71,22 @@ def reduce(what: int, work: Arranged, out: Any, factor: float = 1.0, other: Any 
         run("reduce_columns", (out,), inputs, (code(array), what, length, work.inner), (factor,))
         return
     if length <= 2 * RUN or array.size != length:
-        run("reduce_rows", (out,), inputs, (code(array), what, length), (factor, 0.0))
+        run("reduce_runs", (out,), inputs, (code(array), what, length), (factor, 0.0))
         return
     partial = np.empty(-(-length // RUN), array.dtype)
     middle = 0.0
     if what in (VARIANCE, DEVIATION):
-        run("reduce_rows", (partial,), inputs, (code(array), SUM, RUN), (1.0, 0.0))
+        run("reduce_runs", (partial,), inputs, (code(array), SUM, RUN), (1.0, 0.0))
         middle = float(np.sum(partial, dtype=np.float64)) / length
     first, then = {
         SQUARES: (SQUARES, SUM), NORM: (SQUARES, SUM), DIFFERENCES: (DIFFERENCES, SUM), SIZES: (SIZES, SUM),
         VARIANCE: (DISTANCES, SUM), DEVIATION: (DISTANCES, SUM),
     }.get(what, (what, what))  # fmt: skip
-    run("reduce_rows", (partial,), inputs, (code(array), first, RUN), (1.0, middle))
+    run("reduce_runs", (partial,), inputs, (code(array), first, RUN), (1.0, middle))
     if what in (NORM, DEVIATION):
         out.fill((float(np.sum(partial, dtype=np.float64)) * factor) ** 0.5)
     else:
-        run("reduce_rows", (out,), (partial,), (code(array), then, partial.size), (factor, 0.0))
+        run("reduce_runs", (out,), (partial,), (code(array), then, partial.size), (factor, 0.0))
 
 
 def reduced(what: int, self: Any, dim: Any, keepdim: bool, out: Any, factor: float = 1.0, *, mean: bool = False) -> Any:

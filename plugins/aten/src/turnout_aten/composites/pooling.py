@@ -104,7 +104,7 @@ def max_pool2d_with_indices_backward_out(
 def _placed(values: Tensor, indices: Tensor, shape: Sequence[int], lead: int, *, add: bool) -> Tensor:
     """Zeros of a shape, with the values at the indices. The indices count in the flattened dims from `lead` on."""
     flat = (*shape[:lead], prod(shape[lead:]))
-    zeros = aten.new_zeros(values, flat)
+    zeros = aten.expand(aten.new_zeros(values, ()), flat)
     places = aten.reshape(indices, (*indices.shape[:lead], -1) if indices.numel() else (*indices.shape[:lead], 0))
     source = aten.reshape(values, places.shape)
     put = aten.scatter_add if add else aten.scatter__src

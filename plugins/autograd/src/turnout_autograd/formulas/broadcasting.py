@@ -27,6 +27,11 @@ def expand(grad: Tensor, shape: Ints) -> Tensor:
     return unrecorded_view(_expand, grad, shape, False)
 
 
+def blank(grad: Tensor, shape: Ints) -> Tensor:
+    """Zeros for an operator that begins with a copy of them. Many are one element, expanded: nothing is written twice."""
+    return grad.new_zeros(shape) if prod(shape) <= _SMALL else grad.new_zeros(()).expand(shape)
+
+
 def count(*shapes: Ints) -> int:
     """The number of elements of shapes broadcast together."""
     if len(shapes) == 1:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from turnout_aten.tensor.tensor import Tensor
-
-if TYPE_CHECKING:
-    from turnout_autograd.formulas.broadcasting import Ints
+from turnout_autograd.formulas.broadcasting import Ints, blank
 
 
 def index_select_grad(grad: Tensor, shape: Ints, dim: int, positions: Tensor) -> Tensor:
@@ -16,4 +12,4 @@ def index_select_grad(grad: Tensor, shape: Ints, dim: int, positions: Tensor) ->
         return grad.sum() if grad.shape else grad
     if not positions.shape:
         positions = positions.reshape((1,))
-    return grad.new_zeros(shape).index_add(dim, positions, grad)
+    return blank(grad, shape).index_add(dim, positions, grad)

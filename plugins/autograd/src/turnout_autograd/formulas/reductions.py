@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import peel
 from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.formulas.broadcasting import Ints, blank
 from turnout_autograd.formulas.complex import conj
-
-if TYPE_CHECKING:
-    from turnout_autograd.formulas.broadcasting import Ints
 
 
 def dims_of(ndim: int, dim: Any) -> Ints:
@@ -53,7 +51,7 @@ def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim:
     """max.dim, sort, topk: the gradient at the elements that were taken."""
     if not keepdim and shape:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
-    return grad.new_zeros(shape).scatter(dim, indices, grad)
+    return blank(grad, shape).scatter(dim, indices, grad)
 
 
 def may_hold_zero(x: Tensor) -> bool:

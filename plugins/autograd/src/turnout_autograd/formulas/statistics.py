@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout.dtypes import COMPLEX
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd.formulas.broadcasting import count
+from turnout_autograd.formulas.broadcasting import Ints, blank, count
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.recorded_calls import is_recorded
 from turnout_autograd.formulas.reductions import count_of, dims_of, may_hold_zero, restored
-
-if TYPE_CHECKING:
-    from turnout_autograd.formulas.broadcasting import Ints
 
 
 def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
@@ -79,4 +76,4 @@ def logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> T
 
 def cumulative_extreme_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor) -> Tensor:
     """cummax, cummin: added up at the elements that were the extremes."""
-    return grad.new_zeros(shape).scatter_add(dim, indices, grad)
+    return blank(grad, shape).scatter_add(dim, indices, grad)

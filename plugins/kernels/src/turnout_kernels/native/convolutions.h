@@ -4,9 +4,6 @@
    With a stride, the padded image is taken apart into as many images as there are remainders, each of which is such a line. What
    lies between two rows is computed, too, and not stored. A tile is BLOCK output channels times VECTORS_OF_TILE registers; its
    sums stay in registers for all inputs. */
-typedef T V(vector) __attribute__((vector_size(VECTOR_BYTES)));
-typedef T V(vector_anywhere) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
-
 #define BLOCK 8
 #define VECTORS_OF_TILE 3
 #define LANES ((int64_t)(VECTOR_BYTES / sizeof(T)))

@@ -219,7 +219,7 @@ static void V(mean_windows)(const job *j, int64_t part)
         T *o = (T *)j->a[0].p + r * ow;
         int64_t top = r % oh * h / oh, end = ((r % oh + 1) * h + oh - 1) / oh;
         if (ow == 1) {
-            o[0] = (T)(V(total)(x + top * w, (end - top) * w) / (double)((end - top) * w));
+            o[0] = (T)(V(sum)(x + top * w, (end - top) * w) / (double)((end - top) * w));
             continue;
         }
         for (int64_t k = 0; k < w; k++)
@@ -234,29 +234,6 @@ static void V(mean_windows)(const job *j, int64_t part)
                 sum += sums[k];
             o[c] = (T)(sum / (double)((end - top) * (right - left)));
         }
-    }
-}
-
-/* i: type, size of a plane, size of a plane of the output's gradient. a: output, [parts] of bytes: an index was out of range;
-   gradient, indices. Adds each gradient at its index. */
-static void V(pool_backward)(const job *j, int64_t part)
-{
-    int64_t n = j->i[1], count = j->i[2], first, last;
-    share(j->a[0].size / n, 1, j, part, &first, &last);
-    for (int64_t plane = first; plane < last; plane++) {
-        T *o = (T *)j->a[0].p + plane * n;
-        memset(o, 0, (size_t)n * sizeof(T));
-        const T *g = (const T *)j->a[2].p + plane * count;
-        const int64_t *index = (const int64_t *)j->a[3].p + plane * count;
-        uint64_t most = 0;
-        for (int64_t k = 0; k < count; k++)
-            most = (uint64_t)index[k] > most ? (uint64_t)index[k] : most;
-        if (most >= (uint64_t)n) {
-            j->a[1].p[part] = 1;
-            return;
-        }
-        for (int64_t k = 0; k < count; k++)
-            o[index[k]] += g[k];
     }
 }
 
@@ -283,11 +260,11 @@ static void V(batch_norm)(const job *j, int64_t part)
     for (int64_t c = first; c < last; c++) {
         double sum = 0, squares = 0;
         for (int64_t m = 0; m < images; m++)
-            sum += V(total)((const T *)j->a[3].p + (m * channels + c) * area, area);
+            sum += V(sum)((const T *)j->a[3].p + (m * channels + c) * area, area);
         T mean = (T)(sum / (double)(images * area));
         for (int64_t m = 0; m < images; m++) {
             const T *x = (const T *)j->a[3].p + (m * channels + c) * area;
-            squares += V(product)(x, mean, x, mean, area);
+            squares += V(sum_of_products)(x, mean, x, mean, area);
         }
         means[c] = mean, variances[c] = (T)(squares / (double)(images * area));
         T scale = (T)(1 / sqrt(variances[c] + j->f[0])) * ((const T *)j->a[4].p)[c], shift = ((const T *)j->a[5].p)[c];
@@ -311,8 +288,8 @@ static void V(batch_norm_backward)(const job *j, int64_t part)
         T mean = ((const T *)j->a[5].p)[c], factor = ((const T *)j->a[6].p)[c], scale = ((const T *)j->a[7].p)[c] * factor;
         for (int64_t m = 0; m < images; m++) {
             const T *g = (const T *)j->a[3].p + (m * channels + c) * area, *x = (const T *)j->a[4].p + (m * channels + c) * area;
-            sum += V(total)(g, area);
-            along += V(product)(g, 0, x, mean, area);
+            sum += V(sum)(g, area);
+            along += V(sum_of_products)(g, 0, x, mean, area);
         }
         ((T *)j->a[1].p)[c] = (T)(along * factor);
         ((T *)j->a[2].p)[c] = (T)sum;

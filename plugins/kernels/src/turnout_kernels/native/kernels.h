@@ -8,8 +8,11 @@
 #define V(name) JOIN(JOIN(name, f), ISA)
 #define IS_FLOAT 1
 #include "functions.h"
+#include "sums.h"
 #include "pointwise.h"
 #include "rows.h"
+#include "reductions.h"
+#include "scattering.h"
 #include "images.h"
 #include "convolutions.h"
 #include "recurrent.h"
@@ -20,8 +23,11 @@
 #define V(name) JOIN(JOIN(name, d), ISA)
 #define IS_FLOAT 0
 #include "functions.h"
+#include "sums.h"
 #include "pointwise.h"
 #include "rows.h"
+#include "reductions.h"
+#include "scattering.h"
 #include "images.h"
 #include "convolutions.h"
 #include "recurrent.h"
@@ -47,20 +53,19 @@ BY_TYPE(group_norm)
 BY_TYPE(group_norm_backward)
 BY_TYPE(softmax_columns)
 BY_TYPE(softmax_columns_backward)
-BY_TYPE(reduce_rows)
+BY_TYPE(reduce_runs)
 BY_TYPE(reduce_columns)
 BY_TYPE(locate)
 BY_TYPE(cumulate)
 BY_TYPE(cumulative_extreme)
-BY_TYPE(scatter)
-BY_TYPE(add_rows)
+BY_TYPE(add_at)
+BY_TYPE(add_rows_at)
 BY_TYPE(depthwise)
 BY_TYPE(depthwise_backward)
 BY_TYPE(bilinear)
 BY_TYPE(max_pool)
 BY_TYPE(mean_pool)
 BY_TYPE(mean_windows)
-BY_TYPE(pool_backward)
 BY_TYPE(batch_norm)
 BY_TYPE(batch_norm_backward)
 BY_TYPE(convolve)

@@ -17,12 +17,12 @@
 
 /* Every kernel. turnout_kernels/native.py takes their numbers from `KERNELS`. */
 #define EVERY_KERNEL(X)                                                                                                           \
-    X(map) X(softmax) X(softmax_backward) X(layer_norm) X(layer_norm_backward) X(group_norm) X(reduce_rows)                       \
+    X(map) X(softmax) X(softmax_backward) X(layer_norm) X(layer_norm_backward) X(group_norm) X(reduce_runs)                       \
     X(reduce_columns) X(locate) X(cumulate) X(cumulative_extreme) X(max_pool) X(mean_pool)                                        \
-    X(gather) X(scatter) X(select_rows) X(add_rows) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform) X(normal)       \
-    X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(pool_backward) X(batch_norm)         \
+    X(gather) X(add_at) X(select_rows) X(add_rows_at) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform) X(normal)       \
+    X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(batch_norm)         \
     X(batch_norm_backward) X(coordinates) X(group_norm_backward) X(softmax_columns) X(softmax_columns_backward)                  \
-    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent)
+    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent) X(by_stretches)
 
 #define ISA base
 #define VECTOR_BYTES 16

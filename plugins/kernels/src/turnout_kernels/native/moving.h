@@ -187,3 +187,30 @@ static void K(coordinates)(const job *j, int64_t part)
             }
     }
 }
+
+/* i: rows, rows of a stretch as a power of two. a: the numbers of the index's elements, sorted by the stretch that they fall into,
+   where those of each stretch begin [stretches + 1], a byte: an index is out of range; index. One part. */
+static void K(by_stretches)(const job *j, int64_t part)
+{
+    int64_t *order = (int64_t *)j->a[0].p, *begins = (int64_t *)j->a[1].p, stretches = j->a[1].size - 1, n = j->a[3].size;
+    const int64_t *index = (const int64_t *)j->a[3].p;
+    (void)part;
+    memset(begins, 0, (size_t)j->a[1].size * sizeof(int64_t));
+    for (int64_t k = 0; k < n; k++) {
+        if ((uint64_t)index[k] >= (uint64_t)j->i[0]) {
+            j->a[2].p[0] = 1;
+            return;
+        }
+        begins[index[k] >> j->i[1]]++;
+    }
+    for (int64_t s = 0, at = 0; s <= stretches; s++) {
+        int64_t count = begins[s];
+        begins[s] = at;
+        at += count;
+    }
+    for (int64_t k = 0; k < n; k++)
+        order[begins[index[k] >> j->i[1]]++] = k;
+    /* Each place is now where the next stretch begins. */
+    memmove(begins + 1, begins, (size_t)stretches * sizeof(int64_t));
+    begins[0] = 0;
+}
