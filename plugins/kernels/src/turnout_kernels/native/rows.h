@@ -1,99 +1,19 @@
 /* Kernels along a dim. Arrays are row-major, and all of type T unless it says otherwise; i[0] is that type. */
 
-/* 64 bytes of T, which a compiler cuts into the registers that there are; at any address. */
-typedef T V(lanes) __attribute__((vector_size(64)));
-typedef T V(anywhere) __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
-#define LANES ((int64_t)(64 / sizeof(T)))
-#define AT(p, m) (*(const V(anywhere) *)((p) + (m) * LANES))
-
-/* The sum of a register's elements, by halves */
-static inline T V(across)(const V(lanes) *sums)
-{
-    T parts[64 / sizeof(T)];
-    memcpy(parts, sums, sizeof parts);
-    for (int64_t w = LANES / 2; w; w /= 2)
-        for (int64_t m = 0; m < w; m++)
-            parts[m] += parts[m + w];
-    return parts[0];
-}
-
-/* Sums of four registers for 2048 elements, then in double: the error does not grow with the length. */
-static double V(total)(const T *x, int64_t n)
-{
-    double whole = 0;
-    int64_t k = 0;
-    while (n - k >= 4 * LANES) {
-        V(lanes) a = {0}, b = {0}, c = {0}, d = {0};
-        for (int64_t end = LEAST(n, k + 2048); k + 4 * LANES <= end; k += 4 * LANES)
-            a += AT(x + k, 0), b += AT(x + k, 1), c += AT(x + k, 2), d += AT(x + k, 3);
-        a = (a + b) + (c + d);
-        whole += V(across)(&a);
-    }
-    for (; k < n; k++)
-        whole += x[k];
-    return whole;
-}
-
-/* The sum of (x - middle) * (y - middle_of_y) */
-static double V(product)(const T *x, T middle, const T *y, T middle_of_y, int64_t n)
-{
-    double whole = 0;
-    int64_t k = 0;
-    V(lanes) p, q;
-    for (int64_t m = 0; m < LANES; m++)
-        p[m] = middle, q[m] = middle_of_y;
-    while (n - k >= 4 * LANES) {
-        V(lanes) a = {0}, b = {0}, c = {0}, d = {0};
-        for (int64_t end = LEAST(n, k + 2048); k + 4 * LANES <= end; k += 4 * LANES) {
-            a += (AT(x + k, 0) - p) * (AT(y + k, 0) - q);
-            b += (AT(x + k, 1) - p) * (AT(y + k, 1) - q);
-            c += (AT(x + k, 2) - p) * (AT(y + k, 2) - q);
-            d += (AT(x + k, 3) - p) * (AT(y + k, 3) - q);
-        }
-        a = (a + b) + (c + d);
-        whole += V(across)(&a);
-    }
-    for (; k < n; k++)
-        whole += (x[k] - middle) * (y[k] - middle_of_y);
-    return whole;
-}
-#undef LANES
-#undef AT
-
 #if IS_FLOAT
 #define WORD int32_t
-#define SIZE uint32_t
 #define BITS as_bits
-#define NUMBER as_float
 #define MOST INT32_MAX
 #define BITS_OF_NAN 0x7fc00000
-#define BITS_OF_INFINITY 0x7f800000
 #else
 #define WORD int64_t
-#define SIZE uint64_t
 #define BITS as_bits64
-#define NUMBER as_double
 #define MOST INT64_MAX
 #define BITS_OF_NAN 0x7ff8000000000000
-#define BITS_OF_INFINITY 0x7ff0000000000000
 #endif
 
 /* The bits of a number as an integer in the order of the numbers, and back. */
 static inline WORD V(in_order)(WORD bits) { return bits ^ (bits >> (8 * sizeof(T) - 1) & MOST); }
-
-/* The largest of x times sign, times sign; nan if there is one. Compilers keep extremes of integers in registers. */
-static T V(extreme)(const T *x, int64_t n, T sign)
-{
-    WORD turned = sign > 0 ? 0 : -1, most = -MOST - 1;
-    SIZE size = 0; /* twice the bits but for the sign: those of nan are above those of infinity */
-    for (int64_t k = 0; k < n; k++) {
-        WORD bits = (WORD)BITS(x[k]), ordered = V(in_order)(bits) ^ turned;
-        SIZE own = (SIZE)bits << 1;
-        most = ordered > most ? ordered : most;
-        size = own > size ? own : size;
-    }
-    return size > (SIZE)BITS_OF_INFINITY << 1 ? (T)NAN : NUMBER((SIZE)V(in_order)(most ^ turned));
-}
 
 /* An integer in the order of the numbers, turned round by `turned` -1: both zeros are one, nan is greater than any number. */
 static inline WORD V(rank)(T x, WORD turned)
@@ -146,12 +66,9 @@ static void V(topk)(const job *j, int64_t part)
 }
 #undef MOST_OF_TOPK
 #undef WORD
-#undef SIZE
 #undef BITS
-#undef NUMBER
 #undef MOST
 #undef BITS_OF_NAN
-#undef BITS_OF_INFINITY
 
 /* i: type, length, whether it is the logarithm. a: output, input. The maximum is taken away first, so nothing overflows. */
 static void V(softmax)(const job *j, int64_t part)
@@ -160,7 +77,7 @@ static void V(softmax)(const job *j, int64_t part)
     share(j->a[0].size / n, 1, j, part, &first, &last);
     for (int64_t r = first; r < last; r++) {
         const T *x = (const T *)j->a[1].p + r * n;
-        T *o = (T *)j->a[0].p + r * n, most = V(extreme)(x, n, 1);
+        T *o = (T *)j->a[0].p + r * n, most = V(outermost)(x, n, 1);
         if (j->i[2]) {
             double sum = 0;
             T e[CHUNK];
@@ -168,7 +85,7 @@ static void V(softmax)(const job *j, int64_t part)
                 int64_t m = LEAST(CHUNK, n - at);
                 for (int64_t k = 0; k < m; k++)
                     e[k] = V(expo)(x[at + k] - most);
-                sum += V(total)(e, m);
+                sum += V(sum)(e, m);
             }
             T less = (T)log(sum);
             for (int64_t k = 0; k < n; k++)
@@ -176,7 +93,7 @@ static void V(softmax)(const job *j, int64_t part)
         } else {
             for (int64_t k = 0; k < n; k++)
                 o[k] = V(expo)(x[k] - most);
-            T factor = (T)(1 / V(total)(o, n));
+            T factor = (T)(1 / V(sum)(o, n));
             for (int64_t k = 0; k < n; k++)
                 o[k] *= factor;
         }
@@ -192,11 +109,11 @@ static void V(softmax_backward)(const job *j, int64_t part)
         const T *g = (const T *)j->a[1].p + r * n, *y = (const T *)j->a[2].p + r * n;
         T *o = (T *)j->a[0].p + r * n;
         if (j->i[2]) {
-            T sum = (T)V(total)(g, n);
+            T sum = (T)V(sum)(g, n);
             for (int64_t k = 0; k < n; k++)
                 o[k] = g[k] - V(expo)(y[k]) * sum;
         } else {
-            T sum = (T)V(product)(g, 0, y, 0, n);
+            T sum = (T)V(sum_of_products)(g, 0, y, 0, n);
             for (int64_t k = 0; k < n; k++)
                 o[k] = (g[k] - sum) * y[k];
         }
@@ -212,8 +129,8 @@ static void V(layer_norm)(const job *j, int64_t part)
     share(j->a[0].size / n, 1, j, part, &first, &last);
     for (int64_t r = first; r < last; r++) {
         const T *x = (const T *)j->a[3].p + r * n;
-        T *o = (T *)j->a[0].p + r * n, mean = j->i[4] ? 0 : (T)(V(total)(x, n) / n);
-        T factor = (T)(1 / sqrt(V(product)(x, mean, x, mean, n) / n + j->f[0]));
+        T *o = (T *)j->a[0].p + r * n, mean = j->i[4] ? 0 : (T)(V(sum)(x, n) / n);
+        T factor = (T)(1 / sqrt(V(sum_of_products)(x, mean, x, mean, n) / n + j->f[0]));
         ((T *)j->a[1].p)[r] = mean, ((T *)j->a[2].p)[r] = factor;
         if (scale && shift)
             for (int64_t k = 0; k < n; k++)
@@ -256,7 +173,7 @@ static void V(layer_norm_backward)(const job *j, int64_t part)
                 o[k] = g[k] * scale[k];
             each = o;
         }
-        T level = (T)(V(total)(each, n) / n), slope = (T)(V(product)(each, 0, x, mean, n) / n) * factor * factor;
+        T level = (T)(V(sum)(each, n) / n), slope = (T)(V(sum_of_products)(each, 0, x, mean, n) / n) * factor * factor;
         for (int64_t k = 0; k < n; k++)
             o[k] = (each[k] - level - (x[k] - mean) * slope) * factor;
     }
@@ -270,8 +187,8 @@ static void V(group_norm)(const job *j, int64_t part)
     share(j->a[0].size / n, 1, j, part, &first, &last);
     for (int64_t r = first; r < last; r++) {
         const T *x = (const T *)j->a[3].p + r * n;
-        T *o = (T *)j->a[0].p + r * n, mean = (T)(V(total)(x, n) / n);
-        T factor = (T)(1 / sqrt(V(product)(x, mean, x, mean, n) / n + j->f[0]));
+        T *o = (T *)j->a[0].p + r * n, mean = (T)(V(sum)(x, n) / n);
+        T factor = (T)(1 / sqrt(V(sum_of_products)(x, mean, x, mean, n) / n + j->f[0]));
         ((T *)j->a[1].p)[r] = mean, ((T *)j->a[2].p)[r] = factor;
         for (int64_t c = 0; c < channels; c++) {
             int64_t channel = r % groups * channels + c;
@@ -296,7 +213,7 @@ static void V(group_norm_backward)(const job *j, int64_t part)
         const T *scale = j->i[4] ? (const T *)j->a[7].p + r % groups * channels : NULL;
         double level = 0, slope = 0;
         for (int64_t c = 0; c < channels; c++) {
-            double sum = V(total)(g + c * area, area), more = V(product)(g + c * area, 0, x + c * area, mean, area) * factor;
+            double sum = V(sum)(g + c * area, area), more = V(sum_of_products)(g + c * area, 0, x + c * area, mean, area) * factor;
             sums[c] = (T)sum, along[c] = (T)more;
             level += scale ? sum * scale[c] : sum;
             slope += scale ? more * scale[c] : more;
@@ -399,80 +316,7 @@ enum {
 };
 #endif
 
-/* The largest or smallest absolute value; nan if there is one. */
-static T V(extreme_size)(const T *x, int64_t n, T sign)
-{
-    T e[CHUNK], made = 0;
-    for (int64_t at = 0; at < n; at += CHUNK) {
-        int64_t here = LEAST(CHUNK, n - at);
-        for (int64_t k = 0; k < here; k++)
-            e[k] = x[at + k] < 0 ? -x[at + k] : x[at + k];
-        T found = sign * V(extreme)(e, here, sign);
-        made = !at || found > made || found != found ? found : made;
-        if (made != made)
-            return made;
-    }
-    return sign * made;
-}
-
-/* The sum over k of what a loop makes of each element, CHUNK elements at a time */
-#define SUM_OF(value)                                                                                                             \
-    for (int64_t at = 0; at < m; at += CHUNK) {                                                                                   \
-        int64_t here = LEAST(CHUNK, m - at);                                                                                      \
-        for (int64_t k = 0; k < here; k++)                                                                                        \
-            e[k] = value;                                                                                                         \
-        made += V(total)(e, here);                                                                                                \
-    }
-
-/* i: type, what, length. f: a factor of the result; the middle, for distances. a: results, input; for differences, a second
-   input. The last row may be shorter. */
-static void V(reduce_rows)(const job *j, int64_t part)
-{
-    int64_t n = j->i[2], size = j->a[1].size, first, last;
-    share((size + n - 1) / n, 1, j, part, &first, &last);
-    for (int64_t r = first; r < last; r++) {
-        const T *x = (const T *)j->a[1].p + r * n, *y = j->i[1] == DIFFERENCES ? (const T *)j->a[2].p + r * n : x;
-        int64_t m = LEAST(n, size - r * n), k = 0;
-        double made = 0;
-        T e[CHUNK], most;
-        switch (j->i[1]) {
-        case SUM: made = V(total)(x, m); break;
-        case LARGEST: made = V(extreme)(x, m, 1); break;
-        case SMALLEST: made = V(extreme)(x, m, -1); break;
-        case SQUARES: made = V(product)(x, 0, x, 0, m); break;
-        case NORM: made = sqrt(V(product)(x, 0, x, 0, m)); break;
-        case LOG_OF_POWERS:
-            most = V(extreme)(x, m, 1);
-            most = most - most == 0 ? most : 0;
-            SUM_OF(V(expo)(x[at + k] - most))
-            made = log(made) + most;
-            break;
-        case DIFFERENCES: SUM_OF((x[at + k] - y[at + k]) * (x[at + k] - y[at + k])) break;
-        case PRODUCT: {
-            double lanes[8] = {1, 1, 1, 1, 1, 1, 1, 1};
-            for (; k + 8 <= m; k += 8)
-                for (int q = 0; q < 8; q++)
-                    lanes[q] *= x[k + q];
-            for (; k < m; k++)
-                lanes[0] *= x[k];
-            made = ((lanes[0] * lanes[1]) * (lanes[2] * lanes[3])) * ((lanes[4] * lanes[5]) * (lanes[6] * lanes[7]));
-            break;
-        }
-        case SIZES: SUM_OF(x[at + k] < 0 ? -x[at + k] : x[at + k]) break;
-        case LARGEST_SIZE: made = V(extreme_size)(x, m, 1); break;
-        case SMALLEST_SIZE: made = V(extreme_size)(x, m, -1); break;
-        case DISTANCES: made = V(product)(x, (T)j->f[1], x, (T)j->f[1], m); break;
-        default:
-            most = (T)(V(total)(x, m) / (double)m);
-            made = V(product)(x, most, x, most, m);
-        }
-        made *= j->f[0];
-        ((T *)j->a[0].p)[r] = (T)(j->i[1] == DEVIATION ? sqrt(made) : made);
-    }
-}
-#undef SUM_OF
-
-/* i: type, what, length, inner. f: as above. a: results [outer, inner], input [outer, length, inner]. CHUNK columns at a time; sums
+/* i: type, what, length, inner. f: a factor of the result. a: results [outer, inner], input [outer, length, inner]. CHUNK columns at a time; sums
    of floats are added up in double after 32 rows. */
 static void V(reduce_columns)(const job *j, int64_t part)
 {
@@ -564,7 +408,7 @@ static void V(locate)(const job *j, int64_t part)
         share(j->a[0].size, 1, j, part, &first, &last);
         for (int64_t r = first; r < last; r++) {
             const T *x = (const T *)j->a[2].p + r * n;
-            T found = V(extreme)(x, n, sign);
+            T found = V(outermost)(x, n, sign);
             int64_t k = 0;
             if (found != found)
                 while (x[k] == x[k])
@@ -667,59 +511,5 @@ static void V(cumulative_extreme)(const job *j, int64_t part)
                 o[c] = best[c], w[c] = where[c];
             }
         }
-    }
-}
-
-/* i: type, length of the output, inner, length of the index. a: output, [parts] of bytes: an index was out of range; index, source,
-   start: the output begins as a copy of that. Adds the source at its indices along a dim, in their order. */
-static void V(scatter)(const job *j, int64_t part)
-{
-    int64_t n = j->i[1], inner = j->i[2], count = j->i[3], outer = n * inner > 0 ? j->a[0].size / (n * inner) : 0, first, last;
-    int64_t block = outer > 1 ? inner : 64, blocks = (inner + block - 1) / block;
-    const int64_t *index = (const int64_t *)j->a[2].p;
-    const T *x = (const T *)j->a[3].p, *start = (const T *)j->a[4].p;
-    T *o = (T *)j->a[0].p;
-    share(outer * blocks, 1, j, part, &first, &last);
-    for (int64_t b = first; b < last; b++) {
-        int64_t from = b % blocks * block, to = LEAST(from + block, inner), r = b / blocks;
-        if (inner == 1) {
-            T *row = o + r * n;
-            memcpy(row, start + r * n, (size_t)n * sizeof(T));
-            uint64_t most = 0;
-            for (int64_t k = r * count; k < (r + 1) * count; k++)
-                most = (uint64_t)index[k] > most ? (uint64_t)index[k] : most;
-            if (most >= (uint64_t)n) {
-                j->a[1].p[part] = 1;
-                return;
-            }
-            for (int64_t k = r * count; k < (r + 1) * count; k++)
-                row[index[k]] += x[k];
-            continue;
-        }
-        for (int64_t k = r * n; k < (r + 1) * n; k++)
-            memcpy(o + k * inner + from, start + k * inner + from, (size_t)(to - from) * sizeof(T));
-        for (int64_t k = 0; k < count; k++)
-            for (int64_t c = from; c < to; c++) {
-                int64_t place = (r * count + k) * inner + c;
-                if ((uint64_t)index[place] >= (uint64_t)n)
-                    j->a[1].p[part] = 1;
-                else
-                    o[(r * n + index[place]) * inner + c] += x[place];
-            }
-    }
-}
-
-/* i: type, rows of the output, length. f: a factor. a: output, index, source. Adds rows of the source to rows of the output, in
-   their order. Indices are in range. A part does some of the columns. */
-static void V(add_rows)(const job *j, int64_t part)
-{
-    int64_t n = j->i[2], first, last;
-    T factor = (T)j->f[0];
-    share(n, 16, j, part, &first, &last);
-    for (int64_t k = 0; k < j->a[1].size; k++) {
-        T *o = (T *)j->a[0].p + ((const int64_t *)j->a[1].p)[k] * n;
-        const T *x = (const T *)j->a[2].p + k * n;
-        for (int64_t c = first; c < last; c++)
-            o[c] += factor * x[c];
     }
 }
