@@ -115,6 +115,21 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
         "rows by number": (lambda: x[places], 1),
         "a row that is not there": (lambda: refused(x.__getitem__, places + 5), 1),  # the sum
         "a large number": (lambda: x + (1 << 40), 0),
+        "random numbers": (lambda: turnout.rand(2), 1),
+        "normal numbers": (lambda: turnout.randn(2, dtype=turnout.float64), 1),
+        "random numbers of another dtype": (lambda: turnout.rand(2, dtype=turnout.float16), 4),
+        "spaced numbers": (lambda: turnout.linspace(0, 1, 3), 1),
+        "one spaced number": (lambda: turnout.linspace(0, 1, 1), 3),
+        "an identity": (lambda: turnout.eye(2), 1),
+        "several views": (lambda: x.unbind(), 1),
+        "parts that are views": (lambda: x.split(2), 1),
+        "a stack": (lambda: turnout.stack([x, x]), 1),
+        "a stack of another dtype": (lambda: turnout.stack([x, whole]), 2),
+        "a number where a mask is true": (lambda: x.masked_fill(mask, 0.0), 1),
+        "an open size": (lambda: x.view(3, 1).reshape(-1), 3),
+        "all dims as one": (lambda: x.view(3, 1).flatten(), 4),
+        "equal tensors": (lambda: turnout.equal(x, x), 4),
+        "a loss over classes": (lambda: turnout.nn.functional.nll_loss(x[None], places[:1]), 5),
     }
     for name, (call, taken) in calls.items():
         call()
@@ -183,6 +198,78 @@ def test_a_view_is_taken_and_has_the_record_that_the_python_kernel_makes(is_on: 
     assert x._version == turned._version == 1
     x.array.flags.writeable = False
     assert not x[0].array.flags.writeable
+
+
+def test_several_views_are_taken_and_have_the_records_that_the_python_kernel_makes(is_on: None):
+    x = turnout.arange(6.0).view(2, 3).clone()
+    x.unbind()
+    before = _calls.taken()
+    first, second = x.unbind()
+    assert _calls.taken() == before + 1
+    assert (first.storage, second.offset, second.view_of.base, second.view_of.multi) == (x.storage, 3, x, True)
+    assert [(op.qualified_name, rest, at) for op, rest, at in second.view_of.chain] == [("aten::unbind.int", (0,), 1)]
+    later = x.split(1)[1][0]
+    assert [(op.qualified_name, at) for op, _, at in later.view_of.chain] == [
+        ("aten::split.Tensor", 1),
+        ("aten::select.int", None),
+    ]
+    assert later.view_of.multi
+    first.add_(1)
+    assert x.tolist() == [[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]]
+
+
+def test_random_numbers_are_the_same_with_and_without():
+    code = """
+import turnout as m
+m.manual_seed(7)
+shapes = [(), (1,), (5,), (3, 7), (0, 2), (2048,), (2049,), (9000,)]
+kinds = [m.float32, m.float64, m.float16]
+drawn = [f(shape, dtype=kind) for shape in shapes for kind in kinds for f in (m.rand, m.randn)]
+print([[float(x) for x in (d.sum(), d.min() if d.numel() else 0, d.max() if d.numel() else 0)] for d in drawn])
+print([d.reshape(-1)[:3].tolist() for d in drawn], m.get_rng_state())
+"""
+    assert run(code) == run(code, TURNOUT_SPEED="off")
+
+
+def test_a_shape_and_a_dtype_are_properties_that_cannot_be_set(is_on: None):
+    x = turnout.ones(2, 3)
+    assert (x.shape, type(x.shape), x.dtype) == ((2, 3), turnout.Size, turnout.float32)
+    assert (x.to("meta").shape, x.to(turnout.bfloat16).dtype) == ((2, 3), turnout.bfloat16)
+    for name, text in (("shape", "The length of each dimension."), ("dtype", "The type of the elements.")):
+        found = vars(turnout.Tensor)[name]
+        assert isinstance(found, property)
+        assert found.__doc__ == text
+        with pytest.raises(AttributeError, match=f"^property '{name}' of 'Tensor' object has no setter$"):
+            setattr(x, name, 3)
+
+
+def test_a_kernel_of_the_user_runs_once_whatever_it_raises_and_from_the_frame_of_the_text(is_on: None):
+    seen: list[str] = []
+
+    def kernel(array: numpy.ndarray) -> numpy.ndarray:
+        frame = sys._getframe(1)
+        seen.append(f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}")
+        if array[0] < 0:
+            raise ValueError("below zero")
+        return array * 2 if array[0] else array
+
+    op = turnout.library.custom_op("speedtests::twice", kernel, mutates_args=(), schema="(Tensor x) -> Tensor", arrays=True)
+    try:
+        x = turnout.ones(2)
+        op(x)
+        before = _calls.taken()
+        assert op(x).tolist() == [2.0, 2.0]
+        assert _calls.taken() == before + 1
+        assert seen == ["<kernel of speedtests::twice at CPU>:3 on_arrays"] * 2
+        with pytest.raises(ValueError, match=r"^below zero$"):
+            op(-x)
+        assert len(seen) == 3
+        with pytest.raises(turnout.errors.TurnoutError, match="input"):
+            op(turnout.zeros(2))  # it returns what it was given
+        assert len(seen) == 4
+        assert str(inspect.signature(op)) == "(x)"
+    finally:
+        op.undo()
 
 
 def test_a_view_outside_the_memory_is_refused_as_it_is_without(is_on: None):
@@ -336,12 +423,16 @@ def test_a_first_call_in_any_place_decides_the_same():
 def test_calls_good_and_bad_leave_no_memory(is_on: None):
     x, y = turnout.tensor([1.0, 2.0], requires_grad=True), turnout.ones(2)
     other = turnout.ones(3)
+    schema = "(Tensor x) -> Tensor"
+    twice = turnout.library.custom_op("speedtests::double", lambda a: a * 2, mutates_args=(), schema=schema, arrays=True)
 
     def work() -> None:
         for _ in range(300):
             y + y, y * 2.5, y.exp(), y.sum(), turnout.mul(y, y), x * y, (x + y).sum(), turnout.div(x, y)
             y + 1, y.sum(0), y.sum([0]), y.view([2, 1]), turnout.softmax(y, 0), turnout.mean(y, 0, True), y > x, y.add_(1)
-            turnout.cat([y, y]), turnout.where(y > 0, y, y), y.clone(), y.reshape(1, 2)
+            turnout.cat([y, y]), turnout.where(y > 0, y, y), y.clone(), y.reshape(1, 2), y.shape, y.dtype, y.unbind()
+            turnout.rand(2), turnout.randn(2), turnout.linspace(0, 1, 3), turnout.eye(2), turnout.stack([y, y]), twice(y)
+            y.masked_fill(y > 0, 1.0), turnout.equal(y, y), y.flatten(), y.sigmoid(), turnout.addcmul(y, y, y)
             for bad in (other, None, "two"):
                 try:
                     y + bad
@@ -355,6 +446,7 @@ def test_calls_good_and_bad_leave_no_memory(is_on: None):
     work()
     gc.collect()
     assert sys.getallocatedblocks() - before < 250  # one object lost in each round would be 300
+    twice.undo()
 
 
 def test_the_makers_refuse_what_they_cannot_read():
@@ -392,6 +484,9 @@ def test_the_makers_refuse_what_they_cannot_read():
         (_calls.into_kernel, (f, f, 1, 1)),
         (_calls.into_kernel, (f, turnout.ops.aten.add.Tensor.cache, 1, 2)),
         (_calls.guard_kernel, (f, f, 1)),
+        (_calls.custom_kernel, (f, f, f, f, 1, 1, ())),
+        (_calls.custom_kernel, (f, f, f, f, 1, 1, (1,))),
+        (_calls.fact, (turnout.Tensor.ndim, "ndim")),
         (_calls.plan_kernel, (f, f, f, f, None, 0, 0, None, ("value",), (0,), 1, "", None, (None,), None)),
         (_calls.composite_kernel, (f, 1, ((False, (-1,), f, (1,), (), -1),))),
     ):

@@ -44,7 +44,13 @@ x[i, i]; x[:, i]; x[..., None, 0]; x[None, 1:]; x[..., i]; x.index_select(d, i);
 m.sum(x, d, out=x.clone()); m.exp(x, out=x.clone()); x.item(); x.unbind(d); x.split(2, d); x.chunk(2, d); x + y.double()
 x * (y > 0); x.masked_fill(x > 0, num)
 m.zeros(3, 2); m.full((2,), num); m.ones((2, 3), dtype=x.dtype); m.arange(5)
-m.arange(d, 9, 2); m.arange(3, d, -1); m.arange(num); m.zeros_like(x)
+m.arange(d, 9, 2); m.arange(3, d, -1); m.arange(num); m.zeros_like(x); m.rand(3, 5); m.randn(d, 3); m.randn((), dtype=x.dtype)
+m.rand((2, 2), dtype=x.dtype); m.linspace(num, d, 7); m.linspace(0, num, 4, dtype=x.dtype); m.eye(3, dtype=x.dtype); m.eye(d, 2)
+m.equal(x, y); m.equal(x, x); x.flatten(); x.reshape(2, -1); x.reshape(-1, 3); m.stack([x, x], d); m.stack((x, y), d); x.unbind(0)
+F.nll_loss(x, m.arange(len(x)) % 2, reduction="sum"); F.cross_entropy(x, m.arange(len(x)) % 3); F.nll_loss(x, m.arange(len(x)))
+(lambda z: m.autograd.grad(F.cross_entropy(z, m.arange(len(x)) % 3), z))(x.detach().requires_grad_()); x.masked_fill(y > 0, num)
+F.silu(x); F.elu(x, num)
+m.addcmul(x, x, x, value=num); x.sigmoid(); F.hardtanh(x, -1, num); F.softplus(x); m.addcdiv(x, y, x)
 """
 
 

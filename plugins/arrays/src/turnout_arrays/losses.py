@@ -166,7 +166,12 @@ def likelihood(xp: Any) -> Table:
             values[places] = picked.reshape(-1, 1)
         return store(xp, out, values.reshape(self.shape))
 
-    return {"nll_loss_forward.output": Row(forward, quiet=True), "nll_loss_backward.grad_input": Row(backward, quiet=True)}
+    # fmt: off
+    return {
+        "nll_loss_forward.output":      Row(forward, quiet=True, moves="class loss"),
+        "nll_loss_backward.grad_input": Row(backward, quiet=True, moves="class slope"),
+    }
+    # fmt: on
 
 
 def squares(xp: Any) -> Table:

@@ -8,5 +8,7 @@ def run(
     kernel: int, outputs: tuple[Any, ...], inputs: tuple[Any, ...], ints: tuple[int, ...], floats: tuple[float, ...],
     parts: int, threads: int, /,
 ) -> None: ...  # fmt: skip
-def row(name: str, logarithm: bool, most: int, other: Callable[..., Any], /) -> Callable[..., Any]: ...
+def row(
+    name: str, number: int, most: int, inputs: int, numbers: int, single: bool, other: Callable[..., Any], /
+) -> Callable[..., Any]: ...  # fmt: skip
 def instructions(name: str, /) -> str: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,12 @@ def halves(*arrays: Any) -> bool:
     return False
 
 
+def looked_at_in_c(name: str, *, inputs: int = 1, numbers: int = 0) -> Callable[[Call], Call]:
+    """What makes a kernel that looks at few elements of one shape itself, and leaves any other call to another kernel."""
+    operator = POINTWISE[name]
+    return partial(_native.row, "pointwise", operator, native.GRAIN, inputs, numbers, operator in _SINGLE)
+
+
 # ---- one argument
 
 
@@ -176,7 +183,8 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     limit = MEDIUM if ufunc else SMALL if name == "relu" else 0
     kernel.__name__ = kernel.__qualname__ = name
     of_others = (LARGE if single else _ALL) if ufunc else limit
-    return Row(kernel, pointwise=True, limit=of_others, limit_of_halves=limit, quiet=True)
+    over = None if limit else looked_at_in_c(name)
+    return Row(kernel, pointwise=True, limit=of_others, limit_of_halves=limit, quiet=True, over=over)
 
 
 def in_single(name: str, function: Any) -> Row:
@@ -217,7 +225,7 @@ def with_numbers(name: str, count: int) -> Row:
 
     kernel = (one_number, two_numbers, three_numbers)[count - 1]
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True)
+    return Row(kernel, pointwise=True, over=looked_at_in_c(name, numbers=count))
 
 
 def gelu(self: Any, approximate: str, out: Any) -> Any:
@@ -398,8 +406,8 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "eq.Tensor_out":    compared("eq"),
     "ne.Tensor_out":    compared("ne"),
     "where.self_out":   Row(where, pointwise=True, limit=SMALL, quiet=True),
-    "addcmul.out":      Row(addcmul, pointwise=True, quiet=True),
-    "addcdiv.out":      Row(addcdiv, pointwise=True, quiet=True),
+    "addcmul.out":      Row(addcmul, pointwise=True, quiet=True, over=looked_at_in_c("addcmul", inputs=3, numbers=1)),
+    "addcdiv.out":      Row(addcdiv, pointwise=True, quiet=True, over=looked_at_in_c("addcdiv", inputs=3, numbers=1)),
     "sigmoid_backward.grad_input":   many("sigmoid_backward"),
     "tanh_backward.grad_input":      many("tanh_backward"),
     "threshold_backward.grad_input": Row(threshold_backward, pointwise=True, limit=SMALL),

@@ -55,7 +55,7 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = _FEW) -> Ro
 
     kernel = generator_call if with_generator else plain_call
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=few)
+    return Row(kernel, limit=few, moves="" if with_generator else name)
 
 
 # Up to this many integers, turnout-cpu takes the remainder of 63 bits, and this does. For more of them it takes more bits.

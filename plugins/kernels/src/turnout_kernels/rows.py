@@ -36,7 +36,9 @@ def softmax_of(*, logarithm: bool) -> Row:
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
-    return Row(_along_dim(any_floats(kernel), arrays=1, dim=1), over=partial(_native.row, "softmax", logarithm, GRAIN))
+    return Row(
+        _along_dim(any_floats(kernel), arrays=1, dim=1), over=partial(_native.row, "softmax", logarithm, GRAIN, 1, 0, False)
+    )
 
 
 def softmax_backward_of(*, logarithm: bool) -> Row:
@@ -110,7 +112,7 @@ def native_layer_norm(
     return None
 
 
-_layer_norm = partial(_native.row, "layer_norm", False, GRAIN)
+_layer_norm = partial(_native.row, "layer_norm", False, GRAIN, 3, 0, False)
 
 
 def native_layer_norm_backward(

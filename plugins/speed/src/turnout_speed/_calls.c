@@ -17,7 +17,9 @@
  * FillKernel    a kernel that fills its first argument with one number
  * IntoKernel    the out and in-place variants: what the functional one computes, copied into a tensor that was given
  * GuardKernel   a kernel that calls operators, without the functionalities that the call has passed
- * ElementKernel a kernel that copies into its first argument, gives the number in it, or counts
+ * ElementKernel a kernel that copies into its first argument, gives the number in it, counts, or draws random numbers
+ * CustomKernel  a kernel of the user on arrays
+ * Shape, Dtype  the properties of tensors with these names
  * Getter        x[index] and x[index] = value, for ints, slices, None, `...` and index tensors
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
@@ -39,7 +41,7 @@ static PyObject *FRESH, *GRAD, *DTYPE, *DEVICE;
 static PyObject *CLOCK;
 static PyObject *S_EPOCH, *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE, *S_CALL;
 static PyObject *S_NATIVE, *S_NEW_ARRAY, *S_DENSE, *S_CURRENT_DEVICE, *S_RESOLVE_DEVICE;
-static PyObject *FAKE_MODE, *EMPTY;
+static PyObject *FAKE_MODE, *EMPTY, *DEFAULT_DTYPE, *DEFAULT_GENERATOR;
 static PyObject *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
 
@@ -60,15 +62,19 @@ static Outcome decline_after_error(void)
 #include "native/conversions.h"
 #include "native/wrapping.h"
 #include "native/moves.h"
+#include "native/losses.h"
 #include "native/plans.h"
 #include "native/arrays.h"
 #include "native/outputs.h"
 #include "native/records.h"
 #include "native/views.h"
-#include "native/composites.h"
 #include "native/factories.h"
+#include "native/elements.h"
+#include "native/composites.h"
 #include "native/indexing.h"
 #include "native/guards.h"
+#include "native/custom.h"
+#include "native/facts.h"
 
 /* ---- types and module */
 
@@ -112,10 +118,11 @@ HOLDING(array, HOLDS(ArrayKernel, finish))
 HOLDING(record, HOLDS(RecordKernel, node))
 HOLDING(write, HOLDS(WriteKernel, below))
 HOLDING(select, HOLDS(SelectKernel, default_device))
-HOLDING(factory, HOLDS(FactoryKernel, default_dtype))
+HOLDING(factory, HOLDS(FactoryKernel, number))
 HOLDING(fill, HOLDS(FillKernel, number))
 HOLDING(into, HOLDS(IntoKernel, below))
 HOLDING(guard, HOLDS(GuardKernel, mask))
+HOLDING(custom, HOLDS(CustomKernel, finish))
 HOLDING(getter, HOLDS(Getter, fill))
 
 FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
@@ -131,6 +138,7 @@ FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, fill_traverse,
 FACE(IntoKernelType, "IntoKernel", IntoKernel, kernel_vectorcall, into_traverse, into_clear);
 FACE(GuardKernelType, "GuardKernel", GuardKernel, kernel_vectorcall, guard_traverse, guard_clear);
 FACE(ElementKernelType, "ElementKernel", Face, kernel_vectorcall, face_traverse, face_clear);
+FACE(CustomKernelType, "CustomKernel", CustomKernel, kernel_vectorcall, custom_traverse, custom_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
@@ -142,6 +150,19 @@ static int take(PyObject *from, const char *name, PyObject **to)
         return -1;
     }
     Py_XSETREF(*to, Py_NewRef(value));
+    return 0;
+}
+
+/* The loops of one of NumPy's functions for floats. */
+static int take_loops(PyObject *from, const char *name, Loop *loops)
+{
+    PyObject *ufunc = PyDict_GetItemString(from, name);
+    if (ufunc == NULL || !PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
+        PyErr_Format(PyExc_KeyError, "%s", name);
+        return -1;
+    }
+    for (int type = 0; type < TYPES; type++)
+        loops[type] = loop_of((PyUFuncObject *)ufunc, type);
     return 0;
 }
 
@@ -166,7 +187,10 @@ static PyObject *configure(PyObject *module, PyObject *names)
         || take(names, "DType", &DTYPE) < 0 || take(names, "Device", &DEVICE) < 0 || take(names, "CLOCK", &CLOCK) < 0
         || take(names, "Storage", (PyObject **)&Storage) < 0
         || take(names, "View", (PyObject **)&View) < 0 || take(names, "Size", (PyObject **)&SIZE) < 0
-        || take(names, "FAKE_MODE", &FAKE_MODE) < 0 || take(names, "EMPTY", &EMPTY) < 0 || find_tensor_slots() < 0)
+        || take(names, "FAKE_MODE", &FAKE_MODE) < 0 || take(names, "EMPTY", &EMPTY) < 0
+        || take(names, "DEFAULT_DTYPE", &DEFAULT_DTYPE) < 0 || take(names, "DEFAULT_GENERATOR", &DEFAULT_GENERATOR) < 0
+        || take_loops(names, "LOG", LOG) < 0 || take_loops(names, "SQRT", SQRT) < 0 || take_loops(names, "COS", COS) < 0
+        || take_loops(names, "ADD", ADD) < 0 || find_tensor_slots() < 0)
         return NULL;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
         if ((*slots[i].at = slot_of(*slots[i].type, slots[i].name)) < 0)
@@ -198,7 +222,9 @@ static PyMethodDef functions[] = {
     {"fill_kernel", make_fill_kernel, METH_VARARGS, "A kernel that fills its first argument with a number."},
     {"into_kernel", make_into_kernel, METH_VARARGS, "A kernel that writes what the functional variant computes."},
     {"guard_kernel", make_guard_kernel, METH_VARARGS, "A kernel in a context without the functionalities that the call has passed."},
-    {"element_kernel", make_element_kernel, METH_VARARGS, "A kernel that copies into its first argument, gives its number, or counts."},
+    {"element_kernel", make_element_kernel, METH_VARARGS, "A kernel that copies, reads, counts or draws few elements."},
+    {"custom_kernel", make_custom_kernel, METH_VARARGS, "The wrapper of a kernel of the user on arrays."},
+    {"fact", make_fact, METH_VARARGS, "The property `shape` or `dtype` of tensors."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -214,7 +240,7 @@ PyMODINIT_FUNC PyInit__calls(void)
         || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
         || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
         || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&IntoKernelType) < 0 || PyType_Ready(&ElementKernelType) < 0 || PyType_Ready(&GuardKernelType) < 0
-        || PyType_Ready(&GetterType) < 0)
+        || PyType_Ready(&GetterType) < 0 || PyType_Ready(&CustomKernelType) < 0 || PyType_Ready(&ShapeType) < 0 || PyType_Ready(&DtypeType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");

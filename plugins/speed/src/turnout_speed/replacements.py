@@ -9,7 +9,7 @@ import linecache
 import re
 import sys
 from functools import partial
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -19,10 +19,10 @@ from turnout.devices import Device, default_device
 from turnout.dtypes import DType, get_default_dtype
 from turnout.keys import TRACKED
 from turnout.operators.arguments import MISSING
-from turnout.operators.stubs import default_source, python_name
+from turnout.operators.stubs import python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
-from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, Ending
+from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, SAME_SHAPE, ZERO, Ending, Equal, Inferred
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
@@ -30,11 +30,13 @@ from turnout_aten.kernels.wrapping import BOOL, COUNT, FREEDOM, SAME, wrap_resul
 from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
+from turnout_aten.tensor.random import default_generator
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import AS_STRIDED, attach
 from turnout_speed import _calls, _rules
+from turnout_speed.callables import MOST, function, line_of, method, rows_of, stub
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,14 +47,6 @@ if TYPE_CHECKING:
     from turnout.schema import Argument
     from turnout_aten.kernels.wrapping import Row
 
-# The types of arguments that are passed on as they are when they have the right class.
-KINDS = {
-    "Tensor": "Tensor", "Scalar": "Scalar", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
-    "ScalarType": "ScalarType", "Device": "Device", "MemoryFormat": "str",
-}  # fmt: skip
-_INTS = re.compile(r"(?:int|SymInt)\[(\d*)\]\??")
-MOST = 12  # arguments
-
 
 def configure() -> None:
     """Tell the extension modules which classes and variables calls read."""
@@ -60,193 +54,9 @@ def configure() -> None:
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
         "DType": DType, "Device": Device, "Storage": Storage, "View": View, "Size": Size, "FAKE_MODE": FAKE_MODE,
-        "EMPTY": numpy.empty,
+        "EMPTY": numpy.empty, "DEFAULT_DTYPE": get_default_dtype, "DEFAULT_GENERATOR": default_generator,
+        "LOG": numpy.log, "SQRT": numpy.sqrt, "COS": numpy.cos, "ADD": numpy.add,
     })  # fmt: skip
-
-
-# ---- calls
-
-
-def stub(made: Any, op: Operator) -> Any:
-    """The stub of a standard operator whose arguments are all of known types. Kernels of others are in Python, as their stubs."""
-    if op.namespace != "aten":
-        return made
-    arguments = op.schema.arguments
-    positional = sum(not a.kwarg_only for a in arguments)
-    rows = _rows(arguments, [str(i) for i in range(positional)] + ["-"] * (len(arguments) - positional), by_name=True)
-    if rows is None:
-        return made
-    tail = _tail(made, [python_name(a.name) for a in arguments])
-    return _calls.call(made, ((op.cache, positional, rows, -1, False),), MISSING, tail, None, None)
-
-
-def function(made: Any, *_: Any) -> Any:
-    """A public function that looks into one operator's cache."""
-    return _call_of_text(made)
-
-
-def method(made: Any, *_: Any) -> Any:
-    """A method, likewise; the stub itself where the method is that."""
-    return _call_of_text(made)
-
-
-_LOOKUP = re.compile(r"    kernel = (K_\w+|CACHE)\[ks\]")
-_LAST = re.compile(r"    return (?:new_tuple\((?P<named>R_\w+), )?kernel\(ks, (?P<given>.*?)\)\)?")
-_NUMBER = re.compile(r"        return op_(\w+)\((\w+), (\w+)\)")
-_SIZES = re.compile(
-    r"return (?P<operator>\w+)\((?P<self>self, )?(?P<sizes>\w+) if len\(\3\) > 1 or \3\[0\].__class__ is int else spread\(\3\)\)"
-)
-_ONLY_SIZES = re.compile(r"only_ints\(map\(type, (?P<sizes>\w+)\)\):\n +return (?P<operator>\w+)\((?P<self>self, )?\1\)")
-_OVERLOADS = re.compile(r"return (?:(?:named|new_tuple)\((?P<named>R_\w+), )?(?P<packet>P_\w+)\((?P<given>[\w, *]*)\)")
-_OUT = re.compile(r"return op_(\w+)\((.*), out=out\)")
-
-
-def _call_of_text(made: Any) -> Any:
-    """The compiled form of a generated text: its look-up, and the arguments of `return kernel(ks, ...)` in its last line."""
-    code = getattr(made, "__code__", None)
-    if code is None or hasattr(made, "__wrapped__"):
-        return made
-    text = "".join(linecache.getlines(code.co_filename))
-    target, tail = _target_of_text(made, text)
-    targets = [] if target is None else [target]
-    names = code.co_varnames[: code.co_argcount]
-    for overload, *passed in _NUMBER.findall(text) if targets else ():
-        other = _find(overload)
-        if passed == list(names) and "in NUMBERS:" in text and other is not None:
-            count = len(other.schema.arguments)
-            more = _rows(other.schema.arguments, ["0", "1", *["-"] * (count - 2)], by_name=False)
-            targets += [] if more is None else [(other.cache, 2, more, -1, False)]
-    targets += _targets_of_sizes(made, text)
-    targets += _target_of_out(names, text) if targets else []
-    overloads, named = _overloads_of_text(made, text)
-    if not targets and overloads is None:
-        return made
-    return _calls.call(made, tuple(targets[:3]), MISSING, tail, named, overloads)
-
-
-def _target_of_out(names: Sequence[str], text: str) -> list[Any]:
-    """The operator of a text that takes `out=`, with all other arguments by position, as above."""
-    found = _OUT.findall(text)
-    op = _find(found[0][0]) if len(found) == 1 else None
-    if op is None or found[0][1].split(", ") != list(names):
-        return []
-    arguments = op.schema.arguments
-    rows = _rows(arguments, [*map(str, range(len(names))), *["-"] * (len(arguments) - len(names))], by_name=False)
-    if rows is None or len(arguments) != len(names) + 1 or not arguments[-1].is_write:
-        return []
-    return [(op.cache, len(names), (*rows[:-1], (*rows[-1][:5], "out")), -1, False)]
-
-
-def _overloads_of_text(made: Any, text: str) -> tuple[Any, Any]:
-    """The overloads by the types of a call that a text looks into last, as the extension module reads them, and the class of
-    several results. The positional arguments are passed on as they are; whether one is left out is no difference there."""
-    code = made.__code__
-    names = list(code.co_varnames[: code.co_argcount])
-    calls = [each.groupdict() for each in _OVERLOADS.finditer(text)]
-    classes = {each["named"] for pattern in (_OVERLOADS, _LAST) for each in pattern.finditer(text)}
-    named = made.__globals__[classes.pop()] if len(classes) == 1 and None not in classes else None
-    given = [each["given"].split(", ") for each in calls]
-    plain = all([value for value in each if "*" not in value] == names for each in given)
-    if len({each["packet"] for each in calls}) != 1 or (named is None and classes != {None}) or not plain:
-        return None, named
-    more = any("*args" in each for each in given)
-    most = len(names) + 1 if "(args,)" in text else MOST if more else len(names)  # several arguments may be one list
-    least = len(names) - sum(default is MISSING for default in made.__defaults__ or ())
-    by_name = any("**kwargs" in each for each in given)
-    return (made.__globals__[calls[0]["packet"]].chosen, least, most, by_name), named
-
-
-def _targets_of_sizes(made: Any, text: str) -> list[Any]:
-    """The operator of a text that takes sizes one by one, `reshape(self, *shape)` or `view(self, *args)`, as above."""
-    found = _SIZES.search(text) or _ONLY_SIZES.search(text)
-    if found is None:
-        return []
-    written, name, alone = found["operator"], found["sizes"], found.re is _ONLY_SIZES
-    factory = _LOOKUP.search(text) if written.startswith("_") else None
-    identifier = factory[1].removeprefix("K_") if factory else written.removeprefix("op_")
-    op = _find(identifier)
-    if op is None:
-        return []
-    at = 1 if found["self"] else 0
-    arguments = op.schema.arguments
-    sources = ["0", "1"][: at + 1] + ["-"] * (len(arguments) - at - 1)
-    rows = _rows(arguments, sources, by_name=True)
-    is_sizes = len(arguments) > at and _INTS.fullmatch(arguments[at].type.canonical) is not None
-    ready = rows is not None and is_sizes and (alone or python_name(arguments[at].name) == name)
-    return [(op.cache, at + 1, rows, at, alone)] if ready else []
-
-
-def _target_of_text(made: Any, text: str) -> tuple[Any, Any]:
-    """The operator whose cache a text looks into, as the extension module reads it, and the function's last line."""
-    code = made.__code__
-    lookup, last = _LOOKUP.findall(text), _LAST.findall(text)
-    if len(lookup) != 1 or len(last) != 1:
-        return None, None
-    cache = made.__globals__.get(lookup[0])
-    op = _operator_of(made, lookup[0], cache)
-    names = code.co_varnames[: code.co_argcount]
-    keywords = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    given = last[0][1].split(", ")
-    if op is None or len(given) != len(op.schema.arguments):
-        return None, None
-    sources = [str(names.index(value)) if value in names else "-" for value in given]
-    rows = _rows(op.schema.arguments, sources, by_name=False)
-    constants = [(v, a) for v, a in zip(given, op.schema.arguments, strict=True) if v not in names and v not in keywords]
-    if rows is None or any(not a.has_default or default_source(a) != value for value, a in constants):
-        return None, None
-    named = tuple([(*row[:5], value if value in keywords else None) for row, value in zip(rows, given, strict=True)])
-    return (cache, len(names), named, -1, False), _tail(made, [value for value in given if value in names or value in keywords])
-
-
-def _tail(made: Any, names: Sequence[str]) -> Any:
-    """The last line of a generated function as a function of what it uses. It calls a kernel of Python, so that the kernel and
-    tracebacks find the frame that the whole function would have; None if that line does something else."""
-    code = made.__code__
-    lines = [line.rstrip("\n") for line in linecache.getlines(code.co_filename)]
-    if not _LAST.fullmatch(lines[-1]):
-        return None
-    blank = "\n" * (len(lines) - 2)
-    text = f"def {code.co_name}({', '.join(['kernel', 'ks', *names])}):\n{blank}{lines[-1]}\n"
-    own: dict[str, Any] = {}
-    exec(compile(text, code.co_filename, "exec", dont_inherit=True), own)
-    return FunctionType(own[code.co_name].__code__, made.__globals__, code.co_name)
-
-
-def _operator_of(made: Any, variable: str, cache: Any) -> Operator | None:
-    op = find_operator(made.operator_name) if variable == "CACHE" else _find(variable.removeprefix("K_"))
-    return op if op is not None and op.cache is cache else None
-
-
-def _find(name: str) -> Operator | None:
-    """The operator whose name is written as an identifier, `add__Tensor`."""
-    from turnout_aten.declarations.tables import standard
-
-    overload = standard().find(name)
-    return None if overload is None else find_operator(overload.qualified_name)
-
-
-def _rows(arguments: Sequence[Argument], sources: Sequence[str], *, by_name: bool) -> tuple[Any, ...] | None:
-    """The arguments as the extension module reads them: (kind, may be None, size, parameter, default, name).
-
-    None if one of them is of another kind, and may be given.
-    """
-    rows = []
-    for argument, source in zip(arguments, sources, strict=True):
-        canonical = argument.type.canonical
-        default = argument.default if argument.has_default else MISSING
-        optional = canonical.endswith("?") or default is None
-        ints = _INTS.fullmatch(canonical)
-        kind = "ints" if ints else KINDS.get(canonical.rstrip("?"))
-        if canonical in ("Tensor[]", "Tensor?[]"):
-            kind, optional = "tensors", "?[" in canonical
-        elif kind is None and canonical.endswith("?") and not argument.type.is_tensor_like:
-            kind = "none"  # a generator, a layout, floats: only where it is not given
-        if kind is None or (kind == "Tensor" and argument.has_default and not canonical.endswith("?")):
-            return None
-        at = int(source) if source != "-" else -1
-        name = python_name(argument.name) if by_name else None
-        rows.append((kind, optional, int(ints[1] or 0) if ints else 0, at, default, name))
-    return tuple(rows) if len(rows) <= MOST else None
 
 
 # ---- kernels
@@ -318,6 +128,8 @@ def _operand(value: Any, names: Sequence[str]) -> Any:
 def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = None) -> Any:
     """The wrapper of a row without a shape function: of tensors that must be given, with one tensor as the result."""
     arguments, returns = op.schema.arguments, op.schema.returns
+    if row.moves and not any(a.type.is_tensor for a in arguments):
+        return _calls.element_kernel(made, row.moves) if backend.new_array is numpy.empty else made
     others = any(a.type.is_tensor_list or a.is_write for a in arguments) or "nondeterministic_seeded" in op.tags
     if others or len(returns) != 1 or not returns[0].type.is_tensor or backend.array_type is not numpy.ndarray:
         return made
@@ -460,6 +272,26 @@ def _framed(made: Any, fn: Any) -> Any:
     return variables["framed"]
 
 
+_RAN = re.compile(r"        array = (kernel\(.*\))\n")
+_AFTER = re.compile(r"        (return general\(.*\))\n")
+_OTHER = re.compile(r"    (return finish\(.*\))\n")
+
+
+def custom_kernel(made: Any, op: Operator, kernel: Kernel, backend: Any, general: Any, tensors: Sequence[str]) -> Any:
+    """The wrapper of a kernel of the user. The lines of its text that call anything are called from C, as functions."""
+    count = len(op.schema.arguments)
+    if backend.array_type is not numpy.ndarray or count > MOST:
+        return made
+    names = [f"a{i}" for i in range(count)]
+    lines = linecache.getlines(made.__code__.co_filename)
+    parts = []
+    for pattern, given in ((_RAN, names), (_AFTER, ["ks", *names]), (_OTHER, ["array", *names])):
+        (found,) = [(i, match[1]) for i, line in enumerate(lines, 1) if (match := pattern.fullmatch(line))]
+        statement = f"return {found[1]}" if pattern is _RAN else found[1]
+        parts.append(line_of(made, found[0], statement, given))
+    return _calls.custom_kernel(made, *parts, backend.keys, count, tuple([names.index(name) for name in tensors]))
+
+
 def record_kernel(made: Any, op: Operator, family: ModuleType) -> Any:
     """A kernel at Autograd, from the row of its family."""
     row = family.RECORDS.get(op.qualified_name)
@@ -471,11 +303,12 @@ def record_kernel(made: Any, op: Operator, family: ModuleType) -> Any:
 
 
 def view_kernel(made: Any, op: Operator) -> Any:
-    """A kernel that records a view of the first argument."""
+    """A kernel that records a view, or several, of the first argument."""
     returns = [str(r.type) for r in op.schema.returns]
-    if op.schema.arguments[0].annotation is None or returns != ["Tensor"]:
+    if op.schema.arguments[0].annotation is None or returns not in (["Tensor"], ["Tensor[]"]):
         return made
-    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach, op.qualified_name == AS_STRIDED)
+    reaches_all, is_list = op.qualified_name == AS_STRIDED, returns == ["Tensor[]"]
+    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach, reaches_all, is_list)
 
 
 def rule_kernel(made: Any, op: Operator, rule: Any, kind: str, call: Any, switches: int, names: dict[str, Any]) -> Any:
@@ -509,6 +342,7 @@ def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> 
 
 _WHEN = {
     None: -2, ROW_MAJOR: -3, LENGTHS: -4, OTHER_DTYPE: -5, SAME_DTYPE: -6, False: -7, "contiguous_format": -8,
+    SAME_SHAPE: -9, ZERO: -10,
 }  # fmt: skip
 
 
@@ -537,11 +371,18 @@ def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested
                 return False
             operands.append(32 + len(rows) - 1)
         else:
-            operands.append(names.index(operand) if isinstance(operand, str) else (operand,))
-    when = tuple([_WHEN.get(ending.when[name], ending.when[name]) if name in ending.when else -1 for name in names])
+            value = operand.sizes if isinstance(operand, Inferred) else operand
+            at = names.index(value) if isinstance(value, str) else (value,)
+            operands.append((at, True) if isinstance(operand, Inferred) else at)
+    when = tuple([_condition(ending.when[name]) if name in ending.when else -1 for name in names])
     keywords = () if op is None else tuple([sys.intern(python_name(a.name)) for a in op.schema.arguments if a.kwarg_only])
     rows.append((nested, when, op, tuple(operands), keywords[: ending.keywords], -1 if ending.item is None else ending.item))
     return op is not None or not ending.operator
+
+
+def _condition(wanted: Any) -> int:
+    """A condition of an ending as the extension module reads it."""
+    return 1000 + wanted.number if isinstance(wanted, Equal) else _WHEN.get(wanted, wanted)
 
 
 def select_kernel(made: Any, op: Operator, at: int) -> Any:
@@ -560,15 +401,17 @@ def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     names = [a.name for a in op.schema.arguments]
     at = [names.index(name) if name in names else -1 for name in ("self", "size", fills, "dtype", "device")]
     number = fills if isinstance(fills, int) else None
-    return _calls.factory_kernel(made, get_default_dtype, fills is not None, number, *at)
+    return _calls.factory_kernel(made, fills is not None, number, *at)
 
 
 def late_method(made: Any, function: Any, name: str) -> Any:
-    """A method of `Tensor` that is defined in another module: of `x[index]`, `x[index] = value` and `x.item()`."""
+    """What is defined in another module: `x[index]`, `x[index] = value` and `x.item()` of `Tensor`, its shape and its dtype."""
+    if isinstance(function, property):
+        return _calls.fact(function, name) if name in ("shape", "dtype") else made
     if function is interop.item:
         op = find_operator("aten::_local_scalar_dense")
         return _calls.call(
-            made, ((op.cache, 1, _rows(op.schema.arguments, ["0"], by_name=False), -1, False),), MISSING, None, None, None
+            made, ((op.cache, 1, rows_of(op.schema.arguments, ["0"], by_name=False), -1, False),), MISSING, None, None, None
         )
     if function is not indexing.get and function is not indexing.set:
         return made
@@ -595,6 +438,7 @@ REPLACEMENTS = {
     "turnout_aten.views.recording:counting_writes":           writes_kernel,
     "turnout_aten.views.temporaries:bind_composite":          composite_kernel,
     "turnout_aten.tensor.late_methods:named":                 late_method,
+    "turnout_aten.kernels.custom:on_arrays":                  custom_kernel,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
     "turnout_autograd.forward.kernels:tangent_kernel":        tangent_kernel,
     "turnout_autograd.forward.kernels:parts_kernel":          parts_kernel,

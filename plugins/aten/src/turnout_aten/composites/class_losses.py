@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import FLOAT
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import ZERO, Ending, ends_in
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
+@ends_in("aten::nll_loss_forward", "self", "target", "weight", "reduction", "ignore_index", item=0)
 def nll_loss(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
 ) -> Tensor:
@@ -30,6 +32,7 @@ def nll_loss_out(
     return write_out("aten::nll_loss.out", out, nll_loss(self, target, weight, reduction, ignore_index))
 
 
+@ends_in("aten::nll_loss", "self", "target", "weight", "reduction", "ignore_index", self=2, target=1)
 def nll_loss_nd(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
 ) -> Tensor:
@@ -58,6 +61,10 @@ def nll_loss2d(
     return nll_loss_nd(self, target, weight, reduction, ignore_index)
 
 
+_LOGS = Ending("aten::log_softmax.int", ("self", 1))
+
+
+@ends_in("aten::nll_loss", _LOGS, "target", "weight", "reduction", "ignore_index", self=2, target=1, label_smoothing=ZERO)
 def cross_entropy_loss(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100,
     label_smoothing: float = 0.0,

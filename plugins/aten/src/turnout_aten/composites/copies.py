@@ -226,6 +226,7 @@ def _zero_dims(name: str, value: Tensor) -> None:
         raise ShapeError(f"{name}: 'value' must be a number or a 0-dim tensor, got shape {list(value.array.shape)}")
 
 
+@element("fill where")
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` where the mask is true, else self, in self's dtype. self and the mask broadcast."""
     is_complex = value.dtype.category == COMPLEX if isinstance(value, Tensor) else isinstance(value, complex)

@@ -6,6 +6,7 @@ step after which no remaining operand has it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from turnout.errors import ShapeError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 ELLIPSIS = "..."
+_REMEMBERED = 256  # equations
 
 
 def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | None = None) -> Tensor:
@@ -28,8 +30,7 @@ def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | No
     """
     if not tensors:
         raise ShapeError("einsum: needs at least one operand")
-    inputs, output = _parsed(equation, [t.ndim for t in tensors])
-    labels = [*output, *dict.fromkeys(label for labels in inputs for label in labels if label not in output)]
+    inputs, output, labels = _parsed(equation, tuple([len(t.array.shape) for t in tensors]))
     _check_sizes(equation, inputs, tensors)
     operands = [_aligned(t, own, labels) for t, own in zip(tensors, inputs, strict=True)]
     kept = len(output)
@@ -65,7 +66,14 @@ def _steps(path: Sequence[int] | None, count: int) -> list[tuple[int, int]]:
 # ---- the equation
 
 
-def _parsed(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
+@lru_cache(_REMEMBERED)
+def _parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[str]], list[str], list[str]]:
+    """`_read`, and all labels, those of the result first. It is remembered, so nobody changes the lists."""
+    inputs, output = _read(equation, ranks)
+    return inputs, output, [*output, *dict.fromkeys(label for labels in inputs for label in labels if label not in output)]
+
+
+def _read(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[str]], list[str]]:
     """The labels of each operand and of the result; the dims of an ellipsis are labels "...0", "...1" from the right."""
     left, arrow, right = equation.partition("->")
     terms = left.split(",")

@@ -13,19 +13,34 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function")
 ROW_MAJOR: Any = object()  # the tensor is in row-major order
-LENGTHS: Any = object()  # the list has no negative numbers
+LENGTHS: Any = object()  # the list has no negative numbers, but for one that may be -1
 OTHER_DTYPE: Any = object()  # the dtype is not that of the first argument
 SAME_DTYPE: Any = object()  # it is
+SAME_SHAPE: Any = object()  # the tensor has the shape of the first argument
+ZERO: Any = object()  # the float is 0.0
+
+
+class Equal(NamedTuple):
+    """As a condition: the argument is this int."""
+
+    number: int
+
+
+class Inferred(NamedTuple):
+    """As an operand: sizes of which one may be -1, the argument of that name or a constant, with that one as it must be for the
+    elements of the first argument."""
+
+    sizes: Any
 
 
 class Ending(NamedTuple):
     """A call of an operator.
 
     operator   its qualified name; "": the first operand is the result
-    operands   names of the kernel's arguments, numbers and flags, or other endings
+    operands   names of the kernel's arguments, numbers, tuples and flags, `Inferred` sizes, or other endings
     item       which result is meant, of an operator with several
     when       argument -> what it must be: a number of dims, None, False, "contiguous_format", ROW_MAJOR, LENGTHS,
-               OTHER_DTYPE or SAME_DTYPE
+               OTHER_DTYPE, SAME_DTYPE, SAME_SHAPE, ZERO or `Equal` to an int
     keywords   how many of the last operands are the first keyword-only arguments
     """
 
@@ -51,9 +66,16 @@ def copies(into: str = "") -> Callable[[Function], Function]:
 
 
 def element(what: str) -> Callable[[Function], Function]:
-    """Says of a composite kernel that it reads the number of its argument ("read"), copies its second argument into its first
-    ("copy"), or counts from a start to an end ("count"). A compiled call path does so for few elements: of row-major arrays of
-    one shape, and for ints."""
+    """Says in a word what a composite kernel does with few elements. A compiled call path does so for row-major arrays and ints.
+
+    read       the number of its argument
+    copy       its second argument into its first, of the same shape
+    count      ints from a start to an end
+    space      floats from a start to an end; `identity` ones on the diagonal of a matrix
+    fill where a number where a mask is true
+    stack      tensors along a new dim, of one shape, where nothing records or watches
+    uniform    random numbers of the device's generator, without an argument `generator`; `normal` likewise
+    """
 
     def mark(fn: Function) -> Function:
         marked: Any = fn

@@ -152,6 +152,7 @@ def _steps_dtype(name: str, start: Any, end: Any, dtype: DType | None) -> DType:
     return dtype
 
 
+@element("space")
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     """`steps` values from start to end, both included. Each is counted from the nearer end, so that both ends are exact.
 
@@ -252,11 +253,13 @@ def _places(spans: list[tuple[int, int, int]], options: dict[str, Any]) -> Tenso
 # ---- identities
 
 
+@element("identity")
 def eye(n: int, **options: Any) -> Tensor:
     """The n by n identity."""
     return eye_m(n, n, **options)
 
 
+@element("identity")
 def eye_m(n: int, m: int, **options: Any) -> Tensor:
     """An n by m matrix with ones on the main diagonal."""
     made = aten.zeros((n, m), **options)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import COMPLEX, FLOAT, bool_, float64, int64
 from turnout.errors import ArgumentError, DTypeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import SAME_SHAPE, Ending, ends_in
 from turnout_aten.composites.out_variants import into_out
 from turnout_aten.dtypes import can_cast
 from turnout_aten.shapes.promotion import float_dtype, result_type
@@ -78,6 +79,7 @@ def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     return bool(aten.all(aten.isclose(self, other, rtol, atol, equal_nan)))
 
 
+@ends_in("aten::_local_scalar_dense", Ending("aten::all", (Ending("aten::eq.Tensor", ("self", "other")),)), other=SAME_SHAPE)
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and, in their promoted dtype, the same elements."""
     if self.array.shape != other.array.shape:

@@ -9,7 +9,7 @@ from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout.state import FRESH, current
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, ends_in, shortcut
+from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Equal, Inferred, element, ends_in, shortcut
 from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out
@@ -51,7 +51,7 @@ def _reshape_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @shortcut(_reshape_at_once)
-@ends_in("aten::view", "self", "shape", self=ROW_MAJOR, shape=LENGTHS)
+@ends_in("aten::view", "self", Inferred("shape"), self=ROW_MAJOR, shape=LENGTHS)
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
     array, backend, wanted = self.array, self.device.backend, tuple(shape)
@@ -96,6 +96,9 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return made
 
 
+@ends_in("aten::reshape", "self", Inferred((-1,)), self=2, start_dim=Equal(0), end_dim=Equal(-1))
+@ends_in("aten::reshape", "self", Inferred((-1,)), self=3, start_dim=Equal(0), end_dim=Equal(-1))
+@ends_in("aten::reshape", "self", Inferred((-1,)), self=4, start_dim=Equal(0), end_dim=Equal(-1))
 def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from start to end merged into one."""
     shape = self.array.shape
@@ -165,6 +168,7 @@ def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[i
     return made
 
 
+@element("stack")
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
     if not tensors:

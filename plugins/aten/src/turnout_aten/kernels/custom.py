@@ -9,6 +9,7 @@ from turnout.library.results import call_arguments, verify
 from turnout.operators import Operator
 from turnout.operators.kernels import Kernel
 from turnout.operators.stubs import compile_function
+from turnout.plugins import replaceable
 from turnout_aten.kernels.wrapping import check_writable, to_array, wrap_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
@@ -41,6 +42,13 @@ def bind_array_kernel(op: Operator, kernel: Kernel, backend: TensorBackend) -> C
     plain_result = len(returns) == 1 and str(returns[0].type) == "Tensor" and returns[0].annotation is None
     if not (plain_arguments and plain_result and tensors and backend.array_type is not None):
         return general
+    return on_arrays(op, kernel, backend, general, tensors)
+
+
+@replaceable
+def on_arrays(op: Operator, kernel: Kernel, backend: TensorBackend, general: Call, tensors: list[str]) -> Call:
+    """The wrapper of a kernel of plain values and of tensors, the arguments `tensors`, that gives one array."""
+    kinds = [str(a.type) for a in op.schema.arguments]
     given = call_arguments(op, [f"a{i}.array" if kind == "Tensor" else f"a{i}" for i, kind in enumerate(kinds)])
     args = ", ".join(f"a{i}" for i in range(len(kinds)))
     good = " and ".join(["array.__class__ is ARRAY", *(f"array is not {t}.array" for t in tensors)])

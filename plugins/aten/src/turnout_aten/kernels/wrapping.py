@@ -70,7 +70,9 @@ class Row:
     limit_of_steps  they serve up to this many elements (0: any)
     moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a
                list of indices, "select" and "gather" by one, "flip", "lower" and "upper" for triangles, "add up" for running
-               sums, "find largest" for `argmax`, "largest" for `max` along a dim, "sort", "order first" for `topk`, "any", "all".
+               sums, "find largest" for `argmax`, "largest" for `max` along a dim, "sort", "order first" for `topk`, "any", "all",
+               "class loss" and "class slope" for `nll_loss` and its gradient,
+               and without a tensor "uniform" and "normal" random numbers of the device's generator (`composites.endings`).
                A compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
     over       makes the kernel, from one that may get any call, for a row over another one: compiled kernels that look at their
                arguments themselves need no frame that asks whether they serve a call

@@ -48,6 +48,8 @@ class Late:
 
         module, _, name = self._path.partition(":")
         found = named(getattr(import_module(module), name), self._name)
+        if isinstance(found, property):
+            found.__set_name__(self._owner, self._name)  # type: ignore[attr-defined] # errors name it
         if vars(self._owner).get(self._name) is self:  # user code may have replaced it
             setattr(self._owner, self._name, found)
         return found
@@ -57,7 +59,7 @@ class Late:
 
 
 class LateProperty(Late):
-    """`Late`, for a property with a setter."""
+    """`Late`, for a property, which nothing in an instance may hide."""
 
     __slots__ = ()
 

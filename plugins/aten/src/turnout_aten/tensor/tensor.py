@@ -16,7 +16,7 @@ from turnout_aten.functions.reductions import ReductionMethods
 from turnout_aten.generated.methods import TensorMethods
 from turnout_aten.tensor.conversions import Conversions
 from turnout_aten.tensor.gradients import GradientMethods
-from turnout_aten.tensor.late_methods import Late
+from turnout_aten.tensor.late_methods import Late, LateProperty
 from turnout_aten.tensor.levels import CLOCK, VERSION_MASK
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.size import new as new_size
@@ -74,20 +74,9 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     # ---- properties
 
     @property
-    def shape(self) -> Size:
-        """The length of each dimension."""
-        shape = self.array.shape
-        return shape if shape.__class__ is not tuple and isinstance(shape, Size) else new_size(Size, shape)
-
-    @property
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.array.shape)
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return self.device.backend.dtype_of(self.array)
 
     def dim(self) -> int:
         """The number of dimensions.
@@ -550,6 +539,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         def _operand(self, array: Any) -> Tensor:
             """A copy of a NumPy array as a tensor, for an operator between this tensor and the array."""
 
+        @property
+        def shape(self) -> Size: ...
+
+        @property
+        def dtype(self) -> DType: ...
+
         def __getitem__(self, index: Any) -> Tensor: ...
 
         def __setitem__(self, index: Any, value: Any) -> None: ...
@@ -570,6 +565,8 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         __dlpack__ = Late("turnout_aten.tensor.interop:to_dlpack")
         __dlpack_device__ = Late("turnout_aten.tensor.interop:dlpack_device")
         __cuda_array_interface__ = Late("turnout_aten.tensor.interop:cuda_array_interface")
+        shape = LateProperty("turnout_aten.tensor.facts:shape")
+        dtype = LateProperty("turnout_aten.tensor.facts:dtype")
         _operand = Late("turnout_aten.tensor.creation:operand")
         __getitem__ = Late("turnout_aten.tensor.indexing:get")
         __setitem__ = Late("turnout_aten.tensor.indexing:set")

@@ -229,9 +229,24 @@ def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], Vi
             return views
 
         made: ViewKernel = _described(apply_geometries, geometry)
+        made.remembered = lru_cache(_REMEMBERED)(_all_in_bytes(geometry))
         return made
 
     return kernel
+
+
+def _all_in_bytes(geometry: Callable[..., list[Geometry]]) -> Callable[..., Any]:
+    """Several geometries in bytes, as those of `_in_bytes`; None if one has no elements."""
+
+    def in_bytes(shape: Ints, steps: Ints, itemsize: int, offset: int, *args: Any) -> Any:
+        if 0 in shape:
+            return None
+        found = geometry(shape, tuple([s // itemsize for s in steps]), offset, *args)
+        if any([0 in made for made, _, _ in found]):  # noqa: C419 - no generator's frames
+            return None
+        return tuple([(made, tuple([s * itemsize for s in strides]), at * itemsize, at) for made, strides, at in found])
+
+    return in_bytes
 
 
 def view_in_place(operator: str, geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:

@@ -93,8 +93,12 @@ def _root_gradient(tensor: Any, given: Tensor | None, index: int) -> Tensor:
             made: Tensor = aten.ones_like(tensor)  # a trace has no values to copy, and records how it is made
             return made
         # Not by an operator: it is a constant, and ones_like takes four times as long.
-        one = backend.empty(shape, dtype, device)
-        backend.fill(one, 1)
+        if backend.new_array is not None and tensor.array.__class__ is backend.array_type:
+            one = backend.new_array(shape, tensor.array.dtype)  # two frames less
+            one[...] = 1
+        else:
+            one = backend.empty(shape, dtype, device)
+            backend.fill(one, 1)
         return wrap(one, device)
     if not isinstance(given, Tensor):
         raise CallError(errors.passes.gradient_type(given, index))

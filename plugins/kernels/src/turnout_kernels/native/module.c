@@ -253,7 +253,8 @@ static void run_few(const char *name, job *work, Py_buffer *views)
     release(work, views);
 }
 
-/* What such a function keeps: (whether the logarithm, the most elements, the function for any other call). */
+/* What such a function keeps: (whether the logarithm or which operator, the most elements, the function for any other call, inputs,
+   numbers, whether only float32). */
 static long long kept_number(PyObject *kept, int at) { return PyLong_AsLongLong(PyTuple_GetItem(kept, at)); }
 
 static PyObject *call_other(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
@@ -337,23 +338,75 @@ static PyObject *layer_norm(PyObject *kept, PyObject *const *args, Py_ssize_t na
     return call_other(kept, args, nargs);
 }
 
+/* (input, ..., number, ..., [out or None]) of an element-wise operator: inputs of one shape. Without `out`, a copy of the first one
+   becomes the result: each element is read before it is written. */
+static PyObject *pointwise(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
+{
+    int inputs = (int)kept_number(kept, 3), numbers = (int)kept_number(kept, 4), given = nargs == inputs + numbers + 1;
+    if (!given && nargs != inputs + numbers)
+        return call_other(kept, args, nargs);
+    job work;
+    Py_buffer views[4];
+    for (int k = 0; k < 3; k++) {
+        PyObject *number = k < numbers ? args[inputs + k] : NULL;
+        work.f[k] = number == NULL ? 0 : PyFloat_CheckExact(number) ? PyFloat_AsDouble(number) : NAN;
+        if (number != NULL && PyLong_CheckExact(number))
+            work.f[k] = PyLong_AsDouble(number);
+        if (work.f[k] != work.f[k] || PyErr_Occurred()) {
+            PyErr_Clear();
+            return call_other(kept, args, nargs);
+        }
+    }
+    given = given && args[nargs - 1] != Py_None;
+    PyObject *made = given ? Py_NewRef(args[nargs - 1]) : PyObject_CallMethodObjArgs(args[0], copy, NULL);
+    PyObject *objects[4] = {made};
+    for (int k = 0; k < inputs; k++)
+        objects[k + 1] = args[k];
+    int kind = made == NULL ? -1 : take_floats(objects, 1, inputs + 1, &work, views);
+    if (kind >= 0) {
+        int alike = work.a[0].size > 0 && work.a[0].size <= kept_number(kept, 1) && !(kind && kept_number(kept, 5));
+        for (int k = 1; k <= inputs && alike; k++) {
+            alike = work.a[k].ndim == work.a[0].ndim;
+            for (int64_t d = 0; d < work.a[0].ndim && alike; d++)
+                alike = work.a[k].shape[d] == work.a[0].shape[d];
+        }
+        if (alike) {
+            work.i[0] = kind;
+            work.i[1] = kept_number(kept, 0);
+            for (int k = 0; k <= inputs; k++)
+                work.i[2 + k] = kind;
+            run_few("map", &work, views);
+            return made;
+        }
+        release(&work, views);
+    }
+    PyErr_Clear();
+    Py_XDECREF(made);
+    return call_other(kept, args, nargs);
+}
+
+static PyMethodDef pointwise_method = {"pointwise", (PyCFunction)(void (*)(void))pointwise, METH_FASTCALL, NULL};
 static PyMethodDef softmax_method = {"softmax", (PyCFunction)(void (*)(void))softmax, METH_FASTCALL, NULL};
 static PyMethodDef layer_norm_method = {"native_layer_norm", (PyCFunction)(void (*)(void))layer_norm, METH_FASTCALL, NULL};
 
-/* (which row, whether the logarithm, the most elements, the function for any other call) */
+/* (which row, whether the logarithm or which operator, the most elements, inputs, numbers, whether only float32, the function for any
+   other call) */
 static PyObject *row(PyObject *self, PyObject *args)
 {
     (void)self;
     const char *name;
-    int logarithm;
+    int number, inputs, numbers, single;
     long long most;
     PyObject *other;
-    if (!PyArg_ParseTuple(args, "spLO", &name, &logarithm, &most, &other))
+    if (!PyArg_ParseTuple(args, "siLiipO", &name, &number, &most, &inputs, &numbers, &single, &other))
         return NULL;
-    PyMethodDef *method = !strcmp(name, "softmax") ? &softmax_method : !strcmp(name, "layer_norm") ? &layer_norm_method : NULL;
-    if (method == NULL)
+    PyMethodDef *method = !strcmp(name, "softmax")      ? &softmax_method
+                          : !strcmp(name, "layer_norm") ? &layer_norm_method
+                          : !strcmp(name, "pointwise")  ? &pointwise_method
+                                                        : NULL;
+    if (method == NULL || inputs < 1 || inputs > 3 || numbers < 0 || numbers > 3)
         return PyErr_Format(PyExc_ValueError, "there is no row %s", name);
-    PyObject *kept = Py_BuildValue("(iLO)", logarithm, most, other);
+    PyObject *kept = Py_BuildValue("(iLOiii)", number, most, other, inputs, numbers, single);
     PyObject *from = PyUnicode_FromString("turnout_kernels._native");
     PyObject *made = kept == NULL || from == NULL ? NULL : PyCFunction_NewEx(method, kept, from);
     Py_XDECREF(kept);

@@ -1,6 +1,6 @@
 /* CompositeKernel: a composite kernel that ends in one call of another operator. */
 enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4, OTHER_DTYPE = -5, SAME_DTYPE = -6, IS_FALSE = -7,
-       CONTIGUOUS = -8 }; /* or a number of dims */
+       CONTIGUOUS = -8, SAME_SHAPE = -9, IS_ZERO = -10, EQUALS = 1000 }; /* or a number of dims */
 enum { ENDING = 32 }; /* operands: arguments by their place, and from here on other endings; constants are objects */
 
 #define ENDINGS 8
@@ -11,6 +11,7 @@ typedef struct {
     PyObject *op;
     int count, operand[MOST];
     PyObject *constant[MOST];   /* in place of an operand, or NULL */
+    int inferred[MOST];         /* whether the operand is sizes of which one may be -1 */
     PyObject *keywords;         /* the names of the last operands, or NULL */
     int item;                   /* of the result, or -1 */
 } Ending;
@@ -43,15 +44,23 @@ static int meets(int wanted, PyObject *value, PyObject *first)
         return value == Py_False;
     if (wanted == CONTIGUOUS)
         return PyUnicode_CheckExact(value) && PyUnicode_CompareWithASCIIString(value, "contiguous_format") == 0;
+    if (wanted >= EQUALS / 2) {
+        int overflow;
+        return PyLong_CheckExact(value) && PyLong_AsLongAndOverflow(value, &overflow) == wanted - EQUALS;
+    }
     if (wanted == NO_VALUE)
         return value == Py_None;
+    if (wanted == IS_ZERO)
+        return PyFloat_CheckExact(value) && PyFloat_AS_DOUBLE(value) == 0;
     if (wanted == LENGTHS) {
         if (!PyTuple_CheckExact(value))
             return 0;
+        int open = 0;
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
             PyObject *length = PyTuple_GET_ITEM(value, i);
             int overflow;
-            if (!PyLong_CheckExact(length) || PyLong_AsLongLongAndOverflow(length, &overflow) < 0 || overflow)
+            long long number = PyLong_CheckExact(length) ? PyLong_AsLongLongAndOverflow(length, &overflow) : -2;
+            if (number < -1 || overflow || (open += number == -1) > 1)
                 return 0;
         }
         return 1;
@@ -61,6 +70,10 @@ static int meets(int wanted, PyObject *value, PyObject *first)
         return 0;
     if (wanted == ROW_MAJOR)
         return PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS);
+    if (wanted == SAME_SHAPE) {
+        PyObject *other = Py_IS_TYPE(first, Tensor) ? SLOT(first, AT_ARRAY) : NULL;
+        return other != NULL && PyArray_CheckExact(other) && are_alike((PyArrayObject *)array, (PyArrayObject *)other);
+    }
     return PyArray_NDIM((PyArrayObject *)array) == wanted;
 }
 
@@ -76,13 +89,35 @@ static Outcome call_operator(PyObject *op, PyObject *const *args, Py_ssize_t n, 
     return outcome;
 }
 
+/* Sizes without -1, for the elements of a tensor; a new reference, or NULL with or without an error. */
+static PyObject *inferred_sizes(PyObject *sizes, PyObject *tensor)
+{
+    npy_intp lengths[DIMS], known = 1;
+    int n = numbers_of(sizes, lengths, DIMS), open = -1;
+    for (int d = 0; d < n; d++)
+        if (lengths[d] < 0)
+            open = d;
+        else if (lengths[d] > SMALL_SIZE * (npy_intp)SMALL_SIZE || (known *= lengths[d]) > (npy_intp)1 << 40)
+            return NULL;
+    if (n < 0 || open < 0)
+        return n < 0 ? NULL : Py_NewRef(sizes);
+    npy_intp size = PyArray_SIZE((PyArrayObject *)SLOT(tensor, AT_ARRAY));
+    if (known == 0 || size % known != 0)
+        return NULL;
+    lengths[open] = size / known;
+    return tuple_of(lengths, n);
+}
+
 static Outcome run_ending(CompositeKernel *self, const Ending *ending, PyObject *const *args, PyObject **result)
 {
     PyObject *values[MOST] = {NULL}, *made = NULL;
     Outcome outcome = DONE;
     int n = 0;
     for (; n < ending->count && outcome == DONE; n++)
-        if (ending->constant[n] != NULL)
+        if (ending->inferred[n]) {
+            values[n] = inferred_sizes(ending->constant[n] != NULL ? ending->constant[n] : args[ending->operand[n]], args[0]);
+            outcome = values[n] == NULL ? decline_after_error() : DONE;
+        } else if (ending->constant[n] != NULL)
             values[n] = Py_NewRef(ending->constant[n]);
         else if (ending->operand[n] < ENDING)
             values[n] = Py_NewRef(args[ending->operand[n]]);
@@ -142,7 +177,7 @@ static int composite_clear(PyObject *self)
 }
 
 /* (function, number of arguments, endings), each (nested, when, op, operands, keywords, item): `when` a number for each argument,
- * `operands` ints as numbered above, or a tuple of a constant, `keywords` the names of the last of them. Without an operator, the first
+ * `operands` ints as numbered above, or a tuple of a constant, or (one of both, True) for inferred sizes, `keywords` the names of the last of them. Without an operator, the first
  * operand is the result. Another ending comes before those that use it. */
 static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
 {
@@ -175,6 +210,10 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
         for (int i = 0; i < PyTuple_GET_SIZE(operands); i++) {
             PyObject *operand = PyTuple_GET_ITEM(operands, i);
             ending->count = i + 1;
+            if (PyTuple_CheckExact(operand) && PyTuple_GET_SIZE(operand) == 2) {
+                ending->inferred[i] = 1;
+                operand = PyTuple_GET_ITEM(operand, 0);
+            }
             if (PyTuple_CheckExact(operand) && PyTuple_GET_SIZE(operand) == 1) {
                 ending->constant[i] = Py_NewRef(PyTuple_GET_ITEM(operand, 0));
                 continue;

@@ -9,7 +9,7 @@ typedef struct Face {
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
     CompositeKernelType, CopyKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
-    GetterType, ElementKernelType, IntoKernelType, GuardKernelType;
+    GetterType, ElementKernelType, IntoKernelType, GuardKernelType, CustomKernelType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -99,7 +99,8 @@ static inline int is_kernel(PyObject *value)
            || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType)
            || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &SelectKernelType)
            || Py_IS_TYPE(value, &FactoryKernelType) || Py_IS_TYPE(value, &FillKernelType)
-           || Py_IS_TYPE(value, &ElementKernelType) || Py_IS_TYPE(value, &IntoKernelType) || Py_IS_TYPE(value, &GuardKernelType);
+           || Py_IS_TYPE(value, &ElementKernelType) || Py_IS_TYPE(value, &IntoKernelType) || Py_IS_TYPE(value, &GuardKernelType)
+           || Py_IS_TYPE(value, &CustomKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */

@@ -103,32 +103,56 @@ static PyObject *make_select_kernel(PyObject *module, PyObject *args)
 
 /* ---- FactoryKernel */
 
+/* The key set of a new tensor on a device; NULL with or without an error: its memory is not NumPy's, or a fake tensor is made. */
+static PyObject *keys_of_factories(PyObject *device)
+{
+    PyObject *modes = NULL;
+    int plain = PyContextVar_Get(FAKE_MODE, NULL, &modes) == 0 && modes != NULL && PyObject_Not(modes) == 1;
+    Py_XDECREF(modes);
+    return plain && is_plain_maker(device) ? keys_of_views(device) : NULL;
+}
+
+/* The array library's dtype for one that was given, or for the default; a new reference, or NULL with or without an error. */
+static PyObject *native_or_default(PyObject *device, PyObject *dtype)
+{
+    PyObject *wanted = dtype == Py_None ? PyObject_CallNoArgs(DEFAULT_DTYPE) : Py_NewRef(dtype);
+    PyObject *native = wanted == NULL ? NULL : native_of(device, wanted);
+    Py_XDECREF(wanted);
+    return native;
+}
+
+
 typedef struct {
     Face face;
     PyObject *number;                     /* what it fills with, or NULL: the argument `value` */
-    PyObject *default_dtype;              /* a function */
     int like, size, value, dtype, device; /* places of arguments, or -1; all others must be None */
     int fills;                            /* 0: memory as it is */
 } FactoryKernel;
+
+/* A number as an element of a dtype; 0 where only Python knows how. */
+static int element_of(PyObject *value, int type, char *number)
+{
+    int overflow = 0;
+    if (type == NPY_BOOL && PyBool_Check(value))
+        number[0] = value == Py_True;
+    else if (type == NPY_INT64 && PyLong_CheckExact(value)) {
+        npy_int64 whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+        memcpy(number, &whole, sizeof whole);
+    } else
+        return number_as(value, type, number) != NULL;
+    return !overflow;
+}
 
 /* Write a number into all elements of a plain array; 0 where only Python knows how. */
 static int fill_array(PyArrayObject *array, PyObject *value)
 {
     char number[sizeof(double)];
-    int type = PyArray_TYPE(array), overflow = 0;
     npy_intp size = PyArray_SIZE(array), itemsize = PyArray_ITEMSIZE(array);
     if (PyLong_CheckExact(value) && PyObject_Not(value) == 1) {
         memset(PyArray_DATA(array), 0, PyArray_NBYTES(array));
         return 1;
     }
-    if (type == NPY_BOOL && PyBool_Check(value))
-        number[0] = value == Py_True;
-    else if (type == NPY_INT64 && PyLong_CheckExact(value)) {
-        npy_int64 whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (overflow)
-            return 0;
-        memcpy(number, &whole, sizeof whole);
-    } else if (number_as(value, type, number) == NULL)
+    if (!element_of(value, PyArray_TYPE(array), number))
         return 0;
     for (npy_intp k = 0; k < size; k++)
         memcpy(PyArray_BYTES(array) + k * itemsize, number, itemsize);
@@ -167,24 +191,17 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
     if (count < 0 || device == NULL || (PyObject *)Py_TYPE(device) != DEVICE)
         return decline_after_error();
     PyObject *value = self->number != NULL ? self->number : self->value >= 0 ? args[self->value] : NULL;
-    PyObject *dtype = self->dtype < 0 ? Py_None : args[self->dtype], *modes = NULL, *native = NULL, *made = NULL;
-    if (PyContextVar_Get(FAKE_MODE, NULL, &modes) < 0 || modes == NULL || PyObject_Not(modes) != 1) {
-        Py_XDECREF(modes);
-        return decline_after_error();
-    }
-    Py_DECREF(modes);
+    PyObject *dtype = self->dtype < 0 ? Py_None : args[self->dtype], *native = NULL, *made = NULL;
     Py_INCREF(device);
-    PyObject *keys = keys_of_views(device);
-    if (keys != NULL && is_plain_maker(device)) {
+    PyObject *keys = keys_of_factories(device);
+    if (keys != NULL) {
         if (dtype != Py_None)
             native = native_of(device, dtype);
         else if (array != NULL)
             native = Py_NewRef(PyArray_DESCR((PyArrayObject *)array));
-        else if (self->value < 0 || PyFloat_CheckExact(value)) {
-            PyObject *standard = PyObject_CallNoArgs(self->default_dtype);
-            native = standard == NULL ? NULL : native_of(device, standard);
-            Py_XDECREF(standard);
-        } else if (PyLong_CheckExact(value))
+        else if (self->value < 0 || PyFloat_CheckExact(value))
+            native = native_or_default(device, Py_None);
+        else if (PyLong_CheckExact(value))
             native = (PyObject *)PyArray_DescrFromType(NPY_INT64);
     }
     if (native != NULL)
@@ -198,18 +215,17 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-/* (function, get_default_dtype, whether it fills, the number or None, places of: the tensor that it is like, size, value, dtype,
+/* (function, whether it fills, the number or None, places of: the tensor that it is like, size, value, dtype,
  * device; -1 where there is no such argument) */
 static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *default_dtype, *number;
+    PyObject *function, *number;
     int fills, like, size, value, dtype, device;
-    if (!PyArg_ParseTuple(args, "OOpOiiiii", &function, &default_dtype, &fills, &number, &like, &size, &value, &dtype, &device))
+    if (!PyArg_ParseTuple(args, "OpOiiiii", &function, &fills, &number, &like, &size, &value, &dtype, &device))
         return NULL;
     FactoryKernel *made = (FactoryKernel *)new_face(&FactoryKernelType, function, kernel_vectorcall, factory_run);
     if (made == NULL)
         return NULL;
-    made->default_dtype = Py_NewRef(default_dtype);
     made->number = number == Py_None ? NULL : Py_NewRef(number);
     made->fills = fills;
     made->like = like;
@@ -218,92 +234,6 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     made->dtype = dtype;
     made->device = device;
     return finished(made);
-}
-
-/* ---- ElementKernel */
-
-/* A copy into the first argument: (self, src, non_blocking). */
-static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    PyObject *to = n == 3 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
-    PyObject *from = to != NULL && Py_IS_TYPE(args[1], Tensor) ? SLOT(args[1], AT_ARRAY) : NULL;
-    PyObject *device = from == NULL ? NULL : SLOT(args[0], AT_DEVICE);
-    if (device == NULL || device != SLOT(args[1], AT_DEVICE) || !PyArray_CheckExact(to) || !PyArray_CheckExact(from))
-        return DECLINED;
-    PyArrayObject *target = (PyArrayObject *)to, *source = (PyArrayObject *)from;
-    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || PyArray_SIZE(target) > SMALL_SIZE || !is_plain_maker(device)
-        || PyArray_NDIM(source) != PyArray_NDIM(target)
-        || !PyArray_CompareLists(PyArray_DIMS(source), PyArray_DIMS(target), PyArray_NDIM(target)))
-        return decline_after_error();
-    PyObject *made = is_plain(source) ? converted(source, (PyObject *)PyArray_DESCR(target)) : NULL;
-    if (made == NULL)
-        return decline_after_error();
-    memmove(PyArray_DATA(target), PyArray_DATA((PyArrayObject *)made), PyArray_NBYTES(target));
-    Py_DECREF(made);
-    *result = Py_NewRef(args[0]);
-    return DONE;
-}
-
-/* The number in an array of one element. */
-static Outcome number_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    PyObject *array = n == 1 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
-    PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
-    if (device == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) != 1
-        || PyArray_TYPE((PyArrayObject *)array) >= TYPES || !is_plain_maker(device))
-        return decline_after_error();
-    *result = PyArray_GETITEM((PyArrayObject *)array, PyArray_BYTES((PyArrayObject *)array));
-    return *result == NULL ? decline_after_error() : DONE;
-}
-
-/* Ints from a start to an end: ([start,] end[, step], dtype, layout, device, pin_memory). */
-static Outcome count_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    npy_intp numbers[3], size, given = n - 4;
-    if (given < 1 || given > 3 || args[given + 1] != Py_None || args[given + 3] != Py_None
-        || (PyObject *)Py_TYPE(args[given + 2]) != DEVICE)
-        return DECLINED;
-    for (npy_intp i = 0; i < given; i++) {
-        int overflow;
-        numbers[i] = PyLong_CheckExact(args[i]) ? PyLong_AsLongLongAndOverflow(args[i], &overflow) : 0;
-        if (!PyLong_CheckExact(args[i]) || overflow || numbers[i] > 1LL << 31 || numbers[i] < -(1LL << 31))
-            return DECLINED;
-    }
-    npy_intp start = given == 1 ? 0 : numbers[0], end = numbers[given == 1 ? 0 : 1], step = given == 3 ? numbers[2] : 1;
-    if (step == 0 || (end - start != 0 && (end > start) != (step > 0)))
-        return DECLINED;
-    size = (end - start) / step + ((end - start) % step != 0);
-    PyObject *device = args[given + 2], *modes = NULL, *native = NULL, *made = NULL;
-    if (size > SMALL_SIZE || PyContextVar_Get(FAKE_MODE, NULL, &modes) < 0 || modes == NULL || PyObject_Not(modes) != 1) {
-        Py_XDECREF(modes);
-        return decline_after_error();
-    }
-    Py_DECREF(modes);
-    PyObject *keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
-    if (keys != NULL && args[given] != Py_None)
-        native = native_of(device, args[given]);
-    if (keys != NULL && (args[given] == Py_None || (native != NULL && ((PyArray_Descr *)native)->type_num == NPY_INT64)))
-        made = PyArray_SimpleNew(1, &size, NPY_INT64);
-    for (npy_intp k = 0; made != NULL && k < size; k++)
-        ((npy_int64 *)PyArray_DATA((PyArrayObject *)made))[k] = start + k * step;
-    *result = made == NULL ? NULL : wrap(made, keys, device);
-    Py_XDECREF(native);
-    Py_XDECREF(keys);
-    return *result == NULL ? decline_after_error() : DONE;
-}
-
-static const char *const ELEMENTS[] = {"copy", "read", "count", NULL};
-
-/* (function, what it does: a word of those above) */
-static PyObject *make_element_kernel(PyObject *module, PyObject *args)
-{
-    static const Run runs[] = {copy_into_run, number_run, count_run};
-    PyObject *function;
-    const char *word;
-    if (!PyArg_ParseTuple(args, "Os", &function, &word))
-        return NULL;
-    int does = index_of(ELEMENTS, word);
-    return does < 0 ? NULL : finished(new_face(&ElementKernelType, function, kernel_vectorcall, runs[does]));
 }
 
 /* ---- FillKernel */

@@ -1,10 +1,10 @@
 /* What a kernel does that only moves, finds or orders elements: arguments and outputs as it gets them. 0: the kernel is called. */
 enum { MOVES_NOT, JOINS, PICKS, PUTS, SELECTS, GATHERS, FLIPS, IS_LOWER, IS_UPPER, ADDS_UP, FINDS_LARGEST, FINDS_SMALLEST,
-       IS_LARGEST, IS_SMALLEST, SORTS, ORDERS_FIRST, IS_ANY, ARE_ALL };
+       IS_LARGEST, IS_SMALLEST, SORTS, ORDERS_FIRST, IS_ANY, ARE_ALL, LOSES, SLOPES };
 enum { MOST_ORDERED = 32 }; /* elements of a line that is ordered here */
 
 static const char *const MOVES[] = {"", "join", "pick", "put", "select", "gather", "flip", "lower", "upper", "add up", "find largest",
-                                    "find smallest", "largest", "smallest", "sort", "order first", "any", "all", NULL};
+                                    "find smallest", "largest", "smallest", "sort", "order first", "any", "all", "class loss", "class slope", NULL};
 
 /* A plain array among the arguments, or NULL. */
 static PyArrayObject *plain_array(PyObject *value)
@@ -473,55 +473,3 @@ static int is_true_along(PyObject *const *given, Py_ssize_t count, int all)
     return 1;
 }
 
-static int move_elements(int moves, PyObject *const *given, Py_ssize_t count)
-{
-    static const int counts[] = {0, 3, 3, 5, 4, 5, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 0, 0}; /* what each is given */
-    PyObject *picked;
-    if (moves == MOVES_NOT || (counts[moves] && count != counts[moves]) || PyArray_SIZE((PyArrayObject *)given[count - 1]) > SMALL_SIZE
-        || (PyArray_CheckExact(given[0]) && PyArray_SIZE((PyArrayObject *)given[0]) > SMALL_SIZE))
-        return 0;
-    switch (moves) {
-    case JOINS:
-        return join(given);
-    case PICKS:
-        picked = pick(given, (PyArrayObject *)given[2]);
-        Py_XDECREF(picked);
-        return picked != NULL;
-    case SELECTS:
-        return select_lines(given);
-    case GATHERS:
-        return gather(given);
-    case FLIPS:
-        return flip(given);
-    case IS_LOWER:
-    case IS_UPPER:
-        return triangle(given, moves == IS_UPPER);
-    case ADDS_UP:
-        return add_up(given);
-    case FINDS_LARGEST:
-    case FINDS_SMALLEST:
-        return find_extremes(given, moves == FINDS_SMALLEST, 0);
-    case IS_LARGEST:
-    case IS_SMALLEST:
-        return find_extremes(given, moves == IS_SMALLEST, 1);
-    case SORTS:
-        return sort_lines(given);
-    case ORDERS_FIRST:
-        return order_first(given);
-    case IS_ANY:
-    case ARE_ALL:
-        return (count == 2 || count == 4) && is_true_along(given, count, moves == ARE_ALL);
-    }
-    return 0;
-}
-
-/* What needs no answer of the shape function: a new array, or NULL with or without an error. */
-static PyObject *make_moved(int moves, PyObject *const *given, int count)
-{
-    if (!PyArray_CheckExact(given[0]) || PyArray_SIZE((PyArrayObject *)given[0]) > SMALL_SIZE)
-        return NULL;
-    int masks = moves == PICKS && count == 2 && PyList_CheckExact(given[1]) && PyList_GET_SIZE(given[1]) == 1
-                && PyArray_CheckExact(PyList_GET_ITEM(given[1], 0))
-                && PyArray_TYPE((PyArrayObject *)PyList_GET_ITEM(given[1], 0)) == NPY_BOOL;
-    return masks ? pick(given, NULL) : moves == PUTS && count == 4 ? put(given) : NULL;
-}

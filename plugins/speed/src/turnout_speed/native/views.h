@@ -5,7 +5,7 @@ typedef struct {
     Face face;
     PyObject *op, *cache, *below, *attach;
     PyObject *kernel, *remembered; /* the kernel that was found last, and its geometries; NULL if it is not one by geometry */
-    int is_as_strided;
+    int is_as_strided, is_list;    /* whether it gives a list of views */
     Memo memo;                     /* of them */
 } ViewKernel;
 
@@ -46,8 +46,10 @@ static PyObject *array_over(PyObject *root, PyObject *geometry)
     return made;
 }
 
-/* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements). A new reference; NULL with or
- * without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet. */
+static int is_geometry(PyObject *found) { return PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4; }
+
+/* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements), or a tuple of those. A new
+ * reference; NULL with or without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet. */
 static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t n)
 {
     PyObject *tensor = args[0], *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
@@ -73,7 +75,10 @@ static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t
     Py_XDECREF(passed[0]);
     Py_XDECREF(passed[1]);
     Py_XDECREF(passed[2]);
-    if (found != NULL && !(PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4))
+    int right = found != NULL && (self->is_list ? PyTuple_CheckExact(found) : is_geometry(found));
+    for (Py_ssize_t i = 0; right && self->is_list && i < PyTuple_GET_SIZE(found); i++)
+        right = is_geometry(PyTuple_GET_ITEM(found, i));
+    if (!right)
         Py_CLEAR(found);
     if (found != NULL && known && keep(&self->memo, &look, found) < 0)
         Py_CLEAR(found);
@@ -120,17 +125,17 @@ static int has_record(PyObject *view)
            && SLOT(view, AT_MULTI) != NULL && SLOT(view, AT_NO_GRAD) != NULL && SLOT(view, AT_MAKER) != NULL;
 }
 
-/* How a view comes from its base: the links of what is viewed, or none, and one more. */
-static PyObject *chain_of(PyObject *old, PyObject *op, PyObject *rest)
+/* How a view comes from its base: the links of what is viewed, or none, and one more. `index` is its place among several, or None. */
+static PyObject *chain_of(PyObject *old, PyObject *op, PyObject *rest, PyObject *index)
 {
-    PyObject *link = Py_BuildValue("((OOO))", op, rest, Py_None);
+    PyObject *link = Py_BuildValue("((OOO))", op, rest, index);
     if (link != NULL && old != Py_None)
         Py_SETREF(link, PySequence_Concat(SLOT(old, AT_CHAIN), link));
     return link;
 }
 
 /* Say of a new tensor that it is a view; 0, or -1 with an error. */
-static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, Py_ssize_t n, PyObject *storage)
+static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, Py_ssize_t n, PyObject *storage, PyObject *index)
 {
     PyObject *rest = PyTuple_New(n - 1), *views = SLOT(storage, AT_VIEWS), *chain = NULL, *enabled = NULL, *view = NULL, *ref = NULL;
     int failed = -1;
@@ -141,20 +146,20 @@ static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, 
     PyObject *old = SLOT(args[0], AT_VIEW_OF);
     if ((old != Py_None && (self->is_as_strided || !Py_IS_TYPE(old, View) || !has_record(old))) || views == NULL
         || !PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 32) {
-        PyObject *none = PyObject_CallFunctionObjArgs(self->attach, made, args[0], self->op, rest, Py_None, NULL);
+        PyObject *none = PyObject_CallFunctionObjArgs(self->attach, made, args[0], self->op, rest, index, NULL);
         failed = none == NULL ? -1 : 0;
         Py_XDECREF(none);
         Py_DECREF(rest);
         return failed;
     }
     int on = (enabled = levels_enabled()) == NULL ? -1 : PyObject_IsTrue(enabled);
-    if (on >= 0 && (chain = chain_of(old, self->op, rest)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL
+    if (on >= 0 && (chain = chain_of(old, self->op, rest, index)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL
         && (view = PyType_GenericAlloc(View, 0)) != NULL && (ref = PyWeakref_NewRef(made, NULL)) != NULL) {
         int is_base = old == Py_None;
         SLOT(view, AT_BASE) = Py_NewRef(is_base ? args[0] : SLOT(old, AT_BASE));
         SLOT(view, AT_CHAIN) = Py_NewRef(chain);
         SLOT(view, AT_SEEN) = Py_NewRef(SLOT(storage, AT_STORAGE_VER));
-        SLOT(view, AT_MULTI) = Py_NewRef(is_base ? Py_False : SLOT(old, AT_MULTI));
+        SLOT(view, AT_MULTI) = Py_NewRef(index != Py_None ? Py_True : is_base ? Py_False : SLOT(old, AT_MULTI));
         SLOT(view, AT_NO_GRAD) = Py_NewRef(!on ? Py_True : is_base ? Py_False : SLOT(old, AT_NO_GRAD));
         SLOT(view, AT_MAKER) = Py_NewRef(is_base ? NO_TEXT : SLOT(old, AT_MAKER));
         Py_SETREF(SLOT(made, AT_VIEW_OF), Py_NewRef(view));
@@ -166,6 +171,24 @@ static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, 
     Py_XDECREF(view);
     Py_XDECREF(ref);
     return failed;
+}
+
+/* The tensors of several geometries, with their records; NULL with or without an error. */
+static PyObject *views_by(ViewKernel *self, PyObject *found, PyObject *keys, PyObject *device, PyObject *storage, PyObject *const *args,
+                          Py_ssize_t n)
+{
+    PyObject *list = PyList_New(PyTuple_GET_SIZE(found));
+    for (Py_ssize_t i = 0; list != NULL && i < PyTuple_GET_SIZE(found); i++) {
+        PyObject *made = viewed_by(PyTuple_GET_ITEM(found, i), keys, device, storage), *index = PyLong_FromSsize_t(i);
+        if (made == NULL || index == NULL || record_view(self, made, args, n, storage, index) < 0)
+            Py_CLEAR(made);
+        Py_XDECREF(index);
+        if (made == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, i, made);
+    }
+    return list;
 }
 
 static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
@@ -197,9 +220,12 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         storage = NULL;
     else
         storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
-    if (storage != NULL && Py_IS_TYPE(storage, Storage))
+    int shares = storage != NULL && Py_IS_TYPE(storage, Storage);
+    if (shares && self->is_list)
+        made = views_by(self, geometry, keys, device, storage, args, n);
+    else if (shares)
         made = viewed_by(geometry, keys, device, storage);
-    if (made != NULL && record_view(self, made, args, n, storage) < 0)
+    if (made != NULL && !self->is_list && record_view(self, made, args, n, storage, Py_None) < 0)
         Py_CLEAR(made);
     Py_XDECREF(storage);
     Py_XDECREF(geometry);
@@ -210,12 +236,12 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     return made == NULL ? decline_after_error() : DONE;
 }
 
-/* (function, op, cache, below, attach, whether it may leave the memory of what is viewed) */
+/* (function, op, cache, below, attach, whether it may leave the memory of what is viewed, whether it gives a list) */
 static PyObject *make_view_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *op, *cache, *below, *attach;
-    int is_as_strided;
-    if (!PyArg_ParseTuple(args, "OOO!OOp", &function, &op, &PyDict_Type, &cache, &below, &attach, &is_as_strided))
+    int is_as_strided, is_list;
+    if (!PyArg_ParseTuple(args, "OOO!OOpp", &function, &op, &PyDict_Type, &cache, &below, &attach, &is_as_strided, &is_list))
         return NULL;
     ViewKernel *made = (ViewKernel *)new_face(&ViewKernelType, function, kernel_vectorcall, view_run);
     if (made == NULL)
@@ -225,6 +251,7 @@ static PyObject *make_view_kernel(PyObject *module, PyObject *args)
     made->below = Py_NewRef(below);
     made->attach = Py_NewRef(attach);
     made->is_as_strided = is_as_strided;
+    made->is_list = is_list;
     return finished(made);
 }
 

@@ -1,0 +1,372 @@
+/* ElementKernel: few elements that are copied, read, counted, spaced, drawn. */
+
+/* A copy into the first argument: (self, src, non_blocking). */
+static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *to = n == 3 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *from = to != NULL && Py_IS_TYPE(args[1], Tensor) ? SLOT(args[1], AT_ARRAY) : NULL;
+    PyObject *device = from == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || device != SLOT(args[1], AT_DEVICE) || !PyArray_CheckExact(to) || !PyArray_CheckExact(from))
+        return DECLINED;
+    PyArrayObject *target = (PyArrayObject *)to, *source = (PyArrayObject *)from;
+    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || PyArray_SIZE(target) > SMALL_SIZE || !is_plain_maker(device)
+        || PyArray_NDIM(source) != PyArray_NDIM(target)
+        || !PyArray_CompareLists(PyArray_DIMS(source), PyArray_DIMS(target), PyArray_NDIM(target)))
+        return decline_after_error();
+    PyObject *made = is_plain(source) ? converted(source, (PyObject *)PyArray_DESCR(target)) : NULL;
+    if (made == NULL)
+        return decline_after_error();
+    memmove(PyArray_DATA(target), PyArray_DATA((PyArrayObject *)made), PyArray_NBYTES(target));
+    Py_DECREF(made);
+    *result = Py_NewRef(args[0]);
+    return DONE;
+}
+
+/* The number in an array of one element. */
+static Outcome number_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *array = n == 1 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) != 1
+        || PyArray_TYPE((PyArrayObject *)array) >= TYPES || !is_plain_maker(device))
+        return decline_after_error();
+    *result = PyArray_GETITEM((PyArrayObject *)array, PyArray_BYTES((PyArrayObject *)array));
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* Ints from a start to an end: ([start,] end[, step], dtype, layout, device, pin_memory). */
+static Outcome count_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    npy_intp numbers[3], size, given = n - 4;
+    if (given < 1 || given > 3 || args[given + 1] != Py_None || args[given + 3] != Py_None
+        || (PyObject *)Py_TYPE(args[given + 2]) != DEVICE)
+        return DECLINED;
+    for (npy_intp i = 0; i < given; i++) {
+        int overflow;
+        numbers[i] = PyLong_CheckExact(args[i]) ? PyLong_AsLongLongAndOverflow(args[i], &overflow) : 0;
+        if (!PyLong_CheckExact(args[i]) || overflow || numbers[i] > 1LL << 31 || numbers[i] < -(1LL << 31))
+            return DECLINED;
+    }
+    npy_intp start = given == 1 ? 0 : numbers[0], end = numbers[given == 1 ? 0 : 1], step = given == 3 ? numbers[2] : 1;
+    if (step == 0 || (end - start != 0 && (end > start) != (step > 0)))
+        return DECLINED;
+    size = (end - start) / step + ((end - start) % step != 0);
+    if (size > SMALL_SIZE)
+        return DECLINED;
+    PyObject *device = args[given + 2], *native = NULL, *made = NULL, *keys = keys_of_factories(device);
+    if (keys != NULL && args[given] != Py_None)
+        native = native_of(device, args[given]);
+    if (keys != NULL && (args[given] == Py_None || (native != NULL && ((PyArray_Descr *)native)->type_num == NPY_INT64)))
+        made = PyArray_SimpleNew(1, &size, NPY_INT64);
+    for (npy_intp k = 0; made != NULL && k < size; k++)
+        ((npy_int64 *)PyArray_DATA((PyArrayObject *)made))[k] = start + k * step;
+    *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(native);
+    Py_XDECREF(keys);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* What (dtype, layout, device, pin_memory) give: the key set of a new tensor and its dtype, both new references. 0 with or without
+ * an error: they are not plain. */
+static int read_options(PyObject *const *options, PyObject **keys, PyObject **native)
+{
+    if (options[1] != Py_None || (options[3] != Py_None && options[3] != Py_False) || (PyObject *)Py_TYPE(options[2]) != DEVICE
+        || (*keys = keys_of_factories(options[2])) == NULL)
+        return 0;
+    if ((*native = native_or_default(options[2], options[0])) != NULL)
+        return 1;
+    Py_CLEAR(*keys);
+    return 0;
+}
+
+/* A new tensor around what was made, and the end of the options. */
+static Outcome wrap_new(PyObject *made, PyObject *keys, PyObject *native, PyObject *device, PyObject **result)
+{
+    *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(keys);
+    Py_XDECREF(native);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* The numbers from a first to a last one, each counted from the nearer end. */
+#define SPACE(TYPE)                                                                                             \
+    {                                                                                                           \
+        TYPE *to = (TYPE *)PyArray_DATA((PyArrayObject *)made), first = (TYPE)start, last = (TYPE)end;          \
+        TYPE step = (last - first) / (TYPE)(steps - 1);                                                         \
+        for (npy_intp k = 0; k < steps; k++)                                                                    \
+            to[k] = k < steps / 2 ? (TYPE)k * step + first : last - ((TYPE)(steps - 1) - (TYPE)k) * step;       \
+    }
+
+/* Floats at equal distances: (start, end, steps, dtype, layout, device, pin_memory). */
+static Outcome space_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *keys = NULL, *native = NULL, *made = NULL;
+    if (n != 7 || !is_int(args[2]) || !(PyLong_CheckExact(args[0]) || PyFloat_CheckExact(args[0]))
+        || !(PyLong_CheckExact(args[1]) || PyFloat_CheckExact(args[1])))
+        return DECLINED;
+    npy_intp steps = PyLong_AsSsize_t(args[2]);
+    double start = PyFloat_AsDouble(args[0]), end = PyFloat_AsDouble(args[1]);
+    if (PyErr_Occurred() || steps < 2 || steps > SMALL_SIZE || !(fabs(start) <= FLT_MAX / 2) || !(fabs(end) <= FLT_MAX / 2)
+        || !read_options(args + 3, &keys, &native))
+        return decline_after_error();
+    int type = ((PyArray_Descr *)native)->type_num;
+    if ((type == NPY_FLOAT || type == NPY_DOUBLE) && (made = PyArray_SimpleNew(1, &steps, type)) != NULL) {
+        if (type == NPY_FLOAT)
+            SPACE(float)
+        else
+            SPACE(double)
+    }
+    return wrap_new(made, keys, native, args[5], result);
+}
+
+/* Ones on the diagonal: (n, [m,] dtype, layout, device, pin_memory). */
+static Outcome identity_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *keys = NULL, *native = NULL, *made = NULL, *one = PyLong_FromLong(1);
+    npy_intp dims[2];
+    char number[2 * sizeof(double)];
+    for (int d = 0; d < 2; d++) {
+        PyObject *length = n == 6 ? args[d] : args[0];
+        dims[d] = is_int(length) ? PyLong_AsSsize_t(length) : -1;
+    }
+    if (one == NULL || (n != 5 && n != 6) || dims[0] < 0 || dims[1] < 0 || dims[0] > SMALL_SIZE || dims[0] * dims[1] > SMALL_SIZE
+        || !read_options(args + n - 4, &keys, &native)) {
+        Py_XDECREF(one);
+        return decline_after_error();
+    }
+    if (element_of(one, ((PyArray_Descr *)native)->type_num, number)
+        && (made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), 2, dims, NULL, NULL, 0, NULL)) != NULL) {
+        npy_intp item = PyArray_ITEMSIZE((PyArrayObject *)made);
+        memset(PyArray_DATA((PyArrayObject *)made), 0, PyArray_NBYTES((PyArrayObject *)made));
+        for (npy_intp k = 0; k < dims[0] && k < dims[1]; k++)
+            memcpy(PyArray_BYTES((PyArrayObject *)made) + k * (dims[1] + 1) * item, number, item);
+    }
+    Py_DECREF(one);
+    return wrap_new(made, keys, native, args[n - 2], result);
+}
+
+/* ---- random numbers, from the words that turnout_arrays.random describes */
+
+#define DRAWN 2048 /* normal numbers that are made at once */
+static const npy_uint64 GAMMA = 0x9E3779B97F4A7C15u;
+
+static npy_uint64 mixed(npy_uint64 word)
+{
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9u;
+    word = (word ^ word >> 27) * 0x94D049BB133111EBu;
+    return word ^ word >> 31;
+}
+
+static npy_uint64 word_at(npy_uint64 key, npy_uint64 at) { return mixed(mixed(key + (at + 1) * GAMMA) ^ key); }
+
+/* Uniform numbers in [0, 1): multiples of 2^-24 or 2^-53. */
+static void draw_uniform(void *to, int type, npy_intp count, npy_uint64 key, npy_uint64 offset)
+{
+    for (npy_intp k = 0; k < count; k++)
+        if (type == NPY_FLOAT)
+            ((float *)to)[k] = (float)(npy_int32)(word_at(key, offset + k) & 0xffffff) * 0x1p-24f;
+        else
+            ((double *)to)[k] = (double)(npy_int64)(word_at(key, offset + k) & 0x1fffffffffffff) * 0x1p-53;
+}
+
+/* sqrt(-2 ln(1 - u)) cos(2 pi v) of two lists of uniform numbers, by NumPy's loops, in memory of its own for each step. */
+#define NORMAL(TYPE)                                                              \
+    {                                                                             \
+        TYPE *u = (TYPE *)space[0], *v = (TYPE *)space[1], *other = (TYPE *)space[2]; \
+        for (npy_intp k = 0; k < count; k++) {                                    \
+            u[k] = (TYPE)1 - u[k];                                                \
+            v[k] = v[k] * (TYPE)(2 * 3.141592653589793);                          \
+        }                                                                         \
+        call_loop(&LOG[type], u, other, count, sizeof(TYPE));                     \
+        for (npy_intp k = 0; k < count; k++)                                      \
+            other[k] = other[k] * (TYPE)-2;                                       \
+        call_loop(&SQRT[type], other, u, count, sizeof(TYPE));                    \
+        call_loop(&COS[type], v, other, count, sizeof(TYPE));                     \
+        for (npy_intp k = 0; k < count; k++)                                      \
+            ((TYPE *)to)[k] = u[k] * other[k];                                    \
+    }
+
+static void call_loop(const Loop *loop, void *from, void *to, npy_intp count, npy_intp item)
+{
+    char *data[2] = {from, to};
+    npy_intp steps[2] = {item, item};
+    loop->run(data, &count, steps, loop->data);
+}
+
+static void draw_normal(void *to, int type, npy_intp count, npy_uint64 key, npy_uint64 offset)
+{
+    double space[3][DRAWN];
+    draw_uniform(space[0], type, count, key, offset);
+    draw_uniform(space[1], type, count, key, offset + count);
+    if (type == NPY_FLOAT)
+        NORMAL(float)
+    else
+        NORMAL(double)
+}
+
+/* Random numbers of the device's own generator: (size, dtype, layout, device, pin_memory). What it gives is given once: all that can
+ * decline comes first. */
+static Outcome draw(PyObject *const *args, Py_ssize_t n, PyObject **result, int is_normal)
+{
+    PyObject *keys = NULL, *native = NULL, *made = NULL, *source = NULL, *words = NULL;
+    npy_intp dims[DIMS], count = 1;
+    int rank = n == 5 ? numbers_of(args[0], dims, DIMS) : -1;
+    for (int d = 0; d < rank; d++)
+        if (dims[d] < 0 || dims[d] > SMALL_SIZE || (count *= dims[d]) > SMALL_SIZE)
+            return DECLINED;
+    if (rank < 0 || count < 1 || (is_normal && count > DRAWN) || !read_options(args + 1, &keys, &native))
+        return decline_after_error();
+    int type = ((PyArray_Descr *)native)->type_num;
+    if ((type == NPY_FLOAT || type == NPY_DOUBLE) && (!is_normal || (LOG[type].run && SQRT[type].run && COS[type].run)))
+        made = PyArray_SimpleNew(rank, dims, type);
+    if (made != NULL && (source = PyObject_CallOneArg(DEFAULT_GENERATOR, args[3])) != NULL) {
+        words = PyObject_CallMethod(source, "reserve", "n", count * (1 + is_normal));
+        Py_DECREF(source);
+        if (words == NULL || !PyTuple_CheckExact(words) || PyTuple_GET_SIZE(words) != 2) {
+            Py_XDECREF(words);
+            Py_CLEAR(made);
+        }
+    } else
+        Py_CLEAR(made);
+    if (made != NULL) {
+        npy_uint64 seed = PyLong_AsUnsignedLongLongMask(PyTuple_GET_ITEM(words, 0));
+        npy_uint64 offset = PyLong_AsUnsignedLongLongMask(PyTuple_GET_ITEM(words, 1));
+        (is_normal ? draw_normal : draw_uniform)(PyArray_DATA((PyArrayObject *)made), type, count, mixed(seed + GAMMA), offset);
+        Py_DECREF(words);
+    }
+    return wrap_new(made, keys, native, args[3], result);
+}
+
+static Outcome uniform_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    return draw(args, n, result, 0);
+}
+
+static Outcome normal_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    return draw(args, n, result, 1);
+}
+
+/* ---- of tensors */
+
+/* The row-major array of a plain tensor of few elements on a device that makes arrays as NumPy does, or NULL. */
+static PyArrayObject *few_of(PyObject *tensor)
+{
+    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
+    if (array == NULL || SLOT(tensor, AT_DEVICE) == NULL || !PyArray_CheckExact(array) || !is_row_major((PyArrayObject *)array)
+        || PyArray_SIZE((PyArrayObject *)array) > SMALL_SIZE || PyArray_NDIM((PyArrayObject *)array) >= DIMS)
+        return NULL;
+    return (PyArrayObject *)array;
+}
+
+static int are_alike(PyArrayObject *a, PyArrayObject *b)
+{
+    return PyArray_NDIM(a) == PyArray_NDIM(b) && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(b), PyArray_NDIM(a));
+}
+
+/* A number where a mask is true: (self, mask, value). */
+static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyArrayObject *self = n == 3 ? few_of(args[0]) : NULL, *mask = self == NULL ? NULL : few_of(args[1]);
+    char number[2 * sizeof(double)];
+    if (mask == NULL || PyArray_TYPE(mask) != NPY_BOOL || !are_alike(self, mask) || SLOT(args[0], AT_DEVICE) != SLOT(args[1], AT_DEVICE)
+        || !element_of(args[2], PyArray_TYPE(self), number))
+        return decline_after_error();
+    PyObject *device = Py_NewRef(SLOT(args[0], AT_DEVICE)), *keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
+    PyObject *made = keys == NULL ? NULL : PyArray_NewCopy(self, NPY_CORDER);
+    npy_intp item = PyArray_ITEMSIZE(self), size = PyArray_SIZE(self);
+    for (npy_intp k = 0; made != NULL && k < size; k++)
+        if (((const npy_bool *)PyArray_DATA(mask))[k])
+            memcpy(PyArray_BYTES((PyArrayObject *)made) + k * item, number, item);
+    Outcome outcome = wrap_new(made, keys, NULL, device, result);
+    Py_DECREF(device);
+    return outcome;
+}
+
+/* A tensor in another shape over the memory of a row-major one; NULL with or without an error. */
+static PyObject *cut(PyObject *joined, const npy_intp *shape, int n, npy_intp item, PyObject *keys, PyObject *device)
+{
+    npy_intp strides[DIMS], step = item;
+    for (int d = n - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= shape[d];
+    }
+    PyObject *lengths = tuple_of(shape, n), *steps = tuple_of(strides, n);
+    PyObject *geometry = lengths == NULL || steps == NULL ? NULL : PyTuple_Pack(4, lengths, steps, ZERO, ZERO);
+    PyObject *storage = geometry == NULL ? NULL : PyObject_CallMethodNoArgs(joined, S_SHARED_STORAGE);
+    PyObject *made = storage == NULL || !Py_IS_TYPE(storage, Storage) ? NULL : viewed_by(geometry, keys, device, storage);
+    PyObject *views = made == NULL ? NULL : SLOT(storage, AT_VIEWS), *ref = made == NULL ? NULL : PyWeakref_NewRef(made, NULL);
+    if (made != NULL && (views == NULL || ref == NULL || !PyList_CheckExact(views) || PyList_Append(views, ref) < 0))
+        Py_CLEAR(made);
+    Py_XDECREF(ref);
+    Py_XDECREF(lengths);
+    Py_XDECREF(steps);
+    Py_XDECREF(geometry);
+    Py_XDECREF(storage);
+    return made;
+}
+
+/* Tensors of one shape along a new dim: (tensors, dim). It is composed of operators otherwise, so nothing may watch these. */
+static Outcome stack_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *list = n == 2 ? args[0] : Py_None, *made = NULL;
+    Py_ssize_t count = PyList_CheckExact(list) ? PyList_GET_SIZE(list) : PyTuple_CheckExact(list) ? PyTuple_GET_SIZE(list) : 0;
+    PyObject **tensors = count == 0 ? NULL : PyList_CheckExact(list) ? ((PyListObject *)list)->ob_item : ((PyTupleObject *)list)->ob_item;
+    PyArrayObject *first = count == 0 || !is_int(args[1]) ? NULL : few_of(tensors[0]);
+    if (first == NULL)
+        return DECLINED;
+    PyObject *device = Py_NewRef(SLOT(tensors[0], AT_DEVICE)), *keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
+    int dims = PyArray_NDIM(first);
+    npy_intp at = PyLong_AsSsize_t(args[1]), shape[DIMS], outer = 1, bytes = PyArray_ITEMSIZE(first);
+    at += at < 0 ? dims + 1 : 0;
+    int serves = keys != NULL && PyObject_RichCompareBool(keys, ks, Py_EQ) == 1 && at >= 0 && at <= dims
+                 && PyArray_SIZE(first) * count <= SMALL_SIZE;
+    for (Py_ssize_t k = 1; k < count && serves; k++) {
+        PyArrayObject *array = few_of(tensors[k]);
+        serves = array != NULL && PyArray_DESCR(array) == PyArray_DESCR(first) && are_alike(array, first)
+                 && SLOT(tensors[k], AT_DEVICE) == device;
+    }
+    for (int d = 0; d < dims && serves; d++) {
+        shape[d < at ? d : d + 1] = PyArray_DIM(first, d);
+        *(d < at ? &outer : &bytes) *= PyArray_DIM(first, d);
+    }
+    /* Where the kernel cuts what it has joined into parts, the result shares its memory with what was joined. */
+    int cuts = serves && at < dims && dims < 4, rank = cuts ? dims : dims + 1;
+    npy_intp joined[DIMS];
+    shape[serves ? at : 0] = count;
+    for (int d = 0; serves && d < rank; d++)
+        joined[d] = !cuts ? shape[d] : PyArray_DIM(first, d) * (d == at ? count : 1);
+    if (serves)
+        made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(PyArray_DESCR(first)), rank, joined, NULL, NULL, 0, NULL);
+    for (Py_ssize_t k = 0; made != NULL && k < count; k++)
+        for (npy_intp o = 0; o < outer; o++)
+            memcpy(PyArray_BYTES((PyArrayObject *)made) + (o * count + k) * bytes,
+                   PyArray_BYTES((PyArrayObject *)SLOT(tensors[k], AT_ARRAY)) + o * bytes, bytes);
+    if (made != NULL && cuts && PyArray_SIZE(first) == 0)
+        Py_CLEAR(made);
+    npy_intp item = PyArray_ITEMSIZE(first);
+    Outcome outcome = wrap_new(made, Py_XNewRef(keys), NULL, device, result);
+    if (outcome == DONE && cuts)
+        Py_SETREF(*result, cut(*result, shape, dims + 1, item, keys, device));
+    if (outcome == DONE && *result == NULL)
+        outcome = decline_after_error();
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    return outcome;
+}
+
+static const char *const ELEMENTS[] = {"copy", "read", "count", "space", "identity", "uniform", "normal", "fill where", "stack", NULL};
+
+/* (function, what it does: a word of those above) */
+static PyObject *make_element_kernel(PyObject *module, PyObject *args)
+{
+    static const Run runs[] = {
+        copy_into_run, number_run, count_run, space_run, identity_run, uniform_run, normal_run, fill_where_run, stack_run,
+    };
+    PyObject *function;
+    const char *word;
+    if (!PyArg_ParseTuple(args, "Os", &function, &word))
+        return NULL;
+    int does = index_of(ELEMENTS, word);
+    return does < 0 ? NULL : finished(new_face(&ElementKernelType, function, kernel_vectorcall, runs[does]));
+}
