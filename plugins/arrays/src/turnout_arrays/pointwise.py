@@ -165,8 +165,9 @@ def arithmetic(xp: Any) -> Table:
         # Two forms, so that weight 0 gives `self` and weight 1 gives `end` exactly.
         start, stop = widen(xp, self), widen(xp, end)
         span = stop - start
-        value = start + weight * span if abs(weight) < 0.5 else stop - span * (1 - weight)
-        return store(xp, out, value, self.dtype)
+        near = abs(weight) < 0.5
+        ufunc, parts = (xp.add, (start, weight * span)) if near else (xp.subtract, (stop, span * (1 - weight)))
+        return store_by(xp, out, ufunc, parts, self.dtype)
 
     def lerp_tensor(self: Any, end: Any, weight: Any, out: Any) -> Any:
         start, stop, part = widen(xp, self), widen(xp, end), widen(xp, weight)
@@ -331,7 +332,7 @@ def selection(xp: Any) -> Table:
         if min is None and max is None:
             raise ValueError("no bound")  # the shape function says it as an error of the operator
         floating = self.dtype.kind == "f" and out is not None and out.dtype == self.dtype
-        if floating and not any(b is None or hasattr(b, "dtype") for b in (min, max)):
+        if floating and min is not None and max is not None and not hasattr(min, "dtype") and not hasattr(max, "dtype"):
             return xp.clip(self, min, max, out)  # a third of the time of two ufuncs
         value = self
         if min is not None:

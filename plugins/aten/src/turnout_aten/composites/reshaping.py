@@ -100,13 +100,17 @@ def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> T
     """The dims from start to end merged into one."""
     shape = self.array.shape
     n = len(shape)
+    made: Tensor
+    if n > 1 and start_dim == 0 and end_dim == -1:
+        made = aten.reshape(self, (numel(shape),))
+        return made
     start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
     if start > end:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     if start == end and n:
         return self
     wanted = (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :])
-    made: Tensor = aten.reshape(self, wanted)
+    made = aten.reshape(self, wanted)
     return made
 
 
@@ -176,7 +180,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     at = wrap_dim(dim, len(first) + 1)
     made: Tensor
     if at < len(first) < 4:  # a new dim in front of another: what is joined along that is cut into its parts
-        made = aten.view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
+        made = aten._unsafe_view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
         return made
     made = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
     return made

@@ -21,7 +21,7 @@ from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array, check_returned, in_debug
-from turnout_aten.kernels.planning import kept_answers, planned
+from turnout_aten.kernels.planning import kept_answers, planned, planned_write
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -106,11 +106,11 @@ class Row:
         self.over = over
         self.moves = moves
 
-    def function_for(self, *arrays: str) -> str:
+    def function_for(self, *arrays: str, kernel: str = "kernel", few: str = "few") -> str:
         """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""
         if self.few is None:
-            return "kernel"
-        return f"(few if {' and '.join(f'{array}.size <= {self.limit_of_few}' for array in arrays)} else kernel)"
+            return kernel
+        return f"({few} if {' and '.join(f'{array}.size <= {self.limit_of_few}' for array in arrays)} else {kernel})"
 
 
 class Structured:
@@ -406,9 +406,12 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return target
 
-    if not debug and row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
-        return fast_inplace(s, backend, row, general)
-    return general
+    if debug:
+        return general
+    kernel = planned_write(s, backend, row, general, into=s.names[0])
+    if row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
+        return fast_inplace(s, backend, row, kernel)
+    return kernel
 
 
 # Up to this many elements, an in-place call computes into a new array and copies. The kernel may raise after it has written (if
@@ -493,21 +496,6 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
         try:
             inputs = s.inputs_for(targets[0], inputs)
             result = answer(*inputs)
-            if count == 1 and not debug:
-                # An output that nothing shares memory with and that fits as it is: none of the checks below could refuse it.
-                spec, target = result.outs[0], targets[0]
-                array = target.array
-                if (
-                    target.storage is None and array.shape == spec.shape and spec.strides is None
-                    and backend.dtype_of(array) is spec.dtype and all(value is not target for value in inputs)
-                    and not s.lists and target.is_contiguous()
-                ):  # fmt: skip
-                    given = s.kernel_arguments(backend, inputs, result)
-                    kernel = few if few is not None and given[0].size <= limit and array.size <= limit else quietly
-                    made = kernel(*given, array)
-                    if made is not None and made is not array:
-                        check_returned(s.op.qualified_name, backend, fn, made, (array,))
-                    return target
             for spec, target in zip(result.outs, targets, strict=True):
                 check_result_dtype(s.op, spec, target)
                 check_writable(s.op, backend, target, ())
@@ -537,7 +525,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return targets[0] if count == 1 else targets
 
-    return wrapped
+    return wrapped if debug or count != 1 else planned_write(s, backend, row, wrapped, into=s.op.schema.out_arguments[0].name)
 
 
 def shares(target: Tensor, value: Any) -> bool:

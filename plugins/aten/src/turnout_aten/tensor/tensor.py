@@ -87,7 +87,9 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return self.device.backend.dtype_of(self.array)
+        backend = self.device.backend
+        known = backend.dtypes
+        return backend.dtype_of(self.array) if known is None else known[self.array.dtype]  # saves a frame
 
     def dim(self) -> int:
         """The number of dimensions.

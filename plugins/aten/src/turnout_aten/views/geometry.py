@@ -8,7 +8,7 @@ convention over the backend's `strided`; the kernel's attribute `geometry` is th
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from operator import attrgetter, itemgetter, methodcaller
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.errors import DimError, ShapeError, TurnoutError
@@ -129,10 +129,11 @@ def _way(shape: Ints, strides: Ints, wanted: Ints, steps: Ints, start: int, item
         if new == old[::-1]:
             return attrgetter("T")
         if sorted(old) == sorted(new) and len(set(old)) == len(old):
-            return methodcaller("transpose", tuple([old.index(each) for each in new]))
+            order = tuple([old.index(each) for each in new])
+            return lambda array: array.transpose(order)  # a frame costs less than `methodcaller`
         row_major = strides == _row_major_bytes(shape, itemsize) and steps == _row_major_bytes(wanted, itemsize)
         if row_major and numel(shape) == numel(wanted):
-            return methodcaller("reshape", wanted)
+            return lambda array: array.reshape(wanted)
     for d, (length, stride) in enumerate(old):
         if stride <= 0 or start % stride or not 0 <= start // stride < length:
             continue
@@ -204,34 +205,58 @@ def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], Vi
     """Makes the kernel of a view operator that returns a list. Its geometry is remembered, too."""
 
     def kernel(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
-        named = _naming(operator, geometry)
-        remembered = lru_cache(_REMEMBERED)(lambda *args: tuple(named(*args)))
+        def with_ways(shape: Ints, steps: Ints, itemsize: int, offset: int, args: tuple[Any, ...]) -> Any:
+            if 0 in shape:
+                return None
+            parts = geometry(shape, tuple([s // itemsize for s in steps]), offset, *args)
+            if any(0 in made for made, _, _ in parts):
+                return None
+            found = [(made, tuple([s * itemsize for s in strides]), at * itemsize, at) for made, strides, at in parts]
+            return [(_way(shape, steps, *each[:2], each[2] - offset * itemsize, itemsize), *each) for each in found]
 
-        def apply_geometries(ks: int, self: Tensor, *args: Any) -> list[Tensor]:
-            array = self.array
-            storage = self.storage or self.shared_storage()
-            root = storage.array
-            device = self.device
-            backend = device.backend
-            parts = None
-            try:
-                parts = remembered(array.shape, backend.strides(array), self.offset, *args)
-            except TypeError:  # a list among the arguments of a direct call, or a size that is not known
-                pass
-            if parts is None:
-                parts = tuple(named(array.shape, backend.strides(array), self.offset, *args))
-            views = []
-            for shape, strides, at in parts:
-                made = wrap(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), device)
-                made.storage = storage
-                made.offset = at
-                views.append(made)
-            return views
-
-        made: ViewKernel = _described(apply_geometries, geometry)
+        made: ViewKernel = _described(_applying_several()(Remembered(with_ways), _naming(operator, geometry)), geometry)
         return made
 
     return kernel
+
+
+@cache
+def _applying_several() -> Callable[..., Any]:
+    """`_applying` for an operator with several outputs."""
+    lines = [
+        "def applying(remembered, geometry):",
+        "    def apply_geometries(ks, self, *args):",
+        "        whole = self.array",
+        "        storage = self.storage or self.shared_storage()",
+        "        root = storage.array",
+        "        device = self.device",
+        "        backend = device.backend",
+        "        views = []",
+        "        try:",
+        "            found = None",
+        "            if backend.view_array is not None:",
+        "                found = remembered[whole.shape, whole.strides, whole.itemsize, self.offset, args]",
+        "            if found is not None:",
+        "                for way, shape, steps, start, offset in found:",
+        "                    if way is not None:",
+        "                        array = way(whole)",
+        "                    else:",
+        "                        array = backend.view_array(shape, root.dtype, root, start, steps)",
+        *("                    " + line for line in view_lines()),
+        "                    views.append(t)",
+        "        except Exception:",
+        "            found = None",  # not here: an error below would be shown with this one as its context
+        "        if found is None:",
+        "            views = []",
+        "            for shape, strides, offset in geometry(whole.shape, backend.strides(whole), self.offset, *args):",
+        "                array = nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, offset)",
+        *("                " + line for line in view_lines()),
+        "                views.append(t)",
+        "        return views",
+        "    return apply_geometries",
+    ]
+    names = {"__name__": __name__, "nothing": nothing, "Tensor": Tensor, "CLOCK": CLOCK}
+    return compile_function("\n".join(lines) + "\n", "applying", "<views>", names)
 
 
 def view_in_place(operator: str, geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
