@@ -54,7 +54,7 @@ _RANK = "{0}.__class__ is TENSOR and len({0}.array.shape) == {1}"
 
 
 def ending_lines(endings: Sequence[Ending], names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """The source that sets `_result` where one of the endings applies, as `if` and `elif`, and its globals. `names` are those of
+    """The source that sets `_result`, or returns an argument, where one of the endings applies, as `if` and `elif`, and its globals. `names` are those of
     the kernel's arguments. Endings from the first one on whose text would save nothing are left to the kernel."""
     lines: list[str] = []
     found: dict[str, Any] = {"DTYPE": DType}
@@ -73,9 +73,11 @@ def ending_lines(endings: Sequence[Ending], names: Sequence[str]) -> tuple[list[
             keywords = [python_name(a.name) for a in op.schema.arguments if a.kwarg_only][: ending.keywords]
             split = len(given) - len(keywords)
             given = given[:split] + [f"{name}={value}" for name, value in zip(keywords, given[split:], strict=True)]
-        made = given[0] if op is None else f"END_{i}.call({', '.join(given)})"
         lines.append(f"{'elif' if lines else 'if'} {' and '.join(tests) or 'True'}:")
-        lines.append(f"    _result = {made}{'' if ending.item is None else f'[{ending.item}]'}")
+        if op is None:
+            lines.append(f"    return {given[0]}")
+        else:
+            lines.append(f"    _result = END_{i}.call({', '.join(given)}){'' if ending.item is None else f'[{ending.item}]'}")
     return lines, found
 
 

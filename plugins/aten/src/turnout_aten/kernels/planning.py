@@ -239,13 +239,18 @@ def _namespace(s: Structured, backend: TensorBackend, row: Row) -> dict[str, Any
     def check(made: Any, arrays: tuple[Any, ...]) -> None:
         check_returned(name, backend, row.fn, made, arrays)
 
-    silence = dict(zip(("SILENCED", "SPOKEN", "QUIET"), backend.silence or (), strict=False))
     return {
         "__name__": backend.wrapper_module, "kernel": row.fn if row.quiet else backend.in_kernel_context(row.fn),
         "few": row.few if row.quiet or row.few is None else backend.in_kernel_context(row.few),
         "bare": row.fn, "bare_few": row.few, "NEW": backend.new_array, "BACKEND": backend, "CHECK": check, "AS_GIVEN": AS_GIVEN,
-        "converted": converted, **SOURCE_NAMES, **silence,
+        "converted": converted, **SOURCE_NAMES,
+        **silencing(backend),
     }  # fmt: skip
+
+
+def silencing(backend: TensorBackend) -> dict[str, Any]:
+    """What source that switches warnings off reads."""
+    return dict(zip(("SILENCED", "SPOKEN", "QUIET"), backend.silence or (), strict=False))
 
 
 def kept_answers(s: Structured, backend: TensorBackend) -> Call:

@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
+from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, float16
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
@@ -21,7 +22,7 @@ from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array, check_returned, in_debug
-from turnout_aten.kernels.planning import kept_answers, planned, planned_write
+from turnout_aten.kernels.planning import kept_answers, planned, planned_write, silencing
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -29,7 +30,6 @@ from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from turnout.devices import Device
     from turnout.operators import Operator
     from turnout.schema import Argument
     from turnout_aten.backend.tensor_backend import TensorBackend
@@ -63,6 +63,8 @@ class Row:
     few        the kernel for calls whose first tensor and first output have up to `limit_of_few` elements, in place of `fn`
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
+    warns      common numbers lead to ones of which the array library warns (exp of 100). The fast path switches warnings off,
+               which costs 250 ns; NumPy takes 1,800 to find out that a warning is ignored
     steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
                operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A
                function of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other
@@ -79,6 +81,7 @@ class Row:
     __slots__ = (
         "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "moves",
         "over", "pointwise", "quiet", "ranks", "refuses", "simple", "steps",
+        "warns",
     )  # fmt: skip
 
     def __init__(
@@ -86,7 +89,7 @@ class Row:
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
         steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, limit_of_halves: int = 0,
-        over: Callable[[Call], Call] | None = None, moves: str = "",
+        over: Callable[[Call], Call] | None = None, moves: str = "", warns: bool = False,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.limit_of_halves = limit_of_halves or limit
@@ -105,6 +108,7 @@ class Row:
         self.limit_of_steps = limit_of_steps
         self.over = over
         self.moves = moves
+        self.warns = warns
 
     def function_for(self, *arrays: str, kernel: str = "kernel", few: str = "few") -> str:
         """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""
@@ -280,15 +284,18 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     applies += _admitted(row, tensors)
     unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
+    silent = row.warns and backend.silence is not None
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
     array = failure = None
     {f"if {' and '.join(applies)}:" if applies else "if True:"}
+        {"before = SILENCED(QUIET)" if silent else ""}
         try:
             array = {_kernel_call(row, arguments, tensors, others)}
         except Exception as raised:
             failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
+        {"finally: SPOKEN(before)" if silent else ""}
     if array.__class__ is not ARRAY:
         if failure is not None:
             return after(failure, general, ks, {", ".join(arguments)})
@@ -303,7 +310,7 @@ def wrapped({", ".join(["ks", *arguments])}):
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
         "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
         "KEYS": backend.keys, "CLOCK": CLOCK, "after": _after_failure(s.op, backend), "HALF": _half(backend, row),
-        **_defaults(others),
+        **_defaults(others), **silencing(backend),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
@@ -653,13 +660,11 @@ def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:
 
 def call_device(backend: TensorBackend, args: Sequence[Any]) -> Device:
     """The device of the first tensor, else the first Device among the arguments, else the backend's current device."""
-    from turnout.devices import Device as DeviceType
-
     for value in args:
         for element in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(element, Tensor):
                 return element.device
     for value in args:
-        if isinstance(value, DeviceType):
+        if isinstance(value, Device):
             return backend.resolve_device(value)
     return backend.current_device()

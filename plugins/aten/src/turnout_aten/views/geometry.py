@@ -370,14 +370,13 @@ def view(shape: Ints, strides: Ints, offset: int, size: Sequence[int]) -> Geomet
 
 def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
     """`view` of a new tensor that has no other owner: the result owns the memory."""
-    from turnout_aten.tensor.tensor import wrap
-
     array, device = self.array, self.device
     backend = device.backend
     if backend.view_array is not None:
         try:
-            shape, steps, start, _ = view.remembered(array.shape, array.strides, array.itemsize, 0, size)
-            return wrap(backend.view_array(shape, array.dtype, array, start, steps), device)
+            way, shape, steps, start, _ = view.in_one_frame[array.shape, array.strides, array.itemsize, 0, (size,)]
+            made = way(array) if way is not None else backend.view_array(shape, array.dtype, array, start, steps)
+            return wrap(made, device)
         except (BufferError, OverflowError, TypeError, ValueError):
             pass  # nothing in it, or refused: the general way raises the error
     shape, strides, _ = view.geometry(array.shape, backend.strides(array), 0, size)
