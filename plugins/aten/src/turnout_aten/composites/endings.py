@@ -54,8 +54,11 @@ _RANK = "{0}.__class__ is TENSOR and len({0}.array.shape) == {1}"
 
 
 def ending_lines(endings: Sequence[Ending], names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """The source that sets `_result`, or returns an argument, where one of the endings applies, as `if` and `elif`, and its globals. `names` are those of
-    the kernel's arguments. Endings from the first one on whose text would save nothing are left to the kernel."""
+    """The source that sets `_result`, or returns an argument, where one of the endings applies, and its globals.
+
+    It is `if` and `elif`. `names` are those of the kernel's arguments. From the first one whose text would save nothing, endings
+    are left to the kernel.
+    """
     lines: list[str] = []
     found: dict[str, Any] = {"DTYPE": DType}
     for i, ending in enumerate(endings):
