@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.config.installed import replaceable
 from turnout.devices import default_device
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, LazyFunction
+from turnout.operators.stubs import compile_function, python_name
 from turnout.registry.registrations import Registrations
 
 TYPE_CHECKING = False
@@ -32,13 +33,12 @@ def selection(op: Operator) -> Any:
 
 @replaceable
 def selecting(op: Operator, at: int) -> Any:
-    above, cache = ~op.registry.keys.bit("BackendSelect"), op.cache
-
-    def select_backend(ks: int, *args: Any) -> Any:
-        wanted = args[at]
-        backend = (default_device() if wanted is None else wanted).backend
-        place = backend.current_device() if wanted is None else backend.resolve_device(wanted)
-        call = cache.get(ks := ks & above | backend.dense) or op.resolve(ks)
-        return call(ks, *args[:at], place, *args[at + 1 :])
-
-    return select_backend
+    given = ", ".join(names := [python_name(a.name) for a in op.schema.arguments])
+    source = f"""\
+def select_backend(ks, {given}):
+    _at = (DEFAULT() if {names[at]} is None else {names[at]}).backend
+    {names[at]} = _at.resolve_device({names[at]}) if {names[at]} else _at.current_device() if _at.indexed else _at.place
+    return (CACHE.get(ks := ks & ABOVE | _at.dense) or RESOLVE(ks))(ks, {given})
+"""
+    own = {"DEFAULT": default_device, "CACHE": op.cache, "RESOLVE": op.resolve, "ABOVE": ~op.registry.keys.bit("BackendSelect")}
+    return compile_function(source, "select_backend", f"<backend of {op.qualified_name}>", own)

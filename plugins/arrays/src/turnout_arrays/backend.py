@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import AbstractContextManager
+from contextvars import Context, ContextVar, copy_context
 from math import pi, prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,11 @@ class ArrayBackend(NativeDtypes, TensorBackend):
             self.row_major = attrgetter("flags.c_contiguous")
         if not self.indexed and own.strided is ArrayBackend.strided:
             self.view_array = xp.ndarray
+        if own.kernel_context is ArrayBackend.kernel_context:
+            self.silence = _silence(xp)
         self._name_dtypes(xp, bfloat16)
+        if own.dtype_of is ArrayBackend.dtype_of:
+            self.dtypes = self._dtypes
         numbers = [dtype for dtype in self._dtypes if dtype.kind in "biufc"]
         self._converted = self.in_kernel_context(lambda array, native: array.astype(native))
         self._widening = frozenset((a, b) for a in numbers for b in numbers if xp.can_cast(a, b, "safe"))
@@ -364,6 +369,30 @@ def row_major(shape: Ints) -> Ints:
         strides.append(step)
         step *= max(length, 1)
     return tuple(reversed(strides))
+
+
+def _silence(xp: Any) -> tuple[Any, Any, Any] | None:
+    """`set` and `reset` of the context variable that says what the array module warns of, and its value for nothing.
+
+    None if there is not one such variable. To set it costs a third of `errstate`, which makes the value anew each time. The value
+    is made in a context of its own, so that it does not have what the program has set.
+    """
+
+    def entered() -> list[tuple[ContextVar[Any], Any]]:
+        before = copy_context()
+        with xp.errstate(all="ignore"):
+            return [(v, value) for v, value in copy_context().items() if before.get(v, before) is not value]
+
+    found = Context().run(entered)
+    if len(found) != 1:
+        return None
+    variable, quiet = found[0]
+    before = variable.set(quiet)
+    try:
+        works = set(xp.geterr().values()) == {"ignore"}
+    finally:
+        variable.reset(before)
+    return (variable.set, variable.reset, quiet) if works else None
 
 
 class _Memory:

@@ -17,6 +17,8 @@ Table = dict[str, Any]
 
 # Up to this many elements, a grid of indices costs less than their places in memory, and the mask of a triangle is kept.
 _FEW = 1 << 10
+# Up to this many, their least and largest are found faster in Python.
+_FEW_NUMBERS = 16
 # Indices that are computed at a time: half a megabyte, which a cache holds until they are used.
 _BLOCK = 1 << 16
 # Rows of a triangle at a time: outside the square with their diagonals they are copied or zero.
@@ -32,11 +34,20 @@ def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, .
     """The index tuple that replaces the coordinate `dim` of a grid of `shape` by `index`, of that shape."""
     if len(shape) == 1:
         return (index,)
-    grid = []
-    for i, length in enumerate(shape):
-        grid.append(xp.arange(length).reshape((1,) * i + (length,) + (1,) * (len(shape) - i - 1)))
-    grid[dim] = index
-    return tuple(grid)
+    # Where arrays are on one of several devices, each has a grid of its own.
+    one_place = getattr(index, "device", "").__class__ is str
+    grid = (_kept_grid if one_place and index.size <= _FEW else _grid)(xp, shape)
+    dim %= len(shape)
+    return (*grid[:dim], index, *grid[dim + 1 :])
+
+
+def _grid(xp: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The index tuple of all elements, an array for each dim."""
+    last = len(shape) - 1
+    return tuple([xp.arange(length).reshape((1,) * i + (length,) + (1,) * (last - i)) for i, length in enumerate(shape)])
+
+
+_kept_grid = lru_cache(64)(_grid)  # nobody writes into it
 
 
 def flat_places(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> Iterator[tuple[slice, Any]]:
@@ -93,6 +104,10 @@ def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     """Raise DimError unless all indices are in 0..length-1, because array modules count negative ones from the end."""
     if not index.size:
         return
+    if index.size <= _FEW_NUMBERS:  # as Python numbers: 300 ns, 1,000 by a reduction
+        numbers = index.reshape(-1).tolist()
+        if min(numbers) >= 0 and max(numbers) < length:
+            return
     # As unsigned numbers, negative ones are above all others: one pass, no array in between.
     unsigned = index.view(f"u{index.dtype.itemsize}") if index.dtype.kind == "i" else index
     if int(xp.maximum.reduce(unsigned, None)) >= length:

@@ -14,9 +14,11 @@ from turnout_aten.kernels.wrapping import ALWAYS, BOOL, SAME, Row
 Table = dict[str, Any]
 
 
-def row(fn: Any, allocates: str = "", refuses: str = "", *, quiet: bool = False, steps: tuple[Any, ...] = ()) -> Row:
+def row(
+    fn: Any, allocates: str = "", refuses: str = "", *, quiet: bool = False, steps: tuple[Any, ...] = (), warns: bool = False
+) -> Row:
     """The row of a kernel whose output may be the same array as an input."""
-    return Row(fn, allocates, pointwise=True, refuses=refuses, quiet=quiet, steps=steps)
+    return Row(fn, allocates, pointwise=True, refuses=refuses, quiet=quiet, steps=steps, warns=warns)
 
 
 def _both(ufunc: Any) -> tuple[Any, ...]:
@@ -104,8 +106,8 @@ def unary(xp: Any) -> Table:
     return {
         "abs.out":            row(xp.absolute, SAME, refuses="b"),
         "neg.out":            row(xp.negative, SAME),
-        "exp.out":            row(xp.exp, SAME),
-        "expm1.out":          row(xp.expm1, SAME),
+        "exp.out":            row(xp.exp, SAME, warns=True),
+        "expm1.out":          row(xp.expm1, SAME, warns=True),
         "log.out":            row(xp.log, SAME),
         "log1p.out":          row(log1p, SAME),
         "sqrt.out":           row(xp.sqrt, SAME),
@@ -165,8 +167,9 @@ def arithmetic(xp: Any) -> Table:
         # Two forms, so that weight 0 gives `self` and weight 1 gives `end` exactly.
         start, stop = widen(xp, self), widen(xp, end)
         span = stop - start
-        value = start + weight * span if abs(weight) < 0.5 else stop - span * (1 - weight)
-        return store(xp, out, value, self.dtype)
+        near = abs(weight) < 0.5
+        ufunc, parts = (xp.add, (start, weight * span)) if near else (xp.subtract, (stop, span * (1 - weight)))
+        return store_by(xp, out, ufunc, parts, self.dtype)
 
     def lerp_tensor(self: Any, end: Any, weight: Any, out: Any) -> Any:
         start, stop, part = widen(xp, self), widen(xp, end), widen(xp, weight)
@@ -331,7 +334,7 @@ def selection(xp: Any) -> Table:
         if min is None and max is None:
             raise ValueError("no bound")  # the shape function says it as an error of the operator
         floating = self.dtype.kind == "f" and out is not None and out.dtype == self.dtype
-        if floating and not any(b is None or hasattr(b, "dtype") for b in (min, max)):
+        if floating and min is not None and max is not None and not hasattr(min, "dtype") and not hasattr(max, "dtype"):
             return xp.clip(self, min, max, out)  # a third of the time of two ufuncs
         value = self
         if min is not None:

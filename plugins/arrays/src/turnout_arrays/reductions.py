@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.indexing import along
-from turnout_arrays.numbers import is_half, store, widen
+from turnout_arrays.numbers import is_half, store, store_by, widen
 from turnout_aten.kernels.wrapping import COUNT, FREEDOM, SAME, Row
 
 Table = dict[str, Any]
@@ -204,29 +204,29 @@ def extremes(xp: Any) -> Table:
         real(self)
         return xp.minimum.reduce(self, None, None, out)
 
-    def where(find: Any) -> Any:
+    def where(name: str) -> Any:
         def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
             if not self.shape:
                 return store(xp, out, xp.zeros((), out.dtype))
             if dim is None:
-                return store(xp, out, _keep(xp, xp.asarray(find(self)), self, keepdim))
-            return store(xp, out, find(self, dim, None, keepdims=keepdim))
+                return store(xp, out, _keep(xp, xp.asarray(getattr(self, name)()), self, keepdim))
+            return store(xp, out, getattr(self, name)(dim, None, keepdims=keepdim))
 
-        kernel.__name__ = kernel.__qualname__ = find.__name__
+        kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
-    def both(find: Any) -> Any:
+    def both(name: str) -> Any:  # the name of a method, which has two frames less than the function
         def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> None:
             if not self.shape:
                 store(xp, values, self)
                 store(xp, indices, xp.zeros((), indices.dtype))
                 return
-            at = find(self, dim, None, keepdims=True)
+            at = getattr(self, name)(dim, None, keepdims=True)
             found = self[along(xp, at.shape, dim % self.ndim, at)]
             store(xp, values, found.reshape(values.shape))
             store(xp, indices, at.reshape(indices.shape))
 
-        kernel.__name__ = kernel.__qualname__ = find.__name__.removeprefix("arg")
+        kernel.__name__ = kernel.__qualname__ = name.removeprefix("arg")
         return kernel
 
     def aminmax(self: Any, dim: Any, keepdim: bool, smallest: Any, largest: Any) -> None:
@@ -240,10 +240,10 @@ def extremes(xp: Any) -> Table:
         "amin.out":      Row(amin, SAME, steps=((xp.minimum, "self"),)),
         "max.unary_out": Row(max_all, SAME, steps=((xp.maximum, "self"),)),
         "min.unary_out": Row(min_all, SAME, steps=((xp.minimum, "self"),)),
-        "max.dim_max":   Row(both(xp.argmax), quiet=True, moves="largest"),
-        "min.dim_min":   Row(both(xp.argmin), quiet=True, moves="smallest"),
-        "argmax.out":    Row(where(xp.argmax), quiet=True, moves="find largest"),
-        "argmin.out":    Row(where(xp.argmin), quiet=True, moves="find smallest"),
+        "max.dim_max":   Row(both("argmax"), quiet=True, moves="largest"),
+        "min.dim_min":   Row(both("argmin"), quiet=True, moves="smallest"),
+        "argmax.out":    Row(where("argmax"), quiet=True, moves="find largest"),
+        "argmin.out":    Row(where("argmin"), quiet=True, moves="find smallest"),
     }
     # fmt: on
 
@@ -253,7 +253,8 @@ def truths(xp: Any) -> Table:
 
     def over_all(ufunc: Any) -> Any:
         def kernel(self: Any, out: Any) -> Any:
-            return store(xp, out, ufunc.reduce(self if self.dtype.kind == "b" else self != 0, None))
+            truths = self if self.dtype.kind == "b" else self != 0
+            return ufunc.reduce(truths, None, None, out) if out.dtype.kind == "b" else store(xp, out, ufunc.reduce(truths, None))
 
         return kernel
 
@@ -286,7 +287,7 @@ def moments(xp: Any) -> Table:
         count = _count(x, axis)
         mean = xp.true_divide(total(xp, x, axis, True), count)
         distance = x - mean
-        squares = (distance * xp.conj(distance)).real
+        squares = (distance * xp.conj(distance)).real if x.dtype.kind == "c" else distance * distance
         freedom = max(count - (1 if correction is None else correction), 0)
         return xp.true_divide(total(xp, squares, axis, keepdim), freedom)
 
@@ -294,7 +295,7 @@ def moments(xp: Any) -> Table:
         return store(xp, out, variance(self, dim, correction, keepdim))
 
     def std(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
-        return store(xp, out, xp.sqrt(variance(self, dim, correction, keepdim)))
+        return store_by(xp, out, xp.sqrt, (variance(self, dim, correction, keepdim),))
 
     distance = (xp.add, "self"), (xp.true_divide, 0, COUNT), (xp.subtract, "self", 1)
     squared = (*distance, (xp.multiply, 2, 2), (xp.add, 3), (xp.true_divide, 4, FREEDOM))

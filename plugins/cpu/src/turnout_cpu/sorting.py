@@ -16,6 +16,8 @@ from turnout_arrays.numbers import store, widen
 
 # Up to this many integers, sorting is as fast as anything else.
 _FEW = 256
+# Up to this many elements, making keys takes longer than the sort.
+_FEW_TO_PACK = 64
 _NAN = np.int32(0x7FC00000)
 
 
@@ -26,13 +28,14 @@ def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indice
         store(np, indices, np.zeros((), indices.dtype))
         return
     x = widen(np, self)
-    packed = _keys(x, dim, descending) if x.dtype.char in "fi" and x.shape[dim] < 1 << 31 else None
+    many = x.size > _FEW_TO_PACK and x.shape[dim] < 1 << 31
+    packed = _keys(x, dim, descending) if many and x.dtype.char in "fi" else None
     if packed is not None:
         packed.sort(dim)
         packed &= 0xFFFFFFFF
         at = packed
-    else:
-        at = _order(x, dim, bool(stable), descending)
+    else:  # for few elements, a stable sort gives the same indices with fewer calls
+        at = _order(x, dim, bool(stable) or not many, descending)
     store(np, values, self[along(np, at.shape, dim % self.ndim, at)])
     store(np, indices, at)
 
@@ -75,6 +78,6 @@ def _keys(x: Any, dim: int, descending: bool) -> Any:
 def _order(x: Any, dim: int, stable: bool, descending: bool) -> Any:
     kind: Literal["stable"] | None = "stable" if stable or x.dtype.itemsize < 4 else None
     if not descending:
-        return np.argsort(x, dim, kind)
+        return x.argsort(dim, kind)
     # Reversed twice, so that equal elements keep their order.
     return np.flip(x.shape[dim] - 1 - np.argsort(np.flip(x, dim), dim, kind), dim)

@@ -49,9 +49,12 @@ class TensorBackend(Backend):
                     duplicated as NumPy does, without `fill` and `duplicate`
     zero_array      the same with zeros in it. None: `fill` writes them
     native          dtype -> what `native_dtype` gives, where `new_array` is there
+    dtypes          what an array has as `dtype` -> its dtype, for all that `dtype_of` knows. None: `dtype_of` is asked
     row_major       whether an array lies in memory row by row, without gaps. None: its strides are asked for
     view_array      (shape, native dtype, root, start and strides in bytes) -> an array over the memory of a row-major root. None:
                     `strided` does that
+    silence         (call before a kernel of the general path, call after it with what the first returned, the first one's
+                    argument), where this does what `kernel_context` does, at less cost. None: `kernel_context` does it
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
@@ -62,8 +65,10 @@ class TensorBackend(Backend):
     new_array: Callable[[Ints, Any], Any] | None = None
     zero_array: Callable[[Ints, Any], Any] | None = None
     native: Mapping[DType, Any] = MappingProxyType({})
+    dtypes: Mapping[Any, DType] | None = None
     row_major: Callable[[Any], bool] | None = None
     view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
+    silence: tuple[Callable[[Any], Any], Callable[[Any], None], Any] | None = None
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
@@ -206,6 +211,17 @@ class TensorBackend(Backend):
 
     def in_kernel_context(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A kernel that runs in `kernel_context` at each call."""
+        if self.silence is not None:
+            silenced, spoken, quiet = self.silence
+
+            def run_silenced(*args: Any) -> Any:
+                before = silenced(quiet)
+                try:
+                    return kernel(*args)
+                finally:
+                    spoken(before)
+
+            return run_silenced
         context = self.kernel_context()
         if isinstance(context, nullcontext):
             return kernel

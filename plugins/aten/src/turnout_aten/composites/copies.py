@@ -8,7 +8,7 @@ from turnout.devices import Device
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, element, ends_in
+from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, element, ends_in, shortcut
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, strides_as
 from turnout_aten.kernels.wrapping import check_expanded
@@ -19,10 +19,29 @@ from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from turnout_aten.backend.tensor_backend import TensorBackend
     from turnout_aten.tensor.devices import TensorDevice
+
+
+def _in_one_step(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy of a row-major tensor that the backend duplicates, without two frames. Only the dtype may be given."""
+
+    def duplicated(ks: int, self: Tensor, dtype: DType | None = None, *options: Any) -> Any:
+        if self.__class__ is Tensor and not any(options):
+            array, device = self.array, self.device
+            shape = array.shape
+            if len(shape) < 2 or (1 not in shape and 0 not in shape):  # a dim of length 1 may have any stride, which is kept
+                try:
+                    array = device.backend.duplicate(array, dtype or self.dtype)
+                except Exception:  # noqa: BLE001 - the kernel says what is wrong
+                    array = None
+                if array is not None:
+                    return wrap(array, device)
+        return call(ks, self, dtype, *options)
+
+    return duplicated
 
 
 @copies()
@@ -82,6 +101,26 @@ def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -
     backend.copy(array, moved)
 
 
+def _copy_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy between row-major arrays of one shape and dtype on one device, without five frames: 800 ns of 2,700."""
+
+    def copy_(ks: int, self: Tensor, src: Tensor, non_blocking: bool) -> Any:
+        if self.__class__ is Tensor and src.__class__ is Tensor and src.device is self.device and src is not self:
+            target, source, backend = self.array, src.array, self.device.backend
+            row_major, ours = backend.row_major, target.__class__ is backend.array_type is source.__class__
+            alike = ours and target.shape == source.shape and target.dtype is source.dtype
+            if alike and row_major is not None and row_major(target):
+                try:
+                    backend.copy(target, source)
+                    return self
+                except Exception:  # noqa: BLE001 - the kernel says what is wrong
+                    pass
+        return call(ks, self, src, non_blocking)
+
+    return copy_
+
+
+@shortcut(_copy_at_once)
 @element("copy")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `src`, expanded to self's shape and converted to its dtype, from any device."""
@@ -98,6 +137,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return self
 
 
+@shortcut(_in_one_step)
 @copies(into="dtype")
 def to_copy(
     self: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
@@ -291,6 +331,22 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return self
 
 
+def _read_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The number of a tensor without dims, without two frames."""
+
+    def local_scalar_dense(ks: int, self: Tensor) -> Any:
+        array = self.array
+        if not array.shape:
+            try:
+                return self.device.backend.item(array)
+            except Exception:  # noqa: BLE001 - the kernel says what is wrong
+                pass
+        return call(ks, self)
+
+    return local_scalar_dense
+
+
+@shortcut(_read_at_once)
 @element("read")
 def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
     """The Python number in a tensor of one element."""

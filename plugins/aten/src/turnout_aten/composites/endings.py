@@ -1,15 +1,19 @@
 """What a composite kernel usually comes down to, as data: one call of another operator.
 
-A compiled call path makes that call without the kernel's frame. It does so only where the call ends there; anything else, a wrong
-argument included, runs the kernel. So an ending says nothing that the kernel does not do.
+What calls the kernel makes that call in its place, as does a compiled call path. It does so only where the call ends there;
+anything else, a wrong argument included, runs the kernel. So an ending says nothing that the kernel does not do.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from turnout.dtypes import DType
+from turnout.operators.stubs import python_name
+from turnout.registry import find_operator
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 Function = TypeVar("Function")
 ROW_MAJOR: Any = object()  # the tensor is in row-major order
@@ -49,6 +53,50 @@ class Ending(NamedTuple):
     item: int | None = None
     when: Mapping[str, Any] = {}
     keywords: int = 0
+
+
+# What an argument must be, as source over its name and that of the first argument.
+_TESTS: dict[Any, str] = {
+    None: "{0} is None",
+    False: "{0} is False",
+    "contiguous_format": "{0} == 'contiguous_format'",
+    ROW_MAJOR: "{0}.__class__ is TENSOR and (_b := {0}.device.backend).row_major is not None"
+    " and {0}.array.__class__ is _b.array_type and _b.row_major({0}.array)",
+    SAME_DTYPE: "{1}.__class__ is TENSOR and {0} is {1}.dtype",
+    OTHER_DTYPE: "{1}.__class__ is TENSOR and {0}.__class__ is DTYPE and {0} is not {1}.dtype",
+}
+_RANK = "{0}.__class__ is TENSOR and len({0}.array.shape) == {1}"
+
+
+def ending_lines(endings: Sequence[Ending], names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """The source that sets `_result`, or returns an argument, where one of the endings applies, and its globals.
+
+    It is `if` and `elif`. `names` are those of the kernel's arguments. From the first one whose text would save nothing, endings
+    are left to the kernel.
+    """
+    lines: list[str] = []
+    found: dict[str, Any] = {"DTYPE": DType}
+    for i, ending in enumerate(endings):
+        op = find_operator(ending.operator) if ending.operator else None
+        unknown = any(value is LENGTHS for value in ending.when.values()) or (ending.operator and op is None)
+        if unknown or any(isinstance(operand, Ending) for operand in ending.operands):
+            break
+        tests = [
+            _RANK.format(name, value) if value.__class__ is int else _TESTS[value].format(name, names[0])
+            for name, value in ending.when.items()
+        ]
+        given = [operand if isinstance(operand, str) else repr(operand) for operand in ending.operands]
+        if op is not None:
+            found[f"END_{i}"] = op
+            keywords = [python_name(a.name) for a in op.schema.arguments if a.kwarg_only][: ending.keywords]
+            split = len(given) - len(keywords)
+            given = given[:split] + [f"{name}={value}" for name, value in zip(keywords, given[split:], strict=True)]
+        lines.append(f"{'elif' if lines else 'if'} {' and '.join(tests) or 'True'}:")
+        if op is None:
+            lines.append(f"    return {given[0]}")
+        else:
+            lines.append(f"    _result = END_{i}.call({', '.join(given)}){'' if ending.item is None else f'[{ending.item}]'}")
+    return lines, found
 
 
 def copies(into: str = "") -> Callable[[Function], Function]:

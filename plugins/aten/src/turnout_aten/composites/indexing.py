@@ -87,7 +87,7 @@ def take(self: Tensor, index: Tensor) -> Tensor:
     """The elements at indices into the flattened tensor; negative indices count from the end."""
     if index.dtype is not int64:
         raise DTypeError(f"take: 'index' must be an int64 tensor, got {index.dtype.name}")
-    if index.numel() and not self.numel():
+    if 0 in self.array.shape and 0 not in index.array.shape:
         raise DimError("take: cannot take elements from an empty tensor")
     made: Tensor = aten.index__Tensor(aten.reshape(self, (-1,)), [index])
     return made

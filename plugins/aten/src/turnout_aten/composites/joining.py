@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def atleast_1d(self: Tensor) -> Tensor:
     """At least 1 dim: a 0-dim tensor becomes a vector."""
-    return self if self.shape else aten.reshape(self, (1,))
+    return self if self.array.shape else aten.reshape(self, (1,))
 
 
 def atleast_2d(self: Tensor) -> Tensor:
@@ -74,7 +74,8 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Joined side by side: along dim 1; vectors along dim 0."""
     _some("hstack", tensors)
     raised = atleast_1d_all(tensors)
-    return concat(raised, 0 if raised[0].ndim == 1 else 1)
+    made: Tensor = aten.cat(raised, 0 if len(raised[0].array.shape) == 1 else 1)
+    return made
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import INT
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
-from turnout.state import FRESH, current
+from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Equal, Inferred, element, ends_in, shortcut
 from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
@@ -35,7 +35,7 @@ def _reshape_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
 
     def reshape(ks: int, self: Tensor, shape: Any) -> Any:
         kernel = None
-        if self.keys is ks and self.__class__ is Tensor and current() is FRESH:
+        if self.keys is ks and self.__class__ is Tensor and STUB_BUILTINS["DISPATCH"]() is FRESH:  # `current`, without its frame
             array, backend = self.array, self.device.backend
             plain = backend.view_array is not None and array.__class__ is backend.array_type
             if plain:
@@ -103,13 +103,17 @@ def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> T
     """The dims from start to end merged into one."""
     shape = self.array.shape
     n = len(shape)
+    made: Tensor
+    if n > 1 and start_dim == 0 and end_dim == -1:
+        made = aten.reshape(self, (numel(shape),))
+        return made
     start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
     if start > end:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     if start == end and n:
         return self
     wanted = (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :])
-    made: Tensor = aten.reshape(self, wanted)
+    made = aten.reshape(self, wanted)
     return made
 
 
@@ -180,7 +184,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     at = wrap_dim(dim, len(first) + 1)
     made: Tensor
     if at < len(first) < 4:  # a new dim in front of another: what is joined along that is cut into its parts
-        made = aten.view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
+        made = aten._unsafe_view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
         return made
     made = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
     return made

@@ -146,12 +146,16 @@ class Overloads:
         self.chosen = packet.chosen
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        # Without keywords and sequences, the key is just the types: 500 ns less. Types of sequences are never a key.
-        op = None if kwargs else self.chosen.get(tuple(map(type, args)))
+        # Without sequences, the key is just the types and the names of keywords: 500 to 1,200 ns less. Types of sequences are
+        # never a key.
+        key: Any = tuple(map(type, args))
+        if kwargs:
+            key = key, tuple(kwargs), tuple(map(type, kwargs.values()))
+        op = self.chosen.get(key)
         if op is not None:
-            return op.call(*args)
+            return op.call(*args, **kwargs)
         try:
-            op = self.chosen[type_key(args, kwargs)]
+            op = self.chosen[full := type_key(args, kwargs)]
         except (KeyError, TypeError):
             reflected_name = NUMBER_FIRST.get(self._packet.name)
             if reflected_name and len(args) == 2 and not kwargs and is_number(args[0]) and is_tensor(args[1]):
@@ -159,6 +163,10 @@ class Overloads:
             if not NOT_OF_SCHEMAS.isdisjoint(kwargs):
                 args, kwargs = self._in_schemas_words(args, kwargs)
             return self._packet(*args, **kwargs)
+        if kwargs and not any([isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())]):  # noqa: C419
+            with REGISTRY.lock:  # no overload is added or removed meanwhile
+                if self.chosen.get(full) is op:
+                    self.chosen[key] = op
         return op.call(*args, **kwargs)
 
     def _in_schemas_words(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType, bool_, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout_aten.dtypes import check_held
@@ -19,7 +20,8 @@ from turnout_aten.kernels.wrapping import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
-from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,7 +106,7 @@ def _filled(made: Tensor, value: Any, name: str, argument: str = "value") -> Ten
 def fills(value: Any) -> Callable[[Function], Function]:
     """Says of a factory what it fills with: a number, the name of an argument, or None for memory as it is.
 
-    A compiled call path does so for row-major memory, where layout, memory format and pin_memory are omitted.
+    A call path does so at once, compiled or not, for row-major memory, where layout, memory format and pin_memory are omitted.
     """
 
     def mark(fn: Function) -> Function:
@@ -117,9 +119,51 @@ def fills(value: Any) -> Callable[[Function], Function]:
 
 @replaceable
 def bind_factory(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
-    """The binder of kernels that follow the internal convention: the kernel itself."""
+    """The binder of kernels that follow the internal convention: the kernel itself, or one frame before it for usual calls."""
     made: Callable[..., Any] = kernel.fn.__wrapped__
-    return made
+    value = getattr(made, "fills", _NOTHING)
+    if value is _NOTHING or op.schema.kind == "inplace":
+        return made
+    return _at_once(op, made, value)
+
+
+_NOTHING: Any = object()
+
+
+def _at_once(op: Operator, kernel: Callable[..., Any], value: Any) -> Callable[..., Any]:
+    """A factory of row-major memory as generated source: 700 ns of 2,300. Any other call, and any that fails, runs the kernel."""
+    names = [python_name(a.name) for a in op.schema.arguments]
+    shape, of_self = ("size", "self" in names) if "size" in names else ("self.array.shape", True)
+    plain = [f"{name} is None" for name in ("layout", "memory_format") if name in names]
+    if shape != "size":  # a dim of length 1 may have any stride, which the new tensor keeps
+        plain.append("(len(self.array.shape) < 2 or self.array.__class__ is _at.array_type and _at.row_major is not None")
+        plain[-1] += " and _at.row_major(self.array) and 1 not in self.array.shape and 0 not in self.array.shape)"
+    otherwise = "self.dtype" if of_self else f"NUMBER({value})" if isinstance(value, str) else "DEFAULT()"
+    maker = "zero_array" if value == 0 and value is not None else "new_array"
+    fill = {1: "_at.fill(_array, 1)", 0: "", None: ""}.get(value, "")
+    lines = [
+        f"def factory(ks, {', '.join(names)}):",
+        f"    _where = {'self.device if device is None else device' if of_self else 'device'}",
+        "    _array = None",
+        "    try:",
+        "        _at = _where.backend",
+        "        if _where is _at.place and not _at.indexed and not FAKE_MODE():",
+        f"            _new, _native = _at.{maker}, _at.native.get(dtype or {otherwise})",
+        f"            if {' and '.join(['_new is not None and _native is not None', *plain])}:",
+        f"                _array = _new({'tuple(size)' if shape == 'size' else shape}, _native)",
+        *([f"                {fill}"] if fill else []),
+        "    except Exception:",
+        "        _array = None",  # the kernel says what is wrong
+        "    if _array is None:",
+        f"        return KERNEL(ks, {', '.join(names)})",
+        *("    " + line for line in wrapping_lines(array="_array", keys="_at.keys", device="_where")),
+        f"    return {f'FILLED(t, {value}, {op.name!r}, {value!r})' if isinstance(value, str) else 't'}",
+    ]
+    variables = {
+        "__name__": __name__, "KERNEL": kernel, "FAKE_MODE": FAKE_MODE.get, "DEFAULT": get_default_dtype, "NUMBER": number_dtype,
+        "FILLED": _filled, "Tensor": Tensor, "CLOCK": CLOCK,
+    }  # fmt: skip
+    return compile_function("\n".join(lines) + "\n", "factory", f"<factory {op.qualified_name}>", variables)
 
 
 # ---- uninitialised

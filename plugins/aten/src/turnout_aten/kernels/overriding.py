@@ -115,7 +115,7 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit_of_halves,
         moves=below.moves if above.limit else above.moves,
         steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
-        limit_of_halves=min(of_halves, default=0),
+        limit_of_halves=min(of_halves, default=0), warns=below.warns,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.plans import SOURCE_NAMES, Plans, array_lines, chosen, converted, key_source
+from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, converted, key_source
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 
@@ -30,7 +30,6 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
     an argument of the operator may have any other name (`values` of index_put)."""
     names = [python_name(a.name) for a in s.inputs]
     tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
-    others = [python_name(a.name) for a in s.inputs if not a.type.is_tensor_like]
     plans = Plans(backend, [a.name for a in s.inputs if python_name(a.name) in tensors], s.plain, s.precomputed)
     given = ", ".join(names)
     count = s.outs or len(s.op.schema.returns)
@@ -38,8 +37,6 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
     first = next(a for a in s.inputs if a.name in s.required)
     device = f"{python_name(first.name)}{'[0]' if first.type.is_tensor_list else ''}.device"
     facts = ", ".join(f"shape{i}, native{i}, dtype{i}, strides{i}" for i in range(count))
-    take = [array_lines(a, python_name(a.name)) for a in s.inputs if a.type.is_tensor_like]
-    passed = _passed(s)
     made = []
     for i in range(count):
         array = f"NEW(shape{i}, native{i}) if strides{i} is None else EMPTY(shape{i}, dtype{i}, _device, strides{i})"
@@ -48,27 +45,39 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
     for i in range(count):
         results += ["    " + line for line in wrapping_lines(array=f"out{i}", keys="KEYS", device="_device")]
         results.append(f"    t{i} = t")
-    replace = [f"        if _values is not None: {', '.join(others)}, = chosen(_values, {', '.join(others)})"] if others else []
-    arrays = ", ".join(t + "_a" for t in tensors)
+    find = [
+        "try:",
+        *("    " + array_lines(a, python_name(a.name)) for a in s.inputs if a.type.is_tensor_like),
+        f"    _key = {key_source(s.inputs, names)}",
+        "    _plan = KNOWN.get(_key)",
+        "except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
+        "    _key = None",
+    ]
+    prepare = getattr(s.shape, "prepare", None)
+    again = [
+        "    if _plan is None and _key is not None:",
+        f"        _given = PREPARE({given})",
+        "        if _given is not None:",
+        f"            _first, ({given},) = ({given},), _given",
+        *("            " + line for line in find),
+        "            if _plan is None:",  # an error is told of the arguments as they were
+        "                if _key is not None: LEARN(_key, SHAPE, *_given)",
+        "                return compute(_first, SHAPE)",
+    ]
     lines = [
         f"def planned(ks, {given}):",
         "    _key = _plan = None",
-        "    try:",
-        *("        " + line for line in take),
-        f"        _key = {key_source(s.inputs, names)}",
-        "        _plan = KNOWN.get(_key)",
-        "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
-        "        _key = None",
+        *("    " + line for line in find),
+        *(again if prepare is not None else ()),
         "    if _plan is None:",
         f"        return compute(({given},), partial(answer, _key, SHAPE) if _key is not None else SHAPE)",
         f"    {facts}, _casts, _values, _extra = _plan",
         f"    _device = {device}",
         "    _failed = False",
         "    try:",
-        f"        if _casts is not None: {arrays}, = converted(BACKEND, _casts, {arrays})",
-        *replace,
+        *("        " + line for line in _replacing(s)),
         *made,
-        f"        _made = {row.function_for(f'{tensors[0]}_a', 'out0')}({', '.join([*passed, *outs])})",
+        *("        " + line for line in _calling(s, backend, row, outs)),
         "    except Exception:",
         "        _failed = True",  # not here: an error below would be shown with this one as its context
         "    if _failed:",
@@ -78,20 +87,170 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         *results,
         f"    return {'t' if count == 1 else '(' + ', '.join(f't{i}' for i in range(count)) + ')'}",
     ]
+    namespace = _namespace(s, backend, row) | {
+        "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
+        "EMPTY": backend.empty, "KEYS": backend.keys, "CLOCK": CLOCK, "Tensor": Tensor, "partial": partial, "PREPARE": prepare,
+        "LEARN": plans.learn,
+    }  # fmt: skip
+    return compile_function("\n".join(lines) + "\n", "planned", f"<{backend.name} plans of {s.op.qualified_name}>", namespace)
+
+
+def planned_write(s: Structured, backend: TensorBackend, row: Row, general: Call, *, into: str) -> Call:
+    """A variant that writes its argument `into`, as generated source: the planned path, then `general`.
+
+    It serves outputs and selfs that nothing shares memory with, where no check of `general` could refuse the call: those that a
+    call with the same shapes, strides and dtypes has passed.
+    """
+    target = python_name(into)
+    inplace = any(a.name == into for a in s.inputs)
+    names = [python_name(a.name) for a in s.inputs]
+    tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
+    if backend.new_array is None or not s.plannable or (s.lists and not inplace):
+        return general
+    given = ", ".join(names if inplace else [*names, target])
+    alone = f"{target}.storage is None"
+    others = [a for a in s.inputs if a.type.is_tensor and a.name != into]
+    if not inplace:
+        alone += "".join(f" and {python_name(a.name)} is not {target}" for a in others)
+    elif not s.lists:
+        apart = [
+            f"({name} is None or {name}.storage is None)" if a.type.canonical.endswith("?") else f"{name}.storage is None"
+            for a in others
+            for name in [python_name(a.name)]
+        ]
+        alone = f"({alone} or {' and '.join(apart)})" if apart else "True"
+    facts = "" if inplace else f" + ({target}_a.shape, {target}_a.strides, {target}_a.dtype)"
+    plans = Plans(backend, [a.name for a in s.inputs if python_name(a.name) in tensors], s.plain, s.precomputed)
+    prepare = getattr(s.shape, "prepare", None)
+    find = [
+        "try:",
+        *("    " + array_lines(a, python_name(a.name)) for a in s.inputs if a.type.is_tensor_like),
+        *([] if inplace else [f"    {target}_a = {target}.array"]),
+        f"    if {alone}:",
+        f"        _key = {key_source(s.inputs, names)}{facts}",
+        "        _plan = FITTING.get(_key)",
+        "except (AttributeError, TypeError):",
+        "    _key = None",
+    ]
+    again = [
+        "    _first = _given",
+        "    if _plan is None and _key is not None:",
+        "        _given = PREPARE(*_given) or _given",
+        "        if _given is not _first:",
+        f"            {given}, = _given",
+        *("            " + line for line in find),
+    ]
+    lines = [
+        f"def written(ks, {given}):",
+        "    _key = _plan = None",
+        *("    " + line for line in find),
+        *([f"    _given = ({given},)", *again] if prepare is not None else ()),
+        "    if _plan is None:",
+        f"        _made = general(ks, {'*_first' if prepare is not None else given})",
+        "        if _key is not None and _key not in ASKED:",
+        f"            LEARN(_key, {given})",
+        "        return _made",
+        "    _shape, _native, _casts, _values, _extra, _way = _plan",
+        "    _failed = False",
+        "    try:",
+        *("        " + line for line in _replacing(s)),
+        f"        _out = {target}_own if _way is DIRECT else NEW(_shape, _native)",
+        *("        " + line for line in _calling(s, backend, row, ["_out"])),
+        "        if _made is not None and _made is not _out:",
+        "            CHECK(_made, (_out,))",
+        "        if _way is ASIDE:",
+        f"            {target}_own[...] = _out",
+        "        elif _way is CONVERTED:",
+        f"            COPY({target}_own, _out)",
+        "    except Exception:",
+        "        _failed = True",
+        "    if _failed:",
+        f"        return general(ks, {'*_first' if prepare is not None else given})",
+        f"    return {target}",
+    ]
+    at = lines.index("    _failed = False")
+    lines.insert(at, f"    {target}_own = {target}_a")  # a conversion replaces the other
+    fitting: dict[Any, Any] = {}
+    asked: set[Any] = set()
+
+    def learn(key: Any, *args: Any) -> None:
+        written = args[0] if inplace else args[-1]
+        array = written.array
+        if len(asked) >= LIMIT:
+            asked.clear()
+            fitting.clear()
+        asked.add(key)
+        result = plans.learn(key, s.answer, *s.inputs_for(written, args if inplace else args[:-1]))
+        if result is None or (not inplace and key[-3:] != (array.shape, array.strides, array.dtype)):
+            return
+        spec, own = result.outs[0], backend.dtype_of(array)
+        if array.shape != spec.shape:
+            return
+        if inplace:
+            direct = row.pointwise and own is spec.dtype and result.casts.get(into) in (None, spec.dtype)
+            way = DIRECT if direct else ASIDE if own is spec.dtype else CONVERTED
+        elif spec.strides is None and own is spec.dtype and written.is_contiguous():
+            way = DIRECT
+        else:
+            return
+        shape, native, _, _, *rest = plans.known[key]
+        fitting[key] = (shape, native, *rest, way)
+
+    namespace = _namespace(s, backend, row) | {
+        "general": general, "FITTING": fitting, "ASKED": asked, "LEARN": learn, "DIRECT": DIRECT, "ASIDE": ASIDE,
+        "CONVERTED": CONVERTED, "COPY": backend.copy, "PREPARE": prepare,
+    }  # fmt: skip
+    return compile_function("\n".join(lines) + "\n", "written", f"<{backend.name} writes of {s.op.qualified_name}>", namespace)
+
+
+# How a planned write gets its numbers into place: the kernel writes them there, or into a new array of the same dtype or another.
+DIRECT, ASIDE, CONVERTED = "direct", "aside", "converted"
+
+
+def _replacing(s: Structured) -> list[str]:
+    """The source that converts arrays and replaces other arguments as a plan says."""
+    tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
+    others = [python_name(a.name) for a in s.inputs if not a.type.is_tensor_like]
+    lines = [
+        "if _casts is not None:",
+        *(f"    if _casts[{i}] is not None: {t}_a = converted(BACKEND, {t}_a, _casts[{i}])" for i, t in enumerate(tensors)),
+    ]
+    if others:
+        lines += ["if _values is not None:"]
+        lines += [f"    if _values[{i}] is not AS_GIVEN: {name} = _values[{i}]" for i, name in enumerate(others)]
+    return lines
+
+
+def _calling(s: Structured, backend: TensorBackend, row: Row, outs: list[str]) -> list[str]:
+    """The source that calls the kernel in its context, with the arguments of a plan: `_made` is what it returns."""
+    first = next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like) + "_a"
+    given = ", ".join([*_passed(s), *outs])
+    if row.quiet or backend.silence is None:
+        return [f"_made = {row.function_for(first, outs[0])}({given})"]
+    # In line: the frame of a kernel in its context costs 150 ns.
+    bare = row.function_for(first, outs[0], kernel="bare", few="bare_few")
+    return ["_before = SILENCED(QUIET)", "try:", f"    _made = {bare}({given})", "finally:", "    SPOKEN(_before)"]
+
+
+def _namespace(s: Structured, backend: TensorBackend, row: Row) -> dict[str, Any]:
+    """What the source of planned paths reads."""
     name = s.op.qualified_name
 
     def check(made: Any, arrays: tuple[Any, ...]) -> None:
         check_returned(name, backend, row.fn, made, arrays)
 
-    namespace = {
+    return {
         "__name__": backend.wrapper_module, "kernel": row.fn if row.quiet else backend.in_kernel_context(row.fn),
         "few": row.few if row.quiet or row.few is None else backend.in_kernel_context(row.few),
-        "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
-        "NEW": backend.new_array, "EMPTY": backend.empty, "BACKEND": backend, "KEYS": backend.keys, "CLOCK": CLOCK,
-        "Tensor": Tensor, "CHECK": check, "chosen": chosen, "converted": converted,
-        "partial": partial, **SOURCE_NAMES,
+        "bare": row.fn, "bare_few": row.few, "NEW": backend.new_array, "BACKEND": backend, "CHECK": check, "AS_GIVEN": AS_GIVEN,
+        "converted": converted, **SOURCE_NAMES,
+        **silencing(backend),
     }  # fmt: skip
-    return compile_function("\n".join(lines) + "\n", "planned", f"<{backend.name} plans of {name}>", namespace)
+
+
+def silencing(backend: TensorBackend) -> dict[str, Any]:
+    """What source that switches warnings off reads."""
+    return dict(zip(("SILENCED", "SPOKEN", "QUIET"), backend.silence or (), strict=False))
 
 
 def kept_answers(s: Structured, backend: TensorBackend) -> Call:

@@ -108,6 +108,14 @@ class Plans:
             self.known[key] = self._plan(result)
         return result
 
+    def learn(self, key: Any, shape: Callable[..., Result], *args: Any) -> Result | None:
+        """The answer if it is kept; None if it is not, or is an error."""
+        try:
+            self.answer(key, shape, *args)
+        except Exception:  # noqa: BLE001 - the general path meets it again
+            return None
+        return self.results.get(key)
+
     def _plan(self, result: Result) -> tuple[Any, ...]:
         native = self._backend.native_dtype
         outs = [fact for out in result.outs for fact in (out.shape, native(out.dtype), out.dtype, out.strides)]
@@ -117,21 +125,14 @@ class Plans:
         return (*outs, casts, values, tuple([result.precomputed[name] for name in self._extra]))
 
 
-def chosen(values: Sequence[Any], *given: Any) -> list[Any]:
-    """Arguments with those replaced that a plan replaces."""
-    return [own if value is AS_GIVEN else value for value, own in zip(values, given, strict=True)]
-
-
-def converted(backend: TensorBackend, casts: Sequence[Any], *arrays: Any) -> list[Any]:
-    """Arrays in the dtypes that a plan names."""
-    return [array if dtype is None else _in_dtype(backend, array, dtype) for dtype, array in zip(casts, arrays, strict=True)]
-
-
-def _in_dtype(backend: TensorBackend, array: Any, dtype: Any) -> Any:
+def converted(backend: TensorBackend, array: Any, dtype: Any) -> Any:
+    """An array, or a list of them, in the dtype that a plan names."""
     if array is None or array.__class__ is list:
-        return array and [_in_dtype(backend, each, dtype) for each in array]
+        return array and [converted(backend, each, dtype) for each in array]
     if backend.dtype_of(array) is dtype:
         return array
-    made = backend.empty(array.shape, dtype, backend.current_device())
-    backend.copy(made, array)
+    made = backend.duplicate(array, dtype)
+    if made is None:
+        made = backend.empty(array.shape, dtype, backend.current_device())
+        backend.copy(made, array)
     return made

@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
+from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, float16
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
@@ -21,7 +22,7 @@ from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array, check_returned, in_debug
-from turnout_aten.kernels.planning import kept_answers, planned
+from turnout_aten.kernels.planning import kept_answers, planned, planned_write, silencing
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -29,7 +30,6 @@ from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from turnout.devices import Device
     from turnout.operators import Operator
     from turnout.schema import Argument
     from turnout_aten.backend.tensor_backend import TensorBackend
@@ -63,6 +63,8 @@ class Row:
     few        the kernel for calls whose first tensor and first output have up to `limit_of_few` elements, in place of `fn`
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
+    warns      common numbers lead to ones of which the array library warns (exp of 100). The fast path switches warnings off,
+               which costs 250 ns; NumPy takes 1,800 to find out that a warning is ignored
     steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
                operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A
                function of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other
@@ -81,6 +83,7 @@ class Row:
     __slots__ = (
         "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "moves",
         "over", "pointwise", "quiet", "ranks", "refuses", "simple", "steps",
+        "warns",
     )  # fmt: skip
 
     def __init__(
@@ -88,7 +91,7 @@ class Row:
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
         steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, limit_of_halves: int = 0,
-        over: Callable[[Call], Call] | None = None, moves: str = "",
+        over: Callable[[Call], Call] | None = None, moves: str = "", warns: bool = False,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.limit_of_halves = limit_of_halves or limit
@@ -107,12 +110,13 @@ class Row:
         self.limit_of_steps = limit_of_steps
         self.over = over
         self.moves = moves
+        self.warns = warns
 
-    def function_for(self, *arrays: str) -> str:
+    def function_for(self, *arrays: str, kernel: str = "kernel", few: str = "few") -> str:
         """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""
         if self.few is None:
-            return "kernel"
-        return f"(few if {' and '.join(f'{array}.size <= {self.limit_of_few}' for array in arrays)} else kernel)"
+            return kernel
+        return f"({few} if {' and '.join(f'{array}.size <= {self.limit_of_few}' for array in arrays)} else {kernel})"
 
 
 class Structured:
@@ -282,15 +286,18 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     applies += _admitted(row, tensors)
     unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
+    silent = row.warns and backend.silence is not None
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
     array = failure = None
     {f"if {' and '.join(applies)}:" if applies else "if True:"}
+        {"before = SILENCED(QUIET)" if silent else ""}
         try:
             array = {_kernel_call(row, arguments, tensors, others)}
         except Exception as raised:
             failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
+        {"finally: SPOKEN(before)" if silent else ""}
     if array.__class__ is not ARRAY:
         if failure is not None:
             return after(failure, general, ks, {", ".join(arguments)})
@@ -305,7 +312,7 @@ def wrapped({", ".join(["ks", *arguments])}):
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
         "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
         "KEYS": backend.keys, "CLOCK": CLOCK, "after": _after_failure(s.op, backend), "HALF": _half(backend, row),
-        **_defaults(others),
+        **_defaults(others), **silencing(backend),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
@@ -408,9 +415,12 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return target
 
-    if not debug and row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
-        return fast_inplace(s, backend, row, general)
-    return general
+    if debug:
+        return general
+    kernel = planned_write(s, backend, row, general, into=s.names[0])
+    if row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
+        return fast_inplace(s, backend, row, kernel)
+    return kernel
 
 
 # Up to this many elements, an in-place call computes into a new array and copies. The kernel may raise after it has written (if
@@ -495,21 +505,6 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
         try:
             inputs = s.inputs_for(targets[0], inputs)
             result = answer(*inputs)
-            if count == 1 and not debug:
-                # An output that nothing shares memory with and that fits as it is: none of the checks below could refuse it.
-                spec, target = result.outs[0], targets[0]
-                array = target.array
-                if (
-                    target.storage is None and array.shape == spec.shape and spec.strides is None
-                    and backend.dtype_of(array) is spec.dtype and all(value is not target for value in inputs)
-                    and not s.lists and target.is_contiguous()
-                ):  # fmt: skip
-                    given = s.kernel_arguments(backend, inputs, result)
-                    kernel = few if few is not None and given[0].size <= limit and array.size <= limit else quietly
-                    made = kernel(*given, array)
-                    if made is not None and made is not array:
-                        check_returned(s.op.qualified_name, backend, fn, made, (array,))
-                    return target
             for spec, target in zip(result.outs, targets, strict=True):
                 check_result_dtype(s.op, spec, target)
                 check_writable(s.op, backend, target, ())
@@ -539,7 +534,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return targets[0] if count == 1 else targets
 
-    return wrapped
+    return wrapped if debug or count != 1 else planned_write(s, backend, row, wrapped, into=s.op.schema.out_arguments[0].name)
 
 
 def shares(target: Tensor, value: Any) -> bool:
@@ -667,13 +662,11 @@ def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:
 
 def call_device(backend: TensorBackend, args: Sequence[Any]) -> Device:
     """The device of the first tensor, else the first Device among the arguments, else the backend's current device."""
-    from turnout.devices import Device as DeviceType
-
     for value in args:
         for element in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(element, Tensor):
                 return element.device
     for value in args:
-        if isinstance(value, DeviceType):
+        if isinstance(value, Device):
             return backend.resolve_device(value)
     return backend.current_device()

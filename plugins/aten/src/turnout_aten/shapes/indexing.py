@@ -13,7 +13,7 @@ from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, layout, wrap_dim
 from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
 from turnout_aten.shapes.promotion import result_type
-from turnout_aten.shapes.specs import Out, Result
+from turnout_aten.shapes.specs import Out, Result, prepared_by
 from turnout_aten.tensor.tensor import wrap
 
 TYPE_CHECKING = False
@@ -56,6 +56,28 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
     if len(found) > len(shape):
         raise DimError(f"index: too many indices: {len(found)} for a tensor of {len(shape)} dimensions")
     return found, masks
+
+
+def _prepare(self: Tensor, indices: Sequence[Tensor | None], *rest: Any) -> tuple[Any, ...] | None:
+    """The arguments with the positions of the true elements in place of bool masks; None without masks, or for wrong ones.
+
+    What a shape function answers for masks depends on values, what it answers for positions does not.
+    """
+    found: list[Tensor | None] = []
+    shape = self.array.shape
+    masks = False
+    for index in indices:
+        if index is None or index.dtype is not bool_:
+            found.append(index)
+            continue
+        masks = True
+        mask = index.array.shape
+        fits = mask and shape[len(found) : len(found) + len(mask)] == mask
+        known = index.device.backend.positions(index.array) if fits else None
+        if known is None:
+            return None
+        found += [wrap(array, index.device) for array in known]
+    return (self, found, *rest) if masks else None
 
 
 def _selected(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
@@ -106,6 +128,7 @@ def _selected_strides(
     return iterated_strides(shape, operands)
 
 
+@prepared_by(_prepare)
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
     """self[indices]; None keeps a dim. The kernel gets integer index tensors only."""
     plain, masks = _plain_indices(self, indices)
@@ -114,6 +137,7 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
     return Result(out, None, {"indices": plain}) if masks else out
 
 
+@prepared_by(_prepare)
 def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
     """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
     plain, masks = _plain_indices(self, indices)

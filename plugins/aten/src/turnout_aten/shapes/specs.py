@@ -63,3 +63,14 @@ def in_dtype_of_out(shape: F) -> F:
     """Mark a shape function: an output that is given, or self in place, decides the dtype unless `dtype` does."""
     shape.dtype_of_out = True  # type: ignore[attr-defined]
     return shape
+
+
+def prepared_by(prepare: Callable[..., tuple[Any, ...] | None]) -> Callable[[F], F]:
+    """Says that answers for what `prepare` makes of the arguments can be kept where those for the arguments cannot: it returns
+    other arguments with the same result, or None."""
+
+    def mark(shape: F) -> F:
+        shape.prepare = prepare  # type: ignore[attr-defined]
+        return shape
+
+    return mark

@@ -32,6 +32,9 @@ def get(tensor: Tensor, index: Any) -> Tensor:
     if index.__class__ is int:
         made = aten.select__int(tensor, 0, index)
         return made
+    if index is None:
+        made = aten.unsqueeze(tensor, 0)
+        return made
     viewed = None if index.__class__ is Tensor else _cut(tensor, index)
     tensors: list[Tensor | None] = []
     if viewed is None:
@@ -52,7 +55,7 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if index is True:
         index = None
-    viewed = _cut(tensor, index)
+    viewed = None if index.__class__ is Tensor else _cut(tensor, index)
     tensors: list[Tensor | None] = []
     if viewed is None:
         viewed, tensors = _apply(tensor, index)

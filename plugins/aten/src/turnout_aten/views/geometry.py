@@ -8,7 +8,7 @@ convention over the backend's `strided`; the kernel's attribute `geometry` is th
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from operator import attrgetter, itemgetter, methodcaller
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.errors import DimError, ShapeError, TurnoutError
@@ -129,10 +129,11 @@ def _way(shape: Ints, strides: Ints, wanted: Ints, steps: Ints, start: int, item
         if new == old[::-1]:
             return attrgetter("T")
         if sorted(old) == sorted(new) and len(set(old)) == len(old):
-            return methodcaller("transpose", tuple([old.index(each) for each in new]))
+            order = tuple([old.index(each) for each in new])
+            return lambda array: array.transpose(order)  # a frame costs less than `methodcaller`
         row_major = strides == _row_major_bytes(shape, itemsize) and steps == _row_major_bytes(wanted, itemsize)
         if row_major and numel(shape) == numel(wanted):
-            return methodcaller("reshape", wanted)
+            return lambda array: array.reshape(wanted)
     for d, (length, stride) in enumerate(old):
         if stride <= 0 or start % stride or not 0 <= start // stride < length:
             continue
@@ -204,32 +205,16 @@ def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], Vi
     """Makes the kernel of a view operator that returns a list. Its geometry is remembered, too."""
 
     def kernel(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
-        named = _naming(operator, geometry)
-        remembered = lru_cache(_REMEMBERED)(lambda *args: tuple(named(*args)))
+        in_bytes = _all_in_bytes(geometry)
 
-        def apply_geometries(ks: int, self: Tensor, *args: Any) -> list[Tensor]:
-            array = self.array
-            storage = self.storage or self.shared_storage()
-            root = storage.array
-            device = self.device
-            backend = device.backend
-            parts = None
-            try:
-                parts = remembered(array.shape, backend.strides(array), self.offset, *args)
-            except TypeError:  # a list among the arguments of a direct call, or a size that is not known
-                pass
-            if parts is None:
-                parts = tuple(named(array.shape, backend.strides(array), self.offset, *args))
-            views = []
-            for shape, strides, at in parts:
-                made = wrap(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), device)
-                made.storage = storage
-                made.offset = at
-                views.append(made)
-            return views
+        def with_ways(shape: Ints, steps: Ints, itemsize: int, offset: int, args: tuple[Any, ...]) -> Any:
+            found = in_bytes(shape, steps, itemsize, offset, *args)
+            if found is None:
+                return None
+            return [(_way(shape, steps, *each[:2], each[2] - offset * itemsize, itemsize), *each) for each in found]
 
-        made: ViewKernel = _described(apply_geometries, geometry)
-        made.remembered = lru_cache(_REMEMBERED)(_all_in_bytes(geometry))
+        made: ViewKernel = _described(_applying_several()(Remembered(with_ways), _naming(operator, geometry)), geometry)
+        made.remembered = lru_cache(_REMEMBERED)(in_bytes)
         return made
 
     return kernel
@@ -247,6 +232,45 @@ def _all_in_bytes(geometry: Callable[..., list[Geometry]]) -> Callable[..., Any]
         return tuple([(made, tuple([s * itemsize for s in strides]), at * itemsize, at) for made, strides, at in found])
 
     return in_bytes
+
+
+@cache
+def _applying_several() -> Callable[..., Any]:
+    """`_applying` for an operator with several outputs."""
+    lines = [
+        "def applying(remembered, geometry):",
+        "    def apply_geometries(ks, self, *args):",
+        "        whole = self.array",
+        "        storage = self.storage or self.shared_storage()",
+        "        root = storage.array",
+        "        device = self.device",
+        "        backend = device.backend",
+        "        views = []",
+        "        try:",
+        "            found = None",
+        "            if backend.view_array is not None:",
+        "                found = remembered[whole.shape, whole.strides, whole.itemsize, self.offset, args]",
+        "            if found is not None:",
+        "                for way, shape, steps, start, offset in found:",
+        "                    if way is not None:",
+        "                        array = way(whole)",
+        "                    else:",
+        "                        array = backend.view_array(shape, root.dtype, root, start, steps)",
+        *("                    " + line for line in view_lines()),
+        "                    views.append(t)",
+        "        except Exception:",
+        "            found = None",  # not here: an error below would be shown with this one as its context
+        "        if found is None:",
+        "            views = []",
+        "            for shape, strides, offset in geometry(whole.shape, backend.strides(whole), self.offset, *args):",
+        "                array = nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, offset)",
+        *("                " + line for line in view_lines()),
+        "                views.append(t)",
+        "        return views",
+        "    return apply_geometries",
+    ]
+    names = {"__name__": __name__, "nothing": nothing, "Tensor": Tensor, "CLOCK": CLOCK}
+    return compile_function("\n".join(lines) + "\n", "applying", "<views>", names)
 
 
 def view_in_place(operator: str, geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
@@ -360,14 +384,13 @@ def view(shape: Ints, strides: Ints, offset: int, size: Sequence[int]) -> Geomet
 
 def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
     """`view` of a new tensor that has no other owner: the result owns the memory."""
-    from turnout_aten.tensor.tensor import wrap
-
     array, device = self.array, self.device
     backend = device.backend
     if backend.view_array is not None:
         try:
-            shape, steps, start, _ = view.remembered(array.shape, array.strides, array.itemsize, 0, size)
-            return wrap(backend.view_array(shape, array.dtype, array, start, steps), device)
+            way, shape, steps, start, _ = view.in_one_frame[array.shape, array.strides, array.itemsize, 0, (size,)]
+            made = way(array) if way is not None else backend.view_array(shape, array.dtype, array, start, steps)
+            return wrap(made, device)
         except (BufferError, OverflowError, TypeError, ValueError):
             pass  # nothing in it, or refused: the general way raises the error
     shape, strides, _ = view.geometry(array.shape, backend.strides(array), 0, size)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
+from turnout_aten.composites.endings import ending_lines
 from turnout_aten.errors.failures import retell_composite
 from turnout_aten.tensor.tensor import Tensor
 
@@ -33,10 +34,13 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
     given = [*names[:split], *(f"{keyword}={name}" for keyword, name in zip(keywords, names[split:], strict=True))]
     everything = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
     first = names[0] if names else "None"
-    source = CALL.format(names=", ".join(["ks", *names]), given=", ".join(given), first=first, everything=everything)
+    ends, operators = ending_lines(getattr(fn, "endings", ()), names)
+    usual = f"_result = FN({', '.join(given)})"
+    body = "\n".join("        " + line for line in ([*ends, "else:", "    " + usual] if ends else [usual]))
+    source = CALL.format(names=", ".join(["ks", *names]), body=body, first=first, everything=everything)
     namespace = {
         "__name__": __name__, "FN": fn, "SETTLE_ALL": _settle_all, "SETTLE": _settle, "TENSOR": Tensor, "SEQUENCES": _SEQUENCES,
-        "RETELL": partial(retell_composite, op),
+        "RETELL": partial(retell_composite, op), **operators,
     }  # fmt: skip
     made = compile_function(source, "call_composite", f"<call of composite {op.qualified_name}>", namespace)
     around = getattr(fn, "shortcut", None)
@@ -48,7 +52,7 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
 CALL = """\
 def call_composite({names}):
     try:
-        _result = FN({given})
+{body}
     except Exception as _error:
         RETELL(_error, {everything})
         raise
