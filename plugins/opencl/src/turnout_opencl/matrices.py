@@ -16,7 +16,6 @@ from turnout_opencl.reductions import TOTAL, reduce
 Ints = tuple[int, ...]
 
 _BLOCK = 4  # rows and columns of results per work-item, as in the template
-_WIDTH = 16  # columns of results where those of b are next to each other
 _GROUP = (8, 8, 1)
 PANEL_ROWS = 6  # rows of a panel, as in the template
 _MANY = 1 << 16  # products of elements from which copies into panels pay
@@ -29,14 +28,14 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     batches, rows, columns = out.shape
     if not out.size:
         return
-    kind = TYPES[out.dtype]
-    if rows >= PANEL_ROWS and columns >= _WIDTH // 2 and rows * columns * a.shape[2] >= _MANY and kind.kind != "bool":
+    kind, width = TYPES[out.dtype], panel_columns(out)
+    if rows >= PANEL_ROWS and columns >= width // 2 and rows * columns * a.shape[2] >= _MANY and kind.kind != "bool":
         across = b.view((b.shape[0], b.shape[2], b.shape[1]), (b.strides[0], b.strides[2], b.strides[1]), 0)
-        multiply(pack(a, PANEL_ROWS), pack(across, panel_columns(out)), out, added, alpha, beta)
+        multiply(pack(a, PANEL_ROWS), pack(across, width), out, added, alpha, beta)
         return
-    wide = columns >= _WIDTH and kind.kind == "float" and not kind.half
+    wide = columns >= width and kind.kind == "float" and not kind.half
     if wide and b.strides[2] != 1:
-        if rows < _WIDTH:
+        if rows < width:
             wide = False
         else:  # a copy is read once, and b as often as there are blocks of rows
             b = contiguous(b)
@@ -48,7 +47,7 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
     sizes = (rows, columns, a.shape[2])
     call = raw(0, batches, sizes, steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
-    block = _WIDTH if wide else _BLOCK
+    block = width if wide else _BLOCK
     grid = (_covering(columns, block, _GROUP[0]), _covering(rows, _BLOCK, _GROUP[1]), batches)
     buffers = (out.buffer, a.buffer, b.buffer, None if added is None else added.buffer)
     place.start_grid("matmul", out.dtype, "wide" if wide else "matmul", call, buffers, grid, _GROUP)
@@ -71,7 +70,7 @@ class Panels(NamedTuple):
 
 
 def panel_columns(out: ClArray) -> int:
-    """The columns of a panel, as in the template."""
+    """The columns of a panel, two vectors, as in the template."""
     return 8 if _panel_dtype(out).itemsize == 8 else 16
 
 

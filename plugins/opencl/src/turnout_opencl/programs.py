@@ -83,7 +83,8 @@ class ElementType:
             f"FLOATING {int(self.kind == 'float')}", f"SIGNED {int(self.kind in ('float', 'signed'))}",
             f"TRUTH {int(self.kind == 'bool')}", f"MOVES_ONLY {int(self.kind == 'moved')}",
             f"UNSIGNED_LONG {int(self.dtype.name == 'uint64')}",
-            f"WIDE {int(self.kind == 'float' and not self.half)}",
+            f"WIDE {int(self.kind == 'float' and not self.half)}", f"LANES {4 if self.dtype.itemsize == 8 else 8}",
+            f"PLAIN {int(self.storage == self.computed and self.kind != 'moved')}",
         ]  # fmt: skip
         if double:
             lines.insert(0, "FP64 1")
@@ -245,19 +246,19 @@ def _named(template: str, kind: ElementType) -> dict[str, str]:
 
 # How a reduction takes in an element x around a centre c, how it joins partial results, and where it begins.
 # fmt: off
-_PICK = {"largest": "({x} > {r} || {x} != {x}) ? {x} : {r}", "smallest": "({x} < {r} || {x} != {x}) ? {x} : {r}"}
+_PICK = {"largest": "(({x} > {r}) | ({x} != {x})) ? {x} : {r}", "smallest": "(({x} < {r}) | ({x} != {x})) ? {x} : {r}"}
 _STEPS = {
     "total":         ("r + x", "total", "0"),
     "product":       ("r * x", "product", "1"),
     "largest":       (_PICK["largest"].format(x="x", r="r"), "largest", "x"),
     "smallest":      (_PICK["smallest"].format(x="x", r="r"), "smallest", "x"),
-    "some":          ("(R)((r != 0) | (x != 0))", "some", "0"),
-    "every":         ("(R)((r != 0) & (x != 0))", "every", "1"),
+    "some":          ("x != (R)0 ? x : r", "some", "0"),
+    "every":         ("x == (R)0 ? x : r", "every", "1"),
     "deviation":     ("r + (x - c) * (x - c)", "total", "0"),
     "sizes":         ("r + SIZE(x)", "total", "0"),
     "squares":       ("r + x * x", "total", "0"),
     "powers":        ("r + pow(SIZE(x), (R)REAL_NUMBER(1))", "total", "0"),
-    "nonzero":       ("r + (x != 0)", "total", "0"),
+    "nonzero":       ("x != (R)0 ? r + (R)1 : r", "total", "0"),
     "largest_size":  (_PICK["largest"].format(x="SIZE(x)", r="r"), "largest", "SIZE(x)"),
     "smallest_size": (_PICK["smallest"].format(x="SIZE(x)", r="r"), "smallest", "SIZE(x)"),
 }
@@ -275,6 +276,8 @@ def _sweep(program: str, kind: ElementType, double: bool) -> str:
     name = program.partition(":")[2]
     step, joined, first = _STEPS[name]
     defined = {"R": "T" if name in _NARROW else "A", "STEP(r, x, c)": f"({step})", "FIRST(x)": f"({first})"}
+    # Powers are functions, which not every compiler of a CPU has in vectors.
+    defined |= {"W": 1, "RV": "R"} if name == "powers" else {"W": "LANES", "RV": "PASTE(R, W)"}
     defined["JOIN(r, x)"] = f"({_STEPS[joined][0]})"
     if name in ("largest", "smallest"):
         defined["BEATS(x, r)"] = f"((x) {'>' if name == 'largest' else '<'} (r) || ((x) != (x) && (r) == (r)))"

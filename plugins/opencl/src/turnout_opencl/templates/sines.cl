@@ -1,8 +1,6 @@
 /* Sines (quarter 0) and cosines (quarter 1) of vectors of floats: the rest of a division by pi / 2, in double precision, and two
    polynomials for -pi / 4 to pi / 4 (Moshier, Cephes, sinf.c and cosf.c). Large numbers and NaN are left to the scalar functions. */
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
 #define INT_V PASTE(int, VECTOR)
 #define LARGEST_TURNED 100000.0f
 
