@@ -74,8 +74,8 @@ class ElementType:
             return f"vload_half({at}, {pointer})"
         return f"bfloat_in({pointer}[{at}])" if self.dtype.name == "bfloat16" else f"{pointer}[{at}]"
 
-    def definitions(self, double: bool) -> str:
-        """The macros that `templates/types.cl` asks for."""
+    def definitions(self, double: bool, lanes: int = 0) -> str:
+        """The macros that `templates/types.cl` asks for. Vectors have 256 bits, but for small elements, or so many `lanes`."""
         load, store = _ACCESS.get(self.dtype.name, _PLAIN)
         wide = ("double" if double else "float") if self.kind == "float" else self.computed
         lines = [
@@ -83,7 +83,7 @@ class ElementType:
             f"FLOATING {int(self.kind == 'float')}", f"SIGNED {int(self.kind in ('float', 'signed'))}",
             f"TRUTH {int(self.kind == 'bool')}", f"MOVES_ONLY {int(self.kind == 'moved')}",
             f"UNSIGNED_LONG {int(self.dtype.name == 'uint64')}",
-            f"WIDE {int(self.kind == 'float' and not self.half)}", f"LANES {4 if self.dtype.itemsize == 8 else 8}",
+            f"WIDE {int(self.kind == 'float' and not self.half)}", f"LANES {lanes or (4 if self.dtype.itemsize == 8 else 8)}",
             f"PLAIN {int(self.storage == self.computed and self.kind != 'moved')}",
         ]  # fmt: skip
         if double:
@@ -227,8 +227,8 @@ def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
     return _preamble(template, kind, double) + text.replace("@CASES@", "\n".join(cases))
 
 
-def _preamble(template: str, kind: ElementType, double: bool) -> str:
-    text = kind.definitions(double) + _template("types")
+def _preamble(template: str, kind: ElementType, double: bool, lanes: int = 0) -> str:
+    text = kind.definitions(double, lanes) + _template("types")
     if template == "cast" or kind.dtype.name == "bfloat16":
         text += _BFLOAT
     if template in ("map", "curves", "special", "test", "cast") and kind.kind != "moved":
@@ -323,16 +323,14 @@ def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
             moved.append(f"  p{letter} += at[{at}];")
         if line == "e":
             scalars.append(f"    const {each.computed} {letter} = {loaded};")
-            vectors.append(f"    const V {letter} = VECTOR_LOAD(0, p{letter} + j);")
+            vectors.append(f"    const VT {letter} = LOOSE_CONST(p{letter} + j);")
         else:
             moved.append(f"  const {each.computed} {letter}_ = {loaded};")
             scalars.append(f"    const {each.computed} {letter} = {letter}_;")
-            vectors.append(f"    const V {letter} = (V)({letter}_);")
+            vectors.append(f"    const VT {letter} = (VT)({letter}_);")
     scalars.append(f"    {store.format(expression)};")
-    vectors.append(f"    VECTOR_STORE({of_vectors}, 0, o + j);")
-    defined = {"RESULT": result, "VECTOR": vector, "V": f"float{vector}"}
-    defined |= {"VECTOR_LOAD": f"vload{vector}", "VECTOR_STORE": f"vstore{vector}"}
-    text = _preamble(template, kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items())
+    vectors.append(f"    LOOSE(o + j) = {of_vectors};")
+    text = _preamble(template, kind, double, vector) + f"#define RESULT {result}\n"
     text += (_template("sines") if vector > 1 and name in _SINES else "") + _template("loop")
     if template == "cast" and kind.kind == "moved":
         text = text.replace("  const T w = NUMBER(3);\n", "")

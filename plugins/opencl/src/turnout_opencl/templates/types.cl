@@ -17,7 +17,7 @@ typedef float real;
 #define VT PASTE(T, LANES) /* a vector of T */
 
 /* The vector that begins at any element. `vload8` is a call in PoCL, before which all registers are saved. */
-#if PLAIN
+#if PLAIN && LANES > 1
 typedef struct __attribute__((packed, aligned(sizeof(T)))) {
   VT v;
 } Loose;
