@@ -28,7 +28,7 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     batches, rows, columns = out.shape
     if not out.size:
         return
-    kind, width = TYPES[out.dtype], panel_columns(out)
+    kind, width = TYPES[out.dtype], 2 * lanes(out)
     if rows >= PANEL_ROWS and columns >= width // 2 and rows * columns * a.shape[2] >= _MANY and kind.kind != "bool":
         across = b.view((b.shape[0], b.shape[2], b.shape[1]), (b.strides[0], b.strides[2], b.strides[1]), 0)
         multiply(pack(a, PANEL_ROWS), pack(across, width), out, added, alpha, beta)
@@ -69,29 +69,25 @@ class Panels(NamedTuple):
         return self.array.strides[0] if self.array.shape[0] > 1 else 0
 
 
-def panel_columns(out: ClArray) -> int:
-    """The columns of a panel, two vectors, as in the template."""
-    return 8 if _panel_dtype(out).itemsize == 8 else 16
+def lanes(array: ClArray) -> int:
+    """Elements of a vector, as in the templates."""
+    return 4 if array.dtype.itemsize == 8 else 8
 
 
-def _panel_dtype(array: ClArray) -> DType:
+def computed_dtype(array: ClArray) -> DType:
     """What elements are computed in."""
     return float32 if TYPES[array.dtype].half else array.dtype
-
-
-def new_panels(like: ClArray, batches: int, lines: int, length: int, width: int) -> Panels:
-    """Panels without values."""
-    return Panels(new_array(like.place, (batches, -(-lines // width), length, width), _panel_dtype(like)), length)
 
 
 def pack(lines: ClArray, width: int) -> Panels:
     """Copy (batches, lines, elements) into panels of `width` lines."""
     batches = 1 if lines.strides[0] == 0 else lines.shape[0]
-    made = new_panels(lines, batches, lines.shape[1], lines.shape[2], width)
-    call = raw(0, batches, (*lines.shape[1:], width), ((), lines.strides), (0, lines.offset))
-    grid = (-(-made.length // _PACKED) * _PACKED, made.array.shape[1], batches)
-    lines.place.start_grid("matmul", lines.dtype, "pack", call, (made.array.buffer, lines.buffer), grid, (_PACKED, 1, 1))
-    return made
+    _, count, length = lines.shape
+    made = new_array(lines.place, (batches, -(-count // width), length, width), computed_dtype(lines))
+    call = raw(0, batches, (count, length, width), ((), lines.strides), (0, lines.offset))
+    grid = (-(-length // _PACKED) * _PACKED, made.shape[1], batches)
+    lines.place.start_grid("matmul", lines.dtype, "pack", call, (made.buffer, lines.buffer), grid, (_PACKED, 1, 1))
+    return Panels(made, length)
 
 
 def multiply(a: Panels, b: Panels, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:

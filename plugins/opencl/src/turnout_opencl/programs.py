@@ -216,6 +216,9 @@ def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
         return _loop(template, kind, double, vector)
     if template.startswith("sweep:"):
         return _sweep(template, kind, double)
+    if template.startswith("slide:"):
+        rows, vectors = template.split(":")[1:]
+        return _preamble("slide", kind, double) + f"#define ROWS {rows}\n#define VECTORS {vectors}\n" + _template("slide")
     text = _template("map" if template in ("curves", "special") else template)
     if template in ("map", "curves", "special"):
         named = _named(template, kind)
@@ -277,11 +280,19 @@ def _sweep(program: str, kind: ElementType, double: bool) -> str:
     step, joined, first = _STEPS[name]
     defined = {"R": "T" if name in _NARROW else "A", "STEP(r, x, c)": f"({step})", "FIRST(x)": f"({first})"}
     # Powers are functions, which not every compiler of a CPU has in vectors.
-    defined |= {"W": 1, "RV": "R"} if name == "powers" else {"W": "LANES", "RV": "PASTE(R, W)"}
+    defined |= {"W": "1", "RV": "R"} if name == "powers" else {"W": "LANES", "RV": "PASTE(R, W)"}
     defined["JOIN(r, x)"] = f"({_STEPS[joined][0]})"
     if name in ("largest", "smallest"):
         defined["BEATS(x, r)"] = f"((x) {'>' if name == 'largest' else '<'} (r) || ((x) != (x) && (r) == (r)))"
     return _preamble("sweep", kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items()) + _template("sweep")
+
+
+# ---- convolutions
+
+
+def slide_program(rows: int, vectors: int) -> str:
+    """The program of convolutions, whose work-items have so many channels of results and vectors of positions."""
+    return f"slide:{rows}:{vectors}"
 
 
 # ---- loops: one function, compiled for how its operands lie

@@ -1,5 +1,5 @@
-/* Arithmetic of complex64: pairs of floats, stored as an S of their size. The formulas are those of NumPy, so that infinities and zeros
-   end alike. */
+/* Arithmetic of complex64: pairs of floats, stored as an S of their size. The formulas are those of NumPy, so that infinities
+   and zeros end alike. */
 
 #define PAIR(bits) as_float2(bits)
 

@@ -1,8 +1,8 @@
 /* alpha * a @ b + beta * c for batches of matrices of any strides. A work-item computes a block of ROWS x COLUMNS results.
 
-   size: rows, columns, inner length. step[k]: of operand k along batch, first and second dim.
-   Positions beyond the edge read the last row or column and are not stored, so that the inner loop does not branch. Loops of constant
-   bounds are unrolled, or compilers would keep the sums in memory. */
+   size: rows, columns, inner length. step[k]: of operand k along batch, first and second dim. Positions beyond the edge read
+   the last row or column and are not stored, so that the inner loop does not branch. Loops of constant bounds are unrolled,
+   or compilers would keep the sums in memory. */
 
 #define ROWS 4
 #define COLUMNS 4
@@ -63,7 +63,7 @@ __kernel void wide(const Call call, __global S *o, __global const S *a, __global
   if (row >= rows || column >= columns || batch >= call.n) return;
   const int width = (int)min((long)COLUMNS_OF, columns - column);
   __global const S *pa = a + PLACE(1, 0, 0);
-  /* At the edge the block is moved back over columns that another work-item has: nothing else is read, and these are not stored. */
+  /* At the edge the block is moved back over columns that another work-item has: only these are read, and they are not stored. */
   const long first = columns - COLUMNS_OF < column ? columns - COLUMNS_OF : column;
   __global const S *pb = b + PLACE(2, 0, first);
   long ra[ROWS];
@@ -94,8 +94,9 @@ __kernel void wide(const Call call, __global S *o, __global const S *a, __global
 }
 #endif
 
-/* Large products: both matrices are copied into panels first, so that a work-item reads its rows and columns from memory without gaps.
-   A panel of a has ROWS_OF rows, one of b COLUMNS_OF columns, and holds them element by element of the inner length. */
+/* Large products: both matrices are copied into panels first, so that a work-item reads its rows and columns from memory
+   without gaps. A panel of a has ROWS_OF rows, one of b COLUMNS_OF columns, and holds them element by element of the inner
+   length. */
 #if !TRUTH
 #define ROWS_OF 6
 

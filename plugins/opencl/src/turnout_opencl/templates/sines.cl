@@ -1,6 +1,6 @@
-/* Sines (quarter 0) and cosines (quarter 1) of vectors of floats: the rest of a division by pi / 2, in double precision, and two
-   polynomials for -pi / 4 to pi / 4 (Moshier, Cephes, sinf.c and cosf.c). Large numbers and NaN are left to the scalar functions.
-   No function of vectors is called: PoCL inlines none. */
+/* Sines (quarter 0) and cosines (quarter 1) of vectors of floats: the rest of a division by pi / 2, in double precision, and
+   two polynomials for -pi / 4 to pi / 4 (Moshier, Cephes, sinf.c and cosf.c). Large numbers and NaN are left to the scalar
+   functions. No function of vectors is called: PoCL inlines none. */
 
 #define INT_V PASTE(int, LANES)
 #define AS_INTS PASTE(as_int, LANES)
@@ -8,7 +8,8 @@
 #define DOUBLES(v) __builtin_convertvector(v, PASTE(double, LANES))
 #define LARGEST_TURNED 100000.0f
 #define ROUNDING 12582912.0f /* 1.5 times 2 ^ 23: a sum with it is rounded to an integer, which is its last bits */
-#define HALF_PI_HIGH 1.57079632673412561417e+00 /* 33 bits, whose products with turns are exact, and the rest (fdlibm, e_rem_pio2.c) */
+/* 33 bits of pi / 2, whose products with turns are exact, and the rest (fdlibm, e_rem_pio2.c). */
+#define HALF_PI_HIGH 1.57079632673412561417e+00
 #define HALF_PI_LOW 6.07710050650619224932e-11
 
 VT sines(VT x, int quarter) {

@@ -1,6 +1,7 @@
-/* One reduction of large arrays, several results or partial results at once, in vectors. The build defines STEP(r, x, c), which takes an
-   element into a result, around a centre c, JOIN(r, x), which takes in a partial result, FIRST(x), the result before any element where x
-   is the first one, all of them for vectors too; R, the type of results, and W, the elements of RV, a vector of R. */
+/* One reduction of large arrays, several results or partial results at once, in vectors. The build defines STEP(r, x, c),
+   which takes an element into a result, around a centre c, JOIN(r, x), which takes in a partial result, FIRST(x), the result
+   before any element where x is the first one, all of them for vectors too; R, the type of results, and W, the elements of
+   RV, a vector of R. */
 
 #if SIGNED
 #define SIZE(x) ((x) < (R)0 ? -(x) : (x))
@@ -36,7 +37,8 @@
 #define FINISH(r)
 #endif
 
-/* The reduced elements are a line; a work-item per result, or per piece of one. extra[2]: elements of a piece, extra[3]: pieces. */
+/* The reduced elements are a line; a work-item per result, or per piece of one. extra[2]: elements of a piece, extra[3]:
+   pieces. */
 __kernel void along(const Call call, __global S *restrict o, __global const S *restrict a, __global const S *restrict b) {
   const long g = get_global_id(0), i = g / call.extra[3], piece = g % call.extra[3], from = piece * call.extra[2];
   if (i >= call.n) return;
@@ -72,8 +74,9 @@ __kernel void along(const Call call, __global S *restrict o, __global const S *r
   ST(o, at[0] + piece, (T)all);
 }
 
-/* The results stand next to each other: a work-item walks through rows of up to LINE of them, FEW rows at a time. extra[2]: results of a
-   line, extra[3]: work-items of a line; number[2]: rows of a chunk, number[3]: chunks, each of which writes a line of its own. */
+/* The results stand next to each other: a work-item walks through rows of up to LINE of them, FEW rows at a time. extra[2]:
+   results of a line, extra[3]: work-items of a line; number[2]: rows of a chunk, number[3]: chunks, each of which writes a
+   line of its own. */
 #define LINE 1024
 #define FEW 4
 
@@ -125,8 +128,8 @@ __kernel void across(const Call call, __global S *restrict o, __global const S *
 #ifdef BEATS
 #define SEARCHED 2048
 
-/* Where the extreme element of a piece of a line stands, and the element if asked for. The first one counts: it is in the first block
-   whose extreme beats those before it. extra[0]: elements of a piece, extra[1]: pieces of a line. */
+/* Where the extreme element of a piece of a line stands, and the element if asked for. The first one counts: it is in the
+   first block whose extreme beats those before it. extra[0]: elements of a piece, extra[1]: pieces of a line. */
 __kernel void find(const Call call, __global long *o, __global const S *restrict a, __global S *values) {
   const long g = get_global_id(0), i = g / call.extra[1], piece = g % call.extra[1], from = piece * call.extra[0];
   if (i >= call.n) return;
@@ -168,7 +171,8 @@ __kernel void find(const Call call, __global long *o, __global const S *restrict
 }
 
 /* The extreme of the pieces of each line. */
-__kernel void join(const Call call, __global long *o, __global const long *places, __global S *values, __global const S *extremes) {
+__kernel void join(const Call call, __global long *o, __global const long *places, __global S *values,
+                   __global const S *extremes) {
   const long i = get_global_id(0);
   if (i >= call.n) return;
   LOCATE(i)
