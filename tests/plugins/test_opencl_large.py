@@ -120,6 +120,20 @@ def test_operands_that_repeat_and_operands_with_gaps() -> None:
     agree(lambda a: (a.reshape(30, 10, 301)[:, 1:, 3:].exp(), a.unsqueeze(1).expand(300, 2, 301) * 2), x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "bool"])
+def test_lines_with_gaps_and_results_in_another_order(dtype: str) -> None:
+    x = values(300, 700, dtype="float32").astype(dtype)
+    tolerance = 1e-2 if dtype == "float16" else 1e-5
+    agree(lambda a: (a[:, ::2].clone(), a.t().contiguous(), a.flip(1), a[::2, 5::2].to(turnout.float32)), x)
+    agree(lambda a: (a[:, ::2] > a[:, 1::2], turnout.where(a.t() > 0, a.t(), a.t()[:1])), x)
+    if dtype != "bool":
+        agree(lambda a: (a.t() + a.t(), a[:, ::2] * a[:, 1::2], a.t()[::2] - a[0, 0]), x, tolerance=tolerance)
+    if dtype.startswith("float"):
+        agree(lambda a: (a[:, ::2].exp(), a.t()[:, ::2].sin(), a[:, ::3].tanh(), a.t().cos()), x, tolerance=tolerance)
+        agree(lambda a: a.reshape(-1)[: 30_000 * 7].view(30_000, 7).t().exp(), x, tolerance=tolerance)
+        agree(lambda a: turnout.atan2(a.reshape(-1, 10)[:, :8], a.reshape(-1, 10)[:, 2:]), x, tolerance=tolerance)
+
+
 def test_a_large_array_is_written_in_place() -> None:
     def steps(a: Any) -> Any:
         a = a.clone()
@@ -202,6 +216,16 @@ def test_products_of_matrices_of_odd_sizes(dtype: str) -> None:
     c, d = values(3, 41, 50, dtype=dtype) // 10, values(3, 50, 23, dtype=dtype, seed=1) // 10
     agree(lambda x, y: (x @ y, x @ y[0], x[0].expand(3, 41, 50) @ y), c, d, tolerance=tolerance)
     agree(lambda x, y: turnout.baddbmm(x[:, :, :23], x, y, beta=2, alpha=3), c, d, tolerance=tolerance * 10)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
+def test_products_with_few_rows_or_columns(dtype: str) -> None:
+    tolerance = 2e-2 if dtype == "float16" else 1e-4
+    for length in (3, 16, 203):
+        a, b = values(5, length, dtype=dtype) // 5, values(37, length, dtype=dtype, seed=1) // 5
+        agree(lambda x, y: (x @ y.t(), y @ x.t(), y @ x[0], x[:1] @ y.t(), x[:2] @ y.t().contiguous()), a, b, tolerance=tolerance)
+        agree(lambda x, y: turnout.addmm(y[:, 0], x, y.t(), alpha=2, beta=3), a, b, tolerance=tolerance * 10)
+        agree(lambda x, y: turnout.addmv(y[:, 0], y, x[1]), a, b, tolerance=tolerance * 10)
 
 
 CONVOLUTIONS = [

@@ -1,11 +1,9 @@
-"""Convolutions of images of one to three dims, as windows that slide over planes. All are of three dims inside.
-
-Transposed ones with a stride are products that are folded, or are computed directly.
-"""
+"""Convolutions of images of one to three dims, as windows that slide over planes. All are of three dims inside."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,14 +12,13 @@ from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill, row_major_of
 from turnout_opencl.grids import raw
-from turnout_opencl.matrices import PANEL_ROWS, computed_dtype, lanes, pack, product
+from turnout_opencl.matrices import PANEL_ROWS, computed_dtype, lanes, pack
 from turnout_opencl.pointwise import dense
 from turnout_opencl.programs import slide_program
 
 Ints = tuple[int, ...]
 
-_FEW = 16  # elements of a window, or channels of results per group times four, below which columns do not pay
-_ROOM = 1 << 21  # elements of the planes or columns of the images that are worked on at once
+_ROOM = 1 << 21  # elements of the planes of the images that are worked on at once
 _CHANNELS = 4  # of results per group, from which a work-item has several
 _MANY_CHANNELS, _MANY_POSITIONS = (PANEL_ROWS, 2), (1, 8)  # channels and vectors of positions of a work-item
 _GROUPS = {_MANY_CHANNELS: (4, 1, 1), _MANY_POSITIONS: (1, 8, 1)}
@@ -64,13 +61,6 @@ class Windows:
     def __init__(self, kernel: Sequence[int], stride: Any, padding: Any, dilation: Any, ndim: int) -> None:
         self.kernel = three(kernel, ndim, 1)
         self.steps = (three(stride, ndim, 1), three(padding, ndim, 0), three(dilation, ndim, 1))
-
-    def turned(self) -> Windows:
-        """The windows of the plain convolution that a transposed one with a stride of 1 is."""
-        made = Windows(self.kernel, self.steps[0], self.steps[1], self.steps[2], 3)
-        reach = tuple(d * (k - 1) - p for k, p, d in zip(self.kernel, *self.steps[1:], strict=True))
-        made.steps = (self.steps[0], reach, self.steps[2])
-        return made
 
     def columns(self, x: ClArray, counts: Ints) -> ClArray:
         """(images, channels * kernel, positions): what stands under each window of x, 0 outside of it."""
@@ -139,17 +129,12 @@ def convolution(
     b = None if bias is None else dense(bias, input.dtype)
     made = out if out.is_contiguous and out.dtype is input.dtype else new_array(out.place, out.shape, input.dtype)
     target = image(made, ndim)
-    per_group = x.shape[1] // groups, target.shape[1] // groups
     if not x.shape[1]:
         _only_bias(b, target)
-    elif not transposed:
-        _slide(windows, x, row_major_of(w), b, target, groups)
-    elif windows.steps[0] == (1, 1, 1):
-        _slide(windows.turned(), x, _turned(w, groups), b, target, groups)
-    elif per_group[0] >= _FEW and per_group[1] * 4 >= _FEW and x.size:
-        _transposed_product(windows, x, row_major_of(w), b, target, groups)
+    elif transposed:
+        _transposed(windows, x, w, b, target, groups)
     else:
-        _direct(windows, x, w, b, target, per_group)
+        _slide(windows, x, row_major_of(w), b, target, groups)
     if made is not out:
         copy(out, made)
 
@@ -162,12 +147,50 @@ def _only_bias(bias: ClArray | None, out: ClArray) -> None:
         copy(out, bias.view(out.shape, (0, bias.strides[0], 0, 0, 0), 0))
 
 
-def _turned(w: ClArray, groups: int) -> ClArray:
-    """Weights (channels, channels of results of a group, *kernel) of a transposed convolution as those of a plain one."""
-    inner, outer, kernel = w.shape[0] // groups, w.shape[1], w.shape[2:]
-    last = sum((n - 1) * step for n, step in zip(kernel, w.strides[2:], strict=True))
-    steps = (inner * w.strides[0], w.strides[1], w.strides[0], *(-step for step in w.strides[2:]))
-    return contiguous(w.view((groups, outer, inner, *kernel), steps, last)).reshaped((groups * outer, inner, *kernel))
+def _transposed(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, groups: int) -> None:
+    """The transposed convolution: for each phase of the stride a plain one, of the elements of the kernel that reach it."""
+    inner, outer = w.shape[0] // groups, w.shape[1]
+    for phase in product(*map(range, windows.steps[0])):
+        taps = [_taps(r, k, *each) for r, k, *each in zip(phase, windows.kernel, *windows.steps, strict=True)]
+        counts = tuple(-(-(n - r) // s) for n, r, s in zip(out.shape[2:], phase, windows.steps[0], strict=True))
+        steps = tuple(step * s for step, s in zip(out.strides[2:], windows.steps[0], strict=True))
+        first = sum(r * step for r, step in zip(phase, out.strides[2:], strict=True))
+        target = out.view((*out.shape[:2], *counts), (*out.strides[:2], *steps), first)
+        if not target.size:
+            continue
+        if not all(each.elements for each in taps):
+            _only_bias(bias, target)
+            continue
+        kernel = tuple(each.elements for each in taps)
+        turned = tuple(-each.step * step for each, step in zip(taps, w.strides[2:], strict=True))
+        last = sum(each.last * step for each, step in zip(taps, w.strides[2:], strict=True))
+        strides = (inner * w.strides[0], w.strides[1], w.strides[0], *turned)
+        weights = contiguous(w.view((groups, outer, inner, *kernel), strides, last)).reshaped((groups * outer, inner, *kernel))
+        plain = Windows(kernel, (1, 1, 1), [each.padding for each in taps], [each.dilation for each in taps], 3)
+        _slide(plain, x, weights, bias, target, groups)
+
+
+class Taps(NamedTuple):
+    """The elements of a kernel along a dim that reach the results of a phase: how many, every which, the last one.
+
+    padding, dilation  of the plain convolution, which has them in reverse order
+    """
+
+    elements: int
+    step: int
+    last: int
+    padding: int
+    dilation: int
+
+
+def _taps(phase: int, kernel: int, stride: int, padding: int, dilation: int) -> Taps:
+    """Element k adds x at (phase + padding - k * dilation) / stride to the first result, where that is an integer."""
+    found = [k for k in range(kernel) if (phase + padding - k * dilation) % stride == 0]
+    if not found:
+        return Taps(0, 1, 0, 0, 1)
+    step = found[1] - found[0] if len(found) > 1 else 1
+    before = (found[-1] * dilation - phase - padding) // stride
+    return Taps(len(found), step, found[-1], before, max(step * dilation // stride, 1))
 
 
 def _slide(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, groups: int) -> None:
@@ -196,44 +219,9 @@ def _slide(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: 
         out.place.start_grid(slide_program(*blocking), out.dtype, "slide", call, buffers, grid, group)
 
 
-def _direct(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, per_group: Ints) -> None:
-    """The transposed convolution, a work-item per result."""
-    call = raw(
-        0, out.size, out.shape, (out.strides, x.strides, w.strides, () if bias is None else bias.strides),
-        (out.offset, x.offset, w.offset, 0 if bias is None else bias.offset),
-        inner_sizes=(per_group[0], *windows.kernel, *x.shape[2:], per_group[1]), inner_steps=windows.steps,
-    )  # fmt: skip
-    buffers = (out.buffer, x.buffer, w.buffer, None if bias is None else bias.buffer)
-    out.place.start("convolve", out.dtype, "convolve", call, buffers, out.size)
-
-
-def channels(array: ClArray, group: int, count: int) -> ClArray:
-    """The channels of one group, `count` each."""
-    shape = (array.shape[0], count, *array.shape[2:])
-    return array.view(shape, array.strides, group * count * array.strides[1])
-
-
 def some(array: ClArray, first: int, count: int) -> ClArray:
     """Some of the images."""
     return array.view((min(count, array.shape[0] - first), *array.shape[1:]), array.strides, first * array.strides[0])
-
-
-def _transposed_product(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, groups: int) -> None:
-    """columns = weight (channels of results and window, channels) @ x (channels, positions), folded into images."""
-    inner, outer = x.shape[1] // groups, out.shape[1] // groups
-    depth, area = outer * prod(windows.kernel), prod(x.shape[2:])
-    x = row_major_of(x)
-    step = max(1, _ROOM // max(depth * area, 1))
-    for first in range(0, x.shape[0], step):
-        images, results = some(x, first, step), some(out, first, step)
-        count = images.shape[0]
-        for group in range(groups):
-            rows = w.view((count, depth, inner), (0, 1, depth), group * inner * depth)
-            given = images.view((count, inner, area), (x.strides[0], area, 1), group * inner * area)
-            columns = new_array(x.place, (count, depth, area), x.dtype)
-            product(rows, given, columns)
-            part = None if bias is None else bias.view((outer,), bias.strides, group * outer * bias.strides[0])
-            windows.fold(columns, x.shape[2:], channels(results, group, outer), part)
 
 
 # ---- windows as columns, for images (N, C, H, W) or (C, H, W)

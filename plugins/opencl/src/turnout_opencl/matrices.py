@@ -16,6 +16,7 @@ from turnout_opencl.reductions import TOTAL, reduce
 Ints = tuple[int, ...]
 
 _BLOCK = 4  # rows and columns of results per work-item, as in the template
+_DOTS = 2  # columns of results of a work-item that reads along rows of a and columns of b, as in the template
 _GROUP = (8, 8, 1)
 PANEL_ROWS = 6  # rows of a panel, as in the template
 _MANY = 1 << 16  # products of elements from which copies into panels pay
@@ -33,11 +34,13 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
         across = b.view((b.shape[0], b.shape[2], b.shape[1]), (b.strides[0], b.strides[2], b.strides[1]), 0)
         multiply(pack(a, PANEL_ROWS), pack(across, width), out, added, alpha, beta)
         return
-    wide = columns >= width and kind.kind == "float" and not kind.half
-    if wide and b.strides[2] != 1:
-        if rows < width:
-            wide = False
-        else:  # a copy is read once, and b as often as there are blocks of rows
+    vectors = kind.kind == "float" and not kind.half
+    name, block = "matmul", _BLOCK
+    if vectors and a.strides[2] == b.strides[1] == 1 and a.shape[2] >= width:
+        name, block = "dots", _DOTS
+    elif vectors and columns >= width and (b.strides[2] == 1 or rows >= width):
+        name, block = "wide", width
+        if b.strides[2] != 1:  # a copy is read once, and b as often as there are blocks of rows
             b = contiguous(b)
     steps = [out.strides, a.strides, b.strides]
     bases = [out.offset, a.offset, b.offset]
@@ -47,10 +50,9 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
     sizes = (rows, columns, a.shape[2])
     call = raw(0, batches, sizes, steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
-    block = width if wide else _BLOCK
     grid = (_covering(columns, block, _GROUP[0]), _covering(rows, _BLOCK, _GROUP[1]), batches)
     buffers = (out.buffer, a.buffer, b.buffer, None if added is None else added.buffer)
-    place.start_grid("matmul", out.dtype, "wide" if wide else "matmul", call, buffers, grid, _GROUP)
+    place.start_grid("matmul", out.dtype, name, call, buffers, grid, _GROUP)
 
 
 class Panels(NamedTuple):

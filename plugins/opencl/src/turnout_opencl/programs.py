@@ -306,7 +306,7 @@ def loop_program(template: str, name: str, lines: str) -> str:
 def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
     """The source of a `loop_program`.
 
-    Per operand, "n" stands for a number, "e" for elements next to each other, "s" for one element for a whole line.
+    Per operand, "n" stands for a number, "e" for elements next to each other, "g" for those with gaps, "s" for one per line.
     """
     _, template, name, lines = program.split(":")
     given = [kind] * len(lines)
@@ -335,6 +335,11 @@ def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
         if line == "e":
             scalars.append(f"    const {each.computed} {letter} = {loaded};")
             vectors.append(f"    const VT {letter} = LOOSE_CONST(p{letter} + j);")
+        elif line == "g":
+            moved.append(f"  const long gap_{letter} = call.inner_step[{at}][0];")
+            scalars.append(f"    const {each.computed} {letter} = {each.loaded(f'p{letter}', f'(j * gap_{letter})')};")
+            vectors.append(f"    VT {letter};\n#pragma unroll\n    for (int l = 0; l < LANES; l++)")
+            vectors.append(f"      ((T *)&{letter})[l] = p{letter}[(j + l) * gap_{letter}];")
         else:
             moved.append(f"  const {each.computed} {letter}_ = {loaded};")
             scalars.append(f"    const {each.computed} {letter} = {letter}_;")

@@ -1,12 +1,11 @@
-/* Convolutions of images of three dims, and windows as columns.
+/* Images of three dims for convolutions, and windows as columns.
 
-   inner_size: channels of a group of the input, kernel dims, image dims, channels of a group of the output.
+   inner_size: channels, kernel dims, image dims.
    inner_step: 0 stride, 1 padding, 2 dilation, along each dim. */
 
 #define CHANNELS call.inner_size[0]
 #define KERNEL(d) call.inner_size[1 + (d)]
 #define IMAGE(d) call.inner_size[4 + (d)]
-#define GROUP_OUT call.inner_size[7]
 #define STRIDE(d) call.inner_step[0][d]
 #define PADDING(d) call.inner_step[1][d]
 #define DILATION(d) call.inner_step[2][d]
@@ -22,42 +21,6 @@ long window_over(const Call call, int d, long p, long k, long count) {
   const long at = p + PADDING(d) - k * DILATION(d);
   if (at < 0 || at % STRIDE(d)) return -1;
   return at / STRIDE(d) < count ? at / STRIDE(d) : -1;
-}
-
-/* The transposed convolution. size: images, channels, spatial dims of the results; step: of o, x, w along these dims. */
-__kernel void convolve(const Call call, __global S *o, __global const S *x, __global const S *w, __global const S *bias) {
-  const long i = get_global_id(0);
-  if (i >= call.n) return;
-  long p[3], left = i;
-  for (int d = 2; d >= 0; d--) {
-    p[d] = left % call.size[2 + d];
-    left /= call.size[2 + d];
-  }
-  const long c = left % call.size[1], n = left / call.size[1], g = c / GROUP_OUT;
-  const long px = call.base[1] + n * call.step[1][0] + g * CHANNELS * call.step[1][1];
-  const long pw = call.base[2] + g * CHANNELS * call.step[2][0] + (c % GROUP_OUT) * call.step[2][1];
-  A sum = bias ? (A)LD(bias, call.base[3] + c * call.step[3][0]) : (A)0;
-  for (long k0 = 0; k0 < KERNEL(0); k0++) {
-    const long q0 = window_over(call, 0, p[0], k0, IMAGE(0));
-    if (q0 < 0) continue;
-    for (long k1 = 0; k1 < KERNEL(1); k1++) {
-      const long q1 = window_over(call, 1, p[1], k1, IMAGE(1));
-      if (q1 < 0) continue;
-      for (long k2 = 0; k2 < KERNEL(2); k2++) {
-        const long q2 = window_over(call, 2, p[2], k2, IMAGE(2));
-        if (q2 < 0) continue;
-        long ax = px + q0 * call.step[1][2] + q1 * call.step[1][3] + q2 * call.step[1][4];
-        long aw = pw + k0 * call.step[2][2] + k1 * call.step[2][3] + k2 * call.step[2][4];
-        for (long channel = 0; channel < CHANNELS; channel++) {
-          sum += (A)LD(x, ax) * (A)LD(w, aw);
-          ax += call.step[1][1];
-          aw += call.step[2][0];
-        }
-      }
-    }
-  }
-  ST(o, call.base[0] + n * call.step[0][0] + c * call.step[0][1] + p[0] * call.step[0][2] + p[1] * call.step[0][3] +
-            p[2] * call.step[0][4], (T)sum);
 }
 
 /* The windows of x in columns: o (images, channels * kernel, positions), row-major. size: images, positions along each dim. */

@@ -92,6 +92,46 @@ __kernel void wide(const Call call, __global S *o, __global const S *a, __global
     }
   }
 }
+
+/* The same where the elements of rows of a and of columns of b are next to each other: vectors of them, for results that are few. */
+#define COLUMNS_OF_DOTS 2
+
+__kernel void dots(const Call call, __global S *o, __global const S *a, __global const S *b, __global const S *c) {
+#pragma OPENCL FP_CONTRACT ON
+  const long column = (long)get_global_id(0) * COLUMNS_OF_DOTS, row = (long)get_global_id(1) * ROWS, batch = get_global_id(2);
+  const long rows = call.size[0], columns = call.size[1], length = call.size[2];
+  if (row >= rows || column >= columns || batch >= call.n) return;
+  __global const S *pa[ROWS], *pb[COLUMNS_OF_DOTS];
+  VT sum[ROWS][COLUMNS_OF_DOTS];
+#pragma unroll
+  for (int j = 0; j < COLUMNS_OF_DOTS; j++) pb[j] = b + PLACE(2, 0, min(column + j, columns - 1));
+#pragma unroll
+  for (int i = 0; i < ROWS; i++) {
+    pa[i] = a + PLACE(1, min(row + i, rows - 1), 0);
+#pragma unroll
+    for (int j = 0; j < COLUMNS_OF_DOTS; j++) sum[i][j] = 0;
+  }
+  long k = 0;
+  for (; k + LANES <= length; k += LANES) {
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+      const VT x = LOOSE_CONST(pa[i] + k);
+#pragma unroll
+      for (int j = 0; j < COLUMNS_OF_DOTS; j++) sum[i][j] += x * LOOSE_CONST(pb[j] + k);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < ROWS; i++)
+#pragma unroll
+    for (int j = 0; j < COLUMNS_OF_DOTS; j++) {
+      T all = 0;
+#pragma unroll
+      for (int l = 0; l < LANES; l++) all += ((T *)&sum[i][j])[l];
+      if (row + i >= rows || column + j >= columns) continue;
+      for (long rest = k; rest < length; rest++) all += pa[i][rest] * pb[j][rest];
+      STORE(row + i, column + j, all)
+    }
+}
 #endif
 
 /* Large products: both matrices are copied into panels first, so that a work-item reads its rows and columns from memory
