@@ -120,6 +120,20 @@ def test_operands_that_repeat_and_operands_with_gaps() -> None:
     agree(lambda a: (a.reshape(30, 10, 301)[:, 1:, 3:].exp(), a.unsqueeze(1).expand(300, 2, 301) * 2), x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "bool"])
+def test_lines_with_gaps_and_results_in_another_order(dtype: str) -> None:
+    x = values(300, 700, dtype="float32").astype(dtype)
+    tolerance = 1e-2 if dtype == "float16" else 1e-5
+    agree(lambda a: (a[:, ::2].clone(), a.t().contiguous(), a.flip(1), a[::2, 5::2].to(turnout.float32)), x)
+    agree(lambda a: (a[:, ::2] > a[:, 1::2], turnout.where(a.t() > 0, a.t(), a.t()[:1])), x)
+    if dtype != "bool":
+        agree(lambda a: (a.t() + a.t(), a[:, ::2] * a[:, 1::2], a.t()[::2] - a[0, 0]), x, tolerance=tolerance)
+    if dtype.startswith("float"):
+        agree(lambda a: (a[:, ::2].exp(), a.t()[:, ::2].sin(), a[:, ::3].tanh(), a.t().cos()), x, tolerance=tolerance)
+        agree(lambda a: a.reshape(-1)[: 30_000 * 7].view(30_000, 7).t().exp(), x, tolerance=tolerance)
+        agree(lambda a: turnout.atan2(a.reshape(-1, 10)[:, :8], a.reshape(-1, 10)[:, 2:]), x, tolerance=tolerance)
+
+
 def test_a_large_array_is_written_in_place() -> None:
     def steps(a: Any) -> Any:
         a = a.clone()
@@ -155,6 +169,23 @@ def test_reductions_of_every_dtype(dtype: str) -> None:
     agree(lambda a: (a.sum(0), a.sum(1), a.sum(), a.any(0), a.all(1), a.amax(0), a.amin(1)), x, tolerance=1e-3)
 
 
+@pytest.mark.parametrize("shape", [(N,), (300, 301), (1000, 257)])
+def test_norms_of_every_order_and_dim(shape: tuple[int, ...]) -> None:
+    x = values(*shape)
+    for dim in (None, *range(len(shape))):
+        for order in (0, 1, 2, 3.5, float("inf"), -float("inf")):
+            agree(lambda a, o=order, d=dim: turnout.linalg.vector_norm(a, o, dim=d), x, tolerance=1e-4)
+
+
+def test_a_nan_is_found_wherever_it_stands() -> None:
+    for place in (0, 5, 2047, 2048, 65_537, N - 1):
+        x = values(N)
+        x[place] = np.nan
+        agree(lambda a: (a.amax(), a.amin(), a.argmax(), a.argmin(), a.sum()), x)
+        rows = np.tile(x[:7000], (10, 1))
+        agree(lambda a: (a.amax(0), a.amin(1), a.argmax(1), a.argmin(1)), rows)
+
+
 @pytest.mark.parametrize("dtype", [turnout.float16, turnout.bfloat16])
 def test_partial_sums_of_two_byte_floats_do_not_overflow(dtype: turnout.DType) -> None:
     x = turnout.full((N,), 100.0, dtype=dtype, device="opencl")
@@ -187,6 +218,16 @@ def test_products_of_matrices_of_odd_sizes(dtype: str) -> None:
     agree(lambda x, y: turnout.baddbmm(x[:, :, :23], x, y, beta=2, alpha=3), c, d, tolerance=tolerance * 10)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
+def test_products_with_few_rows_or_columns(dtype: str) -> None:
+    tolerance = 2e-2 if dtype == "float16" else 1e-4
+    for length in (3, 16, 203):
+        a, b = values(5, length, dtype=dtype) // 5, values(37, length, dtype=dtype, seed=1) // 5
+        agree(lambda x, y: (x @ y.t(), y @ x.t(), y @ x[0], x[:1] @ y.t(), x[:2] @ y.t().contiguous()), a, b, tolerance=tolerance)
+        agree(lambda x, y: turnout.addmm(y[:, 0], x, y.t(), alpha=2, beta=3), a, b, tolerance=tolerance * 10)
+        agree(lambda x, y: turnout.addmv(y[:, 0], y, x[1]), a, b, tolerance=tolerance * 10)
+
+
 CONVOLUTIONS = [
     ((2, 8, 33, 35), (16, 8, 3, 3), {"padding": 1}),
     ((2, 8, 33, 35), (16, 8, 3, 2), {"stride": (2, 3), "padding": (0, 1)}),
@@ -207,3 +248,25 @@ def test_convolutions_and_their_gradients(image: Any, weight: Any, options: Any)
 
     arrays = [values(*image, dtype="float64"), values(*weight, dtype="float64", seed=1), values(weight[0], dtype="float64")]
     agree(both, *arrays, tolerance=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_windows_slide_over_images_of_any_strides_in_one_to_three_dims(dtype: str) -> None:
+    tolerance = {"float16": 5e-2, "float32": 1e-4, "float64": 1e-9}[dtype]
+    x, w = values(2, 9, 10, 23, dtype=dtype) / 3, values(6, 9, 3, 3, dtype=dtype, seed=1) / 3
+    agree(lambda a, b: F.conv2d(a, b, stride=3, dilation=2, padding=(4, 3)), x, w, tolerance=tolerance)
+    agree(lambda a, b: F.conv2d(a.transpose(2, 3)[:, :, ::2], b.transpose(2, 3), padding=1), x, w, tolerance=tolerance)
+    agree(lambda a, b: F.conv2d(a.expand(3, 2, 9, 10, 23)[1], b), x, w, tolerance=tolerance)
+    agree(lambda a, b: F.conv1d(a[:, :, 0], b[:, :, 0], padding=1), x, w, tolerance=tolerance)
+    agree(lambda a, b: F.conv3d(a[:, None], b[:, None], stride=(2, 1, 2), padding=1), x, w, tolerance=tolerance)
+    agree(lambda a, b: F.conv2d(a[..., :2, :2], b[..., :2, :2]), x, w, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("groups", [1, 3, 9])
+def test_a_transposed_convolution_is_a_plain_one_with_turned_weights(groups: int) -> None:
+    x, w = values(2, 9, 10, 23, dtype="float64"), values(9, 4, 3, 2, dtype="float64", seed=1)
+    bias = values(4 * groups, dtype="float64", seed=2)
+    for padding, dilation in ((0, 1), (1, 1), (3, 1), (1, 3)):
+        options = {"padding": padding, "dilation": dilation, "groups": groups}
+        agree(lambda a, b, c, o=options: F.conv_transpose2d(a, b, c, **o), x, w, bias, tolerance=1e-9)
+    agree(lambda a, b, c: F.conv_transpose2d(a, b, c, stride=2, output_padding=1, groups=groups), x, w, bias, tolerance=1e-9)

@@ -18,6 +18,7 @@ Kernel = Callable[..., Any]
 
 _PLUS, _MINUS, _ADD, _SUBTRACT, _TIMES, _OVER, _NEGATIVE, _CONJUGATE, _RECIPROCAL = range(9)  # the cases of `pairs`
 _IS_NAN, _IS_INFINITE = 2, 3  # and of `comparisons`
+_RUNNING = 2  # added to the cases of `totals`
 _PAIR = struct.Struct("<2f")
 
 
@@ -128,7 +129,7 @@ def _running(op: int) -> Kernel:
         if not self.shape:
             copy(out, self)
             return
-        reductions.lines(self.place, "complex", "scan", op, (out, self), dim % len(self.shape))
+        reductions.lines(self.place, "complex", "totals", op + _RUNNING, (out, self), dim % len(self.shape))
 
     return kernel
 

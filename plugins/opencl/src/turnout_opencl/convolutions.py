@@ -1,23 +1,28 @@
-"""Convolutions of images of one to three dims: directly, or as products with windows in columns. All are of three dims inside."""
+"""Convolutions of images of one to three dims, as windows that slide over planes. All are of three dims inside."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
+from turnout.dtypes import DType, int64
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
-from turnout_opencl.backend import copy, row_major_of
+from turnout_opencl.backend import contiguous, copy, fill, row_major_of
 from turnout_opencl.grids import raw
-from turnout_opencl.matrices import PANEL_ROWS, Panels, multiply, new_panels, pack, panel_columns, product
+from turnout_opencl.matrices import PANEL_ROWS, computed_dtype, lanes, pack
 from turnout_opencl.pointwise import dense
+from turnout_opencl.programs import slide_program
 
 Ints = tuple[int, ...]
 
-_FEW = 16  # elements of a window, or channels of results per group times four, below which columns do not pay
-_SHARED, _ACROSS = 16, 16  # channels, and results in a line, of a work-item, as in the template
-_ROOM = 1 << 21  # elements of the columns of the images that are multiplied at once
+_ROOM = 1 << 21  # elements of the planes of the images that are worked on at once
+_CHANNELS = 4  # of results per group, from which a work-item has several
+_MANY_CHANNELS, _MANY_POSITIONS = (PANEL_ROWS, 2), (1, 8)  # channels and vectors of positions of a work-item
+_GROUPS = {_MANY_CHANNELS: (4, 1, 1), _MANY_POSITIONS: (1, 8, 1)}
+_ALIGNED = 16  # elements of what begins together with a plane
 
 
 def three(value: Sequence[int], ndim: int, fill: int) -> Ints:
@@ -31,6 +36,23 @@ def image(array: ClArray, ndim: int) -> ClArray:
     missing = 3 - ndim
     shape = (*array.shape[:2], *(1,) * missing, *array.shape[2:])
     return array.view(shape, (*array.strides[:2], *(0,) * missing, *array.strides[2:]), 0)
+
+
+class Planes(NamedTuple):
+    """Images with their padding, as the template `slide` reads them.
+
+    array      its first two dims are images and channels
+    lengths    of a plane, along each dim
+    phases     along each dim
+    size       elements of a plane
+    positions  from the first to the last one of a window, with those between lines of results
+    """
+
+    array: ClArray
+    lengths: Ints
+    phases: Ints
+    size: int
+    positions: int
 
 
 class Windows:
@@ -50,15 +72,37 @@ class Windows:
         x.place.start("convolve", x.dtype, "columns", call, (made.buffer, x.buffer), made.size)
         return made
 
-    def panels(self, x: ClArray, counts: Ints) -> Panels:
-        """What stands under each window of x in panels of positions, as `multiply` takes columns."""
-        made = new_panels(x, x.shape[0], prod(counts), x.shape[1] * prod(self.kernel), panel_columns(x))
+    def planes(self, x: ClArray, counts: Ints, block: int) -> Planes:
+        """Images for `counts` windows, of which `block` positions are read at once; x itself where it is as it has to be."""
+        reach = [d * (k - 1) for d, k in zip(self.steps[2], self.kernel, strict=True)]
+        phases = tuple(min(s, r + 1) for s, r in zip(self.steps[0], reach, strict=True))
+        lengths = tuple(n + r // s for n, r, s in zip(counts, reach, self.steps[0], strict=True))
+        size, dtype = prod(lengths), computed_dtype(x)
+        made = Planes(x, lengths, phases, size, (counts[0] - 1) * prod(lengths[1:]) + (counts[1] - 1) * lengths[2] + counts[2])
+        lies = x.view(lengths, x.strides[2:], 0).is_contiguous and lengths == x.shape[2:] and dtype is x.dtype
+        if lies and not any(self.steps[1]) and self.steps[0] == (1, 1, 1) and made.positions >= block:
+            return made
+        size = (-(-size // _ALIGNED) | 1) * _ALIGNED  # odd, so that planes of 4096 bytes do not share their places in a cache
+        images, channels = x.shape[:2]
+        steps = (channels * prod(phases) * size, prod(phases) * size)
+        room = new_array(x.place, (images * steps[0] + block,), dtype)
+        target = room.view((images, channels), steps, 0)
+        count = images * channels * prod(phases) * lengths[0] * lengths[1]
         call = raw(
-            0, x.shape[0], (x.shape[0], *counts), ((), x.strides), (0, x.offset),
-            inner_sizes=(x.shape[1], *self.kernel, *x.shape[2:], 1), inner_steps=self.steps,
+            0, count, (images, channels, *lengths), (steps, x.strides), (0, x.offset), extra=(size,),
+            inner_sizes=(channels, *phases, *x.shape[2:], 1), inner_steps=self.steps,
         )  # fmt: skip
-        grid = (made.array.shape[1], -(-x.shape[1] // _SHARED), x.shape[0])
-        x.place.start_grid("convolve", x.dtype, "panels", call, (made.array.buffer, x.buffer), grid, (1, 1, 1))
+        x.place.start("convolve", x.dtype, "halo", call, (room.buffer, x.buffer), count)
+        return made._replace(array=target, size=size)
+
+    def places(self, planes: Planes, channels: int, dtype: DType) -> ClArray:
+        """Where the elements of the windows of some channels stand in planes of images of a dtype."""
+        made = new_array(planes.array.place, (channels * prod(self.kernel),), int64)
+        sizes, steps = (*planes.lengths[1:], 0, *planes.phases[1:]), (planes.array.strides[1:2],)
+        call = raw(
+            0, made.size, sizes, steps, (), extra=(planes.size,), inner_sizes=(channels, *self.kernel), inner_steps=self.steps
+        )
+        made.place.start("convolve", dtype, "places", call, (made.buffer,), made.size)
         return made
 
     def fold(self, columns: ClArray, counts: Ints, out: ClArray, bias: ClArray | None) -> None:
@@ -85,74 +129,99 @@ def convolution(
     b = None if bias is None else dense(bias, input.dtype)
     made = out if out.is_contiguous and out.dtype is input.dtype else new_array(out.place, out.shape, input.dtype)
     target = image(made, ndim)
-    per_group = x.shape[1] // groups, target.shape[1] // groups
-    depth = per_group[0] * (1 if transposed else prod(windows.kernel))
-    if depth >= _FEW and per_group[1] * 4 >= _FEW and x.size:
-        run = _transposed_product if transposed else _product
-        run(windows, x, row_major_of(w), b, target, groups)
+    if not x.shape[1]:
+        _only_bias(b, target)
+    elif transposed:
+        _transposed(windows, x, w, b, target, groups)
     else:
-        _direct(windows, x, w, b, target, per_group, transposed)
+        _slide(windows, x, row_major_of(w), b, target, groups)
     if made is not out:
         copy(out, made)
 
 
-def _direct(
-    windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, per_group: Ints, transposed: bool
-) -> None:
-    length = out.shape[-1]
-    in_lines = length * 2 >= _ACROSS and not (transposed and windows.steps[0][2] != 1)
-    items = out.size // length * -(-length // _ACROSS) if in_lines else out.size
-    call = raw(
-        int(transposed), items, out.shape, (out.strides, x.strides, w.strides, () if bias is None else bias.strides),
-        (out.offset, x.offset, w.offset, 0 if bias is None else bias.offset),
-        inner_sizes=(per_group[0], *windows.kernel, *x.shape[2:], per_group[1]), inner_steps=windows.steps,
-    )  # fmt: skip
-    buffers = (out.buffer, x.buffer, w.buffer, None if bias is None else bias.buffer)
-    out.place.start("convolve", out.dtype, "lines" if in_lines else "convolve", call, buffers, items)
+def _only_bias(bias: ClArray | None, out: ClArray) -> None:
+    """Without channels there is nothing to sum."""
+    if bias is None:
+        fill(out, 0)
+    else:
+        copy(out, bias.view(out.shape, (0, bias.strides[0], 0, 0, 0), 0))
 
 
-def channels(array: ClArray, group: int, count: int) -> ClArray:
-    """The channels of one group, `count` each."""
-    shape = (array.shape[0], count, *array.shape[2:])
-    return array.view(shape, array.strides, group * count * array.strides[1])
+def _transposed(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, groups: int) -> None:
+    """The transposed convolution: for each phase of the stride a plain one, of the elements of the kernel that reach it."""
+    inner, outer = w.shape[0] // groups, w.shape[1]
+    for phase in product(*map(range, windows.steps[0])):
+        taps = [_taps(r, k, *each) for r, k, *each in zip(phase, windows.kernel, *windows.steps, strict=True)]
+        counts = tuple(-(-(n - r) // s) for n, r, s in zip(out.shape[2:], phase, windows.steps[0], strict=True))
+        steps = tuple(step * s for step, s in zip(out.strides[2:], windows.steps[0], strict=True))
+        first = sum(r * step for r, step in zip(phase, out.strides[2:], strict=True))
+        target = out.view((*out.shape[:2], *counts), (*out.strides[:2], *steps), first)
+        if not target.size:
+            continue
+        if not all(each.elements for each in taps):
+            _only_bias(bias, target)
+            continue
+        kernel = tuple(each.elements for each in taps)
+        turned = tuple(-each.step * step for each, step in zip(taps, w.strides[2:], strict=True))
+        last = sum(each.last * step for each, step in zip(taps, w.strides[2:], strict=True))
+        strides = (inner * w.strides[0], w.strides[1], w.strides[0], *turned)
+        weights = contiguous(w.view((groups, outer, inner, *kernel), strides, last)).reshaped((groups * outer, inner, *kernel))
+        plain = Windows(kernel, (1, 1, 1), [each.padding for each in taps], [each.dilation for each in taps], 3)
+        _slide(plain, x, weights, bias, target, groups)
+
+
+class Taps(NamedTuple):
+    """The elements of a kernel along a dim that reach the results of a phase: how many, every which, the last one.
+
+    padding, dilation  of the plain convolution, which has them in reverse order
+    """
+
+    elements: int
+    step: int
+    last: int
+    padding: int
+    dilation: int
+
+
+def _taps(phase: int, kernel: int, stride: int, padding: int, dilation: int) -> Taps:
+    """Element k adds x at (phase + padding - k * dilation) / stride to the first result, where that is an integer."""
+    found = [k for k in range(kernel) if (phase + padding - k * dilation) % stride == 0]
+    if not found:
+        return Taps(0, 1, 0, 0, 1)
+    step = found[1] - found[0] if len(found) > 1 else 1
+    before = (found[-1] * dilation - phase - padding) // stride
+    return Taps(len(found), step, found[-1], before, max(step * dilation // stride, 1))
+
+
+def _slide(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, groups: int) -> None:
+    """Windows slide over the planes of some images at once, for several channels of results or several vectors of positions."""
+    inner, outer = x.shape[1] // groups, out.shape[1] // groups
+    depth = inner * prod(windows.kernel)
+    blocking = _MANY_CHANNELS if outer >= _CHANNELS else _MANY_POSITIONS
+    group, block = _GROUPS[blocking], blocking[1] * lanes(out)
+    weights = pack(w.view((groups, outer, depth), (outer * depth, depth, 1), 0), blocking[0]).array
+    step = max(1, _ROOM // max(prod(x.shape[1:]), 1))
+    places: ClArray | None = None
+    for first in range(0, x.shape[0], step):
+        results = some(out, first, step)
+        planes = windows.planes(some(x, first, step), out.shape[2:], block)
+        images = results.shape[0]
+        call = raw(
+            0, images, (images, outer, *out.shape[2:], inner, depth),
+            (out.strides, planes.array.strides[:2], (), () if bias is None else bias.strides),
+            (results.offset, planes.array.offset, 0, 0 if bias is None else bias.offset),
+            extra=(groups, planes.positions, int(planes.positions >= block)), inner_sizes=planes.lengths,
+        )  # fmt: skip
+        work = (weights.shape[1], -(-planes.positions // block), images * groups)
+        grid = tuple(-(-n // size) * size for n, size in zip(work, group, strict=True))
+        places = places or windows.places(planes, inner, x.dtype)
+        buffers = (out.buffer, planes.array.buffer, weights.buffer, None if bias is None else bias.buffer, places.buffer)
+        out.place.start_grid(slide_program(*blocking), out.dtype, "slide", call, buffers, grid, group)
 
 
 def some(array: ClArray, first: int, count: int) -> ClArray:
     """Some of the images."""
     return array.view((min(count, array.shape[0] - first), *array.shape[1:]), array.strides, first * array.strides[0])
-
-
-def _product(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, groups: int) -> None:
-    """weight (channels of results, window) @ columns (window, positions), for each group and some images at once."""
-    inner, outer = x.shape[1] // groups, out.shape[1] // groups
-    depth, area = inner * prod(windows.kernel), prod(out.shape[2:])
-    step = max(1, _ROOM // max(depth * area, 1))
-    rows = [pack(w.view((1, outer, depth), (0, depth, 1), g * outer * depth), PANEL_ROWS) for g in range(groups)]
-    for first in range(0, x.shape[0], step):
-        images, results = some(x, first, step), some(out, first, step)
-        for group in range(groups):
-            columns = windows.panels(channels(images, group, inner), out.shape[2:])
-            target = results.view((images.shape[0], outer, area), (out.strides[0], area, 1), group * outer * area)
-            added = None if bias is None else bias.view((1, outer, 1), (0, bias.strides[0], 0), group * outer * bias.strides[0])
-            multiply(rows[group], columns, target, added)
-
-
-def _transposed_product(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: ClArray, groups: int) -> None:
-    """columns = weight (channels of results and window, channels) @ x (channels, positions), folded into images."""
-    inner, outer = x.shape[1] // groups, out.shape[1] // groups
-    depth, area = outer * prod(windows.kernel), prod(x.shape[2:])
-    x = row_major_of(x)
-    step = max(1, _ROOM // max(depth * area, 1))
-    for first in range(0, x.shape[0], step):
-        images, results = some(x, first, step), some(out, first, step)
-        count = images.shape[0]
-        for group in range(groups):
-            rows = w.view((count, depth, inner), (0, 1, depth), group * inner * depth)
-            given = images.view((count, inner, area), (x.strides[0], area, 1), group * inner * area)
-            columns = new_array(x.place, (count, depth, area), x.dtype)
-            product(rows, given, columns)
-            part = None if bias is None else bias.view((outer,), bias.strides, group * outer * bias.strides[0])
-            windows.fold(columns, x.shape[2:], channels(results, group, outer), part)
 
 
 # ---- windows as columns, for images (N, C, H, W) or (C, H, W)

@@ -18,7 +18,7 @@ from turnout_opencl.programs import loop_program
 Ints = tuple[int, ...]
 
 _MANY = 1 << 16  # elements from which a function gets a program of its own
-_LONG = 32  # elements of a line from which walking along it pays
+_LONG = 8  # elements of a line from which walking along it pays
 
 
 def run_loop(
@@ -31,12 +31,13 @@ def run_loop(
     lines = _lines(out.shape, (out.strides, *strides))
     if lines is None:
         return False
-    outer, outer_strides, length, kinds = lines
+    outer, outer_strides, length, steps, kinds = lines
     kinds = "".join("n" if buffer is None else kind for buffer, kind in zip(buffers, kinds, strict=True))
     place = out.place
     piece, group, _ = place.plan
     pieces = -(-length // piece)
-    call, count = packed(0, outer, outer_strides, (out.offset, *bases), numbers=numbers, extra=(piece, pieces, length))
+    inner = ((length,), tuple((step,) for step in steps))
+    call, count = packed(0, outer, outer_strides, (out.offset, *bases), inner, numbers, (piece, pieces, length))
     groups = -(-count * pieces // group)
     place.start_grid(
         loop_program(template, name, kinds), dtype, "loop", call, (out.buffer, *buffers), (groups * group,), (group,)
@@ -45,12 +46,16 @@ def run_loop(
 
 
 @lru_cache(maxsize=4096)
-def _lines(shape: Ints, strides: tuple[Ints, ...]) -> tuple[Ints, tuple[Ints, ...], int, str] | None:
-    """(outer dims, outer strides of all, length of a line, how each operand's lines lie), where the result's are dense."""
-    _, dims, sizes, steps = merged(shape, strides)
-    along = [steps[k * DIMS : k * DIMS + dims] for k in range(len(strides))]
-    length = sizes[dims - 1]
-    if length < _LONG or along[0][-1] != 1 or any(step[-1] not in (0, 1) for step in along):
+def _lines(shape: Ints, strides: tuple[Ints, ...]) -> tuple[Ints, tuple[Ints, ...], int, Ints, str] | None:
+    """(outer dims, outer strides of all, length and steps of a line, how each operand's lines lie), where the result's are dense.
+
+    Dims are taken in the order in which the result has them in memory.
+    """
+    order = sorted(range(len(shape)), key=lambda d: -strides[0][d])
+    _, dims, sizes, flat = merged(tuple(shape[d] for d in order), tuple(tuple(each[d] for d in order) for each in strides))
+    along = [flat[k * DIMS : k * DIMS + dims] for k in range(len(strides))]
+    length, steps = sizes[dims - 1], tuple(step[-1] for step in along)
+    if length < _LONG or steps[0] != 1:
         return None
-    kinds = "".join("e" if step[-1] else "s" for step in along[1:])
-    return sizes[: dims - 1], tuple(step[:-1] for step in along), length, kinds
+    kinds = "".join({0: "s", 1: "e"}.get(step, "g") for step in steps[1:])
+    return sizes[: dims - 1], tuple(step[:-1] for step in along), length, steps, kinds

@@ -16,7 +16,7 @@ from turnout_opencl.reductions import TOTAL, reduce
 Ints = tuple[int, ...]
 
 _BLOCK = 4  # rows and columns of results per work-item, as in the template
-_WIDTH = 16  # columns of results where those of b are next to each other
+_DOTS = 2  # columns of results of a work-item that reads along rows of a and columns of b, as in the template
 _GROUP = (8, 8, 1)
 PANEL_ROWS = 6  # rows of a panel, as in the template
 _MANY = 1 << 16  # products of elements from which copies into panels pay
@@ -29,16 +29,18 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     batches, rows, columns = out.shape
     if not out.size:
         return
-    kind = TYPES[out.dtype]
-    if rows >= PANEL_ROWS and columns >= _WIDTH // 2 and rows * columns * a.shape[2] >= _MANY and kind.kind != "bool":
+    kind, width = TYPES[out.dtype], 2 * lanes(out)
+    if rows >= PANEL_ROWS and columns >= width // 2 and rows * columns * a.shape[2] >= _MANY and kind.kind != "bool":
         across = b.view((b.shape[0], b.shape[2], b.shape[1]), (b.strides[0], b.strides[2], b.strides[1]), 0)
-        multiply(pack(a, PANEL_ROWS), pack(across, panel_columns(out)), out, added, alpha, beta)
+        multiply(pack(a, PANEL_ROWS), pack(across, width), out, added, alpha, beta)
         return
-    wide = columns >= _WIDTH and kind.kind == "float" and not kind.half
-    if wide and b.strides[2] != 1:
-        if rows < _WIDTH:
-            wide = False
-        else:  # a copy is read once, and b as often as there are blocks of rows
+    vectors = kind.kind == "float" and not kind.half
+    name, block = "matmul", _BLOCK
+    if vectors and a.strides[2] == b.strides[1] == 1 and a.shape[2] >= width:
+        name, block = "dots", _DOTS
+    elif vectors and columns >= width and (b.strides[2] == 1 or rows >= width):
+        name, block = "wide", width
+        if b.strides[2] != 1:  # a copy is read once, and b as often as there are blocks of rows
             b = contiguous(b)
     steps = [out.strides, a.strides, b.strides]
     bases = [out.offset, a.offset, b.offset]
@@ -48,10 +50,9 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
     sizes = (rows, columns, a.shape[2])
     call = raw(0, batches, sizes, steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
-    block = _WIDTH if wide else _BLOCK
     grid = (_covering(columns, block, _GROUP[0]), _covering(rows, _BLOCK, _GROUP[1]), batches)
     buffers = (out.buffer, a.buffer, b.buffer, None if added is None else added.buffer)
-    place.start_grid("matmul", out.dtype, "wide" if wide else "matmul", call, buffers, grid, _GROUP)
+    place.start_grid("matmul", out.dtype, name, call, buffers, grid, _GROUP)
 
 
 class Panels(NamedTuple):
@@ -70,29 +71,25 @@ class Panels(NamedTuple):
         return self.array.strides[0] if self.array.shape[0] > 1 else 0
 
 
-def panel_columns(out: ClArray) -> int:
-    """The columns of a panel, as in the template."""
-    return 8 if _panel_dtype(out).itemsize == 8 else 16
+def lanes(array: ClArray) -> int:
+    """Elements of a vector, as in the templates."""
+    return 4 if array.dtype.itemsize == 8 else 8
 
 
-def _panel_dtype(array: ClArray) -> DType:
+def computed_dtype(array: ClArray) -> DType:
     """What elements are computed in."""
     return float32 if TYPES[array.dtype].half else array.dtype
-
-
-def new_panels(like: ClArray, batches: int, lines: int, length: int, width: int) -> Panels:
-    """Panels without values."""
-    return Panels(new_array(like.place, (batches, -(-lines // width), length, width), _panel_dtype(like)), length)
 
 
 def pack(lines: ClArray, width: int) -> Panels:
     """Copy (batches, lines, elements) into panels of `width` lines."""
     batches = 1 if lines.strides[0] == 0 else lines.shape[0]
-    made = new_panels(lines, batches, lines.shape[1], lines.shape[2], width)
-    call = raw(0, batches, (*lines.shape[1:], width), ((), lines.strides), (0, lines.offset))
-    grid = (-(-made.length // _PACKED) * _PACKED, made.array.shape[1], batches)
-    lines.place.start_grid("matmul", lines.dtype, "pack", call, (made.array.buffer, lines.buffer), grid, (_PACKED, 1, 1))
-    return made
+    _, count, length = lines.shape
+    made = new_array(lines.place, (batches, -(-count // width), length, width), computed_dtype(lines))
+    call = raw(0, batches, (count, length, width), ((), lines.strides), (0, lines.offset))
+    grid = (-(-length // _PACKED) * _PACKED, made.shape[1], batches)
+    lines.place.start_grid("matmul", lines.dtype, "pack", call, (made.buffer, lines.buffer), grid, (_PACKED, 1, 1))
+    return Panels(made, length)
 
 
 def multiply(a: Panels, b: Panels, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:

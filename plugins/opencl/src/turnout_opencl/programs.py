@@ -74,8 +74,8 @@ class ElementType:
             return f"vload_half({at}, {pointer})"
         return f"bfloat_in({pointer}[{at}])" if self.dtype.name == "bfloat16" else f"{pointer}[{at}]"
 
-    def definitions(self, double: bool) -> str:
-        """The macros that `templates/types.cl` asks for."""
+    def definitions(self, double: bool, lanes: int = 0) -> str:
+        """The macros that `templates/types.cl` asks for. Vectors have 256 bits, but for small elements, or so many `lanes`."""
         load, store = _ACCESS.get(self.dtype.name, _PLAIN)
         wide = ("double" if double else "float") if self.kind == "float" else self.computed
         lines = [
@@ -83,7 +83,8 @@ class ElementType:
             f"FLOATING {int(self.kind == 'float')}", f"SIGNED {int(self.kind in ('float', 'signed'))}",
             f"TRUTH {int(self.kind == 'bool')}", f"MOVES_ONLY {int(self.kind == 'moved')}",
             f"UNSIGNED_LONG {int(self.dtype.name == 'uint64')}",
-            f"WIDE {int(self.kind == 'float' and not self.half)}",
+            f"WIDE {int(self.kind == 'float' and not self.half)}", f"LANES {lanes or (4 if self.dtype.itemsize == 8 else 8)}",
+            f"PLAIN {int(self.storage == self.computed and self.kind != 'moved')}",
         ]  # fmt: skip
         if double:
             lines.insert(0, "FP64 1")
@@ -215,6 +216,9 @@ def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
         return _loop(template, kind, double, vector)
     if template.startswith("sweep:"):
         return _sweep(template, kind, double)
+    if template.startswith("slide:"):
+        rows, vectors = template.split(":")[1:]
+        return _preamble("slide", kind, double) + f"#define ROWS {rows}\n#define VECTORS {vectors}\n" + _template("slide")
     text = _template("map" if template in ("curves", "special") else template)
     if template in ("map", "curves", "special"):
         named = _named(template, kind)
@@ -226,8 +230,8 @@ def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
     return _preamble(template, kind, double) + text.replace("@CASES@", "\n".join(cases))
 
 
-def _preamble(template: str, kind: ElementType, double: bool) -> str:
-    text = kind.definitions(double) + _template("types")
+def _preamble(template: str, kind: ElementType, double: bool, lanes: int = 0) -> str:
+    text = kind.definitions(double, lanes) + _template("types")
     if template == "cast" or kind.dtype.name == "bfloat16":
         text += _BFLOAT
     if template in ("map", "curves", "special", "test", "cast") and kind.kind != "moved":
@@ -245,19 +249,19 @@ def _named(template: str, kind: ElementType) -> dict[str, str]:
 
 # How a reduction takes in an element x around a centre c, how it joins partial results, and where it begins.
 # fmt: off
-_PICK = {"largest": "({x} > {r} || {x} != {x}) ? {x} : {r}", "smallest": "({x} < {r} || {x} != {x}) ? {x} : {r}"}
+_PICK = {"largest": "(({x} > {r}) | ({x} != {x})) ? {x} : {r}", "smallest": "(({x} < {r}) | ({x} != {x})) ? {x} : {r}"}
 _STEPS = {
     "total":         ("r + x", "total", "0"),
     "product":       ("r * x", "product", "1"),
     "largest":       (_PICK["largest"].format(x="x", r="r"), "largest", "x"),
     "smallest":      (_PICK["smallest"].format(x="x", r="r"), "smallest", "x"),
-    "some":          ("(R)((r != 0) | (x != 0))", "some", "0"),
-    "every":         ("(R)((r != 0) & (x != 0))", "every", "1"),
+    "some":          ("x != (R)0 ? x : r", "some", "0"),
+    "every":         ("x == (R)0 ? x : r", "every", "1"),
     "deviation":     ("r + (x - c) * (x - c)", "total", "0"),
     "sizes":         ("r + SIZE(x)", "total", "0"),
     "squares":       ("r + x * x", "total", "0"),
     "powers":        ("r + pow(SIZE(x), (R)REAL_NUMBER(1))", "total", "0"),
-    "nonzero":       ("r + (x != 0)", "total", "0"),
+    "nonzero":       ("x != (R)0 ? r + (R)1 : r", "total", "0"),
     "largest_size":  (_PICK["largest"].format(x="SIZE(x)", r="r"), "largest", "SIZE(x)"),
     "smallest_size": (_PICK["smallest"].format(x="SIZE(x)", r="r"), "smallest", "SIZE(x)"),
 }
@@ -275,10 +279,20 @@ def _sweep(program: str, kind: ElementType, double: bool) -> str:
     name = program.partition(":")[2]
     step, joined, first = _STEPS[name]
     defined = {"R": "T" if name in _NARROW else "A", "STEP(r, x, c)": f"({step})", "FIRST(x)": f"({first})"}
+    # Powers are functions, which not every compiler of a CPU has in vectors.
+    defined |= {"W": "1", "RV": "R"} if name == "powers" else {"W": "LANES", "RV": "PASTE(R, W)"}
     defined["JOIN(r, x)"] = f"({_STEPS[joined][0]})"
     if name in ("largest", "smallest"):
         defined["BEATS(x, r)"] = f"((x) {'>' if name == 'largest' else '<'} (r) || ((x) != (x) && (r) == (r)))"
     return _preamble("sweep", kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items()) + _template("sweep")
+
+
+# ---- convolutions
+
+
+def slide_program(rows: int, vectors: int) -> str:
+    """The program of convolutions, whose work-items have so many channels of results and vectors of positions."""
+    return f"slide:{rows}:{vectors}"
 
 
 # ---- loops: one function, compiled for how its operands lie
@@ -292,7 +306,7 @@ def loop_program(template: str, name: str, lines: str) -> str:
 def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
     """The source of a `loop_program`.
 
-    Per operand, "n" stands for a number, "e" for elements next to each other, "s" for one element for a whole line.
+    Per operand, "n" stands for a number, "e" for elements next to each other, "g" for those with gaps, "s" for one per line.
     """
     _, template, name, lines = program.split(":")
     given = [kind] * len(lines)
@@ -320,16 +334,19 @@ def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
             moved.append(f"  p{letter} += at[{at}];")
         if line == "e":
             scalars.append(f"    const {each.computed} {letter} = {loaded};")
-            vectors.append(f"    const V {letter} = VECTOR_LOAD(0, p{letter} + j);")
+            vectors.append(f"    const VT {letter} = LOOSE_CONST(p{letter} + j);")
+        elif line == "g":
+            moved.append(f"  const long gap_{letter} = call.inner_step[{at}][0];")
+            scalars.append(f"    const {each.computed} {letter} = {each.loaded(f'p{letter}', f'(j * gap_{letter})')};")
+            vectors.append(f"    VT {letter};\n#pragma unroll\n    for (int l = 0; l < LANES; l++)")
+            vectors.append(f"      ((T *)&{letter})[l] = p{letter}[(j + l) * gap_{letter}];")
         else:
             moved.append(f"  const {each.computed} {letter}_ = {loaded};")
             scalars.append(f"    const {each.computed} {letter} = {letter}_;")
-            vectors.append(f"    const V {letter} = (V)({letter}_);")
+            vectors.append(f"    const VT {letter} = (VT)({letter}_);")
     scalars.append(f"    {store.format(expression)};")
-    vectors.append(f"    VECTOR_STORE({of_vectors}, 0, o + j);")
-    defined = {"RESULT": result, "VECTOR": vector, "V": f"float{vector}"}
-    defined |= {"VECTOR_LOAD": f"vload{vector}", "VECTOR_STORE": f"vstore{vector}"}
-    text = _preamble(template, kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items())
+    vectors.append(f"    LOOSE(o + j) = {of_vectors};")
+    text = _preamble(template, kind, double, vector) + f"#define RESULT {result}\n"
     text += (_template("sines") if vector > 1 and name in _SINES else "") + _template("loop")
     if template == "cast" and kind.kind == "moved":
         text = text.replace("  const T w = NUMBER(3);\n", "")

@@ -81,71 +81,86 @@ def reduce(
     `centre` is contiguous, with the kept dims of `self`.
     """
     split = Split(self, dims)
+    large = self.size >= _MANY
     whole = TYPES[self.dtype].half  # whose partial sums may be too large for the dtype, where the result is not
     line = split.line() if split.count >= 2 * _CHUNK and split.results <= _FEW and not whole else None
     if line is not None:
-        self = _first_stage(op, self, split, line, centre, power)
+        self = (_pieces if large else _partials)(op, self, split, line, centre, power)
         op, centre = _SECOND.get(op, op), None
         split = Split(self, (len(self.shape) - 1,))
     place = self.place
     kept = split.kept
     finishing = (int(divisor is not None), int(root))
     bits = tuple(TYPES[out.dtype].bits(number or 0, place.double) for number in (divisor, power))
-    centre_strides = (0,) * len(kept) if centre is None else row_major(kept)
-    call, count = packed(
-        op, kept, (dense_strides(out, kept), split.kept_strides, centre_strides),
-        (out.offset, self.offset, 0 if centre is None else centre.offset),
-        (split.inner, ((0,) * len(split.inner), split.inner_strides, (0,) * len(split.inner))), bits, finishing,
-    )  # fmt: skip
+    strides = (dense_strides(out, kept), split.kept_strides, (0,) * len(kept) if centre is None else row_major(kept))
+    if large and _sweep(op, self, split, out, centre, strides, bits, finishing):
+        return
+    nowhere = (0,) * len(split.inner)
+    bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
+    call, count = packed(op, kept, strides, bases, (split.inner, (nowhere, split.inner_strides, nowhere)), bits, finishing)
     buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
-    if not _sweep(op, self, split, out, centre, bits, finishing):
-        place.start("reduce", out.dtype, "reduce", call, buffers, count)
+    place.start("reduce", out.dtype, "reduce", call, buffers, count)
 
 
 def _sweep(
-    op: int, self: ClArray, split: Split, out: ClArray, centre: ClArray | None, bits: tuple[int, ...], finishing: tuple[int, int]
-) -> bool:
+    op: int, self: ClArray, split: Split, out: ClArray, centre: ClArray | None, strides: tuple[Ints, ...], bits: Ints,
+    finishing: Ints,
+) -> bool:  # fmt: skip
     """Queue a reduction of a large array whose elements stand in lines; False for others."""
-    if self.size < _MANY:
-        return False
-    kept = split.kept
     _, inner_dims, inner_sizes, inner_steps = merged(split.inner, (split.inner_strides,))
     if inner_dims != 1:
         return False
-    place, program = self.place, sweep_program(op)
-    buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
-    bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
-    strides = (dense_strides(out, kept), split.kept_strides, (0,) * len(kept) if centre is None else row_major(kept))
-    nowhere = (0,) * len(split.inner)
-    inner = (split.inner, (nowhere, split.inner_strides, nowhere))
-    if inner_steps[0] == 1:
-        call, count = packed(op, kept, strides, bases, inner, bits, finishing)
-        group = _group(count)
-        place.start_grid(program, out.dtype, "along", call, buffers, (-(-count // group) * group,), (group,))
+    rows, step = inner_sizes[0], inner_steps[0]
+    if step == 1:
+        _along(op, self, split.kept, strides, (rows, step), out, centre, bits, finishing)
         return True
-    _, dims, sizes, steps = merged(kept, strides)
+    _, dims, sizes, steps = merged(split.kept, strides)
     along = [steps[k * DIMS : k * DIMS + dims] for k in range(3)]
     if along[0][-1] != 1 or along[1][-1] != 1 or along[2][-1] not in (0, 1) or sizes[dims - 1] < _SHORT:
         return False
-    length, rows = sizes[dims - 1], inner_sizes[0]
-    pieces = -(-length // _LINE)
-    items = split.results // length * pieces
+    length = sizes[dims - 1]
+    items = split.results // length * -(-length // _LINE)
     chunks = max(1, min(_ITEMS // items, rows // _ROWS)) if dims == 1 and not TYPES[out.dtype].half else 1
-    finish_later = chunks > 1
-    if finish_later:
-        made = new_array(place, (chunks, length), out.dtype)
-        buffers, bases = (made.buffer, *buffers[1:]), (0, *bases[1:])
-    outer = tuple(step[:-1] for step in along)
+    outer = (sizes[: dims - 1], tuple(each[:-1] for each in along))
+    if chunks == 1:
+        _across(op, self, outer, length, (rows, step), out, centre, bits, (*finishing, rows))
+        return True
     chunk = -(-rows // chunks)
-    extra = (0, 0, length, pieces) if finish_later else (*finishing, length, pieces)
-    call, count = packed(op, sizes[: dims - 1], outer, bases, inner, (*bits, chunk, -(-rows // chunk)), extra)
-    place.start_grid(program, out.dtype, "across", call, buffers, (count * pieces * -(-rows // chunk),), (1,))
-    if finish_later:
-        lines = made.view((-(-rows // chunk), length), made.strides, 0)
-        below = ((lines.shape[0],), ((0,), (length,), (0,)))
-        call, count = packed(_SECOND.get(op, op), (length,), ((1,), (1,), (0,)), (out.offset, 0, 0), below, bits, finishing)
-        place.start("reduce", out.dtype, "reduce", call, (out.buffer, made.buffer, None), count)
+    made = new_array(self.place, (-(-rows // chunk), length), out.dtype)
+    _across(op, self, outer, length, (rows, step), made, centre, bits, (0, 0, chunk))
+    joined, count = _SECOND.get(op, op), made.shape[0]
+    _across(joined, made, outer, length, (count, length), out, None, bits, (*finishing, count))
     return True
+
+
+def _along(
+    op: int, self: ClArray, kept: Ints, strides: tuple[Ints, ...], line: Ints, out: ClArray, centre: ClArray | None, bits: Ints,
+    finishing: Ints, pieces: int = 1,
+) -> None:  # fmt: skip
+    """Queue a reduction of lines of (elements, step), each in pieces of `_CHUNK` if it is in several."""
+    length, step = line
+    bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
+    inner = ((length,), ((0,), (step,), (0,)))
+    extra = (*finishing, _CHUNK if pieces > 1 else length, pieces)
+    call, count = packed(op, kept, strides, bases, inner, bits, extra)
+    group = _group(count * pieces)
+    grid = (-(-count * pieces // group) * group,)
+    buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
+    self.place.start_grid(sweep_program(op), out.dtype, "along", call, buffers, grid, (group,))
+
+
+def _across(
+    op: int, self: ClArray, outer: tuple[Ints, tuple[Ints, ...]], length: int, rows: Ints, out: ClArray, centre: ClArray | None,
+    bits: Ints, finishing: Ints,
+) -> None:  # fmt: skip
+    """Queue a reduction across lines of `length` results, of (rows, step). `finishing` ends with the rows of a chunk."""
+    *finished, chunk = finishing
+    pieces, chunks = -(-length // _LINE), -(-rows[0] // chunk)
+    bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
+    inner = ((rows[0],), ((0,), (rows[1],), (0,)))
+    call, count = packed(op, *outer, bases, inner, (*bits, chunk, chunks), (*finished, length, pieces))
+    buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
+    self.place.start_grid(sweep_program(op), out.dtype, "across", call, buffers, (count * pieces * chunks,), (1,))
 
 
 def _group(count: int) -> int:
@@ -153,11 +168,20 @@ def _group(count: int) -> int:
     return 8 if count >= 64 else 1
 
 
-def _first_stage(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None, power: float | None) -> ClArray:
-    """Partial results of `_CHUNK` elements each, (*kept, chunks), of an array whose reduced elements are `line` apart."""
+def _pieces(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None, power: float | None) -> ClArray:
+    """Partial results of `_CHUNK` elements each, (*kept, pieces), of a large array whose reduced elements are `line` apart."""
+    pieces = -(-split.count // _CHUNK)
+    made = new_array(self.place, (*split.kept, pieces), self.dtype)
+    strides = (made.strides[:-1], split.kept_strides, (0,) * len(split.kept) if centre is None else row_major(split.kept))
+    bits = (0, TYPES[self.dtype].bits(power or 0, self.place.double))
+    _along(op, self, split.kept, strides, (split.count, line), made, centre, bits, (0, 0), pieces)
+    return made
+
+
+def _partials(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None, power: float | None) -> ClArray:
+    """The same without a program of its own."""
     pieces, rest = divmod(split.count, _CHUNK)
-    columns = pieces + (1 if rest else 0)
-    made = new_array(self.place, (*split.kept, columns), self.dtype)
+    made = new_array(self.place, (*split.kept, pieces + (1 if rest else 0)), self.dtype)
     for count, size, column in ((pieces, _CHUNK, 0), (1, rest, pieces)):
         if size:
             strides = (*split.kept_strides, _CHUNK * line, line)
@@ -177,12 +201,7 @@ def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None, power
     )
     call, count = packed(op, lengths, strides, bases, ((part.shape[-1],), ((0,), part.strides[-1:], (0,))), bits)
     buffers = (out.buffer, part.buffer, None if centre is None else centre.buffer)
-    if part.size >= _MANY and part.strides[-1] == 1:
-        group = _group(count)
-        program = sweep_program(op)
-        part.place.start_grid(program, part.dtype, "along", call, buffers, (-(-count // group) * group,), (group,))
-    else:
-        part.place.start("reduce", part.dtype, "reduce", call, buffers, count)
+    part.place.start("reduce", part.dtype, "reduce", call, buffers, count)
 
 
 # ---- sums, products, means

@@ -1,5 +1,5 @@
-/* Arithmetic of complex64: pairs of floats, stored as an S of their size. The formulas are those of NumPy, so that infinities and zeros
-   end alike. */
+/* Arithmetic of complex64: pairs of floats, stored as an S of their size. The formulas are those of NumPy, so that infinities
+   and zeros end alike. */
 
 #define PAIR(bits) as_float2(bits)
 
@@ -77,33 +77,21 @@ SUM product_of(SUM x, SUM y) {
   return (SUM)(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
 }
 
-/* Sums (op 0) and products (op 1) of what the inner grid walks along, over extra[0] if it is not 0. */
+/* Sums (op 0) and products (op 1) of what the inner grid walks along, over extra[0] if it is not 0; and running ones (ops 2, 3). */
 __kernel void totals(const Call call, __global S *o, __global const S *a) {
   const long i = get_global_id(0);
   if (i >= call.n) return;
   LOCATE(i)
-  SUM r = (SUM)(call.op, 0);
+  const int multiplies = call.op & 1, runs = call.op >> 1;
+  SUM r = (SUM)(multiplies, 0);
   for (long j = 0; j < call.inner_n; j++) {
     LOCATE_INNER(j)
     const SUM x = WIDEN(PAIR(a[in[1]]));
-    r = call.op ? product_of(r, x) : r + x;
+    r = multiplies ? product_of(r, x) : r + x;
+    if (runs) o[in[0]] = as_ulong(NARROW(r));
   }
   if (call.extra[0]) r /= call.extra[0];
-  o[at[0]] = as_ulong(NARROW(r));
-}
-
-/* The same, running. */
-__kernel void scan(const Call call, __global S *o, __global const S *a) {
-  const long i = get_global_id(0);
-  if (i >= call.n) return;
-  LOCATE(i)
-  SUM r = (SUM)(call.op, 0);
-  for (long j = 0; j < call.inner_n; j++) {
-    LOCATE_INNER(j)
-    const SUM x = WIDEN(PAIR(a[in[1]]));
-    r = call.op ? product_of(r, x) : r + x;
-    o[in[0]] = as_ulong(NARROW(r));
-  }
+  if (!runs) o[at[0]] = as_ulong(NARROW(r));
 }
 
 /* The inner grid walks along what is summed. */

@@ -12,8 +12,8 @@ __kernel void loop(const Call call, __global RESULT *restrict o, @OPERANDS@) {
 @LINES@
   const T w = NUMBER(3);
   long j = from;
-#if VECTOR > 1
-  for (; j + VECTOR <= to; j += VECTOR) {
+#if LANES > 1
+  for (; j + LANES <= to; j += LANES) {
 @VECTORS@
   }
 #endif

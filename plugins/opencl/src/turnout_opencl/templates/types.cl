@@ -1,6 +1,6 @@
-/* What every program starts with. The build defines, for one element type:
-   S storage type, T the type computed in, A the type that sums are kept in, LD(p, i) and ST(p, i, v) to load and store,
-   FLOATING 1 for floating-point, SIGNED 1 for types with negative values, TRUTH 1 for bool. */
+/* What every program starts with. The build defines, for one element type: S storage type, T the type computed in, A the type
+   that sums are kept in, LD(p, i) and ST(p, i, v) to load and store, FLOATING 1 for floating-point, SIGNED 1 for types with
+   negative values, TRUTH 1 for bool, LANES the elements of a vector of T. */
 
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -11,6 +11,19 @@ typedef float real;
 #define REAL(bits) as_float((int)(bits))
 #endif
 #pragma OPENCL FP_CONTRACT OFF
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define VT PASTE(T, LANES) /* a vector of T */
+
+/* The vector that begins at any element. `vload8` is a call in PoCL, before which all registers are saved. */
+#if !MOVES_ONLY && LANES > 1
+typedef struct __attribute__((packed, aligned(sizeof(T)))) {
+  VT v;
+} Loose;
+#define LOOSE(p) (((__global Loose *)(p))->v)
+#define LOOSE_CONST(p) (((__global const Loose *)(p))->v)
+#endif
 
 #define DIMS 8
 #define OPERANDS 4
