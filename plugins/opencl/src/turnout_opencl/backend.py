@@ -157,6 +157,15 @@ class OpenCLBackend(TensorBackend):
         """kDLOpenCL and the index of the device."""
         return 4, array.place.index
 
+    def from_dlpack(self, value: Any) -> ClArray:
+        """An array over the memory of a tensor; OpenCL memory of other libraries belongs to contexts of their own."""
+        array = self.adopt(getattr(value, "array", None))
+        if array is None:
+            raise BufferError(f"opencl takes the memory of Turnout's tensors alone, not that of {type(value).__name__}")
+        if value.requires_grad:
+            value.__dlpack__()  # which refuses it, as that of any tensor
+        return array.view(array.shape, array.strides, 0)
+
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> ClArray:
         """Word i is a hash of (seed, offset + i), the one that `turnout_arrays.random` computes."""
         made = self.empty(shape, DTYPES["uint64"], device)
