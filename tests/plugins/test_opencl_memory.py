@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,6 +90,51 @@ def test_a_failing_call_gives_its_buffers_back(call: Callable[..., turnout.Tenso
         with pytest.raises((IndexError, ArithmeticError, turnout.errors.TurnoutError)):
             finished(call, x, index)
         assert used() == before
+
+
+@pytest.mark.parametrize("fails", ["build", "start"])
+def test_a_kernel_that_the_driver_refuses_gives_its_buffers_back(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyopencl as cl
+
+    def refuse(*args: object, **options: object) -> None:
+        raise cl.RuntimeError("refused by the driver")
+
+    x = turnout.rand(1000, device="opencl")
+    before = used()
+    where: Any = type(x.array.place) if fails == "build" else cl
+    monkeypatch.setattr(where, "kernel" if fails == "build" else "enqueue_nd_range_kernel", refuse)
+    for _ in range(3):
+        with pytest.raises(DeviceError) as raised:
+            x.sin() + 1.0
+        assert str(raised.value) == (
+            "aten::sin: refused by the driver\n"
+            "  arguments  self: Tensor float32 [1000] on opencl:0\n"
+            "  to fix     check the values and shapes of these arguments"
+        )
+        del raised  # whose traceback has the arrays
+        assert used() == before
+    monkeypatch.undo()
+    assert (x.sin() - x.cpu().sin().to("opencl")).abs().amax().item() < 1e-6
+
+
+def test_too_little_memory_that_shows_when_a_kernel_starts_is_the_error_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyopencl as cl
+
+    def refuse(*args: object, **options: object) -> None:
+        raise cl.MemoryError("clEnqueueNDRangeKernel failed: MEM_OBJECT_ALLOCATION_FAILURE")
+
+    x = turnout.rand(1000, device="opencl")
+    before = used()
+    monkeypatch.setattr(cl, "enqueue_nd_range_kernel", refuse)
+    with pytest.raises(OutOfMemoryError) as raised:
+        x.sin()
+    assert str(raised.value) == (
+        "aten::sin: opencl:0 has no room for the result\n"
+        "  arguments  self: Tensor float32 [1000] on opencl:0\n"
+        "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
+    )
+    del raised
+    assert used() == before
 
 
 def test_no_room_names_the_size_and_the_device() -> None:

@@ -176,9 +176,11 @@ class profile(trace_dispatch):
 
     def left(self) -> None:
         super().left()
+        SPECIAL.add(self)  # other threads are careful until all queues are plain again
         SPECIAL.discard(self._found)
-        for place in self._found.places:
+        for place in tuple(self._found.places):
             place.take_no_times()
+        SPECIAL.discard(self)
 
 
 def _running(log: Log) -> tuple[Call, ...]:
