@@ -10,7 +10,7 @@ import ast
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import array_api_strict
@@ -46,21 +46,22 @@ def evaluated(namespace: Any, expression: str) -> Any:
     return eval(expression, {"xp": namespace, "turnout_namespace": turnout.array_api, **arrays})
 
 
-def same(ours: Any, theirs: Any, where: str) -> None:
+def same(ours: Any, theirs: Any, where: str, device: str) -> None:
     if isinstance(theirs, (tuple, list)):
         assert isinstance(ours, (tuple, list))
         assert len(ours) == len(theirs), where
         assert getattr(ours, "_fields", None) == getattr(theirs, "_fields", None)
         for one, other in zip(ours, theirs, strict=True):
-            same(one, other, where)
+            same(one, other, where, device)
     elif isinstance(theirs, type(array_api_strict.asarray(1))):
         assert isinstance(ours, turnout.Tensor), where
+        assert ours.device.type == device, where
         wanted = np.asarray(theirs)
         assert ours.dtype.name == wanted.dtype.name, where
         assert ours.shape == wanted.shape, where
         tolerance = 1e-5 if wanted.dtype in (np.float32, np.complex64) else 1e-12
         if not where.startswith("xp.empty"):
-            np.testing.assert_allclose(ours.numpy(), wanted, rtol=tolerance, atol=tolerance, err_msg=where)
+            np.testing.assert_allclose(ours.cpu().numpy(), wanted, rtol=tolerance, atol=tolerance, err_msg=where)
     elif hasattr(theirs, "bits"):
         names = [name for name in ("bits", "eps", "max", "min", "smallest_normal") if hasattr(theirs, name)]
         assert [getattr(ours, name) for name in names] == [getattr(theirs, name) for name in names]
@@ -72,11 +73,19 @@ def same(ours: Any, theirs: Any, where: str) -> None:
         assert type(ours) is type(theirs)
 
 
+@pytest.fixture(params=["cpu", "opencl"])
+def device(request: pytest.FixtureRequest, need_device: Callable[[str], None]) -> Iterator[str]:
+    """The type of the default device, which new arrays are on."""
+    need_device(request.param)
+    with turnout.config.override({"default_device": request.param}):
+        yield request.param
+
+
 @pytest.mark.parametrize("expression", CASES)
-def test_a_function_gives_what_the_standard_says(expression: str) -> None:
+def test_a_function_gives_what_the_standard_says(expression: str, device: str) -> None:
     with np.errstate(all="ignore"):
         theirs = evaluated(array_api_strict, expression)
-    same(evaluated(turnout.array_api, expression), theirs, expression)
+    same(evaluated(turnout.array_api, expression), theirs, expression, device)
 
 
 def functions(part: str) -> list[str]:

@@ -69,6 +69,24 @@ def test_the_profile_has_a_row_and_a_bar_for_each_operator(x):
     assert calls["aten::copy_"] == 4  # of what buffers become, not of what the profile puts back
 
 
+def test_the_profile_of_an_opencl_device_has_its_own_times(x, need_device):
+    need_device("opencl")
+    done = run(MODEL, "--input", x, "--profile", "--device", "opencl")
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["operator", "calls", "ms", "device", "ms", "share"] in lines
+    rows = [line for line in lines if line[:1] and line[0].startswith("aten::")]
+    assert [float(row[3]) for row in rows] == sorted((float(row[3]) for row in rows), reverse=True)
+    found = json.loads(run(MODEL, "--input", x, "--profile", "--device", "opencl", "--json").stdout)["operators"]
+    times = {row["operator"]: row["device_milliseconds"] for row in found}
+    assert times["aten::addmm"] > 0
+    assert sum(row["share"] for row in found) == pytest.approx(1)
+    for row in found:
+        assert row["share"] == pytest.approx(row["device_milliseconds"] / sum(times.values()))
+    on_cpu = json.loads(run(MODEL, "--input", x, "--profile", "--json").stdout)["operators"]
+    assert {row["device_milliseconds"] for row in on_cpu} == {None}
+
+
 def test_a_saved_graph_is_run_too(x, tmp_path):
     turnout.export.load(MODEL).save(tmp_path / "graph.json")
     assert run(tmp_path / "graph.json", "--input", x).exit_code == 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 import turnout
@@ -90,6 +92,51 @@ def test_a_failing_call_gives_its_buffers_back(call: Callable[..., turnout.Tenso
         assert used() == before
 
 
+@pytest.mark.parametrize("fails", ["build", "start"])
+def test_a_kernel_that_the_driver_refuses_gives_its_buffers_back(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyopencl as cl
+
+    def refuse(*args: object, **options: object) -> None:
+        raise cl.RuntimeError("refused by the driver")
+
+    x = turnout.rand(1000, device="opencl")
+    before = used()
+    where: Any = type(x.array.place) if fails == "build" else cl
+    monkeypatch.setattr(where, "kernel" if fails == "build" else "enqueue_nd_range_kernel", refuse)
+    for _ in range(3):
+        with pytest.raises(DeviceError) as raised:
+            x.sin() + 1.0
+        assert str(raised.value) == (
+            "aten::sin: refused by the driver\n"
+            "  arguments  self: Tensor float32 [1000] on opencl:0\n"
+            "  to fix     check the values and shapes of these arguments"
+        )
+        del raised  # whose traceback has the arrays
+        assert used() == before
+    monkeypatch.undo()
+    assert (x.sin() - x.cpu().sin().to("opencl")).abs().amax().item() < 1e-6
+
+
+def test_too_little_memory_that_shows_when_a_kernel_starts_is_the_error_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyopencl as cl
+
+    def refuse(*args: object, **options: object) -> None:
+        raise cl.MemoryError("clEnqueueNDRangeKernel failed: MEM_OBJECT_ALLOCATION_FAILURE")
+
+    x = turnout.rand(1000, device="opencl")
+    before = used()
+    monkeypatch.setattr(cl, "enqueue_nd_range_kernel", refuse)
+    with pytest.raises(OutOfMemoryError) as raised:
+        x.sin()
+    assert str(raised.value) == (
+        "aten::sin: opencl:0 has no room for the result\n"
+        "  arguments  self: Tensor float32 [1000] on opencl:0\n"
+        "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
+    )
+    del raised
+    assert used() == before
+
+
 def test_no_room_names_the_size_and_the_device() -> None:
     before = turnout.opencl.memory_stats()["num_ooms"]
     with pytest.raises(OutOfMemoryError) as raised:
@@ -133,15 +180,51 @@ def test_devices_have_names_and_are_waited_for() -> None:
         turnout.opencl.memory_stats("opencl:99")
 
 
-def test_dlpack_names_the_device_and_exports_a_copy_where_the_host_is_asked_for() -> None:
-    import numpy as np
+# ---- DLPack
 
-    x = turnout.arange(3.0, device="opencl")
+
+def test_dlpack_names_the_device_and_exports_a_copy_where_the_host_is_asked_for() -> None:
+    x = turnout.arange(6.0, device="opencl")
     assert x.__dlpack_device__() == (4, 0)
-    there = np.from_dlpack(x, device="cpu")
-    assert there.tolist() == [0.0, 1.0, 2.0]
-    x.fill_(5.0)
-    assert there.tolist() == [0.0, 1.0, 2.0]
+    assert type(x.__dlpack__(dl_device=(1, 0))).__name__ == "PyCapsule"
+    for exported in (x, x.view(2, 3).t()):
+        for options in ({}, {"copy": True}):
+            there = np.from_dlpack(exported, device="cpu", **options)
+            assert there.tolist() == exported.tolist()
+            x.add_(1.0)
+            assert (there + 1).tolist() == exported.tolist()
+    none = np.from_dlpack(turnout.empty(0, 2, device="opencl", dtype=turnout.int8), device="cpu")
+    assert (none.shape, none.dtype) == ((0, 2), np.int8)
+
+
+def test_dlpack_refuses_what_needs_a_copy_or_loses_a_gradient() -> None:
+    x = turnout.arange(3.0, device="opencl")
     with pytest.raises(BufferError) as raised:
         np.from_dlpack(x)
-    assert str(raised.value) == ("OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)")
+    assert str(raised.value) == "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
+    with pytest.raises(BufferError) as raised:
+        np.from_dlpack(x, device="cpu", copy=False)
+    assert str(raised.value) == "a tensor on opencl:0 needs a copy to reach the host, which copy=False forbids"
+    for take in (turnout.from_dlpack, lambda tensor: np.from_dlpack(tensor, device="cpu")):
+        with pytest.raises(BufferError) as raised:
+            take(turnout.ones(2, device="opencl", requires_grad=True))
+        assert str(raised.value) == "a tensor that requires a gradient cannot be exported through DLPack; detach() it first"
+
+
+def test_a_tensor_comes_back_through_dlpack_with_its_memory() -> None:
+    x = turnout.arange(6.0, device="opencl").view(2, 3)
+    y = turnout.from_dlpack(x.t())
+    assert (y.device, y.tolist()) == (x.device, x.t().tolist())
+    y.fill_(7.0)
+    assert x.tolist() == [[7.0] * 3] * 2
+
+    class Exporter:
+        def __dlpack__(self, **options: object) -> object:
+            raise AssertionError
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 4, 0
+
+    with pytest.raises(BufferError) as raised:
+        turnout.from_dlpack(Exporter())
+    assert str(raised.value) == "opencl takes the memory of Turnout's tensors alone, not that of Exporter"

@@ -38,8 +38,7 @@ def kernel(x: ClArray, beta: float) -> ClArray:
         number = np.float32(beta) if dtype is float32 else np.float64(beta)
         with _LOCK:
             compiled = built(made.place, dtype)
-            compiled.set_args(made.buffer, number)
-            cl.enqueue_nd_range_kernel(made.place.queue, compiled, (made.size,), None)
+            made.place.start_kernel(compiled, (made.buffer, number), (made.size,))
     return made if dtype is x.dtype else packed(made, x.dtype)
 
 

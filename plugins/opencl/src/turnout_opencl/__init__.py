@@ -2,6 +2,7 @@
 
 `arrays`    what a tensor holds: a buffer with shape, strides and offset
 `devices`   contexts, queues, compiled programs, and how a kernel is started
+`queues`, `streams`, `profiles`  where work is queued, in which order, and how long it took
 `programs`  the source of a program: a template of `templates/` for one element type
 `grids`     shapes and strides of a call's operands, as the templates get them
 `pointwise`, `curves`, `reductions`, `matrices`, `moving`, `sorting`, `losses`  the kernels by concern

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,11 @@ from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.devices import ClDevice, found_devices
 from turnout_opencl.grids import packed
 from turnout_opencl.loops import run_loop
+from turnout_opencl.profiles import profile
 from turnout_opencl.programs import SOURCES, TYPES
+from turnout_opencl.queues import INDEX
 
 Ints = tuple[int, ...]
-_CURRENT: ContextVar[Sequence[int]] = ContextVar("turnout_opencl.device", default=(0,))
 _WORD = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
 
@@ -53,7 +53,7 @@ class OpenCLBackend(TensorBackend):
 
     def opened(self, where: Device) -> ClDevice:
         """The opened device. Raises DeviceError where there is none of that index."""
-        index = _CURRENT.get()[0] if where.index is None else where.index
+        index = INDEX.get()[0] if where.index is None else where.index
         found = self._open.get(index)
         if found is None:
             with self._lock:
@@ -67,10 +67,10 @@ class OpenCLBackend(TensorBackend):
         return len(self._devices())
 
     def current_device(self) -> Device:
-        return device("opencl", _CURRENT.get()[0])
+        return device("opencl", INDEX.get()[0])
 
     def guard(self, device: Device) -> AbstractContextManager[object] | None:
-        return None if device.index is None or device.index == _CURRENT.get()[0] else _Current(device.index)
+        return None if device.index is None or device.index == INDEX.get()[0] else _Current(device.index)
 
     def synchronize(self, device: Device) -> None:
         self.opened(device).finish()
@@ -78,9 +78,12 @@ class OpenCLBackend(TensorBackend):
     def close(self) -> None:
         """Finish what is queued and forget the devices; arrays that are still alive keep theirs."""
         for opened in self._open.values():
-            opened.queue.finish()
-            opened.memory.release()
+            opened.close()
         self._open.clear()
+
+    def profile(self) -> profile:
+        """The times of its kernels."""
+        return profile()
 
     # ---- memory
 
@@ -157,6 +160,15 @@ class OpenCLBackend(TensorBackend):
         """kDLOpenCL and the index of the device."""
         return 4, array.place.index
 
+    def from_dlpack(self, value: Any) -> ClArray:
+        """An array over the memory of a tensor; OpenCL memory of other libraries belongs to contexts of their own."""
+        array = self.adopt(getattr(value, "array", None))
+        if array is None:
+            raise BufferError(f"opencl takes the memory of Turnout's tensors alone, not that of {type(value).__name__}")
+        if value.requires_grad:
+            value.__dlpack__()  # which refuses it, as that of any tensor
+        return array.view(array.shape, array.strides, 0)
+
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> ClArray:
         """Word i is a hash of (seed, offset + i), the one that `turnout_arrays.random` computes."""
         made = self.empty(shape, DTYPES["uint64"], device)
@@ -175,7 +187,7 @@ class _Current(Guard):
         self._index = index
 
     def sets(self) -> Changes:
-        return ((_CURRENT, [self._index]),)
+        return ((INDEX, [self._index]),)
 
 
 def _mixed(word: int) -> int:

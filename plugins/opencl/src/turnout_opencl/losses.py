@@ -74,7 +74,8 @@ def likelihood(
         (0, rows.values.offset, rows.target.offset, 0 if weight is None else weight.offset), extra=rows.extra,
     )  # fmt: skip
     shared = (losses.buffer, weights.buffer, self.buffer, rows.target.buffer, None if weight is None else weight.buffer)
-    place.start("losses", self.dtype, "likelihood", call, (*shared, place.reported(rows.error)), positions)
+    with place.reported(rows.error) as flag:
+        place.start("losses", self.dtype, "likelihood", call, (*shared, flag), positions)
     if reduction == NONE:
         copy(output, losses.view(output.shape, (1,) * len(output.shape), 0))
         fill(total_weight, 0)
@@ -107,8 +108,8 @@ def likelihood_backward(
         out.buffer, grad_output.buffer, target_rows.target.buffer, None if weight is None else weight.buffer,
         None if total is None else total.buffer,
     )  # fmt: skip
-    flag = place.reported(target_rows.error)
-    place.start("losses", out.dtype, "likelihood_slope", call, (*shared, flag), positions)
+    with place.reported(target_rows.error) as flag:
+        place.start("losses", out.dtype, "likelihood_slope", call, (*shared, flag), positions)
 
 
 # ---- squared error

@@ -44,7 +44,8 @@ def places(
             return DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
         if later:
-            start(made.place.reported(error))
+            with made.place.reported(error) as flag:
+                start(flag)
         else:
             with_flag(made, start, error)
     return made

@@ -1,25 +1,17 @@
-"""`turnout.opencl`: the OpenCL devices, their memory, and waiting for them."""
+"""`turnout.opencl`: the OpenCL devices, their memory, streams of work, waiting for them, and the times of their kernels."""
 
 from __future__ import annotations
 
 from turnout.devices import Device
 from turnout_aten.tensor.devices import device as device_named
-from turnout_opencl.devices import ClDevice
+from turnout_opencl.profiles import profile
+from turnout_opencl.streams import Event, Stream, current_stream, default_stream, opened, stream
 
 __all__ = [
-    "device_count", "empty_cache", "get_device_name", "memory_stats", "reset_peak_memory_stats", "synchronize",
+    "Event", "Stream", "current_stream", "default_stream", "device_count", "empty_cache", "get_device_name", "memory_stats",
+    "profile", "reset_peak_memory_stats", "stream", "synchronize",
 ]  # fmt: skip
 __dir__ = __all__.copy
-
-
-def _opened(device: str | Device | None) -> ClDevice:
-    named = device_named("opencl" if device is None else device)
-    if named.type != "opencl":
-        from turnout.errors import DeviceError
-
-        raise DeviceError(f"expected a device such as 'opencl' or 'opencl:1', got {str(named)!r}")
-    found: ClDevice = named.backend.opened(named)  # type: ignore[attr-defined]  # the backend of devices of this type
-    return found
 
 
 def device_count() -> int:
@@ -42,11 +34,11 @@ def get_device_name(device: str | Device | None = None) -> str:
         >>> isinstance(turnout.opencl.get_device_name(), str)
         True
     """
-    return _opened(device).name
+    return opened(device).name
 
 
 def synchronize(device: str | Device | None = None) -> None:
-    """Wait until everything that was queued on a device is done.
+    """Wait until everything that was queued on a device is done, in all of its streams.
 
     Arguments:
         device: "opencl" or "opencl:1"; None for the current one
@@ -55,7 +47,7 @@ def synchronize(device: str | Device | None = None) -> None:
         >>> x = turnout.ones(3, device="opencl").exp()
         >>> turnout.opencl.synchronize()
     """
-    _opened(device).finish()
+    opened(device).finish()
 
 
 def memory_stats(device: str | Device | None = None) -> dict[str, int]:
@@ -79,7 +71,7 @@ def memory_stats(device: str | Device | None = None) -> dict[str, int]:
         >>> turnout.opencl.memory_stats()["allocated_bytes.all.current"] - before
         4000
     """
-    return _opened(device).memory.statistics()
+    return opened(device).memory_stats()
 
 
 def reset_peak_memory_stats(device: str | Device | None = None) -> None:
@@ -91,7 +83,7 @@ def reset_peak_memory_stats(device: str | Device | None = None) -> None:
     Example:
         >>> turnout.opencl.reset_peak_memory_stats()
     """
-    _opened(device).memory.reset_peaks()
+    opened(device).reset_peaks()
 
 
 def empty_cache(device: str | Device | None = None) -> None:
@@ -105,4 +97,4 @@ def empty_cache(device: str | Device | None = None) -> None:
         >>> turnout.opencl.memory_stats()["inactive.all.current"]
         0
     """
-    _opened(device).memory.release()
+    opened(device).release()

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from turnout.config.lock import new_lock
+
 Error = Callable[[int], Exception]
 
 _SLOTS = 64
@@ -19,13 +21,14 @@ _SIZE = 16  # bytes of an answer: {1, what was wrong}
 
 
 class Reports:
-    """Answers that were not read yet. The caller holds the lock of the device."""
+    """Answers of a queue's kernels that were not read yet. The caller holds `lock`, from a slot until its kernel is queued."""
 
-    def __init__(self, queue: cl.CommandQueue) -> None:
-        self._queue = queue
-        self._step = max(_SIZE, queue.device.mem_base_addr_align // 8)  # a part of a buffer begins at a multiple of it
-        self._buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, _SLOTS * self._step)
+    def __init__(self, commands: cl.CommandQueue) -> None:
+        self.lock = new_lock()
+        self._step = max(_SIZE, commands.device.mem_base_addr_align // 8)  # a part of a buffer begins at a multiple of it
+        self._buffer = cl.Buffer(commands.context, cl.mem_flags.READ_WRITE, _SLOTS * self._step)
         self._errors: list[Error] = []
+        self._clear(commands)
 
     @property
     def pending(self) -> int:
@@ -38,16 +41,30 @@ class Reports:
         return len(self._errors) == _SLOTS
 
     def slot(self, error: Error) -> Any:
-        """A buffer for an answer, and the error that it stands for."""
+        """A buffer for an answer, with zeros in it, and the error that it stands for."""
         at = len(self._errors) * self._step
         self._errors.append(error)
-        cl.enqueue_fill_buffer(self._queue, self._buffer, bytearray(1), at, _SIZE)
         return self._buffer.get_sub_region(at, _SIZE)
 
-    def read(self) -> Exception | None:
+    def any_wrong(self, commands: cl.CommandQueue) -> bool:
+        """Whether an answer says that something is wrong, asked from another queue, which does not wait for this one.
+
+        An answer is there as soon as something has waited for its kernel: an event, a stream or the host.
+        """
+        return bool(self._answers(commands)[:, 0].any())
+
+    def read(self, commands: cl.CommandQueue) -> Exception | None:
         """Wait for all answers; the first error among them."""
+        answers = self._answers(commands)
         errors, self._errors = self._errors, []
-        found = np.zeros((len(errors), self._step), np.uint8)
-        cl.enqueue_copy(self._queue, found, self._buffer, is_blocking=True)
-        answers = found[:, :_SIZE].copy().view(np.int64)
+        if answers.any():
+            self._clear(commands)
         return next((error(int(wrong)) for error, (said, wrong) in zip(errors, answers, strict=True) if said), None)
+
+    def _clear(self, commands: cl.CommandQueue) -> None:
+        cl.enqueue_fill_buffer(commands, self._buffer, bytearray(1), 0, _SLOTS * self._step).wait()
+
+    def _answers(self, commands: cl.CommandQueue) -> Any:
+        found = np.zeros((len(self._errors), self._step), np.uint8)
+        cl.enqueue_copy(commands, found, self._buffer, is_blocking=True)
+        return found[:, :_SIZE].copy().view(np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--tolerance", type=click.FloatRange(min=0), default=CLOSE, show_default=True,
     help="How far results may be apart, as a part of the largest number that is expected.",
 )  # fmt: skip
-@click.option("--profile", is_flag=True, help="Say how long each operator takes.")
+@click.option("--profile", is_flag=True, help="Say how long each operator takes, on the device too if it takes times.")
 @facts
 def run(
     model: Path, inputs: tuple[Path, ...], device: str, outputs: tuple[Path, ...], expected: tuple[Path, ...], tolerance: float,
@@ -63,7 +64,7 @@ def run(
     rows = [_compared(i, result, path, tolerance) for i, (result, path) in enumerate(_pairs(results, expected))]
     found = {
         "model": str(model), "device": str(turnout.device(device)), "milliseconds": 1000 * seconds, "results": rows,
-        "operators": _profiled(call, graph, before) if profile else [],
+        "operators": _profiled(call, graph, before, device) if profile else [],
     }  # fmt: skip
     print_json(found) if as_json else _print(found)
     if any(row["same"] is False for row in rows):
@@ -141,9 +142,13 @@ def _apart(wanted: Any, found: Any) -> float:
     return worst / largest if largest else worst
 
 
-def _profiled(call: Callable[[], Any], graph: Any, before: dict[str, Tensor]) -> list[dict[str, Any]]:
-    """How long the calls of each operator of the graph take, the longest first. The state is put back."""
+def _profiled(call: Callable[[], Any], graph: Any, before: dict[str, Tensor], device: str) -> list[dict[str, Any]]:
+    """How long the calls of each operator of the graph take, the longest first. The state is put back.
+
+    Where the device takes times, they decide: on the host, a call is over when its kernels are queued.
+    """
     import turnout
+    from turnout_aten.tensor.devices import device as device_named
 
     def again() -> None:
         with turnout.no_grad():
@@ -154,16 +159,21 @@ def _profiled(call: Callable[[], Any], graph: Any, before: dict[str, Tensor]) ->
     with turnout.trace_dispatch():
         call()  # in a trace operators resolve anew, which is not part of the cost
         again()
-        with turnout.trace_dispatch() as log:
+        times = device_named(device).backend.profile()
+        with turnout.trace_dispatch() as log, times or nullcontext() as taken:
             call()
         again()
-    total = sum(each.ns for each in log.calls) or 1
-    found: dict[str, list[int]] = {}
-    for each in log.calls:
-        found.setdefault(each.op, []).append(each.ns)
-    rows = sorted(found.items(), key=lambda row: -sum(row[1]))
+    calls = log.calls if taken is None else taken.log.calls
+    found: dict[str, list[tuple[int, int]]] = {}
+    for each in calls:
+        found.setdefault(each.op, []).append((each.ns, 0 if taken is None else taken.device_ns(each)))
+    sums = {op: [sum(column) for column in zip(*rows, strict=True)] for op, rows in found.items()}
+    decides = 0 if taken is None else 1
+    total = sum(each[decides] for each in sums.values()) or 1
     return [
-        {"operator": op, "calls": len(ns), "milliseconds": sum(ns) / 1e6, "share": sum(ns) / total} for op, ns in rows
+        {"operator": op, "calls": len(found[op]), "milliseconds": host / 1e6, "share": (host, there)[decides] / total,
+         "device_milliseconds": None if taken is None else there / 1e6}
+        for op, (host, there) in sorted(sums.items(), key=lambda row: -row[1][decides])
     ]  # fmt: skip
 
 
@@ -175,13 +185,14 @@ def _print(found: dict[str, Any]) -> None:
     print_table(("result", "dtype", "shape", "apart", ""), rows)
     if found["operators"]:
         longest = found["operators"][0]["share"] or 1
+        times = [name for name in ("milliseconds", "device_milliseconds") if found["operators"][0][name] is not None]
         lines = [
-            (row["operator"], row["calls"], f"{row['milliseconds']:.3f}", f"{100 * row['share']:.1f} %",
+            (row["operator"], row["calls"], *(f"{row[name]:.3f}" for name in times), f"{100 * row['share']:.1f} %",
              "#" * round(BARS * row["share"] / longest))
             for row in found["operators"]
         ]  # fmt: skip
         print_lines("")
-        print_table(("operator", "calls", "ms", "share", ""), lines)
+        print_table(("operator", "calls", *("ms", "device ms")[: len(times)], "share", ""), lines)
     print_lines("", f"time  {found['milliseconds']:.2f} ms for the first run on {found['device']}")
 
 

@@ -239,6 +239,13 @@ class TensorBackend(Backend):
         """What printing shows in place of the elements, if they are not computed yet; else None."""
         return None
 
+    def profile(self) -> AbstractContextManager[Any] | None:
+        """A context that takes the times of its devices, for `turnout run --profile`; None where there are only the host's.
+
+        What it gives has `log`, the calls as `turnout.trace_dispatch` records them, and `device_ns(call)`.
+        """
+        return None
+
     # ---- other libraries
 
     def numpy(self, array: Any) -> Any:

@@ -1,0 +1,87 @@
+"""`Queue`: an in-order queue of a device, with the memory of what is made on it and the answers of its kernels.
+
+A device has one, and another one for each stream of the user. While `SPECIAL` is empty, all work goes to the first queue of its
+device and nobody watches it: finding that out is one look for each kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import pyopencl as cl
+
+from turnout_opencl.reports import Reports
+
+if TYPE_CHECKING:
+    from turnout_opencl.devices import ClDevice
+    from turnout_opencl.memory import Memory
+
+# The queues of streams, and the profiles that run.
+SPECIAL: set[object] = set()
+# The index of the device that "opencl" means.
+INDEX: ContextVar[Sequence[int]] = ContextVar("turnout_opencl.device", default=(0,))
+# Device -> (the queue that its work goes to, the stream that has the queue). A device that is missing uses its first queue.
+STREAMS: ContextVar[Sequence[Mapping[ClDevice, tuple[Queue, object]]]] = ContextVar("turnout_opencl.streams", default=({},))
+# What records the kernels that are started in this context.
+PROFILES: ContextVar[Sequence[tuple[Any, ...]]] = ContextVar("turnout_opencl.profiles", default=((),))
+
+
+def active_profiles() -> Sequence[Any]:
+    """What records the kernels that are started now. A copy of a context may have a profile that is over."""
+    return [each for each in PROFILES.get()[0] if each in SPECIAL] if SPECIAL else ()
+
+
+class Queue:
+    """The caller holds the lock of the device.
+
+    number    which one of its device it is; 0 is the first
+    commands  where work is queued now: a queue that takes no times, or one that does, while a profile runs
+    pool      the memory of what is allocated on it
+    reports   what its kernels found wrong
+    stream    the stream that is always there, of the first queue
+    """
+
+    __slots__ = ("_plain", "_timed", "commands", "number", "pool", "reports", "stream")
+
+    def __init__(self, context: cl.Context, memory: Memory, number: int) -> None:
+        self.number = number
+        self.commands = self._plain = cl.CommandQueue(context)
+        self._timed: cl.CommandQueue | None = None
+        self.pool = memory.new_pool(self._plain)
+        self.reports = Reports(self._plain)
+        self.stream: Any = None
+
+    def allocated(self, memory: Memory, size: int) -> Any:
+        """A buffer of its pool, which writes to a new one in the plain queue: that must be over before another queue uses it."""
+        buffer = memory.allocate(size, self.pool)
+        if self.commands is not self._plain:
+            self._plain.finish()
+        return buffer
+
+    def take_times(self, yes: bool) -> None:
+        """Let what is queued from now on have times, or have none again. The order of all work stays."""
+        wanted = self._with_times() if yes else self._plain
+        if wanted is not self.commands:
+            cl.enqueue_barrier(wanted, wait_for=[cl.enqueue_marker(self.commands)])
+            self.commands.flush()
+            self.commands = wanted
+
+    def mark(self, with_time: bool) -> cl.Event:
+        """An event that is done when all that is queued is done. One with a time is a command of a queue that takes times."""
+        event = cl.enqueue_marker(self.commands)
+        if with_time and self.commands is self._plain:
+            self._plain.flush()
+            timed = self._with_times()
+            event = cl.enqueue_marker(timed, wait_for=[event])
+            timed.flush()
+        else:
+            self.commands.flush()  # else the event may never come for other queues
+        return event
+
+    def _with_times(self) -> cl.CommandQueue:
+        if self._timed is None:
+            times = cl.command_queue_properties.PROFILING_ENABLE
+            self._timed = cl.CommandQueue(self.commands.context, properties=times)
+        return self._timed
