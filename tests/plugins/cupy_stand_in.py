@@ -3,7 +3,7 @@
 It has the names of `cupy_names.txt` and no others, and its functions take the parameters written there. Indices out of range wrap
 around instead of raising. Arrays of the host are refused. Arrays have `data.ptr`, are made from a memory pointer, and belong to
 the device that was current. Ufuncs reduce only sums and products, add at repeated indices only in CuPy's dtypes, and never return
-NumPy scalars. `asnumpy` is the way to the host.
+NumPy scalars. `asnumpy` is the way to the host. Raw kernels run on the CPU, from the same text (`emulated_cuda`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import emulated_cuda
 import numpy as np
+import pytest
 
 LINE = re.compile(r"([\w.]+)(?:\((.*)\)| (ufunc))?")
 
@@ -79,7 +81,7 @@ class ndarray(np.ndarray):  # CuPy's name
     def __new__(cls, shape: Any, dtype: Any = float, memptr: Pointer | None = None, strides: Any = None) -> ndarray:
         made = np.empty(shape, dtype)
         if memptr is not None:
-            made = np.asarray(Memory(memptr, shape, np.dtype(dtype), strides))
+            made = np.asarray(Memory(memptr, shape, np.dtype(dtype), strides)).view(dtype)  # bfloat16 has no typestr
         found = made.view(cls)
         if memptr is not None:
             found.lies_on = memptr.owner.lies_on
@@ -197,6 +199,31 @@ class ElementwiseKernel:
         return args[-1] if len(self.names) == self.inputs + 1 else args[self.inputs :]
 
 
+class RawModule:
+    """Kernels of a text. What was launched is in `launched`, as (kernel, device)."""
+
+    def __init__(self, *, code: str, options: tuple[str, ...] = ()) -> None:
+        self.code = code
+        self.options = options
+
+    def get_function(self, name: str) -> Any:
+        if emulated_cuda.COMPILER is None:
+            pytest.skip("g++ is not installed: raw kernels cannot run on the CPU")
+        kernel = emulated_cuda.program(self.code, self.options)[name]
+
+        def launch(grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
+            refuse_host_arrays(name, args)
+            for each in args:
+                assert not isinstance(each, ndarray) or each.device.id == cuda.current, f"{name}: an array of another device"
+            launched.append((name, cuda.current))
+            kernel(grid, block, args)
+
+        return launch
+
+
+launched: list[tuple[str, int]] = []
+
+
 def own(value: Any) -> Any:
     """A NumPy result as CuPy returns it: arrays, 0-dim ones too."""
     if isinstance(value, ndarray):
@@ -255,6 +282,13 @@ class Device:
         cuda.waited.append(self.id)
 
 
+class Stream:
+    """A queue of work, which is done at once."""
+
+    def is_capturing(self) -> bool:
+        return False
+
+
 class CUDARuntimeError(RuntimeError):
     """What the driver's errors are."""
 
@@ -267,12 +301,14 @@ class Cuda(types.SimpleNamespace):
         self.waited: list[int] = []
         self.given: list[Any] = []  # (stream, max_version) of DLPack exports
         self.Device = Device
+        self.stream = Stream()
 
         def device_count() -> int:
             if count < 0:
                 raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
             return count
 
+        self.get_current_stream = lambda: self.stream
         self.runtime = types.SimpleNamespace(
             getDeviceCount=device_count, getDevice=lambda: self.current, CUDARuntimeError=CUDARuntimeError
         )
@@ -290,6 +326,7 @@ class Module(types.ModuleType):
         cuda = self.cuda = Cuda(count)
         self.ndarray = ndarray
         self.ElementwiseKernel = ElementwiseKernel
+        self.RawModule = RawModule
 
     def asnumpy(self, array: Any) -> np.ndarray:
         return array.view(np.ndarray)

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from turnout.devices import Device, device
 from turnout.dtypes import DType
@@ -29,7 +30,7 @@ class CUDABackend(ArrayBackend):
     wrapper_module = "turnout_cuda.wrapped"
 
     def __init__(self, cupy: Any, xp: Any) -> None:
-        super().__init__(xp)
+        super().__init__(xp, bfloat16)
         self.cupy = cupy
 
     # ---- devices
@@ -38,7 +39,7 @@ class CUDABackend(ArrayBackend):
         return int(self.cupy.cuda.runtime.getDeviceCount())
 
     def current_device(self) -> Device:
-        return device("cuda", int(self.cupy.cuda.runtime.getDevice()))
+        return device(self.device_type, int(self.cupy.cuda.runtime.getDevice()))
 
     def guard(self, device: Device) -> AbstractContextManager[object] | None:
         """Makes the device CuPy's current one, unless it is."""

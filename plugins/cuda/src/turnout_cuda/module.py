@@ -1,8 +1,8 @@
 """`CuPyModule`: CuPy under NumPy's names, with the few that the shared kernel library uses and CuPy lacks.
 
 CuPy reduces with functions (`amax`, `any`) where NumPy has `ufunc.reduce`, accumulates sums and products only, and adds at
-repeated indices for some dtypes only. It multiplies at repeated indices for no dtype, so those operators are omitted (`WITHOUT`).
-Everything else is CuPy's own, looked up when it is asked for.
+repeated indices for some dtypes only. It multiplies at repeated indices for no dtype, so shared kernels that do so are omitted
+(`WITHOUT`). Everything else is CuPy's own, looked up when it is asked for.
 
 Where CuPy differs from NumPy in what a name does, kernels ask: `wraps_indices` says that an index out of range gives an element
 and no error.
@@ -16,7 +16,7 @@ from typing import Any
 
 from numpy.linalg import LinAlgError  # CuPy raises NumPy's
 
-# Operators whose kernels combine values at repeated indices by products, or by maxima and minima of any dtype.
+# Operators whose shared kernels combine values at repeated indices by products, maxima or minima. They have raw kernels instead.
 WITHOUT = ("scatter_reduce.two_out",)
 
 # What CuPy adds atomically. Other integers are added in uint64, where sums wrap around to the same bits.
