@@ -23,12 +23,12 @@ class Pretended(CUDABackend):
 
 
 @contextlib.contextmanager
-def pretended() -> Iterator[Any]:
-    """Device `pretended`, with two of them."""
+def pretended(kind: type[CUDABackend] = Pretended) -> Iterator[Any]:
+    """Two devices `pretended`; with `CUDABackend` they are devices `cuda`, where there is none."""
     turnout.ones(1)  # the operators are defined when the first of them is used
     cupy = cupy_stand_in.Module()
     xp = CuPyModule(cupy, cupy_stand_in.errstate)
     with Registrations("pretended") as library:
-        made = Pretended(cupy, xp)
+        made = kind(cupy, xp)
         plugin.register(library, made, with_host=True)
         yield made

@@ -16,13 +16,15 @@ from ml_dtypes import bfloat16
 from turnout.devices import Device, device
 from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
+from turnout_cuda.replays import RecordedReplay
+from turnout_cuda.runtime import Runtime
 
 Ints = tuple[int, ...]
 _ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
 
 class CUDABackend(ArrayBackend):
-    """`cupy` is the package, `xp` what the kernel library gets (see `turnout_cuda.module`)."""
+    """`cupy` is the package, `xp` what the kernel library gets (see `turnout_cuda.module`); `runtime` serves `turnout.cuda`."""
 
     name = "CUDA"
     device_type = "cuda"
@@ -32,6 +34,8 @@ class CUDABackend(ArrayBackend):
     def __init__(self, cupy: Any, xp: Any) -> None:
         super().__init__(xp, bfloat16)
         self.cupy = cupy
+        self.runtime = Runtime(cupy)
+        self.replays = {"cuda_graph": lambda run: RecordedReplay(self.runtime, run)}
 
     # ---- devices
 
@@ -92,7 +96,7 @@ class CUDABackend(ArrayBackend):
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         host = np.frombuffer(data, "u1").view(self.native_dtype(dtype)).reshape(shape)
         with self._on(device):
-            return self.cupy.asarray(host)
+            return self.xp.asarray(host)
 
     def kernel_context(self) -> AbstractContextManager[object]:
         return nullcontext()

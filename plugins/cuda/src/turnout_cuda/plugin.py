@@ -39,7 +39,7 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     import cupy
     import cupyx
 
-    xp = CuPyModule(cupy, cupyx.errstate)
+    xp = CuPyModule(cupy, cupyx.errstate, lambda: str(options["matmul_precision"]))
     register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]))
 
 
@@ -47,6 +47,7 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool) -
     """The backend, its kernels, raw ones over them, and what runs on cpu: operators whose kernels need SciPy, and those of other
     libraries."""
     library.backend(backend)
+    library.on_undo(backend.runtime.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
     raw = raw_kernels(backend.xp, Programs(backend.cupy))
     alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
     Ints = tuple[int, ...]
+    OfValues = Callable[[list[Any]], list[Any]]
 
 
 class TensorBackend(Backend):
@@ -52,6 +53,8 @@ class TensorBackend(Backend):
     row_major       whether an array lies in memory row by row, without gaps. None: its strides are asked for
     view_array      (shape, native dtype, root, start and strides in bytes) -> an array over the memory of a row-major root. None:
                     `strided` does that
+    replays         name -> what makes a function from one: both take a list of values and return one, and the made one is faster
+                    when it is called again with values of the same kind. A traced graph gives its replay to it
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
@@ -64,6 +67,7 @@ class TensorBackend(Backend):
     native: Mapping[DType, Any] = MappingProxyType({})
     row_major: Callable[[Any], bool] | None = None
     view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
+    replays: Mapping[str, Callable[[OfValues], OfValues]] = MappingProxyType({})
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
