@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cupy_stand_in
@@ -23,12 +23,14 @@ class Pretended(CUDABackend):
 
 
 @contextlib.contextmanager
-def pretended(kind: type[CUDABackend] = Pretended) -> Iterator[Any]:
+def pretended(
+    kind: type[CUDABackend] = Pretended, cudnn: Any = None, precision: Callable[[], str] = lambda: "highest"
+) -> Iterator[Any]:
     """Two devices `pretended`; with `CUDABackend` they are devices `cuda`, where there is none."""
     turnout.ones(1)  # the operators are defined when the first of them is used
     cupy = cupy_stand_in.Module()
-    xp = CuPyModule(cupy, cupy_stand_in.errstate)
+    xp = CuPyModule(cupy, cupy_stand_in.errstate, precision)
     with Registrations("pretended") as library:
         made = kind(cupy, xp)
-        plugin.register(library, made, with_host=True)
+        plugin.register(library, made, with_host=True, cudnn=cudnn)
         yield made

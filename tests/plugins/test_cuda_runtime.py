@@ -230,7 +230,8 @@ def test_what_cannot_be_recorded_says_so(backend: Any) -> None:
     assert str(caught.value) == "cuda graph: it is being recorded already"
     with pytest.raises(CallError) as caught, cuda.graph(recording):
         turnout.ones(2).to("cuda")
-    assert "a value of the host cannot be copied to the device while work is recorded" in str(caught.value)
+    text = "cuda graph: a value of the host cannot be copied to the device while work is recorded; make the tensor before"
+    assert text in str(caught.value)
     with pytest.raises(cupy_stand_in.CUDARuntimeError), cuda.graph(recording):
         turnout.ones(2, device="cuda").tolist()
 
@@ -322,13 +323,21 @@ def test_a_graph_that_asks_the_device_is_refused_when_it_is_recorded(backend: An
 
 
 def test_inputs_that_are_no_tensors_are_refused(backend: Any) -> None:
-    def draw(g: Any) -> Any:
-        return turnout.rand(2, generator=g, device="cuda")
+    def draw(x: Any, g: Any) -> Any:
+        return x + turnout.rand(2, generator=g, device="cuda")
 
-    graph = replayed(draw, turnout.Generator("cuda"))
-    with pytest.raises(TurnoutError) as caught:
-        graph(turnout.Generator("cuda"))
-    assert str(caught.value).startswith("graph draw: a graph without tensors does not replay by 'cuda_graph'")
+    given = turnout.ones(2, device="cuda"), turnout.Generator("cuda")
+    graph = replayed(draw, *given)
+    with pytest.raises(CallError) as caught:
+        graph(*given)
+    assert str(caught.value) == "replay='cuda_graph': inputs are tensors, got Generator"
+
+
+def test_a_graph_without_tensors_has_no_device(backend: Any) -> None:
+    graph = replayed(lambda: turnout.ones(2, device="cuda"))
+    with pytest.raises(turnout.graphs.TraceError) as caught:
+        graph()
+    assert str(caught.value).startswith("graph graph: a graph without tensors does not replay by 'cuda_graph'; it offers none")
 
 
 def test_another_device_says_what_it_offers() -> None:

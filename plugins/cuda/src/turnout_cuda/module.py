@@ -111,7 +111,7 @@ class CuPyModule:
 
     def __init__(self, cupy: Any, errstate: Callable[..., Any], precision: Callable[[], str] = lambda: "highest") -> None:
         self._cupy = cupy
-        self._precision = precision
+        self.precision = precision
         self._set = "highest"
         self.add = Adding(cupy)
         self.linalg = Linalg(cupy.linalg, errstate)
@@ -130,8 +130,8 @@ class CuPyModule:
 
     def matmul(self, a: Any, b: Any, out: Any = None) -> Any:
         """CuPy takes the output by keyword only. float32 is multiplied as precisely as the setting says."""
-        if a.dtype.char == "f" and self._precision() != self._set:
-            self._set_precision(self._precision())
+        if a.dtype.char == "f" and self.precision() != self._set:
+            self._set_precision(self.precision())
         return self._cupy.matmul(a, b, out=out)
 
     def _set_precision(self, wanted: str) -> None:

@@ -13,6 +13,7 @@ from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
 from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.tables import register_kernels
+from turnout_cuda import convolutions
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.module import WITHOUT, CuPyModule
 from turnout_cuda.programs import Programs
@@ -40,16 +41,16 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     import cupyx
 
     xp = CuPyModule(cupy, cupyx.errstate, lambda: str(options["matmul_precision"]))
-    register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]))
+    register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]), cudnn=convolutions.front_end())
 
 
-def register(library: Registrations, backend: CUDABackend, *, with_host: bool) -> None:
+def register(library: Registrations, backend: CUDABackend, *, with_host: bool, cudnn: Any = None) -> None:
     """The backend, its kernels, raw ones over them, and what runs on cpu: operators whose kernels need SciPy, and those of other
-    libraries."""
+    libraries. `cudnn` is the front end, if it is installed."""
     library.backend(backend)
     library.on_undo(backend.runtime.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
-    raw = raw_kernels(backend.xp, Programs(backend.cupy))
+    raw = raw_kernels(backend.xp, Programs(backend.cupy)) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision)
     alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
     if with_host:
