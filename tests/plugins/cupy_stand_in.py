@@ -118,11 +118,11 @@ class ndarray(np.ndarray):  # CuPy's name
     def astype(self, *args: Any, **kwargs: Any) -> Any:
         return recorded(lambda: super(ndarray, self).astype(*args, **kwargs))
 
-    def copy(self, *args: Any) -> Any:
-        return recorded(lambda: super(ndarray, self).copy(*args))
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
+        return recorded(lambda: super(ndarray, self).copy(*args, **kwargs))
 
-    def sum(self, *args: Any) -> Any:
-        return recorded(lambda: own(super(ndarray, self).sum(*args)))
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        return recorded(lambda: own(super(ndarray, self).sum(*args, **kwargs)))
 
     def dot(self, other: Any, out: Any = None) -> Any:
         return recorded(lambda: own(super(ndarray, self).dot(other, out)), [] if out is None else [out])
