@@ -1,7 +1,8 @@
 // What CUDA C has and C++ does not, so that a kernel compiles with a C++ compiler and runs on the CPU, with the same text.
 //
 // A thread is a context of its own on one OS thread, and is left only where it waits. So what one thread does between two waits
-// happens at once; a missing wait shows where the order of threads matters, which is why every other block runs them backwards.
+// happens at once. The first thread that need not wait goes on, so warps run far ahead of others, and every other block counts
+// threads from the last one: a missing wait shows in the values.
 // A wait that some threads of a block or warp never reach is an error of the launch, not a standstill.
 
 #pragma once
@@ -45,7 +46,8 @@ struct Warp {
 struct Thread {
     ucontext_t context;
     dim3 index;
-    unsigned number, shuffles = 0;
+    unsigned number, shuffles = 0, generation = 0;
+    const Barrier* waits = nullptr;  // for another generation of it
     bool done;
 };
 
@@ -57,23 +59,22 @@ static Thread* current;
 static ucontext_t scheduler;
 static void (*body)(void**);
 static void** arguments;
-static bool progress;
 
 static void enter() {
     body(arguments);
     current->done = true;
-    progress = true;
 }
 
 static void wait(Barrier& barrier, unsigned parties) {
     if (++barrier.arrived == parties) {
         barrier.arrived = 0;
         ++barrier.generation;
-        progress = true;
         return;
     }
-    unsigned generation = barrier.generation;
-    while (barrier.generation == generation) swapcontext(&current->context, &scheduler);
+    current->waits = &barrier;
+    current->generation = barrier.generation;
+    swapcontext(&current->context, &scheduler);
+    current->waits = nullptr;
 }
 
 template <typename T>
@@ -107,6 +108,7 @@ static int launch(void (*kernel)(void**), void** given, const unsigned* grid, co
             thread.number = i;
             thread.index = {i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1]};
             thread.shuffles = 0;
+            thread.waits = nullptr;
             thread.done = false;
             getcontext(&thread.context);
             thread.context.uc_stack.ss_sp = stacks[i].data();
@@ -115,16 +117,16 @@ static int launch(void (*kernel)(void**), void** given, const unsigned* grid, co
             makecontext(&thread.context, enter, 0);
         }
         for (unsigned left = count; left;) {
-            progress = false;
-            left = 0;
-            for (unsigned i = 0; i < count; ++i) {
-                current = &threads[b % 2 ? count - 1 - i : i];
-                if (current->done) continue;
-                threadIdx = current->index;
-                swapcontext(&scheduler, &current->context);
-                left += !current->done;
+            current = nullptr;
+            for (unsigned i = 0; i < count && !current; ++i) {
+                Thread& thread = threads[b % 2 ? count - 1 - i : i];
+                bool ready = !thread.waits || thread.waits->generation != thread.generation;
+                if (!thread.done && ready) current = &thread;
             }
-            if (left && !progress) return 1;
+            if (!current) return 1;
+            threadIdx = current->index;
+            swapcontext(&scheduler, &current->context);
+            left -= current->done;
         }
     }
     return 0;
