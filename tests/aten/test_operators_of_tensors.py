@@ -148,3 +148,25 @@ def test_a_kernel_that_leaves_a_call_to_none_below_says_so():
         finally:
             above.undo()
     assert str(caught.value) == "lonely::f: the kernel of CPU leaves this call to the one below, and there is none"
+
+
+def test_two_packages_may_have_rows_over_one_composed_operator():
+    with Library("layered", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: x * 2.0, "CompositeImplicitAutograd")
+        first, second = Registrations("first"), Registrations("second")
+        x = turnout.ones(2, requires_grad=True)
+        try:
+            register_over(first, "CPU", {"f": lambda x: x * 3.0}, namespace="layered")
+            register_over(second, "Meta", {"f": lambda x: NotImplemented}, namespace="layered")
+            for left in (first, second):
+                with turnout.no_grad():
+                    assert turnout.ops.layered.f(x).tolist() == ([3.0, 3.0] if left is first else [2.0, 2.0])
+                turnout.ops.layered.f(x).sum().backward()
+                assert len(REGISTRY.find("layered::f").kernels["Autograd"]) == 1
+                left.undo()
+        finally:
+            first.undo()
+            second.undo()
+        assert not REGISTRY.find("layered::f").kernels.get("Autograd")
+    assert x.grad.tolist() == [4.0, 4.0]

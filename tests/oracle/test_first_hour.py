@@ -148,7 +148,7 @@ DIFFERS = {
     "t.utils.data": "no data loaders",
     "t.compile": "no compiler",
     "t.ones(2).is_quantized": "no quantised tensors",
-    "t.cuda.synchronize": "turnout.cuda answers whether there is a device",
+    "t.cuda.synchronize": "functions print where they lie",
 }  # fmt: skip
 
 

@@ -3,47 +3,20 @@
 It has the names of `cupy_names.txt` and no others, and its functions take the parameters written there. Indices out of range wrap
 around instead of raising. Arrays of the host are refused. Arrays have `data.ptr`, are made from a memory pointer, and belong to
 the device that was current. Ufuncs reduce only sums and products, add at repeated indices only in CuPy's dtypes, and never return
-NumPy scalars. `asnumpy` is the way to the host.
+NumPy scalars. `asnumpy` is the way to the host. Raw kernels run on the CPU, from the same text (`emulated_cuda`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
 import types
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import emulated_cuda
 import numpy as np
-
-LINE = re.compile(r"([\w.]+)(?:\((.*)\)| (ufunc))?")
-
-
-def names() -> dict[str, list[str] | None]:
-    """CuPy's names: a function's parameters, "*" before those that go by keyword only; None where they are not known."""
-    text = Path(__file__).with_name("cupy_names.txt").read_text(encoding="utf-8")
-    found: dict[str, list[str] | None] = {}
-    for line in text.splitlines()[1:]:
-        match = LINE.fullmatch(line)
-        assert match is not None, line
-        name, parameters, _ = match.groups()
-        found[name] = parameters.split(", ") if parameters else None if parameters is None else []
-    return found
-
-
-NAMES = names()
-
-
-def check_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise TypeError where CuPy's function would."""
-    parameters = NAMES[name]
-    if parameters is None:
-        return
-    positional = parameters[: parameters.index("*")] if "*" in parameters else parameters
-    wrong = [k for k in kwargs if k not in parameters]
-    if len(args) > len(positional) or wrong:
-        raise TypeError(f"cupy.{name}({', '.join(parameters)}) was called with {len(args)} arguments and {list(kwargs)}")
+import pytest
+from cupy_names import NAMES, check_call
 
 
 def refuse_host_arrays(name: str, values: Any) -> None:
@@ -79,7 +52,7 @@ class ndarray(np.ndarray):  # CuPy's name
     def __new__(cls, shape: Any, dtype: Any = float, memptr: Pointer | None = None, strides: Any = None) -> ndarray:
         made = np.empty(shape, dtype)
         if memptr is not None:
-            made = np.asarray(Memory(memptr, shape, np.dtype(dtype), strides))
+            made = np.asarray(Memory(memptr, shape, np.dtype(dtype), strides)).view(dtype)  # bfloat16 has no typestr
         found = made.view(cls)
         if memptr is not None:
             found.lies_on = memptr.owner.lies_on
@@ -111,7 +84,38 @@ class ndarray(np.ndarray):  # CuPy's name
         return own(super().__getitem__(wrapped(self.shape, key)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(wrapped(self.shape, key), value)
+        recorded(lambda: super(ndarray, self).__setitem__(wrapped(self.shape, key), value), [self])
+
+    def astype(self, *args: Any, **kwargs: Any) -> Any:
+        return recorded(lambda: super(ndarray, self).astype(*args, **kwargs))
+
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
+        return recorded(lambda: super(ndarray, self).copy(*args, **kwargs))
+
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        return recorded(lambda: own(super(ndarray, self).sum(*args, **kwargs)))
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        return recorded(lambda: own(super(ndarray, self).dot(other, out)), [] if out is None else [out])
+
+    def fill(self, value: Any) -> None:
+        recorded(lambda: super(ndarray, self).fill(value), [self])
+
+    def tolist(self) -> Any:
+        refuse_capture()
+        return super().tolist()
+
+    def item(self, *args: Any) -> Any:
+        refuse_capture()
+        return super().item(*args)
+
+    def __int__(self) -> int:
+        refuse_capture()
+        return super().__int__()
+
+    def __bool__(self) -> bool:
+        refuse_capture()
+        return super().__bool__()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method == "__call__" and "out" not in options:
@@ -122,9 +126,12 @@ class ndarray(np.ndarray):  # CuPy's name
                 return tuple(plain(v) for v in value)
             return value.view(np.ndarray) if isinstance(value, ndarray) else value
 
-        with np.errstate(all="ignore"):
-            result = getattr(ufunc, method)(*plain(inputs), **{k: plain(v) for k, v in options.items()})
-        return options["out"][0] if options.get("out") else own(result)
+        def run() -> Any:
+            with np.errstate(all="ignore"):
+                return own(getattr(ufunc, method)(*plain(inputs), **{k: plain(v) for k, v in options.items()}))
+
+        result = recorded(run, [out for out in options.get("out") or () if out is not None])
+        return options["out"][0] if options.get("out") else result
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
@@ -154,13 +161,17 @@ class Ufunc:
         assert any(isinstance(a, ndarray) for a in args), f"{self.__name__}: no array among {args}"
         assert not kwargs.keys() - {"out", "dtype", "casting"}, f"{self.__name__}: {list(kwargs)}"
         refuse_host_arrays(self.__name__, args)
-        with np.errstate(all="ignore"):
-            return own(self.ufunc(*args, **kwargs))
+
+        def run() -> Any:
+            with np.errstate(all="ignore"):
+                return own(self.ufunc(*args, **kwargs))
+
+        return recorded(run, [a for a in (*args[self.ufunc.nin :], kwargs.get("out")) if a is not None])
 
     def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         if self.ufunc not in (np.add, np.multiply):
             raise NotImplementedError(f"`{self.__name__}.reduce` is not supported yet")
-        return own(self.ufunc.reduce(array, axis, dtype, out, keepdims))
+        return recorded(lambda: own(self.ufunc.reduce(array, axis, dtype, out, keepdims)), [] if out is None else [out])
 
     def at(self, array: Any, indices: Any, values: Any) -> None:
         if self.ufunc is not np.add or array.dtype.name not in (
@@ -168,7 +179,7 @@ class Ufunc:
         ):  # fmt: skip
             raise NotImplementedError(f"`{self.__name__}.at` is not supported yet for {array.dtype}")
         assert values.dtype == array.dtype
-        self.ufunc.at(array, wrapped(array.shape, indices), values)
+        recorded(lambda: self.ufunc.at(array, wrapped(array.shape, indices), values), [array])
 
 
 class ElementwiseKernel:
@@ -190,11 +201,40 @@ class ElementwiseKernel:
         for kind, array in zip(self.types, args, strict=True):
             assert dtypes.setdefault(kind, array.dtype) == array.dtype, f"Type is mismatched. {kind} {array.dtype}"
         values = {name: array.view(np.ndarray) for name, array in zip(self.names[: self.inputs], args, strict=False)}
-        with np.errstate(all="ignore"):
-            exec(self.operation, {"fabs": np.fabs}, values)
-        for name, array in zip(self.names[self.inputs :], args[self.inputs :], strict=True):
-            array.view(np.ndarray)[...] = values[name]
+
+        def run() -> None:
+            with np.errstate(all="ignore"):
+                exec(self.operation, {"fabs": np.fabs}, values)
+            for name, array in zip(self.names[self.inputs :], args[self.inputs :], strict=True):
+                array.view(np.ndarray)[...] = values[name]
+
+        recorded(run, args[self.inputs :])
         return args[-1] if len(self.names) == self.inputs + 1 else args[self.inputs :]
+
+
+class RawModule:
+    """Kernels of a text. What was launched is in `launched`, as (kernel, device)."""
+
+    def __init__(self, *, code: str, options: tuple[str, ...] = ()) -> None:
+        self.code = code
+        self.options = options
+
+    def get_function(self, name: str) -> Any:
+        if emulated_cuda.COMPILER is None:
+            pytest.skip("g++ is not installed: raw kernels cannot run on the CPU")
+        kernel = emulated_cuda.program(self.code, self.options)[name]
+
+        def launch(grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
+            refuse_host_arrays(name, args)
+            for each in args:
+                assert not isinstance(each, ndarray) or each.device.id == cuda.current, f"{name}: an array of another device"
+            launched.append((name, cuda.current))
+            recorded(lambda: kernel(grid, block, args), [each for each in args if isinstance(each, ndarray)])
+
+        return launch
+
+
+launched: list[tuple[str, int]] = []
 
 
 def own(value: Any) -> Any:
@@ -254,6 +294,144 @@ class Device:
     def synchronize(self) -> None:
         cuda.waited.append(self.id)
 
+    def use(self) -> None:
+        cuda.current = self.id
+
+    @property
+    def mem_info(self) -> tuple[int, int]:
+        return 1000 + self.id, 1 << 30
+
+
+class Graph:
+    """Work that was recorded: functions, each of which does a step again."""
+
+    def __init__(self) -> None:
+        self.steps: list[Any] = []
+
+    def launch(self, stream: Any = None) -> None:
+        assert cuda.capturing is None, "a launch while work is recorded"
+        for step in self.steps:
+            step()
+
+
+def recorded(run: Any, writes: Any = ()) -> Any:
+    """Run, or record: then nothing that lives is changed, and what comes out are places that a launch fills."""
+    graph = cuda.capturing
+    if graph is None:
+        return run()
+    before = [(array, np.array(array.view(np.ndarray))) for array in writes]
+    cuda.capturing = None  # what a step does by others is one step
+    try:
+        made = run()
+        for array, values in before:
+            np.copyto(array.view(np.ndarray), values)
+    finally:
+        cuda.capturing = graph
+
+    def again() -> None:
+        for old, new in zip(arrays_in(made), arrays_in(run()), strict=True):
+            if not any(old is array for array, _ in before):
+                np.copyto(old.view(np.ndarray), new.view(np.ndarray))
+
+    graph.steps.append(again)
+    return made
+
+
+def arrays_in(value: Any) -> list[ndarray]:
+    """The arrays that a function returned."""
+    return [a for v in value for a in arrays_in(v)] if isinstance(value, tuple) else [value] if isinstance(value, ndarray) else []
+
+
+def refuse_capture() -> None:
+    """Raise as CUDA does where the host waits for work that is only recorded."""
+    if cuda.capturing is not None:
+        raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing")
+
+
+class Stream:
+    """A queue of work, which is done at once; current while entered."""
+
+    def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int | None = None) -> None:
+        self.ptr = 0 if null else id(self)
+        self.device_id = -1 if null else cuda.current
+        self.priority = priority
+        self.done = True
+        self.before: list[Stream] = []
+        self.journal: list[Any] = []
+
+    def __enter__(self) -> Stream:
+        self.before.append(cuda.stream)
+        cuda.stream = self
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        cuda.stream = self.before.pop()
+
+    def synchronize(self) -> None:
+        self.journal.append("synchronize")
+
+    def wait_event(self, event: Any) -> None:
+        self.journal.append(("wait", event))
+
+    def is_capturing(self) -> bool:
+        return cuda.capturing is not None and cuda.stream is self
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        assert cuda.capturing is None
+        cuda.capturing = Graph()
+
+    def end_capture(self) -> Graph:
+        made, cuda.capturing = cuda.capturing, None
+        assert made is not None
+        return made
+
+
+class Event:
+    """A mark, which is reached at once."""
+
+    clock = 0.0
+
+    def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
+        self.block = block
+        self.timed = not disable_timing
+        self.done = True
+        self.at = 0.0
+
+    def record(self, stream: Stream | None = None) -> None:
+        Event.clock += 1.5
+        self.at = Event.clock
+        (cuda.stream if stream is None else stream).journal.append(("record", self))
+
+    def synchronize(self) -> None:
+        cuda.stream.journal.append("synchronize event")
+
+
+def elapsed_time(start: Event, end: Event) -> float:
+    assert start.timed
+    assert end.timed
+    return end.at - start.at
+
+
+class MemoryPool:
+    """Counts what is asked for, in blocks of 512 bytes; what is freed stays."""
+
+    def __init__(self) -> None:
+        self.used = self.total = 0
+
+    def malloc(self, size: int) -> int:
+        self.used += -(-size // 512) * 512
+        self.total = max(self.total, self.used)
+        return size
+
+    def used_bytes(self) -> int:
+        return self.used
+
+    def total_bytes(self) -> int:
+        return self.total
+
+    def free_all_blocks(self) -> None:
+        self.total = self.used
+
 
 class CUDARuntimeError(RuntimeError):
     """What the driver's errors are."""
@@ -267,17 +445,58 @@ class Cuda(types.SimpleNamespace):
         self.waited: list[int] = []
         self.given: list[Any] = []  # (stream, max_version) of DLPack exports
         self.Device = Device
+        self.capturing: Graph | None = None
+        self.Stream, self.Event, self.MemoryPool, self.get_elapsed_time = Stream, Event, MemoryPool, elapsed_time
+        self.default = Stream(null=True)
+        self.stream = self.default
+        self.pool, self.pinned_pool = MemoryPool(), MemoryPool()
+        self.allocator: Any = self.pool.malloc
 
         def device_count() -> int:
             if count < 0:
                 raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
             return count
 
+        self.get_current_stream = lambda: self.stream
         self.runtime = types.SimpleNamespace(
-            getDeviceCount=device_count, getDevice=lambda: self.current, CUDARuntimeError=CUDARuntimeError
+            getDeviceProperties=lambda index: {
+                "name": b"Pretended GPU",
+                "major": 7 + index,
+                "minor": 5,
+                "totalGlobalMem": 1 << 30,
+                "multiProcessorCount": 40,
+                "warpSize": 32,
+            },
+            getDeviceCount=device_count,
+            getDevice=lambda: self.current,
+            CUDARuntimeError=CUDARuntimeError,
         )
 
+    def get_allocator(self) -> Any:
+        return self.allocator
 
+    def set_allocator(self, allocator: Any) -> None:
+        self.allocator = allocator
+
+    def alloc(self, size: int) -> Any:
+        return self.allocator(size)
+
+    @contextlib.contextmanager
+    def using_allocator(self, allocator: Any) -> Iterator[None]:
+        before, self.allocator = self.allocator, allocator
+        try:
+            yield
+        finally:
+            self.allocator = before
+
+
+class Nowhere:
+    """What stands for `cuda` while the first one is made."""
+
+    current = 0
+
+
+cuda: Any = Nowhere()
 cuda = Cuda(2)
 
 
@@ -290,21 +509,33 @@ class Module(types.ModuleType):
         cuda = self.cuda = Cuda(count)
         self.ndarray = ndarray
         self.ElementwiseKernel = ElementwiseKernel
+        self.RawModule = RawModule
+
+    def get_default_memory_pool(self) -> MemoryPool:
+        return cuda.pool
+
+    def get_default_pinned_memory_pool(self) -> MemoryPool:
+        return cuda.pinned_pool
+
+    def array(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        given = value.view(np.ndarray) if isinstance(value, ndarray) else value
+        return recorded(lambda: np.array(given, *args, **kwargs).view(ndarray))
 
     def asnumpy(self, array: Any) -> np.ndarray:
+        refuse_capture()
         return array.view(np.ndarray)
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         return value if isinstance(value, ndarray) and dtype is None else np.array(value, dtype).view(ndarray)
 
     def amax(self, array: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        return own(np.amax(array, axis, out, keepdims))
+        return recorded(lambda: own(np.amax(array, axis, out, keepdims)), [] if out is None else [out])
 
     def amin(self, array: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        return own(np.amin(array, axis, out, keepdims))
+        return recorded(lambda: own(np.amin(array, axis, out, keepdims)), [] if out is None else [out])
 
     def matmul(self, a: Any, b: Any, *, out: Any = None) -> Any:
-        return own(np.matmul(a, b, out=out))
+        return recorded(lambda: own(np.matmul(a, b, out=out)), [] if out is None else [out])
 
     def from_dlpack(self, array: Any) -> Any:
         kind, index = array.__dlpack_device__()
@@ -338,9 +569,14 @@ class Module(types.ModuleType):
         def call(*args: Any, **kwargs: Any) -> Any:
             check_call(name, args, kwargs)
             refuse_host_arrays(name, args)
-            try:
+            writes = [args[0]] if name == "copyto" else [kwargs["out"]] if kwargs.get("out") is not None else []
+
+            def run() -> Any:
                 with np.errstate(all="ignore"):
                     return own(found(*args, **kwargs))
+
+            try:
+                return recorded(run, writes)
             except np.linalg.LinAlgError:
                 if STATE["linalg"] == "raise":
                     raise

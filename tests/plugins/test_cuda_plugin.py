@@ -13,35 +13,23 @@ from typing import Any
 import cupy_stand_in
 import numpy as np
 import pytest
+from pretended_cuda import pretended
 
 import turnout
 import turnout_arrays
 from turnout.dtypes import dtype_named
-from turnout.registry import REGISTRY, Registrations
+from turnout.registry import REGISTRY
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.tensor import interop
 from turnout_conformance import cases as operator_cases
 from turnout_conformance.cases import CASES, OperatorCase
 from turnout_cuda import plugin
-from turnout_cuda.backend import CUDABackend
-from turnout_cuda.module import WITHOUT, CuPyModule
-
-
-class Pretended(CUDABackend):
-    """The backend under a name of its own, so that the tests also run where CUDA is."""
-
-    name = "PRETENDED"
-    device_type = "pretended"
+from turnout_cuda.module import WITHOUT
 
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[TensorBackend]:
-    cupy = cupy_stand_in.Module()
-    xp = CuPyModule(cupy, cupy_stand_in.errstate)
-    with Registrations("pretended") as library:
-        made = Pretended(cupy, xp)
-        made.current_device = lambda: turnout.device("pretended", cupy.cuda.current)  # type: ignore[method-assign]
-        plugin.register(library, made, with_host=True)
+    with pretended() as made:
         yield made
 
 

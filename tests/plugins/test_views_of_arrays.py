@@ -10,7 +10,7 @@ import pytest
 
 import turnout
 from turnout.library import Library
-from turnout_aten.views import geometry
+from turnout_aten.views import kernels
 
 
 def _base(draw: random.Random) -> Any:
@@ -83,7 +83,7 @@ def test_each_view_lies_where_its_geometry_says(seeds: Callable[[int], range]) -
 def test_the_array_module_makes_the_views_that_it_can(
     shape: Any, strides: Any, wanted: Any, steps: Any, start: int, has_one: bool
 ) -> None:
-    assert (geometry._way(shape, strides, wanted, steps, start, 4) is not None) == has_one
+    assert (kernels._way(shape, strides, wanted, steps, start, 4) is not None) == has_one
 
 
 def test_geometries_that_are_remembered_are_bounded() -> None:
@@ -93,7 +93,7 @@ def test_geometries_that_are_remembered_are_bounded() -> None:
         asked.append(n)
         return n
 
-    remembered = geometry.Remembered(answer)
+    remembered = kernels.Remembered(answer)
     for n in range(2000):
         assert remembered[(n,)] == n
     assert len(remembered) <= 512

@@ -11,17 +11,20 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from turnout.devices import Device, device
 from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
+from turnout_cuda.replays import RecordedReplay
+from turnout_cuda.runtime import Runtime
 
 Ints = tuple[int, ...]
 _ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
 
 class CUDABackend(ArrayBackend):
-    """`cupy` is the package, `xp` what the kernel library gets (see `turnout_cuda.module`)."""
+    """`cupy` is the package, `xp` what the kernel library gets (see `turnout_cuda.module`); `runtime` serves `turnout.cuda`."""
 
     name = "CUDA"
     device_type = "cuda"
@@ -29,8 +32,10 @@ class CUDABackend(ArrayBackend):
     wrapper_module = "turnout_cuda.wrapped"
 
     def __init__(self, cupy: Any, xp: Any) -> None:
-        super().__init__(xp)
+        super().__init__(xp, bfloat16)
         self.cupy = cupy
+        self.runtime = Runtime(cupy)
+        self.replays = {"cuda_graph": lambda run: RecordedReplay(self.runtime, run)}
 
     # ---- devices
 
@@ -38,7 +43,7 @@ class CUDABackend(ArrayBackend):
         return int(self.cupy.cuda.runtime.getDeviceCount())
 
     def current_device(self) -> Device:
-        return device("cuda", int(self.cupy.cuda.runtime.getDevice()))
+        return device(self.device_type, int(self.cupy.cuda.runtime.getDevice()))
 
     def guard(self, device: Device) -> AbstractContextManager[object] | None:
         """Makes the device CuPy's current one, unless it is."""
@@ -91,7 +96,7 @@ class CUDABackend(ArrayBackend):
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         host = np.frombuffer(data, "u1").view(self.native_dtype(dtype)).reshape(shape)
         with self._on(device):
-            return self.cupy.asarray(host)
+            return self.xp.asarray(host)
 
     def kernel_context(self) -> AbstractContextManager[object]:
         return nullcontext()

@@ -1,8 +1,8 @@
 """`CuPyModule`: CuPy under NumPy's names, with the few that the shared kernel library uses and CuPy lacks.
 
 CuPy reduces with functions (`amax`, `any`) where NumPy has `ufunc.reduce`, accumulates sums and products only, and adds at
-repeated indices for some dtypes only. It multiplies at repeated indices for no dtype, so those operators are omitted (`WITHOUT`).
-Everything else is CuPy's own, looked up when it is asked for.
+repeated indices for some dtypes only. It multiplies at repeated indices for no dtype, so shared kernels that do so are omitted
+(`WITHOUT`). Everything else is CuPy's own, looked up when it is asked for.
 
 Where CuPy differs from NumPy in what a name does, kernels ask: `wraps_indices` says that an index out of range gives an element
 and no error.
@@ -12,12 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from importlib import import_module
 from typing import Any
 
 from numpy.linalg import LinAlgError  # CuPy raises NumPy's
 
-# Operators whose kernels combine values at repeated indices by products, or by maxima and minima of any dtype.
+from turnout.errors import ArgumentError, CallError
+
+# Operators whose shared kernels combine values at repeated indices by products, maxima or minima. They have raw kernels instead.
 WITHOUT = ("scatter_reduce.two_out",)
+
+# How precisely float32 is multiplied -> CuPy's compute type: all digits, the 10 of TF32, the 7 of bfloat16.
+PRECISIONS = {"highest": "COMPUTE_TYPE_DEFAULT", "high": "COMPUTE_TYPE_TF32", "medium": "COMPUTE_TYPE_BF16"}
 
 # What CuPy adds atomically. Other integers are added in uint64, where sums wrap around to the same bits.
 _ADDED = frozenset({"int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"})
@@ -103,8 +109,10 @@ class CuPyModule:
 
     wraps_indices = True
 
-    def __init__(self, cupy: Any, errstate: Callable[..., Any]) -> None:
+    def __init__(self, cupy: Any, errstate: Callable[..., Any], precision: Callable[[], str] = lambda: "highest") -> None:
         self._cupy = cupy
+        self.precision = precision
+        self._set = "highest"
         self.add = Adding(cupy)
         self.linalg = Linalg(cupy.linalg, errstate)
         self.maximum = Reducing(cupy.maximum, cupy.amax)
@@ -121,5 +129,37 @@ class CuPyModule:
         return nullcontext()
 
     def matmul(self, a: Any, b: Any, out: Any = None) -> Any:
-        """CuPy takes the output by keyword only."""
+        """CuPy takes the output by keyword only. float32 is multiplied as precisely as the setting says."""
+        if a.dtype.char == "f" and self.precision() != self._set:
+            self._set_precision(self.precision())
         return self._cupy.matmul(a, b, out=out)
+
+    def _set_precision(self, wanted: str) -> None:
+        """Tell CuPy, which chooses cuBLAS's compute type by it.
+
+        CuPy has no public name for that but CUPY_TF32, which it reads once.
+        """
+        if wanted not in PRECISIONS:
+            raise ArgumentError(f"plugin.cuda.matmul_precision: expected one of {', '.join(PRECISIONS)}, got {wanted!r}")
+        products = import_module("cupy._core._routines_linalg")
+        products.set_compute_type(self._cupy.dtype("float32"), getattr(products, PRECISIONS[wanted]))
+        self._set = wanted
+
+    # ---- from the host
+
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
+        """An array of the device; a CuPy array stays as it is."""
+        self._refuse_while_recording(value)
+        return self._cupy.asarray(value) if dtype is None else self._cupy.asarray(value, dtype)
+
+    def array(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """A new array."""
+        self._refuse_while_recording(value)
+        return self._cupy.array(value, *args, **kwargs)
+
+    def _refuse_while_recording(self, value: Any) -> None:
+        """Replays of recorded work would copy from where the value lay on the host then."""
+        if not isinstance(value, self._cupy.ndarray) and self._cupy.cuda.get_current_stream().is_capturing():
+            raise CallError(
+                "cuda graph: a value of the host cannot be copied to the device while work is recorded; make the tensor before"
+            )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import turnout_arrays
+from turnout.devices import device
+from turnout.errors import NoKernelError
 from turnout.plugins import hookimpl
-from turnout_aten.backend.host_fallback import host
+from turnout.registry import Registrations
+from turnout_aten.backend.host_fallback import host, on_host
+from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.tables import register_kernels
+from turnout_cuda import convolutions
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.module import WITHOUT, CuPyModule
-
-if TYPE_CHECKING:
-    from turnout.registry import Registrations
+from turnout_cuda.programs import Programs
+from turnout_cuda.table import raw_kernels
 
 
 @hookimpl
@@ -36,14 +40,42 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     import cupy
     import cupyx
 
-    xp = CuPyModule(cupy, cupyx.errstate)
-    register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]))
+    xp = CuPyModule(cupy, cupyx.errstate, lambda: str(options["matmul_precision"]))
+    register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]), cudnn=convolutions.front_end())
 
 
-def register(library: Registrations, backend: CUDABackend, *, with_host: bool) -> None:
-    """The backend, its kernels, and what runs on cpu: operators whose kernels need SciPy, and those of other libraries."""
+def register(library: Registrations, backend: CUDABackend, *, with_host: bool, cudnn: Any = None) -> None:
+    """The backend, its kernels, raw ones over them, and what runs on cpu: operators whose kernels need SciPy, and those of other
+    libraries. `cudnn` is the front end, if it is installed."""
     library.backend(backend)
-    table = turnout_arrays.kernels(backend.xp)
-    register_kernels(library, backend, {name: row for name, row in table.items() if name not in WITHOUT})
+    library.on_undo(backend.runtime.peaks.watch())
+    shared = turnout_arrays.kernels(backend.xp)
+    raw = raw_kernels(backend.xp, Programs(backend.cupy)) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision)
+    alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}
+    register_kernels(library, backend, shared | alone)
     if with_host:
         library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
+    # A group of its own: what a raw kernel does not serve goes on to the row that would be there without its group.
+    above = Registrations(library.name, distribution=library.distribution, version=library.version, registry=library.registry)
+    library.on_undo(above.undo)
+    register_over(above, backend.name, raw)
+
+
+def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend, with_host: bool) -> Callable[..., Any]:
+    """A raw kernel that is alone: what it does not serve runs on cpu, or is an error."""
+    elsewhere = on_host(name, backend, lambda array: device(backend.device_type, array.device.id))
+
+    def kernel(*args: Any) -> Any:
+        made = fn(*args)
+        if made is not NotImplemented:
+            return made
+        if with_host:
+            return elsewhere(*args)
+        raise NoKernelError(
+            f"{name}: {backend.device_type} does not compute this in {args[0].dtype.name}; "
+            f"plugin.{backend.device_type}.host_fallback = true lets it run on cpu"
+        )
+
+    kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes
+    kernel.__name__ = kernel.__qualname__ = fn.__name__
+    return kernel

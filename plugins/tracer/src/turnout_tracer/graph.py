@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, device
 from turnout_aten.tensor.random import Generator
-from turnout_tracer import data, reading, source
+from turnout_aten.tensor.tensor import Tensor
+from turnout_tracer import data, errors, reading, source
 from turnout_tracer.nodes import Constant, Node, Ref
 from turnout_tracer.replay import Replay
 from turnout_tracer.structures import Nested
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from turnout_aten.files import FilePath
-    from turnout_aten.tensor.tensor import Tensor
     from turnout_tracer.sizes import Formula, Sizes
 
 
@@ -33,6 +33,7 @@ class Graph:
     sizes       what the graph was traced with: sizes that differ in each replay, and what must hold of them
     state       tensors of the graph's own by name: a model's parameters and buffers. Replays read and write these themselves
     state_refs  their values, by the same names
+    replay      how a call runs the operators: "" one by one, else a way that the device of the inputs offers: "cuda_graph"
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class Graph:
         self.sizes = sizes
         self.state = {} if state is None else state
         self.state_refs = {} if state_refs is None else state_refs
+        self.replay = ""
         self._replay: Replay | None = None
+        self._way: tuple[Replay, str, Callable[[list[Any]], list[Any]]] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operators on other inputs, nested as the traced ones were; the result is nested as the function's result was.
@@ -63,10 +66,25 @@ class Graph:
         replay = self._replay
         if replay is None or not replay.is_of(self):
             replay = self._replay = Replay(self)
-        return self.output.build(replay.run(given, self.constants, self.state))
+        if not self.replay:
+            return self.output.build(replay.run(given, self.constants, self.state))
+        way = self._way
+        if way is None or way[0] is not replay or way[1] != self.replay:
+            way = self._way = replay, self.replay, self._offered(replay, given)
+        return self.output.build(way[2](given))
+
+    def _offered(self, replay: Replay, given: list[Any]) -> Callable[[list[Any]], list[Any]]:
+        """What the device of the first tensor makes of the replay. Raises TraceError where it does not have this way."""
+        tensors = [*given, *self.state.values(), *[constant.tensor for constant in self.constants]]
+        device = next((each.device for each in tensors if isinstance(each, Tensor)), None)
+        ways = {} if device is None else device.backend.replays
+        if self.replay not in ways:
+            raise errors.TraceError(errors.no_such_replay(self.name, self.replay, device, list(ways)))
+        constants, state = self.constants, self.state
+        return ways[self.replay](lambda values: replay.run(values, constants, state))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_replay": None}  # code is prepared anew in another process
+        return {**self.__dict__, "_replay": None, "_way": None}  # code is prepared anew in another process
 
     def to(self, where: str | Device) -> Graph:
         """The same graph on another device: its constants and its state are copied there, and what it makes anew is made there.
@@ -78,7 +96,9 @@ class Graph:
         constants = [Constant(c.ref, c.tensor.to(target), c.written) for c in self.constants]
         state = _moved_state(self.state, target)
         own = (self.output, self.results, self.sizes, state, self.state_refs)
-        return Graph(self.name, self.inputs, self.signature, nodes, constants, *own)
+        moved = Graph(self.name, self.inputs, self.signature, nodes, constants, *own)
+        moved.replay = self.replay
+        return moved
 
     @property
     def code(self) -> str:

@@ -284,7 +284,7 @@ def is_tracing() -> bool:
     return RECORDING.get() is not None
 
 
-def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
+def trace(function: Callable[P, Any], *, replay: str = "") -> Callable[P, Graph]:
     """`trace(f)(*inputs)` runs f once and returns the graph of the operators that it called.
 
     Those of backward are included, and custom ones. Inputs and results are tensors (and generators), nested in lists, tuples
@@ -298,6 +298,8 @@ def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
 
     Arguments:
         function: the function
+        replay: how calls of the graph run its operators: "" one by one, else a way that the device of the inputs offers, such
+            as "cuda_graph"
 
     Example:
         >>> graph = turnout.trace(lambda x: x + 1)(turnout.tensor([1]))
@@ -329,7 +331,9 @@ def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
         _check_output(output)
         name = getattr(function, "__name__", "graph")
         name = name if name.isidentifier() and not iskeyword(name) else "graph"
-        return Graph(name, tuple(names), signature, recording.nodes, recording.constants, output, results, recording.sizes())
+        made = Graph(name, tuple(names), signature, recording.nodes, recording.constants, output, results, recording.sizes())
+        made.replay = replay
+        return made
 
     return traced
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
     Ints = tuple[int, ...]
+    OfValues = Callable[[list[Any]], list[Any]]
 
 
 class TensorBackend(Backend):
@@ -55,6 +56,8 @@ class TensorBackend(Backend):
                     `strided` does that
     silence         (call before a kernel of the general path, call after it with what the first returned, the first one's
                     argument), where this does what `kernel_context` does, at less cost. None: `kernel_context` does it
+    replays         name -> what makes a function from one: both take a list of values and return one, and the made one is faster
+                    when it is called again with values of the same kind. A traced graph gives its replay to it
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
@@ -69,6 +72,7 @@ class TensorBackend(Backend):
     row_major: Callable[[Any], bool] | None = None
     view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
     silence: tuple[Callable[[Any], Any], Callable[[Any], None], Any] | None = None
+    replays: Mapping[str, Callable[[OfValues], OfValues]] = MappingProxyType({})
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:

@@ -14,7 +14,8 @@ from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.geometry import Remembered, inferred_shape, viewed_strides
+from turnout_aten.views.geometry import inferred_shape, viewed_strides
+from turnout_aten.views.kernels import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

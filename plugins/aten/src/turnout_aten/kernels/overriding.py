@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import NoKernelError
 from turnout.keys import IMPLICIT, TRACKED
 from turnout.operators.kernels import ARRAY, INTERNAL, bind
+from turnout.registry import Registrations
 from turnout.table import Entry, compute_entry
 from turnout_aten.declarations.tables import standard
 from turnout_aten.generated.groups import STRUCTURED
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
-    from turnout.registry import Registrations
 
     Call = Callable[..., Any]
 
@@ -45,14 +45,38 @@ def register_over(library: Registrations, backend: str, table: Mapping[str, Any]
         for variant, binder in binders(name, row):
             library.impl(variant, backend, row.fn, form=ARRAY, yields=True, binder=_Over(binder), label=label)
         if name not in STRUCTURED and _is_composed(library, name):
-            how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "composed of operators"}
-            library.impl(name, "Autograd", None, binder=_composed, **how)
+            _compose(library, name)
 
 
 def _is_composed(library: Registrations, name: str) -> bool:
     """Whether an operator is composed of others for its gradient. A standard operator is not defined for the question."""
     overload = standard().named(name)
     return IMPLICIT in (library.registry.find(name).kernels if overload is None else dict(overload.kernels))
+
+
+# (registry, operator) -> the group that has its composed kernel, and how many packages need it.
+_SHARED: dict[tuple[int, str], tuple[Registrations, int]] = {}
+
+
+def _compose(library: Registrations, name: str) -> None:
+    """Keep calls that record a gradient composed, until `library` is undone: one kernel for all packages with such a row."""
+    key = id(library.registry), name
+
+    def release() -> None:
+        group, count = _SHARED.pop(key)
+        if count > 1:
+            _SHARED[key] = group, count - 1
+        else:
+            group.undo()
+
+    with library.registry.lock:
+        if key not in _SHARED:
+            group = Registrations("composed", package="turnout_aten", registry=library.registry)
+            how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "composed of operators"}
+            group.impl(name, "Autograd", None, binder=_composed, **how)
+            _SHARED[key] = group, 0
+        _SHARED[key] = _SHARED[key][0], _SHARED[key][1] + 1
+        library.on_undo(release)
 
 
 class _Over:

@@ -20,7 +20,7 @@ from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.storage import View
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.geometry import view_lines, viewing_lines
+from turnout_aten.views.kernels import view_lines, viewing_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable

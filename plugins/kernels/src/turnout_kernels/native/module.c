@@ -268,19 +268,26 @@ static PyObject *call_other(PyObject *kept, PyObject *const *args, Py_ssize_t na
     return made;
 }
 
-/* (self, dim, half_to_float, out or None). Without `out`, a copy of the input becomes the result: each row is read before it is
-   written. A large input is not copied: it goes to the other function. */
+/* The result of such a call: `out`, or a copy of its first input, whose elements are each read before they are written. NULL, perhaps
+   without an error, for a large input: it is not copied, it goes to the other function. */
+static PyObject *few_or_out(PyObject *kept, PyObject *input, PyObject *out)
+{
+    if (out != Py_None)
+        return Py_NewRef(out);
+    PyObject *elements = PyObject_GetAttr(input, size_name), *made = NULL;
+    if (elements != NULL && PyLong_AsLongLong(elements) <= kept_number(kept, 1))
+        made = PyObject_CallMethodObjArgs(input, copy_name, NULL);
+    Py_XDECREF(elements);
+    return made;
+}
+
+/* (self, dim, half_to_float, out or None) */
 static PyObject *softmax(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
 {
     if ((nargs != 3 && nargs != 4) || args[2] != Py_False || !PyLong_Check(args[1]))
         return call_other(kept, args, nargs);
     int given = nargs == 4 && args[3] != Py_None;
-    PyObject *made = NULL, *elements = given ? NULL : PyObject_GetAttr(args[0], size_name);
-    if (given)
-        made = Py_NewRef(args[3]);
-    else if (elements != NULL && PyLong_AsLongLong(elements) <= kept_number(kept, 1))
-        made = PyObject_CallMethodObjArgs(args[0], copy_name, NULL);
-    Py_XDECREF(elements);
+    PyObject *made = few_or_out(kept, args[0], given ? args[3] : Py_None);
     job work;
     Py_buffer views[2];
     PyObject *const objects[2] = {made, args[0]};
@@ -338,8 +345,7 @@ static PyObject *layer_norm(PyObject *kept, PyObject *const *args, Py_ssize_t na
     return call_other(kept, args, nargs);
 }
 
-/* (input, ..., number, ..., [out or None]) of an element-wise operator: inputs of one shape. Without `out`, a copy of the first one
-   becomes the result: each element is read before it is written. */
+/* (input, ..., number, ..., [out or None]) of an element-wise operator: inputs of one shape */
 static PyObject *pointwise(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
 {
     int inputs = (int)kept_number(kept, 3), numbers = (int)kept_number(kept, 4), given = nargs == inputs + numbers + 1;
@@ -357,12 +363,11 @@ static PyObject *pointwise(PyObject *kept, PyObject *const *args, Py_ssize_t nar
             return call_other(kept, args, nargs);
         }
     }
-    given = given && args[nargs - 1] != Py_None;
-    PyObject *made = given ? Py_NewRef(args[nargs - 1]) : PyObject_CallMethodObjArgs(args[0], copy, NULL);
+    PyObject *made = few_or_out(kept, args[0], given ? args[nargs - 1] : Py_None);
     PyObject *objects[4] = {made};
     for (int k = 0; k < inputs; k++)
         objects[k + 1] = args[k];
-    int kind = made == NULL ? -1 : take_floats(objects, 1, inputs + 1, &work, views);
+    int kind = made == NULL || PyErr_Occurred() ? -1 : take_floats(objects, 1, inputs + 1, &work, views);
     if (kind >= 0) {
         int alike = work.a[0].size > 0 && work.a[0].size <= kept_number(kept, 1) && !(kind && kept_number(kept, 5));
         for (int k = 1; k <= inputs && alike; k++) {

@@ -1,0 +1,44 @@
+"""Arrays as raw kernels take them: contiguous, of a dtype that they are compiled for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout_cuda.programs import DTYPES
+
+
+def kind(*arrays: Any) -> str | None:
+    """The name of the dtype of all the arrays, None where they differ or raw kernels do not compute in it."""
+    name: str = arrays[0].dtype.name
+    return name if name in DTYPES and all(array.dtype.name == name for array in arrays) else None
+
+
+def computed(name: str) -> str:
+    """The dtype that a kind of elements is computed in: `accum` in the texts."""
+    return "float64" if name == "float64" else "float32"
+
+
+class Arrays:
+    """Conversions by an array module `xp`."""
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+
+    def packed(self, array: Any, dtype: str | None = None) -> Any:
+        """The array itself if it is contiguous and of the dtype, else a copy that is."""
+        if dtype is not None and array.dtype.name != dtype:
+            return self.xp.ascontiguousarray(array.astype(dtype))
+        return array if array.flags.c_contiguous else self.xp.ascontiguousarray(array)
+
+    def target(self, out: Any, dtype: Any) -> Any:
+        """The output itself if a kernel can write it, else a new array for `deliver`."""
+        return out if out.flags.c_contiguous and out.dtype == dtype else self.xp.empty(out.shape, dtype)
+
+    def deliver(self, made: Any, out: Any) -> None:
+        """Write what a kernel made into the output, unless it is the output."""
+        if made is not out:
+            self.xp.copyto(out, made.reshape(out.shape), casting="unsafe")
+
+    def parameter(self, array: Any, dtype: str, otherwise: Any) -> tuple[Any, int]:
+        """A parameter in the dtype that is computed in, or what stands for one that is missing; and whether it is there."""
+        return (otherwise, 0) if array is None else (self.packed(array, dtype), 1)

@@ -1,0 +1,88 @@
+// Sums, products and extremes at indices, which may repeat: atomic, in any order. Sums of two-byte floats are made in float32 by
+// the caller's array `out`.
+//
+// `out` is [outer, length, inner] and `source` [outer, count, inner]. The index of an element is index[k], where k is its place
+// along count, or with `each` an index of its own. An index that is out of range sets wrong[0], and its element is left out.
+
+__device__ inline whole index_of(const whole* index, whole i, whole count, whole inner, whole each) {
+    return index[each ? i : i / inner % count];
+}
+
+__device__ inline whole place_of(whole i, whole at, whole length, whole count, whole inner) {
+    return (i / inner / count * length + at) * inner + i % inner;
+}
+
+extern "C" __global__ void add_at(
+    accum* out, const whole* index, const scalar* source, const accum* divisors, int* wrong, whole size, whole length, whole count,
+    whole inner, whole each, whole left_out, whole has_divisors, double factor
+) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+        whole at = index_of(index, i, count, inner, each);
+        if (at < 0 || at >= length) {
+            wrong[0] = 1;
+            continue;
+        }
+        if (at == left_out) continue;
+        accum value = load(source[i]) * accum(factor);
+        if (has_divisors) value /= divisors[at];
+        atomicAdd(out + place_of(i, at, length, count, inner), value);
+    }
+}
+
+// How often each index is there.
+extern "C" __global__ void count_at(accum* out, const whole* index, whole size, whole length) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+        if (index[i] >= 0 && index[i] < length) atomicAdd(out + index[i], accum(1));
+    }
+}
+
+// The same value at all indices.
+extern "C" __global__ void set_at(
+    accum* out, const whole* index, int* wrong, whole size, whole length, whole count, whole inner, whole each, double value
+) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+        whole at = index_of(index, i, count, inner, each);
+        if (at < 0 || at >= length) {
+            wrong[0] = 1;
+            continue;
+        }
+        out[place_of(i, at, length, count, inner)] = accum(value);
+    }
+}
+
+#if DTYPE == 64
+typedef unsigned long long word;
+__device__ inline word word_of(accum value) { return (word)__double_as_longlong(value); }
+__device__ inline accum number_of(word bits) { return __longlong_as_double((long long)bits); }
+#else
+typedef unsigned int word;
+__device__ inline word word_of(accum value) { return (word)__float_as_int(value); }
+__device__ inline accum number_of(word bits) { return __int_as_float((int)bits); }
+#endif
+
+// 0 the product, 1 the largest, 2 the smallest; nan is passed on.
+__device__ inline accum joined(accum a, accum b, whole which) {
+    if (which == 0) return a * b;
+    if (a != a) return a;
+    return b != b || (which == 1 ? b > a : b < a) ? b : a;
+}
+
+extern "C" __global__ void reduce_at(
+    accum* out, const whole* index, const scalar* source, int* wrong, whole size, whole length, whole count, whole inner,
+    whole each, whole which
+) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+        whole at = index_of(index, i, count, inner, each);
+        if (at < 0 || at >= length) {
+            wrong[0] = 1;
+            continue;
+        }
+        word* target = (word*)(out + place_of(i, at, length, count, inner));
+        accum value = load(source[i]);
+        word seen = *target, expected;
+        do {
+            expected = seen;
+            seen = atomicCAS(target, expected, word_of(joined(number_of(expected), value, which)));
+        } while (seen != expected);
+    }
+}

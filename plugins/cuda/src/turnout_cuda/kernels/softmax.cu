@@ -1,0 +1,92 @@
+// Softmax and its logarithm along a dim, and their gradients. Arrays are [outer, length, inner], row-major.
+//
+// The maximum and the sum come from one pass (M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018): a sum
+// that was taken below a smaller maximum is multiplied by exp(old - new).
+
+struct Running {
+    accum largest, total;
+};
+
+__device__ inline accum shrunk(accum total, accum from, accum to) {
+    return total * (from == to ? accum(1) : exp(from - to));
+}
+
+__device__ inline void take(Running& found, accum value) {
+    if (value == -infinity()) return;  // adds 0, where exp(value - largest) may be nan
+    if (value > found.largest) {
+        found.total = shrunk(found.total, found.largest, value);
+        found.largest = value;
+    }
+    found.total += exp(value - found.largest);  // nan for nan, and for infinity
+}
+
+__device__ inline accum answer(accum value, const Running& found, whole logarithm) {
+    return logarithm ? value - found.largest - log(found.total) : exp(value - found.largest) / found.total;
+}
+
+extern "C" __global__ void softmax_rows(const scalar* x, scalar* y, whole rows, whole length, whole logarithm) {
+    whole row = row_of_thread();
+    if (row >= rows) return;  // a whole warp, or a whole block
+    x += row * length;
+    y += row * length;
+    Running mine = {-infinity(), 0};
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) take(mine, load(x[i]));
+    Running found;
+    found.largest = row_max(mine.largest);
+    // The sum of a thread whose elements were -infinity or nan, if any, is 0 or nan.
+    found.total = row_sum(mine.largest == -infinity() ? mine.total : shrunk(mine.total, mine.largest, found.largest));
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) put(y + i, answer(load(x[i]), found, logarithm));
+}
+
+// A thread has a column, so that neighbours read what lies next to each other.
+extern "C" __global__ void softmax_columns(
+    const scalar* x, scalar* y, whole columns, whole length, whole inner, whole logarithm
+) {
+    for (whole column = first_place(); column < columns; column += all_threads()) {
+        whole start = column / inner * length * inner + column % inner;
+        Running found = {-infinity(), 0};
+        for (whole i = 0; i < length; ++i) take(found, load(x[start + i * inner]));
+        for (whole i = 0; i < length; ++i) {
+            whole at = start + i * inner;
+            put(y + at, answer(load(x[at]), found, logarithm));
+        }
+    }
+}
+
+// What the sum for the gradient adds up, and the gradient. y is what softmax gave, or its logarithm.
+__device__ inline accum part(accum grad, accum y, whole logarithm) { return logarithm ? grad : grad * y; }
+
+__device__ inline accum slope(accum grad, accum y, accum total, whole logarithm) {
+    return logarithm ? grad - exp(y) * total : y * (grad - total);
+}
+
+extern "C" __global__ void softmax_rows_backward(
+    const scalar* grad, const scalar* y, scalar* made, whole rows, whole length, whole logarithm
+) {
+    whole row = row_of_thread();
+    if (row >= rows) return;
+    grad += row * length;
+    y += row * length;
+    made += row * length;
+    accum total = 0;
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) total += part(load(grad[i]), load(y[i]), logarithm);
+    total = row_sum(total);
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) put(made + i, slope(load(grad[i]), load(y[i]), total, logarithm));
+}
+
+extern "C" __global__ void softmax_columns_backward(
+    const scalar* grad, const scalar* y, scalar* made, whole columns, whole length, whole inner, whole logarithm
+) {
+    for (whole column = first_place(); column < columns; column += all_threads()) {
+        whole start = column / inner * length * inner + column % inner;
+        accum total = 0;
+        for (whole i = 0; i < length; ++i) {
+            whole at = start + i * inner;
+            total += part(load(grad[at]), load(y[at]), logarithm);
+        }
+        for (whole i = 0; i < length; ++i) {
+            whole at = start + i * inner;
+            put(made + at, slope(load(grad[at]), load(y[at]), total, logarithm));
+        }
+    }
+}

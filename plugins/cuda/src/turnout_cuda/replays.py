@@ -1,0 +1,120 @@
+"""`replay="cuda_graph"`: the operators of a graph recorded once as a CUDA graph, and launched by one call.
+
+The first call with values of a kind runs the operators one by one, which compiles kernels and finds out which values are written.
+The second one records, for recording runs nothing. A value that is written has to be the same tensor in each call, or it is
+recorded anew; others are copied to where the recorded kernels read. Results are copies, so that the next launch changes none of
+them. Gradients are off: a launch records none.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import CallError
+from turnout_aten.tensor.grad_mode import no_grad
+from turnout_aten.tensor.random import default_generator_states
+from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from turnout_cuda.runtime import Recorder, Runtime
+
+    Values = list[Any]
+    Run = Callable[[Values], Values]
+
+_KEPT = 8  # recordings
+
+
+class RecordedReplay:
+    """Called with the values of a graph's inputs, it returns its results."""
+
+    def __init__(self, runtime: Runtime, run: Run) -> None:
+        self._runtime = runtime
+        self._run = run
+        self._written: dict[tuple[Any, ...], list[bool]] = {}  # kind of values -> which of them are written
+        self._recorded: OrderedDict[tuple[Any, ...], _Recorded] = OrderedDict()
+
+    def __call__(self, given: Values) -> Values:
+        kind = tuple([_kind(value) for value in given])
+        with no_grad():
+            written = self._written.get(kind)
+            if written is None:
+                return self._first(kind, given)
+            key = kind, tuple([value.data_ptr() for value, writes in zip(given, written, strict=True) if writes])
+            recorded = self._recorded.get(key)
+            if recorded is None:
+                recorded = self._recorded[key] = _Recorded(self._runtime, self._run, given, written)
+                if len(self._recorded) > _KEPT:
+                    self._recorded.popitem(last=False)
+            self._recorded.move_to_end(key)
+            return recorded.launch(given)
+
+    def _first(self, kind: tuple[Any, ...], given: Values) -> Values:
+        """Run the operators one by one. Raises CallError where random numbers are drawn, which launches would repeat."""
+        before, states = [_version(value) for value in given], default_generator_states()
+        results = self._run(given)
+        if default_generator_states() != states:
+            raise CallError(
+                "replay='cuda_graph': the graph draws random numbers, and each launch would repeat them; "
+                "graph.replay = '' runs operators one by one"
+            )
+        self._written[kind] = [_version(value) != old for value, old in zip(given, before, strict=True)]
+        return results
+
+
+class _Recorded:
+    """One recording: `values` are what it reads and writes, `results` what it leaves."""
+
+    def __init__(self, runtime: Runtime, run: Run, given: Values, written: list[bool]) -> None:
+        self.written = written
+        self.values = [v if writes else v.detach().clone() for v, writes in zip(given, written, strict=True)]
+        self.recorder: Recorder = runtime.new_recorder()
+        index = runtime.current_device() if not given or given[0].device.index is None else given[0].device.index
+        runtime.synchronize(index)
+        stream = runtime.new_stream(index, 0)
+        with stream:
+            self.recorder.begin()
+            try:
+                self.results = run(self.values)
+            except BaseException as error:
+                self._give_up()
+                if isinstance(error, Exception):
+                    raise CallError(f"replay='cuda_graph': the graph cannot be recorded: {error}") from error
+                raise
+            self.recorder.end()
+
+    def _give_up(self) -> None:
+        try:
+            self.recorder.end()
+        except Exception:  # noqa: BLE001 - CUDA refuses to end what it could not capture; the first error says why
+            pass
+        self.recorder.reset()
+
+    def launch(self, given: Values) -> Values:
+        """Copy the values in, launch, and copy the results out."""
+        for target, value, writes in zip(self.values, given, self.written, strict=True):
+            if not writes:
+                target.copy_(value)
+        self.recorder.replay()
+        return [self._result(value, given) for value in self.results]
+
+    def _result(self, value: Any, given: Values) -> Any:
+        """A copy of a tensor; a value that is written is the caller's own."""
+        if not isinstance(value, Tensor):
+            return value
+        for mine, theirs, writes in zip(self.values, given, self.written, strict=True):
+            if mine is value and writes:
+                return theirs
+        return value.clone()
+
+
+def _kind(value: Any) -> tuple[Any, ...]:
+    """What a recording is good for. Raises CallError for a generator."""
+    if not isinstance(value, Tensor):
+        raise CallError(f"replay='cuda_graph': inputs are tensors, got {type(value).__name__}")
+    return value.shape, value.stride(), value.dtype, value.device
+
+
+def _version(value: Any) -> Any:
+    return value.version()

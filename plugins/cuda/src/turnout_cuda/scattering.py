@@ -1,0 +1,164 @@
+"""Sums, products and extremes at indices that may repeat, by atomic operations: in any order, so the last digits of sums vary.
+
+An index that is out of range is found by the kernel that adds, and the call goes on to the row below, which raises the error.
+Asking waits for the stream, as that row would. While a stream is captured nothing may wait, so there the element is left out.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from turnout_cuda.floats import Arrays, computed, kind
+from turnout_cuda.programs import Programs
+
+Table = dict[str, Any]
+_WHICH = {"prod": 0, "amax": 1, "amin": 2}
+_IDENTITY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": float("-inf"), "amin": float("inf")}
+_NONE = -1  # no row is left out
+
+
+def kernels(xp: Any, programs: Programs) -> Table:
+    """The rows of this module."""
+    made = _Scattering(xp, programs)
+    return {
+        "index_add.out": made.index_add,
+        "index_put.out": made.index_put,
+        "scatter_add.out": made.scatter_add,
+        "scatter_reduce.two_out": made.scatter_reduce,
+        "embedding_dense_backward": made.embedding_backward,
+    }
+
+
+class _Scattering:
+    def __init__(self, xp: Any, programs: Programs) -> None:
+        self.xp = xp
+        self.programs = programs
+        self.arrays = Arrays(xp)
+
+    def all_in_range(self, wrong: Any) -> bool:
+        """Whether no kernel has found an index out of range. Waits for the stream, but for one that is captured."""
+        return self.xp.cuda.get_current_stream().is_capturing() or not int(wrong[0])
+
+    def room(self, array: Any, out: Any) -> Any:
+        """A contiguous copy of `array` in the dtype that is computed in: the output, if that is such an array."""
+        wide = computed(array.dtype.name)
+        own = out is not array and out.shape == array.shape and out.flags.c_contiguous and out.dtype.name == wide
+        made = out if own else self.xp.empty(array.shape, wide)
+        self.xp.copyto(made, array, casting="unsafe")
+        return made
+
+    def add(
+        self, room: Any, index: Any, source: Any, sizes: tuple[int, int, int], each: bool, factor: float = 1.0,
+        left_out: int = _NONE, divisors: Any = None,
+    ) -> Any:  # fmt: skip
+        """Add a contiguous source; `sizes` are (length, count, inner). Returns the array that says whether an index was wrong."""
+        wrong = self.xp.zeros(1, "int32")
+        by = room if divisors is None else divisors
+        ints = (source.size, *sizes, int(each), left_out, int(divisors is not None))
+        self.programs.over_elements(
+            "add_at", source.dtype.name, source.size, (room, index, source, by, wrong, *ints, float(factor))
+        )
+        return wrong
+
+    # ---- rows
+
+    def index_add(self, self_: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
+        if kind(self_, source) is None or not self_.ndim or not source.size or not self_.size or source.ndim != self_.ndim:
+            return NotImplemented
+        if index.dtype.name != "int64" or index.ndim != 1 or isinstance(alpha, complex):
+            return NotImplemented
+        dim %= self_.ndim
+        room = self.room(self_, out)
+        sizes = (self_.shape[dim], index.size, prod(self_.shape[dim + 1 :]))
+        given = self.arrays.packed(index), self.arrays.packed(source)
+        if not self.all_in_range(self.add(room, *given, sizes, each=False, factor=alpha)):
+            return NotImplemented
+        self.arrays.deliver(room, out)
+        return out
+
+    def index_put(self, self_: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
+        index = indices[0] if len(indices) == 1 else None
+        if not accumulate or index is None or kind(self_, values) is None or not self_.ndim or not values.size:
+            return NotImplemented
+        # Negative indices count from the end, which the row below knows.
+        if index.dtype.name != "int64" or values.shape != (*index.shape, *self_.shape[1:]) or not self_.size:
+            return NotImplemented
+        room, inner = self.room(self_, out), prod(self_.shape[1:])
+        given = self.arrays.packed(index.reshape(-1)), self.arrays.packed(values)
+        if not self.all_in_range(self.add(room, *given, (self_.shape[0], index.size, inner), each=False)):
+            return NotImplemented
+        self.arrays.deliver(room, out)
+        return out
+
+    def cut(self, self_: Any, dim: int, index: Any, src: Any) -> tuple[Any, Any, tuple[int, int, int]] | None:
+        """The part of `self` that the index covers, that of `src`, and (length, count, inner); None for what has no kernel."""
+        if kind(self_, src) is None or not self_.ndim or not self_.size or not index.size or index.dtype.name != "int64":
+            return None
+        if not index.ndim == src.ndim == self_.ndim:
+            return None
+        dim %= self_.ndim
+        part = self_[tuple([slice(None) if i == dim else slice(0, n) for i, n in enumerate(index.shape)])]
+        values = src[tuple([slice(0, n) for n in index.shape])]
+        return part, values, (self_.shape[dim], index.shape[dim], prod(index.shape[dim + 1 :]))
+
+    def write(self, room: Any, self_: Any, out: Any) -> Any:
+        """Deliver the part that was computed, and the rest of `self` as it was."""
+        if room.shape == out.shape:
+            self.arrays.deliver(room, out)
+            return out
+        if out is not self_:
+            self.xp.copyto(out, self_)
+        out[tuple([slice(0, n) for n in room.shape])] = room.astype(out.dtype, copy=False)
+        return out
+
+    def scatter_add(self, self_: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
+        cut = self.cut(self_, dim, index, src)
+        if cut is None:
+            return NotImplemented
+        part, values, sizes = cut
+        room = self.room(part, out)
+        wrong = self.add(room, self.arrays.packed(index), self.arrays.packed(values), sizes, each=True)
+        return self.write(room, self_, out) if self.all_in_range(wrong) else NotImplemented
+
+    def scatter_reduce(self, self_: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, out: Any) -> Any:
+        cut = self.cut(self_, dim, index, src)
+        if cut is None:
+            return NotImplemented
+        part, values, sizes = cut
+        dtype, places, values = src.dtype.name, self.arrays.packed(index), self.arrays.packed(values)
+        room, wrong = self.room(part, out), self.xp.zeros(1, "int32")
+        ints = (values.size, *sizes, 1)
+        if not include_self:
+            start = (room, places, wrong, *ints, _IDENTITY[reduce])
+            self.programs.over_elements("set_at", dtype, values.size, start)
+        if reduce in _WHICH:
+            args = (room, places, values, wrong, *ints, _WHICH[reduce])
+            self.programs.over_elements("reduce_at", dtype, values.size, args)
+        else:
+            wrong = self.add(room, places, values, sizes, each=True)
+        if not self.all_in_range(wrong):
+            return NotImplemented
+        if reduce == "mean":
+            counts = self.xp.full(room.shape, float(include_self), room.dtype)
+            self.add(counts, places, self.xp.ones(values.shape, values.dtype), sizes, each=True)
+            room /= self.xp.maximum(counts, 1)
+        return self.write(room, self_, out)
+
+    def embedding_backward(
+        self, grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+    ) -> Any:
+        dtype = kind(grad_output)
+        if dtype is None or grad_output.shape[:-1] != indices.shape or not grad_output.size or indices.dtype.name != "int64":
+            return NotImplemented
+        width, wide = grad_output.shape[-1], computed(dtype)
+        index, grad = self.arrays.packed(indices).reshape(-1), self.arrays.packed(grad_output)
+        room, counts = self.xp.zeros((num_weights, width), wide), None
+        if scale_grad_by_freq:
+            counts = self.xp.zeros(num_weights, wide)
+            self.programs.over_elements("count_at", dtype, index.size, (counts, index, index.size, num_weights))
+        left_out = padding_idx if padding_idx >= 0 else _NONE
+        sizes = (num_weights, index.size, width)
+        if not self.all_in_range(self.add(room, index, grad, sizes, each=False, left_out=left_out, divisors=counts)):
+            return NotImplemented
+        return room if wide == dtype else room.astype(grad_output.dtype)

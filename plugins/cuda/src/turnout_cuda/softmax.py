@@ -1,0 +1,71 @@
+"""Softmax, its logarithm, and their gradients: one pass for maximum and sum, one for the result."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from turnout_cuda.floats import Arrays, kind
+from turnout_cuda.programs import Programs
+
+Table = dict[str, Any]
+
+
+def kernels(xp: Any, programs: Programs) -> Table:
+    """The rows of this module."""
+    arrays = Arrays(xp)
+
+    def along(name: str, made: Any, inputs: tuple[Any, ...], dim: int, logarithm: bool) -> None:
+        """Start the kernel for rows or for columns; all arrays have one shape."""
+        shape, dtype = made.shape, inputs[0].dtype.name
+        dim %= max(len(shape), 1)
+        length = shape[dim] if shape else 1
+        inner = prod(shape[dim + 1 :])
+        given = (*[arrays.packed(array) for array in inputs], made)
+        if inner == 1:
+            rows = made.size // length
+            programs.over_rows(f"softmax_rows{name}", dtype, rows, length, (*given, rows, length, int(logarithm)))
+        else:
+            columns = made.size // length
+            args = (*given, columns, length, inner, int(logarithm))
+            programs.over_elements(f"softmax_columns{name}", dtype, columns, args)
+
+    def forward(logarithm: bool) -> Any:
+        def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
+            # With half_to_float, the input comes in float32.
+            if kind(self) is None or (half_to_float and out is None) or not -max(self.ndim, 1) <= dim < max(self.ndim, 1):
+                return NotImplemented
+            made = xp.empty(self.shape, self.dtype) if out is None else arrays.target(out, self.dtype)
+            if made.size:
+                along("", made, (self,), dim, logarithm)
+            if out is None:
+                return made
+            arrays.deliver(made, out)
+            return out
+
+        kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
+        return kernel
+
+    def backward(logarithm: bool) -> Any:
+        def kernel(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
+            if kind(grad_output, output) is None or (out is None and input_dtype.name != output.dtype.name):
+                return NotImplemented
+            if grad_output.shape != output.shape or not -max(output.ndim, 1) <= dim < max(output.ndim, 1):
+                return NotImplemented
+            made = xp.empty(output.shape, output.dtype) if out is None else arrays.target(out, output.dtype)
+            if made.size:
+                along("_backward", made, (grad_output, output), dim, logarithm)
+            if out is None:
+                return made
+            arrays.deliver(made, out)
+            return out
+
+        kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
+        return kernel
+
+    return {
+        "_softmax.out": forward(logarithm=False),
+        "_log_softmax.out": forward(logarithm=True),
+        "_softmax_backward_data.out": backward(logarithm=False),
+        "_log_softmax_backward_data.out": backward(logarithm=True),
+    }

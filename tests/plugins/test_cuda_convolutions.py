@@ -1,0 +1,102 @@
+"""Convolution through cuDNN's Python front end, over a stand-in for it: what is described to cuDNN, and when."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import cudnn_stand_in
+import pytest
+from pretended_cuda import pretended
+
+import turnout
+from turnout import nn
+from turnout_cuda import convolutions
+
+F = nn.functional
+PRECISION = ["highest"]
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[Any]:
+    with pretended(cudnn=cudnn_stand_in, precision=lambda: PRECISION[0]) as made:
+        yield made
+
+
+CASES: list[tuple[tuple[int, ...], tuple[int, ...], bool, dict[str, Any]]] = [
+    ((2, 3, 9), (4, 3, 3), False, {"padding": 1}),
+    ((2, 4, 9), (4, 3, 3), True, {"stride": 2, "output_padding": 1}),
+    ((2, 4, 7, 6), (6, 2, 3, 2), False, {"groups": 2, "stride": (2, 1), "dilation": (1, 2)}),
+    ((1, 4, 5, 6), (4, 3, 3, 2), True, {"groups": 2, "stride": 2, "padding": 1}),
+    ((2, 3, 4, 5, 4), (2, 3, 2, 3, 1), False, {"padding": (1, 0, 1)}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_convolutions_and_their_gradients_are_those_of_cpu(case: Any, dtype: str, backend: Any) -> None:
+    shape, weights, transposed, options = case
+    ndim = len(shape) - 2
+    op = getattr(F, f"conv{'_transpose' if transposed else ''}{ndim}d")
+    turnout.manual_seed(2)
+    outputs = weights[1] * options.get("groups", 1) if transposed else weights[0]
+    given = [turnout.randn(*each).to(getattr(turnout, dtype)) for each in (shape, weights, (outputs,))]
+
+    def run(device: str) -> list[Any]:
+        leaves = [t.to(device).requires_grad_() for t in given]
+        y = op(*leaves, **options)
+        (y * y).sum().backward()
+        return [t.cpu().float() for t in (y, *[leaf.grad for leaf in leaves])]
+
+    before = len(cudnn_stand_in.graphs)
+    found = run("pretended")
+    assert len(cudnn_stand_in.graphs) == before + 3, "the result and both gradients"
+    for a, b in zip(found, run("cpu"), strict=True):
+        assert turnout.allclose(a, b, rtol=1e-4 if dtype == "float32" else 0.05, atol=1e-4 if dtype == "float32" else 0.5)
+
+
+def test_a_plan_is_built_once_for_a_shape(backend: Any) -> None:
+    x, w = turnout.randn(1, 2, 5, 5, device="pretended:1"), turnout.randn(2, 2, 3, 3, device="pretended:1")
+    before = len(cudnn_stand_in.graphs)
+    for _ in range(3):
+        F.conv2d(x, w)
+    F.conv2d(x[:, :, 1:], w)
+    assert len(cudnn_stand_in.graphs) == before + 2
+    handle, stream = cudnn_stand_in.streams[-1]
+    assert stream == 0
+    F.conv2d(x.to("pretended:0"), w.to("pretended:0"))
+    assert cudnn_stand_in.streams[-1][0] != handle, "each device has a handle"
+
+
+def test_float32_is_rounded_to_tf32_only_where_the_setting_says_so(backend: Any) -> None:
+    x, w = turnout.randn(1, 2, 6, 5, device="pretended"), turnout.randn(2, 2, 3, 3, device="pretended")
+    try:
+        for PRECISION[0], excluded in (("highest", ["DOWN_CONVERT_INPUTS"]), ("high", [])):
+            F.conv2d(x, w)
+            assert cudnn_stand_in.graphs[-1].excluded == excluded
+    finally:
+        PRECISION[0] = "highest"
+
+
+def test_float64_and_empty_images_go_to_matrix_products(backend: Any) -> None:
+    before = len(cudnn_stand_in.graphs)
+    x, w = turnout.randn(1, 2, 5, 5, dtype=turnout.float64), turnout.randn(2, 2, 3, 3, dtype=turnout.float64)
+    found = F.conv2d(x.to("pretended"), w.to("pretended"))
+    assert turnout.allclose(found.cpu(), F.conv2d(x, w))
+    assert F.conv2d(turnout.zeros(0, 2, 5, 5, device="pretended"), w.float().to("pretended")).shape == (0, 2, 3, 3)
+    assert len(cudnn_stand_in.graphs) == before
+
+
+def test_a_front_end_that_is_missing_or_finds_no_library_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cudnn", None)
+    assert convolutions.front_end() is None
+    assert convolutions.kernels(None, None, lambda: "highest") == {}
+    monkeypatch.setitem(sys.modules, "cudnn", cudnn_stand_in)
+    assert convolutions.front_end() is cudnn_stand_in
+
+    def missing() -> int:
+        raise RuntimeError("libcudnn.so.9: cannot open shared object file")
+
+    monkeypatch.setattr(cudnn_stand_in, "backend_version", missing)
+    assert convolutions.front_end() is None

@@ -1,0 +1,383 @@
+"""`turnout.cuda` over the stand-in for CuPy: devices, streams, events, memory, recorded work; and its errors without a GPU."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import cupy_stand_in
+import pytest
+from pretended_cuda import pretended
+
+import turnout
+from turnout import cuda
+from turnout.errors import ArgumentError, CallError, DeviceError, TurnoutError
+from turnout_cuda import module
+from turnout_cuda.backend import CUDABackend
+from turnout_cuda.module import CuPyModule
+
+HAS_CUDA = cuda.is_available()
+pytestmark = pytest.mark.skipif(HAS_CUDA, reason="there is a device of type cuda, which the stand-in would stand for")
+
+
+@pytest.fixture
+def backend() -> Iterator[Any]:
+    """Two devices of type cuda."""
+    with pretended(CUDABackend) as made:
+        yield made
+
+
+# ---- without a device
+
+
+ASKS = [
+    name for name in cuda.__all__
+    if name not in ("is_available", "device_count", "manual_seed_all", "stream", "graph")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKS)
+def test_without_a_device_the_error_says_why(name: str) -> None:
+    asked = getattr(cuda, name)
+    needed = [p for p in inspect.signature(asked).parameters.values() if p.default is p.empty]
+    with pytest.raises(TurnoutError, match=r"^device 'cuda': the plugin cuda is unavailable\n  why     "):
+        asked(*[0] * len(needed))
+
+
+def test_questions_before_a_choice_have_an_answer_without_a_device() -> None:
+    assert (cuda.is_available(), cuda.device_count()) == (False, 0)
+    cuda.manual_seed_all(3)
+    with cuda.stream(None):
+        pass
+
+
+def test_the_names_come_without_the_package_of_the_device() -> None:
+    code = "import sys, turnout; turnout.cuda.Stream; assert not {'cupy', 'turnout_cuda'} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- devices
+
+
+def test_the_current_device_is_where_cuda_is(backend: Any) -> None:
+    assert (cuda.is_available(), cuda.device_count(), cuda.current_device()) == (True, 2, 0)
+    with cuda.device("cuda:1"):
+        assert str(turnout.ones(2, device="cuda").device) == "cuda:1"
+        with cuda.device(0), cuda.device(None):
+            assert str(turnout.ones(2, device="cuda").device) == "cuda:0"
+        assert cuda.current_device() == 1
+    cuda.set_device(turnout.device("cuda", 1))
+    assert str(turnout.ones(2, device="cuda").device) == "cuda:1"
+    cuda.set_device("cuda:0")
+    with pytest.raises(KeyError), cuda.device(1):
+        raise KeyError
+    assert cuda.current_device() == 0
+
+
+def test_other_devices_are_refused(backend: Any) -> None:
+    for wrong in ("cpu", "meta:1"):
+        with pytest.raises(DeviceError) as caught:
+            cuda.synchronize(wrong)
+        assert str(caught.value) == f"expected a device such as 'cuda' or 'cuda:1', or its index, got {wrong!r}"
+    for missing in (2, "cuda:2"):
+        with pytest.raises(DeviceError, match="cuda:2 does not exist"):
+            cuda.set_device(missing)
+
+
+def test_a_device_is_described(backend: Any) -> None:
+    assert cuda.get_device_name() == cuda.get_device_name(1) == "Pretended GPU"
+    assert (cuda.get_device_capability(), cuda.get_device_capability("cuda:1")) == ((7, 5), (8, 5))
+    found = cuda.get_device_properties()
+    assert (found.total_memory, found.multi_processor_count, found.warp_size) == (1 << 30, 40, 32)
+    assert not cuda.is_bf16_supported()
+    with cuda.device(1):
+        assert cuda.is_bf16_supported()
+
+
+def test_synchronize_waits_for_the_device_that_is_named(backend: Any) -> None:
+    cuda.synchronize()
+    cuda.synchronize(1)
+    assert backend.cupy.cuda.waited == [0, 1]
+
+
+# ---- streams and events
+
+
+def test_operators_go_to_the_stream_that_was_chosen(backend: Any) -> None:
+    first, second = cuda.Stream(), cuda.Stream("cuda:1", priority=-1)
+    assert cuda.current_stream() == cuda.default_stream() != first
+    with cuda.stream(first):
+        assert cuda.current_stream() == first
+        with cuda.stream(second):
+            assert (cuda.current_stream(), cuda.current_device()) == (second, 1)
+        with cuda.stream(None):
+            assert cuda.current_stream() == first
+    assert (cuda.current_stream(), cuda.current_device()) == (cuda.default_stream(), 0)
+    assert (str(second.device), second.native.priority, first.query()) == ("cuda:1", -1, True)
+    assert repr(first) == f"<turnout.cuda.Stream on cuda:0 at {first.cuda_stream:#x}>"
+    assert len({first, second, first}) == 2
+    first.synchronize()
+    assert first.native.journal == ["synchronize"]
+
+
+def test_a_stream_waits_for_another(backend: Any) -> None:
+    first, second = cuda.Stream(), cuda.Stream()
+    second.wait_stream(first)
+    ((kind, event),) = first.native.journal
+    assert (kind, second.native.journal) == ("record", [("wait", event)])
+
+
+def test_events_are_recorded_and_timed(backend: Any) -> None:
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True, blocking=True)
+    side = cuda.Stream()
+    start.record()
+    assert side.record_event(end) is end
+    end.synchronize()
+    assert (end.query(), end.native.block, start.elapsed_time(end)) == (True, True, 1.5)
+    end.wait()
+    end.wait(side)
+    assert side.native.journal[-1] == cuda.current_stream().native.journal[-1] == ("wait", end.native)
+
+
+# ---- memory
+
+
+def test_memory_is_counted_with_its_peak(backend: Any) -> None:
+    cupy = backend.cupy
+    assert (cuda.memory_allocated(), cuda.max_memory_allocated()) == (0, 0)
+    cupy.cuda.alloc(1000)
+    cupy.cuda.alloc(100)
+    cupy.cuda.pool.used -= 1024
+    assert (cuda.memory_allocated(), cuda.max_memory_allocated()) == (512, 1536)
+    assert (cuda.memory_reserved(), cuda.max_memory_reserved()) == (1536, 1536)
+    cuda.empty_cache()
+    assert cuda.memory_stats() == {
+        "allocated_bytes.all.current": 512, "allocated_bytes.all.peak": 1536,
+        "reserved_bytes.all.current": 512, "reserved_bytes.all.peak": 1536,
+    }  # fmt: skip
+    cuda.reset_peak_memory_stats()
+    assert (cuda.max_memory_allocated(), cuda.max_memory_reserved()) == (512, 512)
+    assert (cuda.mem_get_info(), cuda.mem_get_info(1)) == ((1000, 1 << 30), (1001, 1 << 30))
+
+
+def test_the_allocator_of_cupy_comes_back_with_the_plugin() -> None:
+    with pretended(CUDABackend) as made:
+        own = made.cupy.cuda.pool.malloc
+        assert made.cupy.cuda.get_allocator() != own
+    assert made.cupy.cuda.get_allocator() == own
+
+
+def test_seeds_are_those_of_the_devices(backend: Any) -> None:
+    def drawn(index: int) -> Any:
+        return turnout.rand(2, device=f"cuda:{index}").tolist()
+
+    cuda.manual_seed(3)
+    first = drawn(0)
+    cuda.manual_seed_all(3)
+    assert drawn(0) == drawn(1) == first
+
+
+# ---- recorded work
+
+
+def test_a_graph_runs_again_with_what_its_tensors_hold(backend: Any) -> None:
+    x, total = turnout.ones(2, 3, device="cuda"), turnout.zeros(2, 3, device="cuda")
+    turnout.softmax(x, -1)
+    recording = cuda.CUDAGraph()
+    with cuda.graph(recording):
+        y = turnout.softmax(x, -1) + 1.0
+        total += y
+    assert total.tolist() == [[0.0] * 3] * 2, "recording runs nothing"
+    x.copy_(turnout.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]))
+    for times in (1, 2):
+        recording.replay()
+        assert turnout.allclose(y, turnout.softmax(x, -1) + 1.0)
+        assert turnout.allclose(total, y * times)
+
+
+def test_a_graph_is_empty_after_an_error_and_after_reset(backend: Any) -> None:
+    recording, side = cuda.CUDAGraph(), cuda.Stream()
+    with pytest.raises(KeyError), cuda.graph(recording, side):
+        raise KeyError
+    text = "cuda graph: nothing was recorded; record work with turnout.cuda.graph first"
+    with pytest.raises(CallError) as caught:
+        recording.replay()
+    assert str(caught.value) == text
+    with cuda.graph(recording, side):
+        pass
+    recording.replay()
+    recording.reset()
+    with pytest.raises(CallError) as caught:
+        recording.replay()
+    assert str(caught.value) == text
+    assert cuda.current_stream() == cuda.default_stream()
+
+
+def test_what_cannot_be_recorded_says_so(backend: Any) -> None:
+    recording = cuda.CUDAGraph()
+    with pytest.raises(CallError) as caught:
+        recording.capture_end()
+    assert str(caught.value) == "cuda graph: it is not being recorded"
+    with pytest.raises(CallError) as caught:
+        recording.capture_begin()
+    text = "cuda graph: the default stream cannot be recorded; use turnout.cuda.graph, or a stream of your own"
+    assert str(caught.value) == text
+    with cuda.graph(recording), pytest.raises(CallError) as caught:
+        recording.capture_begin()
+    assert str(caught.value) == "cuda graph: it is being recorded already"
+    with pytest.raises(CallError) as caught, cuda.graph(recording):
+        turnout.ones(2).to("cuda")
+    text = "cuda graph: a value of the host cannot be copied to the device while work is recorded; make the tensor before"
+    assert text in str(caught.value)
+    with pytest.raises(cupy_stand_in.CUDARuntimeError), cuda.graph(recording):
+        turnout.ones(2, device="cuda").tolist()
+
+
+# ---- graphs of the tracer
+
+
+def replayed(function: Callable[..., Any], *like: Any) -> Any:
+    return turnout.trace(function, replay="cuda_graph")(*like)
+
+
+def test_a_traced_graph_is_recorded_at_its_second_call(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[Any] = []
+    launch = cupy_stand_in.Graph.launch
+    monkeypatch.setattr(cupy_stand_in.Graph, "launch", lambda self, stream=None: launches.append(self) or launch(self))
+
+    def f(x: Any, scale: Any) -> Any:
+        return {"y": turnout.softmax(x * scale, -1), "x": x}, [x.sum(0)]
+
+    x, scale = turnout.randn(3, 4), turnout.tensor(2.0)
+    graph, plain = replayed(f, x.to("cuda"), scale.to("cuda")), turnout.trace(f)(x, scale)
+    results = []
+    for i in range(4):
+        given = turnout.randn(3, 4), turnout.tensor(float(i))
+        results.append((graph(*[t.to("cuda") for t in given]), plain(*given)))
+    for found, wanted in results:
+        for a, b in zip(turnout.trees.flatten(found)[0], turnout.trees.flatten(wanted)[0], strict=True):
+            assert turnout.allclose(a.cpu(), b, atol=1e-6)
+    assert len(launches) == 3
+    assert len(set(map(id, launches))) == 1
+    graph(turnout.randn(2, 4, device="cuda"), turnout.tensor(1.0, device="cuda"))
+    assert len(launches) == 3, "another shape runs its operators first"
+    graph.replay = ""
+    graph(x.to("cuda"), scale.to("cuda"))
+    assert len(launches) == 3
+
+
+def test_a_training_step_writes_its_weights_once_a_call(backend: Any) -> None:
+    def step(weight: Any, x: Any, target: Any) -> Any:
+        loss = ((x @ weight - target) ** 2).mean()
+        loss.backward()
+        with turnout.no_grad():
+            weight.sub_(weight.grad, alpha=0.1)
+            weight.grad = None
+        return loss
+
+    def trained(device: str, calls: Callable[..., Any]) -> Any:
+        turnout.manual_seed(1)
+        weight, x, target = (turnout.randn(*shape).to(device) for shape in ((3, 2), (4, 3), (4, 2)))
+        weight.requires_grad_()
+        graph = calls(step)(weight, x, target)
+        losses = [graph(weight, x, target).item() for _ in range(5)]
+        assert losses == sorted(losses, reverse=True)
+        other = weight.detach().clone().requires_grad_()
+        return losses, weight.tolist(), graph(other, x, target).item(), other.tolist()
+
+    found = trained("cuda", lambda f: turnout.trace(f, replay="cuda_graph"))
+    wanted = trained("cpu", turnout.trace)
+    for a, b in zip(found, wanted, strict=True):
+        assert turnout.allclose(turnout.tensor(a), turnout.tensor(b), atol=1e-5)
+
+
+def test_results_stay_when_the_graph_runs_again(backend: Any) -> None:
+    graph = replayed(lambda x: x + 1.0, turnout.ones(2, device="cuda"))
+    results = [graph(turnout.full((2,), float(i), device="cuda")) for i in range(4)]
+    assert [r.tolist() for r in results] == [[i + 1.0] * 2 for i in range(4)]
+    assert not graph(turnout.ones(2, device="cuda").requires_grad_()).requires_grad
+
+
+def test_a_graph_that_draws_numbers_is_refused(backend: Any) -> None:
+    graph = replayed(lambda x: x + turnout.rand(2, device=x.device), turnout.ones(2, device="cuda"))
+    with pytest.raises(CallError) as caught:
+        graph(turnout.ones(2, device="cuda"))
+    assert str(caught.value) == (
+        "replay='cuda_graph': the graph draws random numbers, and each launch would repeat them; "
+        "graph.replay = '' runs operators one by one"
+    )
+
+
+def test_a_graph_that_asks_the_device_is_refused_when_it_is_recorded(backend: Any) -> None:
+    x, index = turnout.ones(3, device="cuda"), turnout.tensor([0, 1], device="cuda")
+    graph = replayed(lambda x, i: x.index_select(0, i), x, index)
+    assert graph(x, index).tolist() == [1.0, 1.0]
+    with pytest.raises(CallError, match=r"^replay='cuda_graph': the graph cannot be recorded: .*StreamCaptureUnsupported"):
+        graph(x, index)
+    assert cuda.current_stream() == cuda.default_stream()
+    graph.replay = ""
+    assert graph(x, index).tolist() == [1.0, 1.0]
+
+
+def test_inputs_that_are_no_tensors_are_refused(backend: Any) -> None:
+    def draw(x: Any, g: Any) -> Any:
+        return x + turnout.rand(2, generator=g, device="cuda")
+
+    given = turnout.ones(2, device="cuda"), turnout.Generator("cuda")
+    graph = replayed(draw, *given)
+    with pytest.raises(CallError) as caught:
+        graph(*given)
+    assert str(caught.value) == "replay='cuda_graph': inputs are tensors, got Generator"
+
+
+def test_a_graph_without_tensors_has_no_device(backend: Any) -> None:
+    graph = replayed(lambda: turnout.ones(2, device="cuda"))
+    with pytest.raises(turnout.graphs.TraceError) as caught:
+        graph()
+    assert str(caught.value).startswith("graph graph: a graph without tensors does not replay by 'cuda_graph'; it offers none")
+
+
+def test_another_device_says_what_it_offers() -> None:
+    graph = turnout.trace(lambda x: x + 1, replay="cuda_graph")(turnout.ones(2))
+    with pytest.raises(turnout.graphs.TraceError) as caught:
+        graph(turnout.ones(2))
+    assert str(caught.value) == (
+        "graph graph: device 'cpu' does not replay by 'cuda_graph'; it offers none\n"
+        "  to fix  graph.replay = '' runs operators one by one"
+    )
+
+
+# ---- precision of products
+
+
+class Products:
+    """What CuPy keeps about products."""
+
+    COMPUTE_TYPE_DEFAULT, COMPUTE_TYPE_TF32, COMPUTE_TYPE_BF16 = 0, 7, 6
+
+    def __init__(self) -> None:
+        self.chosen: list[tuple[Any, int]] = []
+
+    def set_compute_type(self, dtype: Any, kind: int) -> None:
+        self.chosen.append((dtype, kind))
+
+
+def test_float32_is_multiplied_as_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    products, setting = Products(), ["highest"]
+    monkeypatch.setattr(module, "import_module", lambda name: {"cupy._core._routines_linalg": products}[name])
+    cupy = cupy_stand_in.Module()
+    xp = CuPyModule(cupy, cupy_stand_in.errstate, lambda: setting[0])
+    x = cupy.asarray([[1.0, 2.0]], "float32")
+    xp.matmul(x, x.T)
+    assert products.chosen == [], "as CuPy does by itself"
+    for setting[0] in ("high", "high", "medium", "highest"):
+        assert xp.matmul(x, x.T).tolist() == [[5.0]]
+        xp.matmul(x.astype("float64"), x.T.astype("float64"))
+    assert [(str(dtype), kind) for dtype, kind in products.chosen] == [("float32", 7), ("float32", 6), ("float32", 0)]
+    setting[0] = "best"
+    with pytest.raises(ArgumentError) as caught:
+        xp.matmul(x, x.T)
+    assert str(caught.value) == "plugin.cuda.matmul_precision: expected one of highest, high, medium, got 'best'"
