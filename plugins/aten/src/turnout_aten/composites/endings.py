@@ -64,8 +64,11 @@ _TESTS: dict[Any, str] = {
     " and {0}.array.__class__ is _b.array_type and _b.row_major({0}.array)",
     SAME_DTYPE: "{1}.__class__ is TENSOR and {0} is {1}.dtype",
     OTHER_DTYPE: "{1}.__class__ is TENSOR and {0}.__class__ is DTYPE and {0} is not {1}.dtype",
+    SAME_SHAPE: "{1}.__class__ is TENSOR and {0}.__class__ is TENSOR and {0}.array.shape == {1}.array.shape",
+    ZERO: "{0}.__class__ is float and {0} == 0.0",
 }
 _RANK = "{0}.__class__ is TENSOR and len({0}.array.shape) == {1}"
+_EQUAL = "{0}.__class__ is int and {0} == {1}"
 
 
 def ending_lines(endings: Sequence[Ending], names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
@@ -81,11 +84,9 @@ def ending_lines(endings: Sequence[Ending], names: Sequence[str]) -> tuple[list[
         unknown = any(value is LENGTHS for value in ending.when.values()) or (ending.operator and op is None)
         if unknown or any(isinstance(operand, Ending) for operand in ending.operands):
             break
-        tests = [
-            _RANK.format(name, value) if value.__class__ is int else _TESTS[value].format(name, names[0])
-            for name, value in ending.when.items()
-        ]
-        given = [operand if isinstance(operand, str) else repr(operand) for operand in ending.operands]
+        tests = [_test(name, value, names[0]) for name, value in ending.when.items()]
+        operands = [operand.sizes if isinstance(operand, Inferred) else operand for operand in ending.operands]
+        given = [operand if isinstance(operand, str) else repr(operand) for operand in operands]
         if op is not None:
             found[f"END_{i}"] = op
             keywords = [python_name(a.name) for a in op.schema.arguments if a.kwarg_only][: ending.keywords]
@@ -97,6 +98,13 @@ def ending_lines(endings: Sequence[Ending], names: Sequence[str]) -> tuple[list[
         else:
             lines.append(f"    _result = END_{i}.call({', '.join(given)}){'' if ending.item is None else f'[{ending.item}]'}")
     return lines, found
+
+
+def _test(name: str, wanted: Any, first: str) -> str:
+    """A condition on the argument `name` as source."""
+    if isinstance(wanted, Equal):
+        return _EQUAL.format(name, wanted.number)
+    return _RANK.format(name, wanted) if wanted.__class__ is int else _TESTS[wanted].format(name, first)
 
 
 def copies(into: str = "") -> Callable[[Function], Function]:
