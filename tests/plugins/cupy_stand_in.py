@@ -458,6 +458,12 @@ class Cuda(types.SimpleNamespace):
             return count
 
         self.get_current_stream = lambda: self.stream
+        self.math_modes: list[int] = []  # those that cuBLAS's handle was put into
+        self.get_cublas_handle = lambda: 1 + self.current
+        self.cublas = types.SimpleNamespace(
+            getMathMode=lambda handle: self.math_modes[-1] if self.math_modes else 0,
+            setMathMode=lambda handle, mode: self.math_modes.append(mode),
+        )
         self.runtime = types.SimpleNamespace(
             getDeviceProperties=lambda index: {
                 "name": b"Pretended GPU",

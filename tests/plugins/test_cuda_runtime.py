@@ -15,7 +15,6 @@ from pretended_cuda import pretended
 import turnout
 from turnout import cuda
 from turnout.errors import ArgumentError, CallError, DeviceError, TurnoutError
-from turnout_cuda import module
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.module import CuPyModule
 
@@ -353,31 +352,18 @@ def test_another_device_says_what_it_offers() -> None:
 # ---- precision of products
 
 
-class Products:
-    """What CuPy keeps about products."""
-
-    COMPUTE_TYPE_DEFAULT, COMPUTE_TYPE_TF32, COMPUTE_TYPE_BF16 = 0, 7, 6
-
-    def __init__(self) -> None:
-        self.chosen: list[tuple[Any, int]] = []
-
-    def set_compute_type(self, dtype: Any, kind: int) -> None:
-        self.chosen.append((dtype, kind))
-
-
-def test_float32_is_multiplied_as_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    products, setting = Products(), ["highest"]
-    monkeypatch.setattr(module, "import_module", lambda name: {"cupy._core._routines_linalg": products}[name])
-    cupy = cupy_stand_in.Module()
+def test_float32_is_multiplied_as_the_setting_says() -> None:
+    setting, cupy = ["highest"], cupy_stand_in.Module()
+    modes = cupy.cuda.math_modes
     xp = CuPyModule(cupy, cupy_stand_in.errstate, lambda: setting[0])
     x = cupy.asarray([[1.0, 2.0]], "float32")
     xp.matmul(x, x.T)
-    assert products.chosen == [], "as CuPy does by itself"
-    for setting[0] in ("high", "high", "medium", "highest"):
+    assert modes == [], "as cuBLAS does by itself"
+    for setting[0] in ("high", "high", "highest"):
         assert xp.matmul(x, x.T).tolist() == [[5.0]]
         xp.matmul(x.astype("float64"), x.T.astype("float64"))
-    assert [(str(dtype), kind) for dtype, kind in products.chosen] == [("float32", 7), ("float32", 6), ("float32", 0)]
-    setting[0] = "best"
+    assert modes == [3, 0]
+    setting[0] = "medium"
     with pytest.raises(ArgumentError) as caught:
         xp.matmul(x, x.T)
-    assert str(caught.value) == "plugin.cuda.matmul_precision: expected one of highest, high, medium, got 'best'"
+    assert str(caught.value) == "plugin.cuda.matmul_precision: expected one of highest, high, got 'medium'"

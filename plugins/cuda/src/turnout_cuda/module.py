@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from importlib import import_module
 from typing import Any
 
 from numpy.linalg import LinAlgError  # CuPy raises NumPy's
@@ -22,8 +21,9 @@ from turnout.errors import ArgumentError, CallError
 # Operators whose shared kernels combine values at repeated indices by products, maxima or minima. They have raw kernels instead.
 WITHOUT = ("scatter_reduce.two_out",)
 
-# How precisely float32 is multiplied -> CuPy's compute type: all digits, the 10 of TF32, the 7 of bfloat16.
-PRECISIONS = {"highest": "COMPUTE_TYPE_DEFAULT", "high": "COMPUTE_TYPE_TF32", "medium": "COMPUTE_TYPE_BF16"}
+# How precisely float32 is multiplied -> cuBLAS's math mode: all digits (CUBLAS_DEFAULT_MATH), or the 10 of TF32
+# (CUBLAS_TF32_TENSOR_OP_MATH). The numbers are those of cublasMath_t in cublas_api.h.
+PRECISIONS = {"highest": 0, "high": 3}
 
 # What CuPy adds atomically. Other integers are added in uint64, where sums wrap around to the same bits.
 _ADDED = frozenset({"int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"})
@@ -112,7 +112,6 @@ class CuPyModule:
     def __init__(self, cupy: Any, errstate: Callable[..., Any], precision: Callable[[], str] = lambda: "highest") -> None:
         self._cupy = cupy
         self.precision = precision
-        self._set = "highest"
         self.add = Adding(cupy)
         self.linalg = Linalg(cupy.linalg, errstate)
         self.maximum = Reducing(cupy.maximum, cupy.amax)
@@ -130,20 +129,18 @@ class CuPyModule:
 
     def matmul(self, a: Any, b: Any, out: Any = None) -> Any:
         """CuPy takes the output by keyword only. float32 is multiplied as precisely as the setting says."""
-        if a.dtype.char == "f" and self.precision() != self._set:
+        if a.dtype.char == "f":
             self._set_precision(self.precision())
         return self._cupy.matmul(a, b, out=out)
 
     def _set_precision(self, wanted: str) -> None:
-        """Tell CuPy, which chooses cuBLAS's compute type by it.
-
-        CuPy has no public name for that but CUPY_TF32, which it reads once.
-        """
+        """Put cuBLAS's handle, that of this thread and device, into the mode that is asked for."""
         if wanted not in PRECISIONS:
             raise ArgumentError(f"plugin.cuda.matmul_precision: expected one of {', '.join(PRECISIONS)}, got {wanted!r}")
-        products = import_module("cupy._core._routines_linalg")
-        products.set_compute_type(self._cupy.dtype("float32"), getattr(products, PRECISIONS[wanted]))
-        self._set = wanted
+        cuda, mode = self._cupy.cuda, PRECISIONS[wanted]
+        handle = cuda.get_cublas_handle()
+        if cuda.cublas.getMathMode(handle) != mode:
+            cuda.cublas.setMathMode(handle, mode)
 
     # ---- from the host
 

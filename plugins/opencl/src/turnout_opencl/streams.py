@@ -6,6 +6,7 @@ The memory of an array goes back to the stream in which it was made, and not bef
 
 from __future__ import annotations
 
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
@@ -63,8 +64,11 @@ class Stream:
         self._place.finish_queue(self._queue)
 
     def query(self) -> bool:
-        """Whether all that was queued is done; does not wait."""
-        return _is_done(self._place.mark(self._queue, False))
+        """Whether all that was queued is done. Waits 2 ms at most, in which a queue at rest answers."""
+        event, until = self._place.mark(self._queue, False), monotonic() + 0.002
+        while not _is_done(event) and monotonic() < until:
+            sleep(0)
+        return _is_done(event)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record what has been queued here, in an event, which is returned; None makes a new one."""

@@ -40,7 +40,7 @@ static Py_ssize_t AT_OFFSET, AT_ROOT, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAI
 static PyObject *FRESH, *GRAD, *DTYPE, *DEVICE;
 static PyObject *CLOCK;
 static PyObject *S_EPOCH, *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE, *S_CALL;
-static PyObject *S_NATIVE, *S_NEW_ARRAY, *S_DENSE, *S_CURRENT_DEVICE, *S_RESOLVE_DEVICE;
+static PyObject *S_NATIVE, *S_NEW_ARRAY, *S_RANDOM_BITS, *S_HASHED, *S_DENSE, *S_CURRENT_DEVICE, *S_RESOLVE_DEVICE;
 static PyObject *FAKE_MODE, *EMPTY, *DEFAULT_DTYPE, *DEFAULT_GENERATOR;
 static PyObject *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
@@ -253,6 +253,8 @@ PyMODINIT_FUNC PyInit__calls(void)
     S_CALL = PyUnicode_InternFromString("call");
     S_NATIVE = PyUnicode_InternFromString("native");
     S_NEW_ARRAY = PyUnicode_InternFromString("new_array");
+    S_RANDOM_BITS = PyUnicode_InternFromString("random_bits");
+    S_HASHED = PyUnicode_InternFromString("hashed");
     S_DENSE = PyUnicode_InternFromString("dense");
     S_CURRENT_DEVICE = PyUnicode_InternFromString("current_device");
     S_RESOLVE_DEVICE = PyUnicode_InternFromString("resolve_device");
@@ -260,6 +262,7 @@ PyMODINIT_FUNC PyInit__calls(void)
     NO_TEXT = PyUnicode_FromString("");
     if (S_DISPATCH == NULL || S_EPOCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
         || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || S_CALL == NULL || S_NATIVE == NULL || S_NEW_ARRAY == NULL
+        || S_RANDOM_BITS == NULL || S_HASHED == NULL
         || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || ZERO == NULL || NO_TEXT == NULL)
         return NULL;
     return PyModule_Create(&definition);

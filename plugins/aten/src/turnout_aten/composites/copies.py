@@ -332,13 +332,16 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 
 def _read_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The number of a tensor without dims, without two frames."""
+    """The number of a tensor without dims, without two frames.
+
+    Only of memory that is at hand (`view_array`): a device that computes later raises in a read what went wrong, and only once.
+    """
 
     def local_scalar_dense(ks: int, self: Tensor) -> Any:
-        array = self.array
-        if not array.shape:
+        array, backend = self.array, self.device.backend
+        if not array.shape and backend.view_array is not None:
             try:
-                return self.device.backend.item(array)
+                return backend.item(array)
             except Exception:  # noqa: BLE001 - the kernel says what is wrong
                 pass
         return call(ks, self)

@@ -185,7 +185,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     at = wrap_dim(dim, len(first) + 1)
     made: Tensor
     if at < len(first) < 4:  # a new dim in front of another: what is joined along that is cut into its parts
-        made = aten._unsafe_view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
+        made = aten.view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
         return made
     made = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
     return made

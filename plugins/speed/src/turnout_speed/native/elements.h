@@ -204,6 +204,18 @@ static void draw_normal(void *to, int type, npy_intp count, npy_uint64 key, npy_
         NORMAL(double)
 }
 
+/* Whether the words of a device's backend are those. */
+static int draws_hashed_words(PyObject *device)
+{
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *method = backend == NULL ? NULL : PyObject_GetAttr((PyObject *)Py_TYPE(backend), S_RANDOM_BITS);
+    PyObject *said = method == NULL ? NULL : PyObject_GetAttr(method, S_HASHED);
+    Py_XDECREF(backend);
+    Py_XDECREF(method);
+    Py_XDECREF(said);
+    return said == Py_True;
+}
+
 /* Random numbers of the device's own generator: (size, dtype, layout, device, pin_memory). What it gives is given once: all that can
  * decline comes first. */
 static Outcome draw(PyObject *const *args, Py_ssize_t n, PyObject **result, int is_normal)
@@ -217,7 +229,7 @@ static Outcome draw(PyObject *const *args, Py_ssize_t n, PyObject **result, int 
     if (rank < 0 || count < 1 || (is_normal && count > DRAWN) || !read_options(args + 1, &keys, &native))
         return decline_after_error();
     int type = ((PyArray_Descr *)native)->type_num;
-    if ((type == NPY_FLOAT || type == NPY_DOUBLE) && (!is_normal || (LOG[type].run && SQRT[type].run && COS[type].run)))
+    if (draws_hashed_words(args[3]) && (type == NPY_FLOAT || type == NPY_DOUBLE) && (!is_normal || (LOG[type].run && SQRT[type].run && COS[type].run)))
         made = PyArray_SimpleNew(rank, dims, type);
     if (made != NULL && (source = PyObject_CallOneArg(DEFAULT_GENERATOR, args[3])) != NULL) {
         words = PyObject_CallMethod(source, "reserve", "n", count * (1 + is_normal));
