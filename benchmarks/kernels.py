@@ -186,8 +186,10 @@ def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
         threads = int(os.environ.get("OMP_NUM_THREADS", "1"))
         torch = torch_with_threads(threads)
         sides = []
+        # Both sides read the same memory: where it lies, and how much of it the caches keep, would else be the luck of each.
+        arrays = {n: _array(n) for n in ARRAYS if _uses(row, n)}
         for m in (turnout, torch):
-            names = {n: m.from_numpy(_array(n)) for n in ARRAYS if _uses(row, n)}
+            names = {n: m.from_numpy(array) for n, array in arrays.items()}
             names |= {"m": m, "F": m.nn.functional}
             exec(row.before, names)
             names.pop("__builtins__", None)

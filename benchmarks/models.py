@@ -115,7 +115,7 @@ def main(given: list[str]) -> None:
     import torch
 
     import turnout
-    from turnout.errors import DeviceError
+    from turnout.errors import DeviceError, PluginError
 
     torch.set_num_threads(options.threads)
     warnings.simplefilter("ignore")  # PyTorch's, while it exports
@@ -124,7 +124,7 @@ def main(given: list[str]) -> None:
         try:
             turnout.ones(1, device=device)
             devices.append(device)
-        except DeviceError as error:
+        except (DeviceError, PluginError) as error:
             print(f"without {device}: {str(error).partition(chr(10))[0]}")
     rows: list[dict[str, Any]] = []
     print(f"{'model':<14}{'device':<9}{'turnout ms':>11}{'torch ms':>10}{'ratio':>8}  quartiles")

@@ -42,6 +42,8 @@ ARRAYS = {
     "w33": (64, 64, 3, 3),
     "w11": (64, 64, 1, 1),
     "wdw": (64, 1, 3, 3),
+    "wgr": (64, 16, 3, 3),
+    "grad": (16, 64, 56, 56),
 }
 
 # fmt: off
@@ -68,8 +70,20 @@ ROWS = [
     OpenCLRow("opencl conv2d 3x3 s2", "F.conv2d(img, w33, stride=2, padding=1)", "", 3.0),
     OpenCLRow("opencl conv2d 1x1", "F.conv2d(img, w11)", "", 3.0),
     OpenCLRow("opencl conv2d depthwise", "F.conv2d(img, wdw, padding=1, groups=64)", "", 3.0),
+    OpenCLRow("opencl conv2d depthwise backward", "backward(grad, img, wdw, 64)", "", 3.0),
+    OpenCLRow("opencl conv2d grouped backward", "backward(grad, img, wgr, 4)", "", 3.0),
 ]
 # fmt: on
+
+
+def backward(library: Any) -> Callable[..., Any]:
+    """The gradients of image and weight of a convolution in groups that keeps the size of images."""
+
+    def run(grad: Any, img: Any, weight: Any, groups: int) -> Any:
+        mask = [True, True, False]
+        return library.ops.aten.convolution_backward(grad, img, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], groups, mask)
+
+    return run
 
 
 def pair(row: OpenCLRow) -> Callable[[], AbstractContextManager[Pair]]:
@@ -84,12 +98,14 @@ def pair(row: OpenCLRow) -> Callable[[], AbstractContextManager[Pair]]:
             there: dict[str, Any] = {n: turnout.from_numpy(a).to("opencl") for n, a in drawn.items()}
         except TurnoutError as error:
             raise Skipped(f"there is no device opencl: {error}") from None
-        names = {"m": turnout, "F": turnout.nn.functional, "wait": turnout.opencl.synchronize}
+        names = {
+            "m": turnout, "F": turnout.nn.functional, "wait": turnout.opencl.synchronize, "backward": backward(turnout),
+        }  # fmt: skip
         ours = Side(f"{row.statement}; wait()", **names, **there)
         if row.against == "numpy":
             yield Pair(ours, Side(row.plain, np=np, **drawn))
         else:
             given = {n: other.from_numpy(a) for n, a in drawn.items()}
-            yield Pair(ours, Side(row.statement, m=other, F=other.nn.functional, **given))
+            yield Pair(ours, Side(row.statement, m=other, F=other.nn.functional, backward=backward(other), **given))
 
     return prepare

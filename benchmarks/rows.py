@@ -277,6 +277,7 @@ ROWS = [
     Row("sum1",          "the same, dim 1",                        "torch",            None, 1.50, against_torch("x.sum(1)", x=(200, 300, 400)), repeats=15),
     Row("sum2",          "the same, dim 2",                        "torch",            None, 1.50, against_torch("x.sum(2)", x=(200, 300, 400)), repeats=15),
     Row("import",        "import turnout, over bare Python",       "bare Python",      60.0, 25.0, run=startup.measure),
+    Row("first_call",    "first call, over turnout-cpu alone",     "no turnout-kernels", 50.0, None, run=startup.measure_first_call),
 ]
 # fmt: on
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import page
 import pieces
+import startup
 from numeric import Skipped
 from rows import CALLS, DRAWN, GROUPS, Row, drawn_rows
 from timing import Result, Side, compare
@@ -47,7 +48,7 @@ def record(row: Row, result: Result | None, skipped: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"row": row.name, "what": row.what, "against": row.against, "at_most": row.at_most, "aim": row.aim}
     if result is None:
         return facts | {"skipped": skipped}
-    unit = "ms" if row.against == "bare Python" else "ratio"
+    unit = "ms" if row.against in startup.OTHERS else "ratio"
     scale = 1000.0 if unit == "ms" else 1.0
     value = result.value * scale
     facts |= {"turnout": result.turnout, "other": result.other, "unit": unit, "value": value}

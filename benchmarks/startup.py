@@ -1,4 +1,5 @@
-"""The start: `import turnout` in a new interpreter against the interpreter alone.
+"""The start: `import turnout` in a new interpreter against the interpreter alone, and the first large call with turnout-kernels
+against the same without it.
 
 What counts is what users have: wheels, installed with their bytecode. They are built from a copy of the sources into an
 environment of their own; where that fails, or in a hurry, the running environment is measured and the table says so.
@@ -13,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from timing import Result, summary
+from timing import Result, Side, summary
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("LICENSE", "core", "plugins", "tools")
@@ -21,11 +22,24 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
 OFFLINE = ["--no-index", "--no-deps"]
 
 
+OTHERS = ("bare Python", "no turnout-kernels")
+IMPORTS = ("import turnout", "pass")
+OWN = "this environment, not installed wheels"
+_CALL = "import turnout; turnout.config.set({{'plugins.disable': {}}}); turnout.nn.functional.gelu(turnout.ones(1 << 20))"
+FIRST_CALLS = (_CALL.format([]), _CALL.format(["kernels"]))
+
+
 def measure(quick: bool) -> Result:
-    """Start both in turns; `value` is the median difference, in seconds."""
+    """Start with the import and without it; `value` is the median difference, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        python, note = (sys.executable, "this environment, not installed wheels") if quick else installed(Path(folder))
-        return difference(python, 5 if quick else 60, Path(folder), note)
+        python, note = (sys.executable, OWN) if quick else installed(Path(folder))
+        return difference(python, IMPORTS, 5 if quick else 60, Path(folder), note)
+
+
+def measure_first_call(quick: bool) -> Result:
+    """Import and call an operator once, with turnout-kernels and without it; `value` as above."""
+    with tempfile.TemporaryDirectory() as folder:
+        return difference(sys.executable, FIRST_CALLS, 5 if quick else 60, Path(folder), OWN)
 
 
 def installed(folder: Path) -> tuple[str, str]:
@@ -61,9 +75,8 @@ def _run(command: list[str], cwd: Path) -> None:
     subprocess.run(command, check=True, cwd=cwd, capture_output=True, text=True)
 
 
-def difference(python: str, repeats: int, cwd: Path, note: str) -> Result:
-    """Seconds for a start with the import and for one without."""
-    programs = ("import turnout", "pass")
+def difference(python: str, programs: tuple[str, str], repeats: int, cwd: Path, note: str) -> Result:
+    """Seconds for each program, and their difference."""
     times: tuple[list[float], list[float]] = ([], [])
     for program in programs:
         start(python, program, cwd)  # files into memory, bytecode written where it was missing
@@ -74,7 +87,18 @@ def difference(python: str, repeats: int, cwd: Path, note: str) -> Result:
 
 
 def start(python: str, program: str, cwd: Path) -> float:
-    """Seconds from starting an interpreter to its end. -I: nothing of the caller's folder and variables."""
-    begin = time.perf_counter()
+    """Seconds from starting an interpreter to its end, of the clock that was chosen. -I: nothing of the caller's folder and
+    variables."""
+    begin = _now()
     subprocess.run([python, "-I", "-c", program], check=True, cwd=cwd)
-    return time.perf_counter() - begin
+    return _now() - begin
+
+
+def _now() -> float:
+    """Seconds on the clock, or the processor's time of all processes that were started."""
+    if Side.clock is time.perf_counter:
+        return time.perf_counter()
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

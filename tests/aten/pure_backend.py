@@ -16,8 +16,8 @@ from typing import Any
 from turnout.dtypes import BOOL, FLOAT, DType
 from turnout.registry import Registrations
 from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import register_kernels
-from turnout_aten.kernels.wrapping import Row
 
 FORMATS = {
     "float32": "f", "float64": "d", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint64": "Q",

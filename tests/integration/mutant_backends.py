@@ -18,8 +18,8 @@ import turnout_arrays
 from turnout import plugins, state
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.backend.host_fallback import host
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import register_kernels
-from turnout_aten.kernels.wrapping import Row
 
 GIVES = "test_operator_gives_what_cpu_gives"
 INPLACE = "test_in_place_form_writes_what_cpu_writes"

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from workspace import ROOT
 
+import turnout
+
 ROWS = [
     "add", "recorded", "backward", "custom_op", "impl", "custom_ported", "impl_ported", "custom_grad",
     "custom_grad_ported", "large", "operators", "backends", "mlp", "matmul_np", "matmul", "chain_np", "chain",
-    "softmax", "layer_norm", "conv2d", "sort", "sum0", "sum1", "sum2", "import",
+    "softmax", "layer_norm", "conv2d", "sort", "sum0", "sum1", "sum2", "import", "first_call",
 ]  # fmt: skip
 
 
@@ -105,3 +107,24 @@ def test_a_profile_names_the_pieces_of_a_row(row: str) -> None:
     done = run("--quick", "--profile", row)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) > 5
+
+
+def test_models_are_measured_on_the_devices_that_are_there() -> None:
+    pytest.importorskip("torch")
+    if turnout.cuda.is_available():
+        pytest.skip("there is a device of type cuda, without which the benchmark is to go on")
+    command = [
+        sys.executable,
+        str(ROOT / "benchmarks" / "models.py"),
+        "--models",
+        "autoencoder",
+        "--devices",
+        "cuda,cpu",
+        "--repeats",
+        "1",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("without cuda: ")
+    assert [line.split()[:2] for line in lines[1:]] == [["model", "device"], ["autoencoder", "cpu"], ["all", "cpu"]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import types
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -97,6 +98,14 @@ class ndarray(np.ndarray):  # CuPy's name
 
     def dot(self, other: Any, out: Any = None) -> Any:
         return recorded(lambda: own(super(ndarray, self).dot(other, out)), [] if out is None else [out])
+
+    def set(self, value: np.ndarray, stream: Any = None) -> None:
+        assert type(value) is np.ndarray
+        assert (value.dtype, value.shape) == (self.dtype, self.shape)
+        assert self.flags.c_contiguous
+        assert cuda.capturing is None, "a host's array is copied while work is recorded"
+        cuda.stream_of_sets.append(stream)
+        np.copyto(self.view(np.ndarray), value)
 
     def fill(self, value: Any) -> None:
         recorded(lambda: super(ndarray, self).fill(value), [self])
@@ -386,6 +395,10 @@ class Stream:
         return made
 
 
+class PinnedMemory(bytearray):
+    """A buffer of the host that the driver knows."""
+
+
 class Event:
     """A mark, which is reached at once."""
 
@@ -451,6 +464,8 @@ class Cuda(types.SimpleNamespace):
         self.stream = self.default
         self.pool, self.pinned_pool = MemoryPool(), MemoryPool()
         self.allocator: Any = self.pool.malloc
+        self.pinned: dict[int, weakref.ref[PinnedMemory]] = {}  # address -> memory
+        self.stream_of_sets: list[Any] = []  # of copies from the host
 
         def device_count() -> int:
             if count < 0:
@@ -476,7 +491,17 @@ class Cuda(types.SimpleNamespace):
             getDeviceCount=device_count,
             getDevice=lambda: self.current,
             CUDARuntimeError=CUDARuntimeError,
+            pointerGetAttributes=lambda address: types.SimpleNamespace(type=int(self.is_pinned(address))),
         )
+
+    def alloc_pinned_memory(self, size: int) -> PinnedMemory:
+        made = PinnedMemory(size)
+        self.pinned[np.frombuffer(made, np.uint8).ctypes.data] = weakref.ref(made)
+        return made
+
+    def is_pinned(self, address: int) -> bool:
+        found = [(first, memory()) for first, memory in self.pinned.items()]
+        return any(memory is not None and first <= address < first + len(memory) for first, memory in found)
 
     def get_allocator(self) -> Any:
         return self.allocator

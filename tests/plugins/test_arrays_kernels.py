@@ -15,8 +15,8 @@ import turnout
 import turnout_arrays
 from turnout_arrays.erf import erf_of
 from turnout_arrays.random import mix_number, random_bits
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import structured_operators
-from turnout_aten.kernels.wrapping import Row
 from turnout_cpu import lapack, special
 
 KERNELS = {name: row.fn if isinstance(row, Row) else row for name, row in turnout_arrays.kernels(np).items()}

@@ -11,7 +11,7 @@ import pytest
 
 import turnout
 from turnout.errors import ArgumentError
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_cpu import blocks
 from turnout_cpu.halves import BLOCK, to_float16
 from turnout_cpu.kernels import kernels

@@ -81,7 +81,7 @@ def test_large_integers_are_summed_in_int64_and_halves_in_float32() -> None:
 def test_a_large_reduction_uses_the_threads_and_blocks_of_a_share() -> None:
     seen: list[tuple[str, int]] = []
     pool = Pool(lambda: 2)
-    from turnout_aten.kernels.wrapping import SAME, Row
+    from turnout_aten.kernels.rows import SAME, Row
     from turnout_cpu.rows import cut
 
     def kernel(self: np.ndarray, dim: int, keepdim: bool, out: np.ndarray | None = None) -> np.ndarray:

@@ -19,6 +19,7 @@ from pretended_cuda import pretended
 
 import turnout
 from turnout import nn, ops
+from turnout.library import Library
 from turnout_cuda import programs
 from turnout_cuda.table import raw_kernels
 
@@ -255,7 +256,7 @@ def test_every_kernel_is_launched_by_some_case(backend: Any) -> None:
     here, _ = makers("float32")
     for _, _, run in CASES:
         run(here)
-    steps = {"adam_step", "sgd_step", "adagrad_step"}
+    steps = {"adam_step", "sgd_step", "adagrad_step", "each_element"}
     assert {name for name, _ in cupy_stand_in.launched} == programs.programs_by_kernel().keys() - steps
 
 
@@ -511,3 +512,145 @@ def test_the_addresses_of_a_training_are_sent_once(backend: Any, monkeypatch: py
     for _ in range(3):
         aten._fused_sgd_(*lists, **SGD)
     assert len(sent) == 2, "the table, and the blocks"
+
+
+# ---- element-wise functions of lists
+
+
+def lists(t: Devices, count: int) -> list[list[Any]]:
+    return [parameters(t, 10 * i, positive=i > 0) for i in range(count)]
+
+
+EACH: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
+    *[(stem, 2, (), {"alpha": alpha}) for stem in ("add", "sub") for alpha in (1, -0.5)],
+    *[(stem, 2, (), {}) for stem in ("mul", "div")],
+    *[(stem, 3, (number,), {}) for stem in ("addcmul", "addcdiv") for number in (0.5, [1, 2.0, -3, 0.25])],
+    *[(stem, 1, (number,), {}) for stem in ("add", "sub", "mul", "div") for number in (3, [1.5, 2, -3, 4])],
+    *[(stem, 1, (), {}) for stem in ("sqrt", "neg", "abs", "reciprocal")],
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", EACH, ids=lambda case: f"{case[0]} {case[1]} {case[2:]}")
+def test_a_function_of_lists_is_one_kernel_and_gives_what_cpu_gives(case: Any, dtype: str, backend: Any) -> None:
+    stem, count, numbers, options = case
+    here, there = makers(dtype)
+
+    def run(t: Devices, suffix: str) -> Any:
+        first, *others = lists(t, count)
+        if stem in ("sqrt", "reciprocal"):
+            first = [x.abs() + 0.5 for x in first]
+        cupy_stand_in.launched.clear()
+        made = getattr(aten, f"_foreach_{stem}{suffix}")(first, *others, *numbers, **options)
+        assert (made is None) == bool(suffix)
+        return tuple(first if suffix else made)
+
+    for suffix in ("", "_"):
+        found = run(here, suffix)
+        assert cupy_stand_in.launched == [("each_element", 0)]
+        agree(found, run(there, suffix), dtype)
+
+
+def test_lists_that_a_loop_reads_after_it_wrote_them_go_one_by_one(backend: Any) -> None:
+    def twice(t: Devices) -> Any:
+        x, y = lists(t, 2)
+        aten._foreach_mul_([x[0], x[1], x[0]], [y[0], y[1], y[0]])
+        return tuple(x)
+
+    def shifted(t: Devices) -> Any:
+        whole = t(numbers((60,), 1))
+        aten._foreach_add_([whole[:20], whole[10:30]], [whole[30:50], whole[40:]])
+        return whole
+
+    def read_later(t: Devices) -> Any:
+        x, _ = lists(t, 2)
+        aten._foreach_add_([x[0], x[3].view(10)], [x[3].view(10)[:3], x[1].view(-1)[:10]])
+        aten._foreach_add_([x[1], x[0]], [x[1], x[1].view(-1)[:3]])
+        return tuple(x)
+
+    def stepped(t: Devices) -> Any:
+        given = lists(t, 3)
+        for each in given:
+            each.append(each[0])
+        aten._fused_sgd_(*given, **SGD)
+        return tuple(tuple(each) for each in given)
+
+    def shared_state(t: Devices) -> Any:
+        given = adam_lists(t)
+        given[4] = []
+        given[3] = given[2]
+        aten._fused_adam_(*given, **ADAM)
+        return tuple(tuple(each) for each in given)
+
+    def read_before(t: Devices) -> Any:
+        x, grads, held = ([each[0].clone(), each[0]] for each in lists(t, 3))
+        grads[0] = held[1] = grads[1]
+        aten._fused_sgd_(x, grads, held, **SGD)
+        return tuple(map(tuple, (x, grads, held)))
+
+    here, there = makers("float32")
+    for run in (twice, shifted, read_later, stepped, shared_state, read_before):
+        cupy_stand_in.launched.clear()
+        found = run(here)
+        assert {name for name, _ in cupy_stand_in.launched} <= set(), run.__name__
+        agree(found, run(there), "float32")
+
+
+def test_what_is_only_read_may_occur_twice(backend: Any) -> None:
+    here, there = makers("float32")
+
+    def run(t: Devices) -> Any:
+        x, y = lists(t, 2)
+        aten._foreach_mul_([x[0], x[3].view(10)[:3]], [y[0], y[0]])
+        aten._foreach_addcmul_([x[1]], [x[1]], [y[1]], 0.5)
+        grads = [y[0]] * 2
+        aten._fused_sgd_([x[0], x[3].view(10)[:3]], grads, [], **{**SGD, "momentum": 0.0})
+        return tuple(x)
+
+    cupy_stand_in.launched.clear()
+    found = run(here)
+    assert [name for name, _ in cupy_stand_in.launched] == ["each_element", "each_element", "sgd_step"]
+    agree(found, run(there), "float32")
+
+
+def test_lists_that_the_kernel_does_not_serve_go_one_by_one(backend: Any) -> None:
+    (here, there), (half, _) = makers("float32"), makers("float16")
+    calls: list[Callable[[Devices], Any]] = [
+        lambda t: aten._foreach_add([t(numbers((4, 3), 1)).t()], [t(numbers((3, 4), 2))]),
+        lambda t: aten._foreach_mul([t(numbers((4, 3), 1))], [t(numbers((3,), 2))]),
+        lambda t: aten._foreach_add([t(np.arange(4))], 1),
+        lambda t: aten._foreach_mul([t(np.ones(0)), t(np.ones((2, 0)))], 2.0),
+        lambda t: aten._foreach_mul([t(numbers((3,), 1))], True),
+    ]
+    for call in calls:
+        cupy_stand_in.launched.clear()
+        found = call(here)
+        assert cupy_stand_in.launched == []
+        agree(tuple(found), tuple(call(there)), "float32")
+    mixed = aten._foreach_add([here(np.ones(2)), half(np.ones(2))], [half(np.ones(2)), half(np.ones(2))])
+    assert [(each.dtype.name, each.tolist()) for each in mixed] == [("float32", [2.0, 2.0]), ("float16", [2.0, 2.0])]
+    apart = aten._foreach_mul([turnout.ones(2, device="pretended:0"), turnout.ones(2, device="pretended:1")], 2.0)
+    assert [(str(each.device), each.tolist()) for each in apart] == [("pretended:0", [2.0] * 2), ("pretended:1", [2.0] * 2)]
+    assert cupy_stand_in.launched == []
+    cpu = aten._foreach_mul([here(np.ones(2)), turnout.ones(2)], 2.0)
+    assert [each.tolist() for each in cpu] == [[2.0] * 2] * 2
+    with pytest.raises(turnout.errors.ArgumentError, match="expected lists of one length"):
+        aten._foreach_add([here(np.ones(2))], [here(np.ones(2))] * 2)
+
+
+def test_gradients_of_lists_are_those_of_their_elements(backend: Any) -> None:
+    x, y = turnout.ones(3, device="pretended").requires_grad_(), turnout.full((3,), 2.0, device="pretended")
+    made = aten._foreach_mul([x, y], [y, x])
+    (made[0] + made[1]).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [4.0] * 3
+
+
+def test_a_kernel_for_one_tensor_that_somebody_replaces_is_called_for_lists(backend: Any) -> None:
+    x = [turnout.ones(3, device="pretended"), turnout.ones(2, device="pretended")]
+    with Library("aten", "IMPL") as lib:
+        lib.impl("mul_.Tensor", lambda self, other: self.fill_(7.0), "PRETENDED", allow_override=True)
+        aten._foreach_mul_(x, x)
+    assert [each.tolist() for each in x] == [[7.0] * 3, [7.0] * 2]
+    aten._foreach_mul_(x, x)
+    assert [each.tolist() for each in x] == [[49.0] * 3, [49.0] * 2]

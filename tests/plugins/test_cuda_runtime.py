@@ -367,3 +367,117 @@ def test_float32_is_multiplied_as_the_setting_says() -> None:
     with pytest.raises(ArgumentError) as caught:
         xp.matmul(x, x.T)
     assert str(caught.value) == "plugin.cuda.matmul_precision: expected one of highest, high, got 'medium'"
+
+
+# ---- page-locked memory of the host
+
+
+NOTHING_PINS = (
+    "pin_memory: no device is available that reads page-locked memory\n"
+    "  to fix  leave pin_memory out, or install a backend that has such memory; `turnout plugins` says which are there,"
+    " and why others cannot be used"
+)
+
+
+def test_without_a_device_nothing_is_pinned_and_asking_for_it_is_an_error() -> None:
+    x = turnout.ones(3)
+    assert not x.is_pinned()
+    calls: list[Callable[[], Any]] = [
+        x.pin_memory,
+        lambda: turnout.empty(3, pin_memory=True),
+        lambda: turnout.rand(3, pin_memory=True),
+    ]
+    for call in calls:
+        with pytest.raises(DeviceError) as caught:
+            call()
+        assert isinstance(caught.value, RuntimeError)  # as in torch
+        assert str(caught.value).startswith(NOTHING_PINS)
+    assert turnout.ones(3, pin_memory=False).tolist() == [1.0] * 3
+    assert turnout.empty(3, device="meta", pin_memory=True).shape == (3,)
+
+
+def test_a_tensor_is_pinned_once_with_its_values_layout_and_gradient(backend: Any) -> None:
+    x = turnout.arange(6.0).view(2, 3).t()
+    pinned = x.pin_memory()
+    assert (pinned.is_pinned(), x.is_pinned(), pinned.device) == (True, False, x.device)
+    assert (pinned.tolist(), pinned.stride()) == (x.tolist(), x.stride())
+    assert pinned.pin_memory() is pinned
+    assert pinned[1:].is_pinned()
+    for dtype in (turnout.bfloat16, turnout.bool, turnout.complex64):
+        assert turnout.ones(2, dtype=dtype).pin_memory().tolist() == turnout.ones(2, dtype=dtype).tolist()
+    assert not turnout.empty(0).pin_memory().is_pinned()
+    w = turnout.ones(2, requires_grad=True)
+    (w.pin_memory() * 3).sum().backward()
+    assert w.grad is not None
+    assert w.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(DeviceError) as caught:
+        turnout.ones(2, device="cuda").pin_memory()
+    assert str(caught.value).startswith(
+        "pin_memory: only memory of cpu can be page-locked, not that of cuda:0\n"
+        "  to fix  pin the tensor on cpu and copy it to cuda:0 with non_blocking=True"
+    )
+
+
+FACTORIES: list[Callable[[dict[str, Any]], Any]] = [
+    lambda o: turnout.empty(2, 3, **o), lambda o: turnout.zeros(2, 3, **o), lambda o: turnout.ones(2, 3, **o),
+    lambda o: turnout.full((2, 3), 5.0, **o), lambda o: turnout.empty_strided((2, 3), (1, 2), **o),
+    lambda o: turnout.empty_like(turnout.ones(3), **o), lambda o: turnout.zeros_like(turnout.ones(3), **o),
+    lambda o: turnout.ones_like(turnout.ones(3), **o), lambda o: turnout.full_like(turnout.ones(3), 2, **o),
+    lambda o: turnout.ones(2).new_empty(3, **o), lambda o: turnout.ones(2).new_zeros(3, **o),
+    lambda o: turnout.ones(2).new_ones(3, **o), lambda o: turnout.ones(2).new_full((3,), 2, **o),
+    lambda o: turnout.arange(5, **o), lambda o: turnout.arange(1.0, 5.0, 0.5, **o), lambda o: turnout.linspace(0, 1, 5, **o),
+    lambda o: turnout.logspace(0, 1, 5, **o), lambda o: turnout.eye(3, **o), lambda o: turnout.eye(3, 4, **o),
+    lambda o: turnout.rand(3, **o), lambda o: turnout.randn(3, **o), lambda o: turnout.rand(100_000, **o),
+    lambda o: turnout.rand(3, generator=turnout.Generator(), **o), lambda o: turnout.randint(0, 5, (100_000,), **o),
+    lambda o: turnout.randint(5, (3,), **o),
+    lambda o: turnout.rand_like(turnout.ones(3), **o), lambda o: turnout.randn_like(turnout.ones(3), **o),
+    lambda o: turnout.randint_like(turnout.ones(3), 5, **o), lambda o: turnout.randperm(5, **o),
+    lambda o: turnout.normal(0.0, 1.0, (3,), **o), lambda o: turnout.scalar_tensor(2.0, **o),
+    lambda o: turnout.hann_window(5, **o), lambda o: turnout.fft.fftfreq(5, **o), lambda o: turnout.fft.rfftfreq(5, **o),
+    lambda o: turnout.tril_indices(3, 3, **o),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", range(len(FACTORIES)))
+def test_factories_pin_what_they_make(index: int, backend: Any) -> None:
+    turnout.manual_seed(1)
+    plain = FACTORIES[index]({})
+    turnout.manual_seed(1)
+    pinned = FACTORIES[index]({"pin_memory": True})
+    assert (pinned.is_pinned(), plain.is_pinned()) == (True, False)
+    assert (pinned.shape, pinned.dtype, pinned.stride()) == (plain.shape, plain.dtype, plain.stride())
+
+
+def test_copies_from_pinned_memory_go_to_the_current_stream_which_keeps_it(backend: Any) -> None:
+    sets = backend.cupy.cuda.stream_of_sets
+    x, stream = turnout.arange(6.0).view(2, 3).pin_memory(), cuda.Stream()
+    with cuda.stream(stream):
+        y = x.to("cuda", non_blocking=True)
+        z = turnout.zeros(2, 3, device="cuda").copy_(x[:], non_blocking=True)
+        stream.native.journal.clear()
+        later = x.cuda(non_blocking=True)
+    assert y.tolist() == z.tolist() == later.tolist() == x.tolist()
+    assert sets == [stream.native] * 3
+    assert [kind for kind, _ in stream.native.journal if kind == "record"] == ["record"]
+    # Memory that is still read stays, and goes when the next copy finds that it was read.
+    event = backend._read[-1][0]
+    event.done = False
+    address = x.data_ptr()
+    del x
+    assert backend.cupy.cuda.is_pinned(address)
+    event.done = True
+    turnout.ones(2).pin_memory().to("cuda", non_blocking=True)
+    assert not backend.cupy.cuda.is_pinned(address)
+
+
+def test_other_copies_are_done_when_they_return(backend: Any) -> None:
+    sets, x = backend.cupy.cuda.stream_of_sets, turnout.arange(6.0).view(2, 3).pin_memory()
+    y = turnout.zeros(2, 3, device="cuda")
+    for copied in (
+        x.to("cuda"), turnout.ones(2, 3).to("cuda", non_blocking=True), x.t().to("cuda", non_blocking=True),
+        x.to("cuda", turnout.float64, non_blocking=True), y.copy_(x[:1], non_blocking=True),
+        y.t().copy_(x.t(), non_blocking=True),
+    ):  # fmt: skip
+        assert copied.device.type == "cuda"
+    assert y.tolist() == x.tolist()
+    assert sets == []

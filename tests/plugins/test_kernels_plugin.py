@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import pkgutil
 import subprocess
 import sys
@@ -189,6 +190,9 @@ def everything() -> list[Any]:
     made += [m.scatter_add(1, grid, m), m.index_add(0, rows, m[rows]), m[rows], m.masked_select(m > 0), (m > 0).nonzero()]
     made += [F.conv2d(image, weight, padding=1, groups=32), F.interpolate(image, scale_factor=2, mode="bilinear")]
     made += [F.dropout(x, 0.3), turnout.rand(70_000), turnout.randn(70_000), m.flip(-1), m.triu(), F.mse_loss(m, m.flip(0))]
+    made += [turnout.cat([m, m.flip(0), m[:5]]), turnout.cat([m, m[:, :3].clone(), m], 1), x.to(turnout.float64)]
+    pooled, at = F.max_pool2d(image, 2, return_indices=True)
+    made += [pooled, at]
     channels = turnout.randn(24, 32, 3, 3).requires_grad_()
     convolved = F.conv2d(image.requires_grad_(), channels, padding=1)
     made += [F.softmax(m, 0), F.log_softmax(m, 0), *m.topk(7), m + m[0], x.half(), convolved]
@@ -230,6 +234,69 @@ print("done")
         pytest.skip("this system has no fork")
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert (run.stdout, run.returncode) == ("done\n", 0), run.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no such call")
+@pytest.mark.parametrize("only_one", [False, True])
+def test_threads_keep_the_processors_that_they_may_use(only_one: bool):
+    program = f"""
+import os, turnout
+allowed = os.sched_getaffinity(0)
+if {only_one}:
+    allowed = set(sorted(allowed)[:1])
+    os.sched_setaffinity(0, allowed)
+turnout.config.set({{"plugin.cpu.threads": 3}})
+x = turnout.randn(500_000)
+expected = x.sum().item()
+for _ in range(300):
+    assert x.sum().item() == expected
+threads = [int(each) for each in os.listdir("/proc/self/task")]
+assert len(threads) >= 3
+assert all(os.sched_getaffinity(each) == allowed for each in threads)
+print("done")
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert (run.stdout, run.returncode) == ("done\n", 0), run.stderr
+
+
+# ---- joining, copying
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "bool", "complex64"])
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_joined_tensors_are_those_of_numpy(dtype: str, dim: int):
+    lengths = [3, 0, 1, 7, 2, 5, 1, 1, 4, 6]  # more than C takes at a time
+    shapes = [tuple(n if d == dim % 3 else size for d, size in enumerate((21, 18, 33))) for n in lengths]
+    for some in (shapes, [*shapes[:2], (0,), *shapes[2:]], shapes[3:4]):
+        parts = [turnout.randint(0, 200, shape).to(getattr(turnout, dtype)) for shape in some]
+        kept = [p.float().numpy() if dtype == "bfloat16" else p.numpy() for p in parts if p.shape != (0,)]
+        expected = np.concatenate(kept, dim)
+        across = [p if p.ndim == 1 else p.transpose(0, 1).contiguous().transpose(0, 1) for p in parts]
+        for given in (parts, across):
+            for threads in (1, 3):
+                with config.override({"plugin.cpu.threads": threads}):
+                    found = turnout.cat(given, dim)
+                    out = turnout.cat(given, dim, out=turnout.empty(found.shape, dtype=found.dtype))
+                assert np.array_equal((found.float() if dtype == "bfloat16" else found).numpy(), expected)
+                assert turnout.equal(out, found)
+
+
+def test_tensors_of_different_dtypes_are_joined_as_the_wider_one():
+    whole, half = turnout.arange(9000).reshape(90, 100), turnout.ones(90, 5, dtype=turnout.float16)
+    made = turnout.cat([whole, half], 1)
+    assert made.dtype is turnout.float16
+    assert turnout.equal(made[:, :100], whole.to(turnout.float16))
+    assert bool((made[:, 100:] == 1).all())
+
+
+@pytest.mark.parametrize("source", ["float32", "float16", "bfloat16"])
+def test_floats_that_are_copied_into_wider_ones_keep_their_values(source: str):
+    made = turnout.randn(70, 1003).to(getattr(turnout, source))
+    for x in (made, made.t(), made[:, ::2], made[:, 1:], made[::3].transpose(0, 1)):
+        for wide in {turnout.float32, turnout.float64} - {made.dtype}:
+            found = x.to(wide)
+            assert found.dtype is wide
+            assert found.tolist() == x.tolist()
 
 
 # ---- who serves a call

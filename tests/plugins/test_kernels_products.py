@@ -14,7 +14,8 @@ import turnout
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites import view_gradients
-from turnout_aten.kernels.wrapping import Row, plain_row
+from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.unstructured import plain_row
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 

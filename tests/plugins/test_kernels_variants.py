@@ -68,6 +68,7 @@ ARGUMENTS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "index.Tensor_out":               lambda x, y: (x, [index(x[:, 0], x.shape[0])]),
     "index_add.out":                  lambda x, y: (x, 0, index(x[:, 0], x.shape[0]), y),
     "index_put.out":                  lambda x, y: (x, [index(x[:, 0], x.shape[0])], y, True),
+    "cat.out":                        lambda x, y: ([x, y], 1),
     "flip.out":                       lambda x, y: (x, [1]),
     "_adaptive_avg_pool2d.out":       lambda x, y: (x[None, None], [2, 3]),
     "tril.out":                       lambda x, y: (x,),
@@ -156,9 +157,10 @@ def test_all_variants_give_the_same_bits_from_the_first_call_on(name: str) -> No
 def test_other_rows_have_one_variant_with_a_kernel() -> None:
     assert {name for name in kernels() if name not in STRUCTURED_ROWS} == {
         "_native_batch_norm_legit.no_stats", "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training",
-        "_to_copy", "convolution_backward", "embedding_dense_backward", "gru.input", "hardswish_backward", "hardtanh_backward",
-        "huber_loss", "l1_loss", "leaky_relu_backward", "linalg_matmul", "logsumexp", "lstm.input", "masked_select",
-        "native_batch_norm_backward", "native_dropout", "native_group_norm_backward", "native_layer_norm_backward", "nonzero",
+        "_to_copy", "clone", "convolution_backward", "embedding_dense_backward", "gru.input", "hardswish_backward",
+        "hardtanh_backward", "huber_loss", "l1_loss", "leaky_relu_backward", "linalg_matmul", "logsumexp", "lstm.input",
+        "masked_select", "native_batch_norm_backward", "native_dropout", "native_group_norm_backward",
+        "native_layer_norm_backward", "nonzero",
         "rand", "rand.generator", "randint", "randint.generator", "randint.low", "randint.low_generator", "randn",
         "randn.generator", "rms_norm", "scaled_dot_product_attention", "select_backward", "silu_backward", "slice_backward",
         "smooth_l1_loss",

@@ -112,6 +112,9 @@ def test_convolutions_name_what_does_not_fit():
     with pytest.raises(ShapeError) as large:
         F.conv1d(turnout.ones(1, 1, 2), turnout.ones(1, 1, 3))
     assert str(large.value) == "convolution: a kernel of [3] with dilation [1] does not fit the padded input, [2]"
+    with pytest.raises(ShapeError) as gone:
+        F.conv_transpose2d(turnout.ones(0, 3, 4, 5), turnout.ones(3, 2, 3, 3), padding=3)
+    assert str(gone.value) == "convolution: padding [3, 3] leaves nothing of the transposed result, whose lengths would be [0, 1]"
 
 
 def test_a_large_convolution_is_that_of_its_parts():

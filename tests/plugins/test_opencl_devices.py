@@ -188,3 +188,51 @@ def test_the_option_platform_is_read_when_the_plugin_is_activated() -> None:
             assert turnout.ones(2, device="opencl").tolist() == [1.0, 1.0]
     finally:
         turnout.plugins.deactivate("opencl")
+
+
+# ---- the threads of a driver that computes on the host's processors
+
+THREADS = """
+import os
+
+from turnout_opencl.devices import found_devices
+
+before = set(os.listdir("/proc/self/task"))
+devices = found_devices()
+if not any("Portable Computing Language" in each.platform.name for each in devices):
+    raise SystemExit(77)
+started = set(os.listdir("/proc/self/task")) - before
+print(os.environ.get("POCL_AFFINITY"), sorted(sorted(os.sched_getaffinity(int(thread))) for thread in started))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say on which cores a thread may run")
+@pytest.mark.parametrize("setting", [{}, {"POCL_AFFINITY": "0"}, {"POCL_MAX_PTHREAD_COUNT": "1"}])
+def test_threads_keep_to_a_core_each_where_there_is_one_for_each_core(setting: dict[str, str]) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("POCL_")} | {"POCL_DEVICES": "pthread"}
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS], env=environment | setting, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    if done.returncode == 77:
+        pytest.skip("the driver is not PoCL, whose threads these are")
+    assert done.returncode == 0, done.stderr
+    cores = sorted(os.sched_getaffinity(0))
+    own = not setting and len(cores) == os.cpu_count() > 1
+    count = 1 if "POCL_MAX_PTHREAD_COUNT" in setting else len(cores)
+    assert done.stdout.split(maxsplit=1)[0] == setting.get("POCL_AFFINITY", "None"), "the environment is as it was"
+    assert done.stdout.split(maxsplit=1)[1].strip() == str([[core] for core in cores] if own else [cores] * count)
+
+
+def test_the_environment_is_put_back_when_a_driver_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from turnout_opencl import devices, threads
+
+    def fails() -> Any:
+        seen.append(os.environ.get("POCL_AFFINITY"))
+        raise devices.cl.Error("no platform")
+
+    seen: list[str | None] = []
+    monkeypatch.delenv("POCL_AFFINITY", raising=False)
+    monkeypatch.setattr(threads, "_is_thread_per_core", lambda: True)
+    monkeypatch.setattr(devices.cl, "get_platforms", fails)
+    assert devices.found_devices() == []
+    assert (seen, os.environ.get("POCL_AFFINITY")) == (["1"], None)

@@ -182,6 +182,7 @@ def test_a_nan_is_found_wherever_it_stands() -> None:
         x = values(N)
         x[place] = np.nan
         agree(lambda a: (a.amax(), a.amin(), a.argmax(), a.argmin(), a.sum()), x)
+        agree(lambda a: tuple(turnout.linalg.vector_norm(a, order) for order in (float("inf"), -float("inf"))), x)
         rows = np.tile(x[:7000], (10, 1))
         agree(lambda a: (a.amax(0), a.amin(1), a.argmax(1), a.argmin(1)), rows)
 
@@ -270,3 +271,120 @@ def test_a_transposed_convolution_is_a_plain_one_with_turned_weights(groups: int
         options = {"padding": padding, "dilation": dilation, "groups": groups}
         agree(lambda a, b, c, o=options: F.conv_transpose2d(a, b, c, **o), x, w, bias, tolerance=1e-9)
     agree(lambda a, b, c: F.conv_transpose2d(a, b, c, stride=2, output_padding=1, groups=groups), x, w, bias, tolerance=1e-9)
+
+
+def gradients(options: dict[str, Any], call: Callable[..., Any] = F.conv2d) -> Callable[..., Any]:
+    """The gradients of a convolution from one of its result, whose elements differ."""
+
+    def both(x: Any, w: Any) -> Any:
+        leaves = [each.requires_grad_() for each in (x, w)]
+        out = call(*leaves, **options)
+        of_out = (turnout.arange(out.numel(), device=out.device) * 7 % 11 - 5).reshape(out.shape)
+        return autograd.grad((out * of_out.to(out.dtype)).sum(), leaves)
+
+    return both
+
+
+OF_WEIGHTS = [
+    ((3, 6, 11, 8), (6, 1, 3, 1), {"groups": 6}),  # lines of one vector
+    ((3, 6, 11, 9), (6, 1, 4, 3), {"groups": 6, "padding": 1}),  # and of one with an element more
+    ((3, 6, 11, 9), (6, 1, 3, 3), {"groups": 6}),  # shorter ones
+    ((5, 8, 9, 33), (24, 4, 2, 5), {"groups": 2, "padding": (0, 3), "dilation": (1, 2)}),
+    ((2, 9, 20, 50), (9, 3, 3, 3), {"groups": 3, "stride": (2, 3), "padding": 2}),
+    ((40, 5, 64, 80), (7, 5, 3, 3), {"padding": 1}),  # images in several blocks
+    ((2, 4, 21, 40), (4, 1, 7, 7), {"groups": 4, "padding": 3}),
+    ((3, 6, 10, 12), (6, 3, 1, 1), {"groups": 2}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize(("image", "weight", "options"), OF_WEIGHTS)
+def test_gradients_of_weights_are_sums_over_lines_of_any_length(image: Any, weight: Any, options: Any, dtype: str) -> None:
+    x, w = values(*image, dtype=dtype) / 3, values(*weight, dtype=dtype, seed=1) / 3
+    tolerance = {"float16": 5e-2, "float32": 1e-3, "float64": 1e-8}[dtype]
+    agree(gradients(options), x, w, tolerance=tolerance)
+
+
+def test_gradients_of_weights_in_one_and_three_dims_of_transposed_convolutions_and_of_views() -> None:
+    x, w = values(2, 6, 5, 6, 20, dtype="float64"), values(4, 3, 2, 3, 3, dtype="float64", seed=1)
+    agree(gradients({"groups": 2, "padding": 1, "stride": (1, 2, 2)}, F.conv3d), x, w, tolerance=1e-8)
+    line, taps = values(3, 4, 50, dtype="float64"), values(8, 2, 5, dtype="float64", seed=1)
+    agree(gradients({"groups": 2, "stride": 2}, F.conv1d), line, taps, tolerance=1e-8)
+    for options in ({}, {"stride": 2, "output_padding": 1}, {"padding": 1, "dilation": 2}):
+        weight = values(4, 2, 3, 3, dtype="float64", seed=1)
+        image = values(3, 4, 9, 10, dtype="float64")
+        agree(gradients({"groups": 2, **options}, F.conv_transpose2d), image, weight, tolerance=1e-8)
+    image = values(3, 20, 9, 4, dtype="float64")
+
+    def of_views(x: Any, w: Any) -> Any:
+        out = F.conv2d(x.transpose(1, 3), w.requires_grad_(), padding=(0, 1), groups=2)
+        return autograd.grad(out.sum(), [w])  # the gradient of a sum repeats one element
+
+    agree(of_views, image, values(2, 2, 3, 3, dtype="float64", seed=1), tolerance=1e-8)
+
+
+def test_what_a_window_element_does_not_meet_does_not_reach_its_gradient() -> None:
+    x = values(2, 4, 12, 13, dtype="float32")
+    x[0, 0, 0, 0] = np.inf
+    x[1, 3, 11, 12] = np.nan
+    agree(gradients({"groups": 4}), x, values(4, 1, 3, 3, seed=1), tolerance=1e-3)
+
+
+def test_gradients_of_gradients_of_grouped_convolutions() -> None:
+    def second(x: Any, w: Any) -> Any:
+        leaves = [each.requires_grad_() for each in (x, w)]
+        first = autograd.grad(F.conv2d(*leaves, groups=3).square().sum(), leaves, create_graph=True)
+        return autograd.grad(sum(each.square().sum() for each in first), leaves)
+
+    agree(second, values(2, 3, 10, 11, dtype="float64") / 5, values(6, 1, 3, 3, dtype="float64", seed=1) / 5, tolerance=1e-8)
+
+
+@pytest.mark.parametrize("mask", [[True, False, True], [False, True, False], [False, False, True], [False, False, False]])
+def test_gradients_that_are_not_asked_for_are_not_there(mask: list[bool]) -> None:
+    x, w, g = values(2, 4, 10, 12), values(4, 1, 3, 3, seed=1), values(2, 4, 8, 10, seed=2)
+    found = [turnout.from_numpy(a).to("opencl") for a in (g, x, w)]
+    options = (None, [1, 1], [0, 0], [1, 1], False, [0, 0], 4, mask)
+    made = turnout.ops.aten.convolution_backward(*found, *options)
+    wanted = turnout.ops.aten.convolution_backward(*[each.cpu() for each in found], *options)
+    assert [each is not None for each in made] == mask
+    for got, right in zip(made, wanted, strict=True):
+        assert got is None or np.allclose(got.cpu().numpy(), right.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 9, 10), (2, 4, 8, 12), (3, 4, 8, 10), (2, 6, 8, 10)])
+def test_gradients_of_shapes_that_do_not_fit_are_left_to_the_composed_kernel(shape: tuple[int, ...]) -> None:
+    arrays = values(*shape, seed=2), values(2, 4, 10, 12), values(4, 1, 3, 3, seed=1)
+    given = [turnout.from_numpy(a).to("opencl") for a in arrays]
+    with pytest.raises((RuntimeError, ValueError)):
+        turnout.ops.aten.convolution_backward(*given, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 4, [False, True, False])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "int8", "uint8", "float16"])
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_the_first_extreme_is_found_in_pieces_and_blocks_of_lines_that_begin_anywhere(name: str, dtype: str) -> None:
+    x = np.zeros(3_000_007, dtype)
+    for first, second in ((16_384 - 3, 16_384), (12_288 + 5, 3_000_005), (2_999_999, 3_000_006), (1, 2)):
+        y = x.copy()
+        y[[first, second]] = 1 if "max" in name else -1 if dtype != "uint8" else 0
+        agree(lambda a: tuple(getattr(a[1:], name)(0)) if name in ("max", "min") else getattr(a[1:], name)(), y)
+    lines = (values(70, 40_001, dtype="float32") / 9).round().astype(dtype)
+    agree(lambda a: getattr(a[:, 1:], name)(1) if "arg" in name else tuple(getattr(a[:, 1:], name)(1)), lines)
+
+
+def test_zeros_of_both_signs_are_equal_extremes_and_the_first_one_is_the_value() -> None:
+    for signs in ((0.0, -0.0), (-0.0, 0.0)):
+        x = turnout.full((N,), signs[1])
+        x[:40_000] = signs[0]
+        for name in ("max", "min"):
+            found = getattr(x.to("opencl"), name)(0)
+            assert found.indices.item() == 0
+            assert np.signbit(found.values.item()) == np.signbit(signs[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "float16", "bool"])
+@pytest.mark.parametrize("shape", [(3000, 31), (3001, 33), (700, 1024), (300, 2049), (65, 1100)])
+def test_sums_and_extremes_across_lines_of_any_length_that_begin_anywhere(shape: tuple[int, int], dtype: str) -> None:
+    x = (values(shape[0], shape[1] + 3, dtype="float32") / 9).round().astype(dtype)
+    agree(lambda a: (a[:, 1:-2].sum(0), a[:, 1:-2].amax(0), a[:, 2:-1].amin(0), a[1:, 3:].any(0)), x)
+    if dtype.startswith("float"):
+        agree(lambda a: (a[:, 1:-2].var(0), a[:, 1:-2].mean(0)), x, tolerance=1e-5 if dtype != "float16" else 1e-2)

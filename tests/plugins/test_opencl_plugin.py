@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -482,3 +483,15 @@ def test_a_device_without_float64_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(DTypeError) as caught:
         place.kernel("pointwise", turnout.float64, "first")
     assert str(caught.value) == f"{place.name} does not compute in float64"
+
+
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    code = "import turnout; x = turnout.ones(100, device='opencl'); assert x.exp().isfinite().all().item()"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "POCL_CACHE_DIR": str(tmp_path / "pocl")}
+    built = []
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+        built.append({path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.so")})
+    if not built[0]:
+        pytest.skip("the driver is not PoCL, which keeps what it compiled in files")
+    assert built[1] == built[0]

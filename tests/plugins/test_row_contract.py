@@ -16,8 +16,8 @@ from turnout.registry import Registrations
 from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.errors.rows import RowError
 from turnout_aten.kernels.contract import misfit, row_signature
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import register_kernels
-from turnout_aten.kernels.wrapping import Row
 from turnout_conformance import cases as operator_cases
 from turnout_conformance.cases import CASES
 

@@ -144,3 +144,15 @@ def test_factories_take_requires_grad(name: str) -> None:
     assert factory(*args, requires_grad=True).requires_grad
     assert not factory(*args, requires_grad=False).requires_grad
     assert not factory(*args).requires_grad
+
+
+def test_ranges_and_identities_of_few_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program() -> Any:
+        ranges = [turnout.arange(4), turnout.arange(2, 9, 3), turnout.arange(5, 1, -2), turnout.arange(3, 3)]
+        sizes = [(0, 0), (3, 3), (2, 5), (5, 2), (0, 2), (2, 0)]
+        eyes = [turnout.eye(n, m, dtype=dtype) for n, m in sizes for dtype in (None, turnout.int64, turnout.bool)]
+        wrong = [lambda: turnout.arange(0, 3, -1), lambda: turnout.arange(1, 2, 0), lambda: turnout.eye(-1)]
+        return [*ranges, turnout.arange(3, dtype=turnout.float32), turnout.eye(3), *eyes, *map(_raised, wrong)]
+
+    at_once, composed = _both(monkeypatch, [("counted", _nothing), ("identity", _nothing)], program)
+    assert at_once == composed

@@ -197,19 +197,19 @@ def active_device_types() -> list[str]:
     return list(_BACKENDS)
 
 
-_default: Device | None = None
+# Kept until a setting changes or the environment is read again: reading it costs 600 ns, at every factory call.
+DEFAULT: list[Device | None] = [None]
 
 
 def default_device() -> Device:
     """The device of tensors made without one: the setting `default_device`, else that of the backend of lowest rank."""
-    # Kept until a setting changes or the environment is read again: reading it costs 600 ns, at every factory call.
-    if _default is not None and not OVERRIDES.get():
-        return _default
+    if (kept := DEFAULT[0]) is not None and not OVERRIDES.get():
+        return kept
     return _read_default()
 
 
 def _read_default() -> Device:
-    global _default, _subscribed
+    global _subscribed
     with LOCK:  # otherwise a change of settings meanwhile would be missed
         setting = config.current_store().value("default_device")
         wanted = setting.value or installed().default_device_type()
@@ -228,7 +228,7 @@ def _read_default() -> Device:
             if not _subscribed:
                 config.on_change(forget_default_device)
                 _subscribed = True
-            _default = found
+            DEFAULT[0] = found
     return found
 
 
@@ -237,5 +237,4 @@ _subscribed = False
 
 def forget_default_device(names: object = None) -> None:
     """Compute it again at the next use, because a setting or the environment has changed."""
-    global _default
-    _default = None
+    DEFAULT[0] = None

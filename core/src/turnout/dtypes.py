@@ -91,7 +91,7 @@ def dtype_named(name: str) -> DType:
     return found
 
 
-_DEFAULT: list[DType] = [float32]
+DEFAULT: list[DType] = [float32]
 
 
 def get_default_dtype() -> DType:
@@ -101,7 +101,7 @@ def get_default_dtype() -> DType:
         >>> turnout.get_default_dtype()
         turnout.float32
     """
-    return _DEFAULT[0]
+    return DEFAULT[0]
 
 
 def set_default_dtype(dtype: DType) -> None:
@@ -115,4 +115,4 @@ def set_default_dtype(dtype: DType) -> None:
     """
     if not (isinstance(dtype, DType) and dtype.category == FLOAT):
         raise DTypeError(f"the default dtype must be a floating-point dtype, got {dtype!r}")
-    _DEFAULT[0] = dtype
+    DEFAULT[0] = dtype

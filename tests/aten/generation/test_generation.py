@@ -260,6 +260,7 @@ def test_only_results_that_have_names_get_them():
         assert [line.strip() for line in lines if "return " in line] == [
             f"return named(R_f, op.call({own}, *args))",
             f"return named(R_f, P_f({own}, *args, **kwargs))",
+            f"return named(R_f, op.call({own}))",
             f"return named(R_f, P_f({own}))",
             f"return kernel(ks, {own})",
         ]
@@ -307,6 +308,9 @@ def test_a_reduction_over_everything_takes_the_short_way_too():
         "    except (KeyError, AttributeError, TypeError):",
         "        kernel = None",
         "    if kernel is None:",
+        "        op = P_f.chosen.get((type(self),))",
+        "        if op is not None:",
+        "            return op.call(self)",
         "        return P_f(self)",
         "    return kernel(ks, self)",
     ]

@@ -275,7 +275,6 @@ class CustomOpDef:
         out_dims that of each result. `info` has `batch_size` and `randomness`. A rule that calls operators has their
         gradients. A rule that calls an array library is `opaque`: its gradient is that of the operator, example by example.
         """
-
         return registered("register_vmap", fn, lambda f: rules.add_batching(self.impl_all, self.name, f, opaque))
 
 

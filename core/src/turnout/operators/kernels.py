@@ -172,15 +172,15 @@ def _bind_unboxed(fn: Call, with_keyset: bool, op: Operator) -> Call:
 
     def call_with_keywords(ks: int, *args: Any) -> Any:
         keywords = dict(zip(names, args[split:], strict=True))
-        if with_keyset:
-            return fn(ks, *args[:split], **keywords)
-        return fn(*args[:split], **keywords)
+        return fn(*((ks, *args[:split]) if with_keyset else args[:split]), **keywords)
 
     return call_with_keywords
 
 
 @replaceable
 def guarded(call: Call, mask: int) -> Call:
+    call, around = getattr(call, "shortcut", (call, lambda made: made))  # what calls no operators may come before the guard
+
     def call_below_guards(ks: int, *args: Any) -> Any:
         include, keep = before = DISPATCH.get()
         try:
@@ -189,4 +189,4 @@ def guarded(call: Call, mask: int) -> Call:
         finally:
             DISPATCH.set(before)
 
-    return call_below_guards
+    return around(call_below_guards)  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ from typing import Any
 
 from turnout_arrays.numbers import number_as, store, store_by, widen
 from turnout_arrays.pointwise import Table, row
-from turnout_aten.kernels.wrapping import SAME, Row
+from turnout_aten.kernels.rows import SAME, Row
 
 # Up to this many elements, relu is the maximum with an array of zeros: NumPy vectorises the maximum of two arrays, but not of an
 # array and a number, which takes twice the time. For more elements, the zeros would double the memory of relu.

@@ -10,16 +10,17 @@ import sys
 import warnings
 from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar, copy_context
-from math import pi, prod
+from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import DType, bfloat16, float32, float64
+from turnout.dtypes import DType, bfloat16, bool_, float32, float64, int64
 from turnout.errors import ArgumentError, OutOfMemoryError, ShapeError, TurnoutError
 from turnout_arrays.dlpack import BFLOAT, Exporter, dlpack_type
+from turnout_arrays.indexing import joining
 from turnout_arrays.native_dtypes import NativeDtypes
-from turnout_arrays.random import random_bits
+from turnout_arrays.random import normal_of, random_bits
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.failures import no_room
 
@@ -57,18 +58,28 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         makers = all(getattr(own, name) is getattr(ArrayBackend, name) for name in ("empty", "fill", "duplicate"))
         if not self.indexed and makers:
             self.new_array, self.zero_array = xp.empty, xp.zeros
+            self.joined = joining(xp)
         if own.strides is ArrayBackend.strides:
             self.row_major = attrgetter("flags.c_contiguous")
         if not self.indexed and own.strided is ArrayBackend.strided:
             self.view_array = xp.ndarray
+            if own.item is ArrayBackend.item:
+                self.read_number = xp.ndarray.item
         if own.kernel_context is ArrayBackend.kernel_context:
             self.silence = _silence(xp)
         self._name_dtypes(xp, bfloat16)
         if own.dtype_of is ArrayBackend.dtype_of:
             self.dtypes = self._dtypes
         numbers = [dtype for dtype in self._dtypes if dtype.kind in "biufc"]
+        self._spaced = self.in_kernel_context(self._between)
         self._converted = self.in_kernel_context(lambda array, native: array.astype(native))
-        self._widening = frozenset((a, b) for a in numbers for b in numbers if xp.can_cast(a, b, "safe"))
+        # What cannot overflow: integers fit into floats of four bytes, rounded.
+        self._widening = frozenset(
+            (a, b)
+            for a in numbers
+            for b in numbers
+            if xp.can_cast(a, b, "safe") or (a.kind in "biu" and b.kind in "fc" and b.itemsize > 2)
+        )
 
     # ---- dtypes
 
@@ -227,8 +238,15 @@ class ArrayBackend(NativeDtypes, TensorBackend):
                 return array.copy()
             if kinds in self._widening:
                 return array.astype(native)
-            few = array.size <= _FEW and kinds[0].kind in "biuf" and native.kind in "biuf"
-            return self._converted(array, native) if few else None
+            few = array.size <= _FEW and kinds[0].kind in "biufV" and native.kind in "biufV"  # V is bfloat16
+            if not few or self.silence is None:
+                return self._converted(array, native) if few else None
+            silenced, spoken, quiet = self.silence
+            before = silenced(quiet)
+            try:
+                return array.astype(native)
+            finally:
+                spoken(before)
         except MemoryError:  # `empty` says how much was wanted
             return None
 
@@ -254,18 +272,38 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         self.xp.copyto(target, places, casting="unsafe")
         return True
 
+    def counted(self, start: int, end: int, step: int) -> Any:
+        if self.new_array is None or (end - start) // step > _FEW:
+            return None
+        return self.xp.arange(start, end, step, self.native[int64])
+
+    def identity(self, rows: int, columns: int, dtype: DType) -> Any:
+        native = self.native.get(dtype)
+        if self.zero_array is None or native is None or rows * columns > _FEW:
+            return None
+        made = self.zero_array((rows, columns), native)
+        made.reshape(-1)[: columns * columns : columns + 1] = 1
+        return made
+
     def spaced(self, start: float, end: float, steps: int, dtype: DType) -> Any:
         native = self.native.get(dtype)
         if native is None or native.char not in "fd" or not 1 < steps <= _FEW:
             return None
-        with self.kernel_context():
-            first, last = native.type(start), native.type(end)
-            step = (last - first) / native.type(steps - 1)
-            places = self.xp.arange(steps).astype(native)
-            up = places * step + first
-            down = last - ((steps - 1) - places) * step
-        up[steps // 2 :] = down[steps // 2 :]  # each is counted from the nearer end
-        return up
+        return self._spaced(start, end, steps, native)
+
+    def _between(self, start: float, end: float, steps: int, native: Any) -> Any:
+        first, last = native.type(start), native.type(end)
+        step = (last - first) / native.type(steps - 1)
+        places = self.xp.arange(steps, dtype=native)
+        half = steps // 2  # each is counted from the nearer end
+        up = places[:half]
+        up *= step
+        up += first
+        down = places[half:]
+        self.xp.subtract(steps - 1, down, out=down)
+        down *= step
+        self.xp.subtract(last, down, out=down)
+        return places
 
     def positions(self, mask: Any) -> Any:
         ours = mask.__class__ is self.array_type
@@ -281,12 +319,23 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         data: memoryview = flat.view("u1").data
         return data
 
+    def from_numbers(self, values: list[Any], shape: Ints, dtype: DType) -> Any:
+        if dtype is float32:  # one that is too large would warn; what a NaN is compared with is false
+            if not (min(values) > -3e38 and max(values) < 3e38):
+                return None
+        elif dtype is not int64 and dtype is not float64 and dtype is not bool_:
+            return None
+        try:
+            return self.xp.array(values, self.native_dtype(dtype)).reshape(shape)
+        except OverflowError:
+            return None
+
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
-        made = self.xp.empty(shape, self.native_dtype(dtype))
-        if made.size:
-            flat = self.xp.frombuffer(data, "u1").view(made.dtype)
-            made[...] = (flat.byteswap() if sys.byteorder == "big" else flat).reshape(shape)
-        return made
+        native = self.native_dtype(dtype)
+        if not len(data):
+            return self.xp.empty(shape, native)
+        flat = self.xp.frombuffer(data, "u1").view(native)
+        return (flat.byteswap() if sys.byteorder == "big" else flat).reshape(shape).copy()  # the host's memory is not ours
 
     def item(self, array: Any) -> bool | int | float | complex:
         value: bool | int | float | complex = array.astype("f4").item() if array.dtype.kind == "V" else array.item()
@@ -356,9 +405,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         both = self.uniform((2, *shape), seed, offset, dtype, device)
         if both is None:
             return None
-        xp = self.xp
-        radius = xp.sqrt(xp.log(1.0 - both[0, ...]) * -2.0)  # 1 - u lies in (0, 1], where the logarithm is finite
-        return xp.asarray(radius * xp.cos(both[1, ...] * (2 * pi)))
+        return normal_of(self.xp, both)
 
 
 def row_major(shape: Ints) -> Ints:

@@ -8,7 +8,7 @@ from typing import Any
 
 from turnout_arrays.numbers import binary, number_as, store, widen
 from turnout_arrays.pointwise import Table, row
-from turnout_aten.kernels.wrapping import BOOL, SAME, Row
+from turnout_aten.kernels.rows import BOOL, SAME, Row
 
 
 def kernels(xp: Any) -> Table:

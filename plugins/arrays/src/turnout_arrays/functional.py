@@ -15,7 +15,7 @@ from turnout_arrays.native_dtypes import NativeDtypes
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.functional_backend import FunctionalBackend
 from turnout_aten.backend.functional_rows import Wanted
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

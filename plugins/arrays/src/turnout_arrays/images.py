@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.numbers import number_as, store, widen
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 
 Table = dict[str, Any]
 

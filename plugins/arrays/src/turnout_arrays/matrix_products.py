@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.numbers import is_half, number_as, store, widen
-from turnout_aten.kernels.wrapping import SAME, Row
+from turnout_aten.kernels.rows import SAME, Row
 
 Table = dict[str, Any]
 _SMALL = 2000  # elements of a second matrix for which no product is wide
@@ -30,6 +30,8 @@ def kernels(xp: Any) -> Table:
         return matmul(self, other, out)
 
     def dot(self: Any, tensor: Any, out: Any = None) -> Any:
+        if out is None and self.dtype.char in "fd" and self.ndim == tensor.ndim == 1:
+            return self.dot(tensor, xp.empty((), self.dtype))  # likewise
         return matmul(self, tensor, out)
 
     def vdot(self: Any, other: Any, out: Any = None) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from turnout_arrays.numbers import store, widen
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 
 Table = dict[str, Any]
 

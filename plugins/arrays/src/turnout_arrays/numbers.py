@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnout_aten.kernels.wrapping import SAME, Row
+from turnout_aten.kernels.rows import SAME, Row
 
 Call = Callable[..., Any]
 

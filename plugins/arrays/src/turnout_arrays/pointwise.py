@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.numbers import binary, number_as, store, store_by, widen, with_numbers
-from turnout_aten.kernels.wrapping import ALWAYS, BOOL, SAME, Row
+from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Row
 
 Table = dict[str, Any]
 
@@ -165,9 +165,13 @@ def arithmetic(xp: Any) -> Table:
 
     def lerp(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
         # Two forms, so that weight 0 gives `self` and weight 1 gives `end` exactly.
+        near = abs(weight) < 0.5
+        if out is not None and self.dtype is end.dtype is out.dtype and out.dtype.char in "fd" and weight.__class__ is float:
+            span = end - self
+            span *= weight if near else 1 - weight
+            return xp.add(self, span, out=out) if near else xp.subtract(end, span, out=out)
         start, stop = widen(xp, self), widen(xp, end)
         span = stop - start
-        near = abs(weight) < 0.5
         ufunc, parts = (xp.add, (start, weight * span)) if near else (xp.subtract, (stop, span * (1 - weight)))
         return store_by(xp, out, ufunc, parts, self.dtype)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from turnout_arrays.convolutions import padded, places, spread
 from turnout_arrays.numbers import store, widen
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]

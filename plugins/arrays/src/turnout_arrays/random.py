@@ -7,6 +7,8 @@ words.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import pi
 from typing import Any
 
 _WORD = (1 << 64) - 1
@@ -23,19 +25,34 @@ def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
     words = xp.arange(count, dtype=xp.uint64)
     words *= xp.uint64(_GAMMA)
     words += xp.uint64((key + (offset + 1) * _GAMMA) & _WORD)
-    _mix(xp, words)
-    words ^= xp.uint64(key)
-    _mix(xp, words)
+    for between in (key, None):  # the finaliser twice, in place
+        words ^= words >> xp.uint64(30)
+        words *= xp.uint64(_FIRST)
+        words ^= words >> xp.uint64(27)
+        words *= xp.uint64(_SECOND)
+        words ^= words >> xp.uint64(31)
+        if between is not None:
+            words ^= xp.uint64(between)
     return words.reshape(shape)
 
 
-def _mix(xp: Any, words: Any) -> None:
-    """The finaliser, in place."""
-    words ^= words >> xp.uint64(30)
-    words *= xp.uint64(_FIRST)
-    words ^= words >> xp.uint64(27)
-    words *= xp.uint64(_SECOND)
-    words ^= words >> xp.uint64(31)
+FACTORS = 1.0, -2.0, 2 * pi
+
+
+def normal_of(xp: Any, both: Any, factors: Sequence[Any] = FACTORS) -> Any:
+    """Standard normal numbers from two arrays of uniform ones in [0, 1), which are overwritten: sqrt(-2 ln(1 - u)) cos(2 pi v).
+
+    `factors` are `FACTORS`, or arrays of these, which take an array module half as long.
+    """
+    one, minus_two, circle = factors
+    made, turn = both[0, ...], both[1, ...]
+    xp.subtract(one, made, out=made)  # in (0, 1], where the logarithm is finite
+    xp.log(made, out=made)
+    made *= minus_two
+    xp.sqrt(made, out=made)
+    turn *= circle
+    xp.cos(turn, out=turn)
+    return xp.multiply(made, turn, out=xp.empty(made.shape, made.dtype))
 
 
 def mix_number(word: int) -> int:

@@ -10,7 +10,8 @@ from typing import Any
 
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import is_half, store, store_by, widen
-from turnout_aten.kernels.wrapping import COUNT, FREEDOM, SAME, Row
+from turnout_aten.kernels.rows import SAME, Row
+from turnout_aten.kernels.stepping import COUNT, FREEDOM
 
 Table = dict[str, Any]
 

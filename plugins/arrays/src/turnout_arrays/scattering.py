@@ -6,7 +6,7 @@ from typing import Any
 
 from turnout_arrays.indexing import Table, along, check_indices, flat_places, in_range, tuple_of
 from turnout_arrays.numbers import number_as, store, widen
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 
 _UFUNCS = {
     "sum": lambda xp: xp.add, "mean": lambda xp: xp.add, "prod": lambda xp: xp.multiply, "amax": lambda xp: xp.maximum,
@@ -40,7 +40,7 @@ def kernels(xp: Any) -> Table:
     def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
         if out is not self:
             store(xp, out, self)
-        if not out.size or any(index is not None and not index.size for index in indices):
+        if not out.size or 0 in [index.size for index in indices if index is not None]:
             return out  # nothing is written, so no index is wrong
         places = tuple_of(xp, "index_put", indices, self.shape)
         try:

@@ -7,7 +7,7 @@ from typing import Any
 from turnout.errors import ArgumentError, DimError, ShapeError
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import wrap_dim
 
 Table = dict[str, Any]
@@ -26,10 +26,10 @@ def ordering(xp: Any) -> Table:
 
     def order(self: Any, dim: int, descending: bool) -> Any:
         if not descending:
-            return xp.argsort(self, axis=dim, kind="stable")
+            return self.argsort(dim, "stable")
         # Reverse twice, so that equal elements keep their order.
         reverse = (*(slice(None),) * (dim % self.ndim), slice(None, None, -1))
-        backwards = xp.argsort(self[reverse], axis=dim, kind="stable")
+        backwards = self[reverse].argsort(dim, "stable")
         return (self.shape[dim] - 1 - backwards)[reverse]
 
     def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indices: Any) -> None:

@@ -39,9 +39,7 @@ def _runtime() -> Any:
 def _index(place: Place) -> int:
     """The index of a device: an int, "cuda:1", or None for the current one. Raises DeviceError where there is no such device."""
     runtime = _runtime()
-    if place is None:
-        return int(runtime.current_device())
-    named = device_named("cuda", place) if isinstance(place, int) else device_named(place)
+    named = device_named("cuda", place) if isinstance(place, int) else device_named("cuda" if place is None else place)
     if named.type != "cuda":
         raise DeviceError(f"expected a device such as 'cuda' or 'cuda:1', or its index, got {str(named)!r}")
     if named.index is None:

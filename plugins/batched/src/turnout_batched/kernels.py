@@ -379,7 +379,7 @@ def _into_out(op: Operator, functional: Operator) -> Call:
     kept = [i for i in range(len(op.schema.arguments)) if i not in mutated]
 
     def write_outputs(ks: int, *args: Any) -> Any:
-        from turnout_aten.kernels.wrapping import check_result_dtype
+        from turnout_aten.kernels.outputs import check_result_dtype
         from turnout_aten.shapes.specs import Out
 
         _check_written(op, mutated, args, top_level(args))

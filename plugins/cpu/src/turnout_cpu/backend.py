@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from turnout.devices import Device
+from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
 from turnout_arrays.random import random_bits
 from turnout_cpu.halves import to_float16
@@ -37,6 +39,9 @@ class CPUBackend(ArrayBackend):
         super().__init__(np, ml_dtypes.bfloat16)
 
     def copy(self, target: Any, source: Any) -> None:
+        if source.size <= LARGE and source.dtype is target.dtype:  # the usual one, without the frames below
+            target[...] = source
+            return
         large = source.size > LARGE and source.shape == target.shape
         if large and source.dtype == target.dtype and _across(source):
             # Some columns at a time: what is written fills whole lines of the cache. In one piece it takes six times as long.
@@ -50,6 +55,15 @@ class CPUBackend(ArrayBackend):
                 to_float16(target.reshape(-1), source.reshape(-1))
             return
         super().copy(target, source)
+
+    def over_memory(self, memory: Any, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
+        native = np.dtype(self.native_dtype(dtype))
+        count = prod(shape) if strides is None else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        root = np.frombuffer(memory, np.uint8, count * native.itemsize if 0 not in shape else 0).view(native)
+        return root.reshape(shape) if strides is None else self.strided(root, shape, strides, 0)
+
+    def positions(self, mask: Any) -> Any:
+        return mask.nonzero() if mask.__class__ is np.ndarray else None  # the module's function calls the method in four frames
 
     def random_bits(self, shape: tuple[int, ...], seed: int, offset: int, device: Device) -> Any:
         made = np.empty(shape, np.uint64)

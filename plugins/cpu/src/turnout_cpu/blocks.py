@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_cpu.pool import LARGE, Pool
 
 # Elements of a block: 128 KB of float32, so that five such arrays fit in the second-level cache.
@@ -79,7 +79,7 @@ def blocked(pool: Pool, row: Row) -> Row:
     simple, limit = (whole, SMALL) if row.allocates else (None, 0)
     return Row(
         kernel, row.allocates, pointwise=True, simple=simple, limit=limit, bools=row.bools, refuses=row.refuses,
-        ranks=row.ranks, quiet=row.quiet, steps=row.steps, limit_of_steps=row.limit_of_steps,
+        ranks=row.ranks, quiet=row.quiet, steps=row.steps, limit_of_steps=row.limit_of_steps, few=whole, limit_of_few=SMALL,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 # Elements at a time: with fewer, the calls cost more than a nearer cache saves.
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 # Up to this many bfloat16, the calls would cost more than they save.
 SMALL = 1 << 15
 _WORD = np.uint32
@@ -21,8 +21,8 @@ _WORD = np.uint32
 _EXPONENT, _SIGN, _HALF = (np.array(n, _WORD) for n in (0x7F800000, 0x80000000, 16))
 # The bits of the least number that rounds to infinity, 65520; those of nan are above them, too.
 _INFINITE = 0x477FF000
-# The exponent of 2^-14, the least one of a normal float16, as an array: the maximum with a number is not vectorised.
-_LEAST = np.full(BLOCK, 113 << 23, _WORD)
+# The exponents of 2^-14, the least one of a normal float16, and of infinity. `clip` with numbers is vectorised, `maximum` is not.
+_LEAST, _MOST = _WORD(113 << 23), _WORD(0x7F800000)
 # To an exponent, to get the power that is added. For an exponent stored as n, that of the sum is stored as n + 13; with the last
 # digits of this number, times 2^16, it becomes n - 113: what a float16 stores, less 1 for the first digit of the sum.
 _ADDED = np.array((13 << 23) + (2 << 10), _WORD)
@@ -45,8 +45,8 @@ def _converted(target: Any, source: Any, room: Any) -> None:
     if int(np.maximum.reduce(made)) >= _INFINITE:
         np.copyto(target, source, casting="unsafe")
         return
-    np.bitwise_and(made, _EXPONENT, other)
-    np.maximum(other, _LEAST[: source.size], out=other)
+    np.clip(made, _LEAST, _MOST, other)
+    np.bitwise_and(other, _EXPONENT, other)
     np.add(other, _ADDED, other)
     np.add(number, power, number)
     np.multiply(made, _PLACED, made)

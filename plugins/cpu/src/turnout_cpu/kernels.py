@@ -8,7 +8,7 @@ import numpy as np
 
 import turnout_arrays
 from turnout_arrays.numbers import is_half_beside_number
-from turnout_aten.kernels.wrapping import ALWAYS, SAME, Row
+from turnout_aten.kernels.rows import ALWAYS, SAME, Row
 from turnout_cpu import blocks, halves, lapack, rows, scattering, special
 from turnout_cpu.pool import LARGE, Pool
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from turnout.dtypes import DType
 from turnout_arrays.reductions import axes
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_cpu.pool import LARGE, Pool
 from turnout_cpu.sorting import sort, unique
 
@@ -73,7 +73,7 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
     limit = LARGE if makes else 0
     return Row(
         kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses, quiet=row.quiet,
-        steps=row.steps, limit_of_steps=row.limit_of_steps, moves=row.moves,
+        steps=row.steps, limit_of_steps=row.limit_of_steps, moves=row.moves, few=whole, limit_of_few=LARGE,
     )  # fmt: skip
 
 

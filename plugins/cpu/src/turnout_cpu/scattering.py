@@ -12,7 +12,7 @@ import numpy as np
 
 from turnout_arrays.indexing import in_range
 from turnout_arrays.numbers import number_as, store
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 
 # Elements from which the product pays: making the matrix takes 0.1 ms.
 LARGE = 1 << 16

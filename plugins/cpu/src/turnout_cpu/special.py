@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from turnout_arrays.numbers import number_as, store, widen
-from turnout_aten.kernels.wrapping import SAME, Row
+from turnout_aten.kernels.rows import SAME, Row
 
 
 def kernels() -> dict[str, Any]:

@@ -6,21 +6,27 @@ own. Copies to the host wait for that stream; across streams the caller orders w
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ml_dtypes import bfloat16
 
+from turnout.config.lock import new_lock
 from turnout.devices import Device, device
 from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
 from turnout_cuda.replays import RecordedReplay
 from turnout_cuda.runtime import Runtime
 
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
 Ints = tuple[int, ...]
 _ENUMERATED = 10_000  # elements up to which overlap is found exactly
+_ON_HOST = 1  # cudaMemoryTypeHost, as `cudaPointerGetAttributes` says it
 
 
 class CUDABackend(ArrayBackend):
@@ -35,6 +41,8 @@ class CUDABackend(ArrayBackend):
         super().__init__(xp, bfloat16)
         self.cupy = cupy
         self.runtime = Runtime(cupy)
+        self._lock = new_lock()
+        self._read: deque[tuple[Any, Any]] = deque()  # what streams read: (done, an array of the host)
         self.replays = {"cuda_graph": lambda run: RecordedReplay(self.runtime, run)}
 
     # ---- devices
@@ -78,6 +86,30 @@ class CUDABackend(ArrayBackend):
         if a_end <= b_first or b_end <= a_first or max(a.size, b.size) > _ENUMERATED:
             return False
         return not _addresses(a).isdisjoint(_addresses(b))
+
+    # ---- page-locked memory of the host
+
+    def pinned_memory(self, size: int) -> Any:
+        return self.cupy.cuda.alloc_pinned_memory(max(size, 1))
+
+    def is_pinned(self, address: int) -> bool:
+        return bool(self.cupy.cuda.runtime.pointerGetAttributes(address).type == _ON_HOST)
+
+    def receive_later(self, target: Any, source: Tensor) -> bool:
+        """From page-locked memory, on the current stream, which keeps that memory until it has read it."""
+        array, stream = source.array, self.cupy.cuda.get_current_stream()
+        alike = source.dtype is self.dtype_of(target) and source.is_contiguous() and target.flags.c_contiguous
+        if not target.size or not alike or stream.is_capturing() or not source.is_pinned():
+            return False
+        with target.device:
+            target.set(array, stream)
+            event = self.cupy.cuda.Event(disable_timing=True)
+            event.record(stream)
+        with self._lock:
+            while self._read and self._read[0][0].done:
+                self._read.popleft()
+            self._read.append((event, array))
+        return True
 
     # ---- values
 

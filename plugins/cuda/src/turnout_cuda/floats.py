@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from turnout_cuda.programs import DTYPES
@@ -29,6 +30,16 @@ class Arrays:
         if dtype is not None and array.dtype.name != dtype:
             return self.xp.ascontiguousarray(array.astype(dtype))
         return array if array.flags.c_contiguous else self.xp.ascontiguousarray(array)
+
+    def filled(self, out: Any | None, shape: tuple[int, ...], dtype: Any, fill: Callable[[Any], None]) -> Any:
+        """The output, or a new array where there is none, with what `fill` writes; it is not called without elements."""
+        made = self.xp.empty(shape, dtype) if out is None else self.target(out, dtype)
+        if made.size:
+            fill(made)
+        if out is None:
+            return made
+        self.deliver(made, out)
+        return out
 
     def target(self, out: Any, dtype: Any) -> Any:
         """The output itself if a kernel can write it, else a new array for `deliver`."""

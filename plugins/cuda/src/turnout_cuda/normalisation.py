@@ -27,13 +27,17 @@ def _floats(*arrays: Any) -> bool:
     return all(array is None or array.dtype.name in DTYPES for array in arrays)
 
 
-class _Rows:
-    """Normalisation of rows."""
+class _Kernels:
+    """What kernels are started with: an array module and the programs."""
 
     def __init__(self, xp: Any, programs: Programs) -> None:
         self.xp = xp
         self.programs = programs
         self.arrays = Arrays(xp)
+
+
+class _Rows(_Kernels):
+    """Normalisation of rows."""
 
     def table(self) -> Table:
         """Operator -> function."""
@@ -170,13 +174,8 @@ def _whole(*arrays: Any) -> bool:
     return all(array.flags.c_contiguous for array in arrays)
 
 
-class _Batches:
+class _Batches(_Kernels):
     """Normalisation of channels over a batch."""
-
-    def __init__(self, xp: Any, programs: Programs) -> None:
-        self.xp = xp
-        self.programs = programs
-        self.arrays = Arrays(xp)
 
     def table(self) -> Table:
         """Operator -> function."""

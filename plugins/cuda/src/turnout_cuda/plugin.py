@@ -15,6 +15,7 @@ from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.tables import register_kernels
 from turnout_cuda import convolutions
 from turnout_cuda.backend import CUDABackend
+from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
 from turnout_cuda.programs import Programs
 from turnout_cuda.table import raw_kernels
@@ -58,7 +59,24 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     # A group of its own: what a raw kernel does not serve goes on to the row that would be there without its group.
     above = Registrations(library.name, distribution=library.distribution, version=library.version, registry=library.registry)
     library.on_undo(above.undo)
-    register_over(above, backend.name, raw)
+    each = {name: _unless_replaced(name, fn, backend.name, library) for name, fn in raw.items() if name.startswith("_foreach_")}
+    register_over(above, backend.name, raw | each)
+
+
+def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Registrations) -> Callable[..., Any]:
+    """A raw kernel for lists, which leaves calls to the loop where somebody else has a kernel for the operator of one tensor."""
+
+    def kernel(*args: Any) -> Any:
+        for packet in element_operators(name):
+            found = library.registry.packet("aten", packet)
+            for op in () if found is None else found.attached.values():
+                if any(each.library is None or each.library.name != library.name for each in op.kernels.get(key, ())):
+                    return NotImplemented
+        return fn(*args)
+
+    kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes
+    kernel.__name__ = kernel.__qualname__ = fn.__name__
+    return kernel
 
 
 def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend, with_host: bool) -> Callable[..., Any]:

@@ -35,13 +35,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             # With half_to_float, the input comes in float32.
             if kind(self) is None or (half_to_float and out is None) or not -max(self.ndim, 1) <= dim < max(self.ndim, 1):
                 return NotImplemented
-            made = xp.empty(self.shape, self.dtype) if out is None else arrays.target(out, self.dtype)
-            if made.size:
-                along("", made, (self,), dim, logarithm)
-            if out is None:
-                return made
-            arrays.deliver(made, out)
-            return out
+            return arrays.filled(out, self.shape, self.dtype, lambda made: along("", made, (self,), dim, logarithm))
 
         kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
         return kernel
@@ -52,13 +46,8 @@ def kernels(xp: Any, programs: Programs) -> Table:
                 return NotImplemented
             if grad_output.shape != output.shape or not -max(output.ndim, 1) <= dim < max(output.ndim, 1):
                 return NotImplemented
-            made = xp.empty(output.shape, output.dtype) if out is None else arrays.target(out, output.dtype)
-            if made.size:
-                along("_backward", made, (grad_output, output), dim, logarithm)
-            if out is None:
-                return made
-            arrays.deliver(made, out)
-            return out
+            given = (grad_output, output)
+            return arrays.filled(out, output.shape, output.dtype, lambda made: along("_backward", made, given, dim, logarithm))
 
         kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
         return kernel

@@ -1,22 +1,15 @@
-"""Steps of optimisers: one kernel for all tensors of a list, which reads and writes each element once.
-
-Which tensors there are is told to the kernel by a table of addresses on the device. It is kept, for a training calls with the
-same tensors again and again; it holds numbers, so it keeps no tensor alive.
-"""
+"""Steps of optimisers: one kernel for all tensors of a list, which reads and writes each element once."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from turnout_cuda.floats import kind
+from turnout_cuda.lists import Tables
 from turnout_cuda.programs import Programs
 
 Table = dict[str, Any]
 Arrays = Sequence[Any]
-_CHUNK = 4096  # as in kernels/steps.cu
-_KEPT = 64  # tables
 
 
 def kernels(xp: Any, programs: Programs) -> Table:
@@ -35,41 +28,14 @@ class _Steps:
     def __init__(self, xp: Any, programs: Programs) -> None:
         self.xp = xp
         self.programs = programs
-        self.tables: OrderedDict[tuple[Any, ...], tuple[Any, Any]] = OrderedDict()
+        self.tables = Tables(xp)
 
-    def table(self, lists: Sequence[Arrays], steps: Arrays | None) -> tuple[Any, Any] | None:
-        """(table, blocks) on the device for lists of parameters, gradients and states; None if a kernel does not serve them."""
-        parameters = lists[0]
-        if not parameters or any(len(each) != len(parameters) for each in lists) or kind(*parameters) is None:
+    def table(self, lists: Sequence[Arrays], counts: Arrays, grad_scale: Any) -> tuple[Any, Any] | None:
+        """The table of lists of parameters, gradients and states; None if a kernel does not serve them."""
+        if not self.tables.serves(lists, counts):
             return None
-        for group in zip(*lists, strict=True):
-            first = group[0]
-            if kind(*group) is None or any(a.shape != first.shape or not a.flags.c_contiguous for a in group):
-                return None
-        counts = () if steps is None else steps
-        if steps is not None and len(steps) != len(parameters):
-            return None
-        return None if any(a.dtype.name != "float32" or a.size != 1 for a in counts) else self.kept(lists, steps)
-
-    def kept(self, lists: Sequence[Arrays], steps: Arrays | None) -> tuple[Any, Any] | None:
-        """The table of these tensors, made when they are first seen."""
-        addresses = [[a.data.ptr for a in each] for each in lists]
-        counts = [0] * len(lists[0]) if steps is None else [a.data.ptr for a in steps]
-        sizes = [a.size for a in lists[0]]
-        where = self.xp.cuda.runtime.getDevice()
-        key = (where, *map(tuple, addresses), tuple(counts), tuple(sizes))
-        found = self.tables.get(key)
-        if found is None:
-            columns = [*addresses, *[[0] * len(sizes)] * (5 - len(addresses)), counts, sizes]
-            blocks = [(i, start) for i, size in enumerate(sizes) for start in range(0, size, _CHUNK)]
-            if not blocks:
-                return None
-            rows = [list(row) for row in zip(*columns, strict=True)]
-            found = self.tables[key] = self.xp.asarray(rows, "int64"), self.xp.asarray(blocks, "int64")
-            if len(self.tables) > _KEPT:
-                self.tables.popitem(last=False)
-        self.tables.move_to_end(key)
-        return found
+        written = [place for place in range(len(lists)) if place != 1 or grad_scale is not None]
+        return self.tables.of(lists, written, counts)
 
     def start(
         self, name: str, dtype: str, table: tuple[Any, Any], rate: Any, grad_scale: Any, found_inf: Any, ints: Sequence[int],
@@ -98,7 +64,7 @@ class _Steps:
             found_inf: Any,
         ) -> Any:  # fmt: skip
             lists = [self_, grads, exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else [])]
-            table = self.table(lists, state_steps)
+            table = self.table(lists, state_steps, grad_scale) if len(state_steps) == len(self_) else None
             if table is None:
                 return NotImplemented
             ints = (int(amsgrad), int(maximize), int(decoupled))
@@ -113,7 +79,7 @@ class _Steps:
         self, self_: Arrays, grads: Arrays, momentum_buffer_list: Arrays, weight_decay: float, momentum: float, lr: Any,
         dampening: float, nesterov: bool, maximize: bool, is_first_step: bool, grad_scale: Any, found_inf: Any,
     ) -> Any:  # fmt: skip
-        table = self.table([self_, grads, *([momentum_buffer_list] if momentum else [])], None)
+        table = self.table([self_, grads, *([momentum_buffer_list] if momentum else [])], (), grad_scale)
         if table is None:
             return NotImplemented
         ints = (int(nesterov), int(maximize), int(is_first_step))
@@ -125,7 +91,7 @@ class _Steps:
         self, self_: Arrays, grads: Arrays, state_sums: Arrays, state_steps: Arrays, lr: Any, lr_decay: float,
         weight_decay: float, eps: float, maximize: bool, grad_scale: Any, found_inf: Any,
     ) -> Any:  # fmt: skip
-        table = self.table([self_, grads, state_sums], state_steps)
+        table = self.table([self_, grads, state_sums], state_steps, grad_scale) if len(state_steps) == len(self_) else None
         if table is None:
             return NotImplemented
         numbers = (lr_decay, weight_decay, eps)

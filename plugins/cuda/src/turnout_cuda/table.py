@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_cuda import normalisation, scans, scattering, softmax, steps
+from turnout_cuda import foreach, normalisation, scans, scattering, softmax, steps
 from turnout_cuda.programs import Programs
 
-FAMILIES = (normalisation, scans, scattering, softmax, steps)
+FAMILIES = (foreach, normalisation, scans, scattering, softmax, steps)
 
 
 def raw_kernels(xp: Any, programs: Programs) -> dict[str, Any]:

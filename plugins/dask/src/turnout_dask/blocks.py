@@ -19,7 +19,7 @@ import dask.array as da
 import numpy as np
 
 from turnout_aten.backend.functional_rows import Wanted
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_cpu.kernels import kernels as rows_of_cpu
 from turnout_cpu.pool import Pool
 from turnout_dask import errors

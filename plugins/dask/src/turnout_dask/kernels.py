@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 
 from turnout_aten.backend.functional_rows import Wanted
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_dask import losses, reductions
 from turnout_dask.backend import DaskBackend
 from turnout_dask.blocks import OUTPUT, Labels, Length, by_blocks, dims_of, own, pointwise, rows, split

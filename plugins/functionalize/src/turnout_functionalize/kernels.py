@@ -14,7 +14,7 @@ from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.state import DISPATCH, current
-from turnout_aten.kernels.wrapping import check_result_dtype
+from turnout_aten.kernels.outputs import check_result_dtype
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.levels import GRAD

@@ -138,13 +138,12 @@ class _Channels(NamedTuple):
 def _channels(input: Any, weight: Any, bias: Any, *statistics: Any) -> _Channels | None:
     """An input [N, C, ...] and its parameters [C], which may be None. None if the kernels do not serve them."""
     given = [p for p in (weight, bias, *statistics) if p is not None]
-    if input.ndim < 2 or not input.size or any(p.shape != input.shape[1:2] for p in given):
+    if input.ndim < 2 or not input.size or input.dtype.char not in FLOATS:
         return None
-    if input.dtype.char not in FLOATS or any(p.dtype.char not in FLOATS for p in given):
-        return None
-    char, count = width_of(input), input.shape[1]
-    if char == "f" and any(p.dtype.char == "d" for p in given):
-        return None
+    char, channels, count = width_of(input), input.shape[1:2], input.shape[1]
+    for each in given:  # no generator: its frames would take longer than the kernel of a few numbers
+        if each.shape != channels or each.dtype.char not in FLOATS or (char == "f" and each.dtype.char == "d"):
+            return None
     scale = np.ones(count, char) if weight is None else packed(weight, char)
     shift = np.zeros(count, char) if bias is None else packed(bias, char)
     return _Channels(packed(input, char), scale, shift)

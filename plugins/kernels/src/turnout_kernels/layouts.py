@@ -12,16 +12,34 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.shapes.extents import iterated_strides
-from turnout_kernels.native import FLOATS, whole
+from turnout_kernels.native import FLOATS, MAX_DIMS, parts_of, run, whole
 from turnout_kernels.pointwise import apply
 
 Call = Callable[..., Any]
+
+# Bytes of an element that C moves.
+MOVED_SIZES = (1, 2, 4, 8)
+# Bytes of a part of a copy: the C library writes pieces of that size past the cache.
+_PIECE = 1 << 21
+
+
+def row_major(array: Any) -> Any:
+    """A row-major copy of an array, which has elements of such a size."""
+    if array.ndim > MAX_DIMS or not array.size:
+        return array.copy("C")
+    made = np.empty(array.shape, array.dtype)
+    word = f"u{array.itemsize}"
+    parts = min(parts_of(array.size), -(-array.nbytes // _PIECE))
+    run("copy", (made.view(word),), (array.view(word),), (array.itemsize,), parts=parts)
+    return made
 
 
 def packed(array: Any, char: str) -> Any:
     """The floats of an array as a contiguous array of float32 ("f") or float64 ("d"): the array itself where it is one."""
     if array.dtype.char == char and whole(array):
         return array
+    if array.dtype.char == char:
+        return row_major(array)
     made = np.empty(array.shape, char)
     return apply("copy", (array,), made) if made.size else made
 
@@ -66,7 +84,10 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
         if made is not NotImplemented:
             return made
         floats = [a for a in args if a.__class__ is np.ndarray and a.dtype.char in FLOATS]
-        if not any(a.dtype.itemsize == 2 or not whole(a) for a in floats):
+        for a in floats:  # no generator: what few elements take is counted
+            if a.dtype.itemsize == 2 or not (a.flags.c_contiguous and a.flags.aligned):
+                break
+        else:
             return NotImplemented
         if not outputs and not all(a.flags.c_contiguous for a in floats):
             return NotImplemented

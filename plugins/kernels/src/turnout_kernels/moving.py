@@ -1,4 +1,4 @@
-"""Rows of operators that move elements: indexing, gathering, scattering, masks, reversal, triangles, conversions.
+"""Rows of operators that move elements: indexing, gathering, scattering, masks, reversal, triangles, copies, conversions.
 
 An index out of range is found while elements are moved. The call then goes to the kernel below, which raises the error.
 """
@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.wrapping import Row
-from turnout_kernels.layouts import any_floats, deliver, packed, width_of
+from turnout_aten.kernels.rows import Row
+from turnout_kernels.layouts import MOVED_SIZES, any_floats, deliver, packed, row_major, width_of
 from turnout_kernels.native import CODES, FEW, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, whole
 from turnout_kernels.pointwise import SMALL, apply
-
-_SIZES = (1, 2, 4, 8)
 
 
 def _movable(*arrays: Any) -> bool:
     """Whether all are contiguous, of one dtype, with elements of a size that C moves."""
     dtype = arrays[0].dtype
-    return dtype.itemsize in _SIZES and all(a.dtype is dtype and whole(a) for a in arrays)
+    return dtype.itemsize in MOVED_SIZES and all(a.dtype is dtype and whole(a) and a.ndim <= MAX_DIMS for a in arrays)
 
 
 def _indices(index: Any) -> bool:
@@ -94,6 +92,28 @@ def index(self: Any, indices: Any, out: Any) -> Any:
     if len(indices) != 1 or indices[0] is None or indices[0].dtype != np.int64 or not self.size or out.size <= FEW:
         return NotImplemented
     return _select(self, indices[0], out) if _movable(self, out) and _indices(indices[0]) else NotImplemented
+
+
+# Inputs that C takes at a time
+_AT_ONCE = 8
+
+
+def cat(tensors: Sequence[Any], dim: int, out: Any) -> Any:
+    arrays = [a for a in tensors if a.shape != (0,)] if out.ndim != 1 else tensors
+    if out.size <= FEW or not _movable(out, *arrays):
+        return NotImplemented
+    dim %= out.ndim
+    rows, each = prod(out.shape[:dim]), prod(out.shape[dim + 1 :]) * out.itemsize
+    pitch, at = out.shape[dim] * each, 0
+    for first in range(0, len(arrays), _AT_ONCE):
+        some = arrays[first : first + _AT_ONCE]
+        sizes = [a.shape[dim] * each for a in some]
+        width = sum(sizes)
+        parts = parts_of(rows * width // out.itemsize)
+        if width:
+            run("join", (buffer(out),), tuple(map(buffer, some)), (rows, pitch, at, *sizes), parts=parts)
+        at += width
+    return out
 
 
 # Rows of fewer elements are added by one part: sorting them would cost more than adding them.
@@ -203,7 +223,18 @@ def triangle_of(*, upper: bool) -> Any:
     return kernel
 
 
-# ---- conversions
+# ---- copies and conversions
+
+# Up to this many elements NumPy is as fast.
+_FEW_TO_COPY = 1 << 16
+
+
+def clone(self: Any, memory_format: Any) -> Any:
+    """A row-major copy. Another layout, and dims of length 1, whose strides a copy keeps, are left to the kernel below."""
+    if self.size <= _FEW_TO_COPY or self.itemsize not in MOVED_SIZES:
+        return NotImplemented
+    kept = memory_format in (None, "preserve_format") and self.flags.c_contiguous and 1 not in self.shape
+    return row_major(self) if kept or memory_format == "contiguous_format" else NotImplemented
 
 
 def to_copy(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: Any, memory_format: Any) -> Any:
@@ -228,6 +259,7 @@ NATIVE = _native()
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
+    "cat.out":           Row(cat, quiet=True, moves="join"),
     "gather.out":        Row(gather, quiet=True, limit=FEW),
     "scatter_add.out":   any_floats(scatter_add),
     "index_select.out":  Row(index_select, quiet=True, limit=FEW),
@@ -240,6 +272,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "flip.out":          Row(flip, quiet=True, limit=FEW),
     "tril.out":          Row(triangle_of(upper=False), quiet=True, limit=FEW),
     "triu.out":          Row(triangle_of(upper=True), quiet=True, limit=FEW),
+    "clone":             Row(clone, limit=_FEW_TO_COPY),
     "_to_copy":          Row(to_copy, limit=SMALL),
 }
 # fmt: on

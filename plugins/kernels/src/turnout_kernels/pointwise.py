@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_kernels import _native, native
 from turnout_kernels.native import CODES, F32, F64, FLOATS, KERNELS, MAX_DIMS, POINTWISE
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 
 
 def linalg_matmul(self: Any, other: Any) -> Any:

@@ -4,19 +4,23 @@ ulp."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from turnout.dtypes import float32, get_default_dtype, int64
-from turnout_arrays.random import mix_number
-from turnout_aten.kernels.wrapping import Row
+from turnout_arrays.random import FACTORS, mix_number, normal_of
+from turnout_aten.kernels.rows import Row
 from turnout_aten.tensor.random import default_generator
 from turnout_kernels.native import F32, parts_of, plain, run
 
 # Fewer normal numbers are made by turnout-cpu, so that small tensors are the same on every device to the last bit.
 _FEW = 1 << 14
+# And of them, so few are made from uniform numbers at once.
+_SOME = 1 << 11
+_FACTORS = tuple(np.asarray(factor, np.float32) for factor in FACTORS)
 _WORD = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
 
@@ -29,33 +33,52 @@ def _signed(word: int) -> int:
 def _source(generator: Any, device: Any, counts: int, draws: int) -> tuple[int, ...]:
     """(key, offset of each draw), reserved from the generator."""
     source = default_generator(device) if generator is None else generator
-    offsets = []
-    for _ in range(draws):
+    seed, offset = source.reserve(counts)
+    offsets = [offset - (1 << 64) if offset >> 63 else offset]
+    for _ in range(draws - 1):
         seed, offset = source.reserve(counts)
         offsets.append(_signed(offset))
-    return (_signed(mix_number((seed + _GAMMA) & _WORD)), *offsets)
+    return (_key(seed), *offsets)
 
 
-def drawn(name: str, draws: int, *, with_generator: bool, few: int = _FEW) -> Row:
-    """rand or randn, for more than a few numbers."""
+@lru_cache(16)
+def _key(seed: int) -> int:
+    """What the kernels take as the seed."""
+    return _signed(mix_number((seed + _GAMMA) & _WORD))
+
+
+def _some(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
+    """So few normal numbers, by the steps of turnout-cpu."""
+    count = prod(size)
+    if not 0 < count <= _SOME or (dtype or get_default_dtype()) is not float32:
+        return NotImplemented
+    both = np.empty((2, *size), np.float32)
+    run("uniform", (both,), (), (F32, *_source(generator, device or "cpu", 2 * count, 1)), (1.0, 0.0))
+    return normal_of(np, both, _FACTORS)
+
+
+def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
+    """rand or randn. Of normal numbers, up to `few` are made by the steps of turnout-cpu."""
 
     def made(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
-        count = prod(size) if all(n > 0 for n in size) else 0
-        if count <= few or (dtype or get_default_dtype()) is not float32:
+        count = prod(size) if min(size, default=1) > 0 else 0
+        if count <= few:
+            return _some(size, generator, dtype, device) if draws == 2 else NotImplemented
+        if (dtype or get_default_dtype()) is not float32:
             return NotImplemented
         out = np.empty(tuple(size), np.float32)
         run(name, (out,), (), (F32, *_source(generator, device or "cpu", count, draws)), (1.0, 0.0), parts=parts_of(count))
         return out
 
     def plain_call(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-        return made(size, None, dtype, device)
+        return NotImplemented if pin_memory else made(size, None, dtype, device)
 
     def generator_call(size: Any, generator: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-        return made(size, generator, dtype, device)
+        return NotImplemented if pin_memory else made(size, generator, dtype, device)
 
     kernel = generator_call if with_generator else plain_call
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=few, moves="" if with_generator else name)
+    return Row(kernel, moves="" if with_generator else name)
 
 
 # Up to this many integers, turnout-cpu takes the remainder of 63 bits, and this does. For more of them it takes more bits.
@@ -69,10 +92,10 @@ def integers(*, with_low: bool, with_generator: bool) -> Row:
         low, args = (args[0], args[1:]) if with_low else (0, args)
         high, size, args = args[0], args[1], args[2:]
         generator, args = (args[0], args[1:]) if with_generator else (None, args)
-        dtype, _, device, _ = args
+        dtype, _, device, pin_memory = args
         count = prod(size) if all(n > 0 for n in size) else 0
         fits = low < high <= low + _SPAN and low >= -(1 << 63) and high <= 1 << 63
-        if not count or not fits or (dtype is not None and dtype is not int64):
+        if not count or not fits or pin_memory or (dtype is not None and dtype is not int64):
             return NotImplemented
         out = np.empty(tuple(size), np.int64)
         source = _source(generator, device or "cpu", count, 1)
@@ -84,7 +107,7 @@ def integers(*, with_low: bool, with_generator: bool) -> Row:
 
 
 def native_dropout(input: Any, p: float, train: Any) -> Any:
-    if train is False or not 0 <= p < 1 or input.size <= _FEW or input.dtype.char != "f" or not plain(input):
+    if train is False or not 0 <= p < 1 or not input.size or input.dtype.char != "f" or not plain(input):
         return NotImplemented
     made, kept = np.empty(input.shape, input.dtype), np.empty(input.shape, np.bool_)
     ints = (F32, *_source(None, "cpu", input.size, 1))
@@ -94,14 +117,14 @@ def native_dropout(input: Any, p: float, train: Any) -> Any:
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "rand":            drawn("uniform", 1, with_generator=False, few=0),
-    "rand.generator":  drawn("uniform", 1, with_generator=True, few=0),
-    "randn":           drawn("normal", 2, with_generator=False),
-    "randn.generator": drawn("normal", 2, with_generator=True),
+    "rand":            drawn("uniform", 1, with_generator=False),
+    "rand.generator":  drawn("uniform", 1, with_generator=True),
+    "randn":           drawn("normal", 2, with_generator=False, few=_FEW),
+    "randn.generator": drawn("normal", 2, with_generator=True, few=_FEW),
     "randint":               integers(with_low=False, with_generator=False),
     "randint.generator":     integers(with_low=False, with_generator=True),
     "randint.low":           integers(with_low=True, with_generator=False),
     "randint.low_generator": integers(with_low=True, with_generator=True),
-    "native_dropout":  Row(native_dropout, limit=_FEW),
+    "native_dropout":  Row(native_dropout),
 }
 # fmt: on

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_kernels.layouts import deliver, packed, width_of
 from turnout_kernels.native import FEW, FLOATS, code, plain, run, whole
 from turnout_kernels.pointwise import apply

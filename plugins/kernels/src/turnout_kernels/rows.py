@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats
 from turnout_kernels.native import FEW, GRAIN, code, plain, run, whole

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import NoDataError
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import structured_operators
-from turnout_aten.kernels.wrapping import Row
 
 # Operators with a kernel of their own whose results have as many elements as the values say.
 DATA_DEPENDENT = ("nonzero", "bincount", "_unique2", "unique_dim", "unique_consecutive")

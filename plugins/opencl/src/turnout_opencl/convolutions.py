@@ -8,13 +8,14 @@ from math import prod
 from typing import Any, NamedTuple
 
 from turnout.dtypes import DType, int64
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill, row_major_of
 from turnout_opencl.grids import raw
 from turnout_opencl.matrices import PANEL_ROWS, computed_dtype, lanes, pack
 from turnout_opencl.pointwise import dense
-from turnout_opencl.programs import slide_program
+from turnout_opencl.programs import TYPES, correlate_program, slide_program
+from turnout_opencl.reductions import TOTAL, reduce
 
 Ints = tuple[int, ...]
 
@@ -22,6 +23,9 @@ _ROOM = 1 << 21  # elements of the planes of the images that are worked on at on
 _CHANNELS = 4  # of results per group, from which a work-item has several
 _MANY_CHANNELS, _MANY_POSITIONS = (PANEL_ROWS, 2), (1, 8)  # channels and vectors of positions of a work-item
 _GROUPS = {_MANY_CHANNELS: (4, 1, 1), _MANY_POSITIONS: (1, 8, 1)}
+_MANY_ROWS = (4, 3)  # channels of results and elements of windows of a work-item that makes gradients of weights
+_TAPS = 12  # elements of windows of one that has a single channel
+_ITEMS = 256  # work-items that keep a device busy
 _ALIGNED = 16  # elements of what begins together with a plane
 
 
@@ -260,10 +264,89 @@ def _last_strides(shape: Ints) -> Ints:
     return (shape[-2] * shape[-1], shape[-1], 1)[-len(shape) :]
 
 
+# ---- gradients
+
+
+def convolution_backward(
+    grad_output: ClArray, input: ClArray, weight: ClArray, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, output_padding: Any, groups: int, output_mask: Sequence[bool],
+) -> Any:  # fmt: skip
+    """The gradients of (input, weight, bias), None where the mask is False. Those of small images stay products of matrices."""
+    arrays = (grad_output, input, weight)
+    kind, ndim = TYPES[input.dtype].kind, len(input.shape) - 2
+    if kind != "float" or any(a.dtype is not input.dtype or len(a.shape) != ndim + 2 or not a.size for a in arrays):
+        return NotImplemented
+    small, large = (input, grad_output) if transposed else (grad_output, input)
+    windows = Windows(weight.shape[2:], stride, padding, dilation, ndim)
+    if not _fits(windows, image(small, ndim), image(large, ndim), weight.shape, groups, transposed):
+        return NotImplemented
+    shapes = (input.shape, weight.shape, grad_output.shape[1:2])
+    made = [new_array(input.place, s, input.dtype) if wanted else None for s, wanted in zip(shapes, output_mask, strict=True)]
+    if made[0] is not None:
+        convolution(grad_output, weight, None, stride, padding, dilation, not transposed, (), groups, made[0])
+    if made[1] is not None:
+        _correlate(windows, image(large, ndim), image(small, ndim), made[1], groups)
+    if made[2] is not None:
+        reduce(TOTAL, grad_output, (0, *range(2, ndim + 2)), made[2])
+    return tuple(made)
+
+
+def _fits(windows: Windows, small: ClArray, large: ClArray, weight: Ints, groups: int, transposed: bool) -> bool:
+    """Whether arrays are those of one convolution, whose lines of results are long enough for vectors."""
+    if (
+        small.shape[0] != large.shape[0]
+        or small.shape[1] != weight[0]
+        or large.shape[1] != weight[1] * groups
+        or weight[0] % groups
+    ):
+        return False
+    for n, m, k, s, p, d in zip(large.shape[2:], small.shape[2:], windows.kernel, *windows.steps, strict=True):
+        left = n + 2 * p - (m - 1) * s - d * (k - 1) - 1
+        if not 0 <= left < (max(s, d) if transposed else s):
+            return False
+    return small.shape[4] >= lanes(small)
+
+
+def _correlate(windows: Windows, x: ClArray, grad: ClArray, out: ClArray, groups: int) -> None:
+    """Sums over images and positions of a gradient times the windows of x: partial ones of some images, which are added up."""
+    dtype = computed_dtype(x)
+    inner, outer = x.shape[1] // groups, grad.shape[1] // groups
+    depth = inner * prod(windows.kernel)
+    grad = grad if grad.is_contiguous and grad.dtype is dtype else contiguous(grad, dtype)
+    rows, taps = _MANY_ROWS if outer >= _MANY_ROWS[0] else (1, -(-depth // -(-depth // _TAPS)))
+    work = (-(-outer // rows) * -(-depth // taps), groups)
+    step = max(1, min(_ROOM // prod(x.shape[1:]), x.shape[0]))
+    chunk = -(-step // max(1, _ITEMS // prod(work)))
+    starts = [(first, min(step, x.shape[0] - first)) for first in range(0, x.shape[0], step)]
+    made = new_array(x.place, (sum(-(-count // chunk) for _, count in starts), groups * outer * depth), dtype)
+    places: ClArray | None = None
+    at = 0
+    for first, count in starts:
+        part, planes = some(grad, first, step), windows.planes(some(x, first, step), grad.shape[2:], 1)
+        call = raw(
+            0, count, (count, outer, *grad.shape[2:], inner, depth), (grad.strides[:2], planes.array.strides[:2]),
+            (part.offset, planes.array.offset, at * made.shape[1]), extra=(chunk, -(-depth // taps)), inner_sizes=planes.lengths,
+        )  # fmt: skip
+        places = places or windows.places(planes, inner, x.dtype)
+        buffers = (made.buffer, part.buffer, planes.array.buffer, places.buffer)
+        chunks = -(-count // chunk)
+        x.place.start_grid(correlate_program(rows, taps), dtype, "correlate", call, buffers, (*work, chunks), (1, 1, 1))
+        at += chunks
+    whole = out.reshaped(made.shape[1:])
+    total = whole if out.dtype is dtype else new_array(x.place, made.shape[1:], dtype)
+    reduce(TOTAL, made, (0,), total)
+    if total is not whole:
+        copy(whole, total)
+
+
 # fmt: off
 KERNELS = {
     "convolution.out": Row(convolution),
     "im2col.out":      Row(im2col),
     "col2im.out":      Row(col2im),
+}
+# Rows that leave some calls to the composite kernels.
+OVER = {
+    "convolution_backward": Row(convolution_backward),
 }
 # fmt: on

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import FLOAT
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy
 from turnout_opencl.pointwise import binary, clamp, divided, run_map, sign, test_one, unary

@@ -19,6 +19,7 @@ from turnout_opencl.memory import Memory
 from turnout_opencl.programs import TYPES, source
 from turnout_opencl.queues import SPECIAL, STREAMS, Queue, active_profiles
 from turnout_opencl.reports import Error
+from turnout_opencl.threads import on_own_cores
 from turnout_opencl.tuning import Plan, plan_for
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class ClDevice:
             if SPECIAL:
                 self._watch(f"{template}.{name}", dtype.name, kernel, buffers, grid, group)
             else:
-                cl.enqueue_nd_range_kernel(self.main.commands, kernel, grid, group)
+                self.main.last = cl.enqueue_nd_range_kernel(self.main.commands, kernel, grid, group)
 
     def start_kernel(self, kernel: cl.Kernel, arguments: Sequence[Any], grid: Any, group: Any = None) -> None:
         """Queue a kernel that was compiled elsewhere, for `context`. Its arguments are buffers of arrays and scalars of NumPy."""
@@ -131,6 +132,7 @@ class ClDevice:
         """Queue a kernel where this context wants it, hold what belongs to other queues, and note it in profiles."""
         queue = self._current_for_profiles()
         event = cl.enqueue_nd_range_kernel(queue.commands, kernel, grid, group)
+        queue.note(event)
         foreign = [each for each in buffers if each is not None and getattr(each, "home", self.main) is not queue]
         if foreign:
             queue.commands.flush()  # else nothing says that it is done before something waits
@@ -147,7 +149,14 @@ class ClDevice:
     @property
     def queue(self) -> cl.CommandQueue:
         """The queue of this context. What is queued there otherwise than by `start_kernel` is not in profiles."""
-        return self.current().commands
+        queue = self.current()
+        queue.is_lent = True
+        return queue.commands
+
+    def is_idle(self, queue: Queue) -> bool:
+        """Whether all that is queued in `queue` is done; does not wait."""
+        with self._lock:
+            return queue.is_idle()
 
     def current(self) -> Queue:
         """The queue that work of this context goes to."""
@@ -184,7 +193,7 @@ class ClDevice:
     def wait_for(self, queue: Queue, event: cl.Event) -> None:
         """Let what is queued from now on in `queue` wait for an event of this device."""
         with self._lock:
-            cl.enqueue_barrier(queue.commands, wait_for=[event])
+            queue.note(cl.enqueue_barrier(queue.commands, wait_for=[event]))
 
     def take_no_times(self) -> None:
         """Let all queues be plain ones again."""
@@ -237,6 +246,7 @@ class ClDevice:
                 queue = self._current_for_profiles()
                 place = array.offset * width, array.size * width
                 event = cl.enqueue_fill_buffer(queue.commands, array.buffer, bytearray(pattern), *place)
+                queue.note(event)
                 if getattr(array.buffer, "home", self.main) is not queue:
                     self.memory.hold(queue, event, (array.buffer,))
                 self._note(queue, "fill", array.dtype.name, event)
@@ -254,6 +264,7 @@ class ClDevice:
         with self._lock:
             queue = self._current_for_profiles()
             event = cl.enqueue_copy(queue.commands, target, source, is_blocking=False, **options)
+            queue.note(event)
             self._note(queue, name, "", event)
         event.wait()
 
@@ -306,15 +317,16 @@ class ClDevice:
 
 def found_devices(platform: str = "") -> list[cl.Device]:
     """The OpenCL devices of the platforms whose name contains a text, in the driver's order. Empty without a driver."""
-    try:
-        platforms = cl.get_platforms()
-    except cl.Error:
-        return []
     found: list[cl.Device] = []
-    for each in platforms:
-        if platform.lower() in each.name.lower():
-            try:
-                found += each.get_devices()
-            except cl.Error:  # a platform without devices
-                continue
+    with on_own_cores():
+        try:
+            platforms = cl.get_platforms()
+        except cl.Error:
+            return []
+        for each in platforms:
+            if platform.lower() in each.name.lower():
+                try:
+                    found += each.get_devices()
+                except cl.Error:  # a platform without devices
+                    continue
     return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from turnout.dtypes import FLOAT, float32, float64, int64
 from turnout_arrays.images import EXACT, MODES, NEAREST, taps
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, fill, row_major_of
 from turnout_opencl.grids import raw

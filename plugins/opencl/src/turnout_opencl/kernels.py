@@ -12,7 +12,7 @@ from turnout.devices import Device, device
 from turnout.dtypes import complex64, int64
 from turnout.errors import DTypeError
 from turnout_aten.backend.host_fallback import on_host
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl import (
     complexes,
     convolutions,

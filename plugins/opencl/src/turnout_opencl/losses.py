@@ -8,7 +8,7 @@ import numpy as np
 
 from turnout.dtypes import int64
 from turnout.errors import DimError
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import packed

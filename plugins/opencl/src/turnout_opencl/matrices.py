@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from turnout.dtypes import DType, float32
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
 from turnout_opencl.grids import raw

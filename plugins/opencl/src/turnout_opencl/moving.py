@@ -10,7 +10,7 @@ import numpy as np
 
 from turnout.dtypes import BOOL, FLOAT, DType, float32, int64
 from turnout.errors import DimError
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed

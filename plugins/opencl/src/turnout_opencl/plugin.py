@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout.plugins import hookimpl
+from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host
+from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.tables import register_kernels
 from turnout_opencl.backend import OpenCLBackend
+from turnout_opencl.convolutions import OVER
 from turnout_opencl.devices import found_devices
 from turnout_opencl.kernels import kernels
-
-if TYPE_CHECKING:
-    from turnout.registry import Registrations
 
 _ACTIVE: list[OpenCLBackend] = []
 
@@ -35,6 +35,10 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     register_kernels(library, backend, kernels(backend, with_host))
     if with_host:
         library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
+    # A group of its own: what these rows do not serve goes on to what would be there without it.
+    above = Registrations(library.name, distribution=library.distribution, version=library.version, registry=library.registry)
+    library.on_undo(above.undo)
+    register_over(above, backend.name, OVER)
     _ACTIVE.append(backend)
 
 

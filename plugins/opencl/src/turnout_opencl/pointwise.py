@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import BOOL, FLOAT, bool_, complex64, complex128, float32, float64
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
 from turnout_opencl.grids import packed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, row_major_of
 from turnout_opencl.convolutions import three

@@ -106,6 +106,8 @@ class Profile:
     def by_node(self, graph: Any) -> list[tuple[Any, int]]:
         """The nodes of a graph (`turnout.trace`) that was called, each with the nanoseconds of its kernels in all of its calls.
 
+        Calls of the same operators in the same order outside of the graph count, too, as they do for a graph of one node.
+
         Raises ArgumentError where no call of the graph was profiled.
         """
         names = [node.op.qualified_name for node in graph.nodes]

@@ -216,9 +216,10 @@ def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
         return _loop(template, kind, double, vector)
     if template.startswith("sweep:"):
         return _sweep(template, kind, double)
-    if template.startswith("slide:"):
-        rows, vectors = template.split(":")[1:]
-        return _preamble("slide", kind, double) + f"#define ROWS {rows}\n#define VECTORS {vectors}\n" + _template("slide")
+    if template.startswith(("slide:", "correlate:")):
+        name, rows, columns = template.split(":")
+        blocks = f"#define ROWS {rows}\n#define {_COLUMNS[name]} {columns}\n"
+        return _preamble(name, kind, double) + blocks + _template(name)
     text = _template("map" if template in ("curves", "special") else template)
     if template in ("map", "curves", "special"):
         named = _named(template, kind)
@@ -268,6 +269,11 @@ _STEPS = {
 # fmt: on
 REDUCTIONS = {name: i for i, name in enumerate(_STEPS)}
 _NARROW = ("largest", "smallest", "some", "every", "largest_size", "smallest_size")  # those that need no wider type
+# How extremes take in elements that are no NaN, by one instruction of most processors. The template looks for NaN apart.
+_NUMBERS_ONLY = {
+    name: f"({x} {'>' if name.startswith('largest') else '<'} r) ? {x} : r"
+    for name, x in (("largest", "x"), ("smallest", "x"), ("largest_size", "SIZE(x)"), ("smallest_size", "SIZE(x)"))
+}
 
 
 def sweep_program(op: int) -> str:
@@ -282,6 +288,8 @@ def _sweep(program: str, kind: ElementType, double: bool) -> str:
     # Powers are functions, which not every compiler of a CPU has in vectors.
     defined |= {"W": "1", "RV": "R"} if name == "powers" else {"W": "LANES", "RV": "PASTE(R, W)"}
     defined["JOIN(r, x)"] = f"({_STEPS[joined][0]})"
+    if name in _NUMBERS_ONLY:
+        defined["PICK(r, x)"] = f"({_NUMBERS_ONLY[name]})"
     if name in ("largest", "smallest"):
         defined["BEATS(x, r)"] = f"((x) {'>' if name == 'largest' else '<'} (r) || ((x) != (x) && (r) == (r)))"
     return _preamble("sweep", kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items()) + _template("sweep")
@@ -289,10 +297,17 @@ def _sweep(program: str, kind: ElementType, double: bool) -> str:
 
 # ---- convolutions
 
+_COLUMNS = {"slide": "VECTORS", "correlate": "TAPS"}  # what a work-item has beside rows
+
 
 def slide_program(rows: int, vectors: int) -> str:
     """The program of convolutions, whose work-items have so many channels of results and vectors of positions."""
     return f"slide:{rows}:{vectors}"
+
+
+def correlate_program(rows: int, taps: int) -> str:
+    """The program of gradients of weights, whose work-items have so many channels of results and elements of their windows."""
+    return f"correlate:{rows}:{taps}"
 
 
 # ---- loops: one function, compiled for how its operands lie

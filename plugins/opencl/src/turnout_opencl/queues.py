@@ -33,6 +33,11 @@ def active_profiles() -> Sequence[Any]:
     return [each for each in PROFILES.get()[0] if each in SPECIAL] if SPECIAL else ()
 
 
+def is_done(event: cl.Event) -> bool:
+    """Whether the command of an event is done, or has failed: its status is below 0 then."""
+    return bool(event.command_execution_status <= 0)
+
+
 class Queue:
     """The caller holds the lock of the device.
 
@@ -41,9 +46,11 @@ class Queue:
     pool      the memory of what is allocated on it
     reports   what its kernels found wrong
     stream    the stream that is always there, of the first queue
+    last      the event of what was queued last; None where nothing was
+    is_lent   whether others may have queued something after it
     """
 
-    __slots__ = ("_plain", "_timed", "commands", "number", "pool", "reports", "stream")
+    __slots__ = ("_plain", "_timed", "commands", "is_lent", "last", "number", "pool", "reports", "stream")
 
     def __init__(self, context: cl.Context, memory: Memory, number: int) -> None:
         self.number = number
@@ -52,6 +59,20 @@ class Queue:
         self.pool = memory.new_pool(self._plain)
         self.reports = Reports(self._plain)
         self.stream: Any = None
+        self.last: cl.Event | None = None
+        self.is_lent = False
+
+    def note(self, event: cl.Event) -> None:
+        """Remember what was queued last: in order, so it is done when all is."""
+        self.last, self.is_lent = event, False
+
+    def is_idle(self) -> bool:
+        """Whether all that is queued is done; does not wait."""
+        if self.is_lent:
+            self.note(self.mark(False))
+        elif self.last is not None:
+            self.commands.flush()  # else it may never begin
+        return self.last is None or is_done(self.last)
 
     def allocated(self, memory: Memory, size: int) -> Any:
         """A buffer of its pool, which writes to a new one in the plain queue: that must be over before another queue uses it."""

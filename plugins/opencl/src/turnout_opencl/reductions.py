@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.dtypes import bool_, float32, float64
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array, row_major
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import DIMS, merged, packed
@@ -21,8 +21,8 @@ Ints = tuple[int, ...]
 _SECOND = {
     DEVIATION: TOTAL, SIZES: TOTAL, SQUARES: TOTAL, POWERS: TOTAL, NONZERO: TOTAL, LARGEST_SIZE: LARGEST, SMALLEST_SIZE: SMALLEST,
 }  # fmt: skip
-_CHUNK = 4096  # elements per work-item of the first stage
-_FOUND = 1 << 16  # elements per work-item that finds the extreme one
+_CHUNK = 4096  # elements per work-item of the first stage, or a multiple of it
+_SHARES = 256  # work-items of a first stage that suffice to keep a device busy
 _FEW = 64  # results up to which a reduction is cut in two
 _MANY = 1 << 16  # elements from which a reduction gets a program of its own
 _LINE = 1024  # results of a work-item across lines, as in the template `sweep`
@@ -135,13 +135,14 @@ def _sweep(
 
 def _along(
     op: int, self: ClArray, kept: Ints, strides: tuple[Ints, ...], line: Ints, out: ClArray, centre: ClArray | None, bits: Ints,
-    finishing: Ints, pieces: int = 1,
+    finishing: Ints, piece: int = 0,
 ) -> None:  # fmt: skip
-    """Queue a reduction of lines of (elements, step), each in pieces of `_CHUNK` if it is in several."""
+    """Queue a reduction of lines of (elements, step), whole ones or in pieces."""
     length, step = line
+    pieces = -(-length // piece) if piece else 1
     bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
     inner = ((length,), ((0,), (step,), (0,)))
-    extra = (*finishing, _CHUNK if pieces > 1 else length, pieces)
+    extra = (*finishing, piece or length, pieces)
     call, count = packed(op, kept, strides, bases, inner, bits, extra)
     group = _group(count * pieces)
     grid = (-(-count * pieces // group) * group,)
@@ -164,17 +165,25 @@ def _across(
 
 
 def _group(count: int) -> int:
-    """The work-items of a group: few, where there are few in all, so that all cores get some."""
-    return 8 if count >= 64 else 1
+    """The work-items of a group: one, where there are few in all, so that all cores get some."""
+    return 8 if count > _SHARES else 1
+
+
+def _piece(split: Split) -> int:
+    """The elements of a work-item of the first stage: no fewer than `_CHUNK`, and more where all cores are busy even so.
+
+    A work-item ends by joining its vectors, which takes as long as some hundreds of elements.
+    """
+    return -(-split.count * split.results // (_SHARES * _CHUNK)) * _CHUNK
 
 
 def _pieces(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None, power: float | None) -> ClArray:
-    """Partial results of `_CHUNK` elements each, (*kept, pieces), of a large array whose reduced elements are `line` apart."""
-    pieces = -(-split.count // _CHUNK)
-    made = new_array(self.place, (*split.kept, pieces), self.dtype)
+    """Partial results, (*kept, pieces), of a large array whose reduced elements are `line` apart."""
+    piece = _piece(split)
+    made = new_array(self.place, (*split.kept, -(-split.count // piece)), self.dtype)
     strides = (made.strides[:-1], split.kept_strides, (0,) * len(split.kept) if centre is None else row_major(split.kept))
     bits = (0, TYPES[self.dtype].bits(power or 0, self.place.double))
-    _along(op, self, split.kept, strides, (split.count, line), made, centre, bits, (0, 0), pieces)
+    _along(op, self, split.kept, strides, (split.count, line), made, centre, bits, (0, 0), piece)
     return made
 
 
@@ -299,7 +308,7 @@ def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray |
 def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: ClArray | None) -> None:
     """The same for large arrays whose reduced elements stand next to each other: few lines are cut into pieces."""
     place, kept, program = self.place, split.kept, sweep_program((LARGEST, SMALLEST)[op])
-    piece = _FOUND if split.results <= _FEW else split.count
+    piece = _piece(split) if split.results <= _FEW else split.count
     pieces = -(-split.count // piece)
     places, extremes = indices, values
     if pieces > 1:
@@ -315,10 +324,10 @@ def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: 
     if pieces == 1:
         return
     assert extremes is not None
-    steps = (dense_strides(indices, kept), places.strides[:-1], _kept_strides(values, kept, 1))
-    bases = (indices.offset, 0, 0 if values is None else values.offset)
-    call, count = packed(0, kept, steps, bases, extra=(pieces,))
-    joined = (indices.buffer, places.buffer, None if values is None else values.buffer, extremes.buffer)
+    joining = (dense_strides(indices, kept), places.strides[:-1], _kept_strides(values, kept, 1), split.kept_strides)
+    starts = (indices.offset, 0, 0 if values is None else values.offset, self.offset)
+    call, count = packed(0, kept, joining, starts, extra=(pieces, piece, split.count))
+    joined = (indices.buffer, places.buffer, None if values is None else values.buffer, self.buffer, extremes.buffer)
     place.start(program, self.dtype, "join", call, joined, count)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from turnout.dtypes import bool_, int64
 from turnout_aten.dtypes import promote_types
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed

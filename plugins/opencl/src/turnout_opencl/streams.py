@@ -6,7 +6,6 @@ The memory of an array goes back to the stream in which it was made, and not bef
 
 from __future__ import annotations
 
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
@@ -14,7 +13,7 @@ from turnout.devices import Device
 from turnout.devices import device as device_named
 from turnout.errors import CallError, DeviceError
 from turnout.guards import Changes, Guard
-from turnout_opencl.queues import INDEX, STREAMS
+from turnout_opencl.queues import INDEX, STREAMS, is_done
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -64,11 +63,8 @@ class Stream:
         self._place.finish_queue(self._queue)
 
     def query(self) -> bool:
-        """Whether all that was queued is done. Waits 2 ms at most, in which a queue at rest answers."""
-        event, until = self._place.mark(self._queue, False), monotonic() + 0.002
-        while not _is_done(event) and monotonic() < until:
-            sleep(0)
-        return _is_done(event)
+        """Whether all that was queued is done; does not wait."""
+        return self._place.is_idle(self._queue)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record what has been queued here, in an event, which is returned; None makes a new one."""
@@ -130,7 +126,7 @@ class Event:
 
     def query(self) -> bool:
         """Whether what was recorded is done, or nothing was; does not wait."""
-        return self._recorded is None or _is_done(self._recorded[2])
+        return self._recorded is None or is_done(self._recorded[2])
 
     def synchronize(self) -> None:
         """Wait until what was recorded is done. Raises what kernels of its stream found wrong."""
@@ -230,7 +226,3 @@ def _checked(stream: Any, name: str) -> Stream:
     if not isinstance(stream, Stream):
         raise CallError(f"{name}: expected a turnout.opencl.Stream, got {type(stream).__name__}")
     return stream
-
-
-def _is_done(event: cl.Event) -> bool:
-    return bool(event.command_execution_status <= 0)  # below 0: it has failed

@@ -12,6 +12,7 @@ from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import fill
 from turnout_opencl.devices import ClDevice
 from turnout_opencl.pointwise import run_map
+from turnout_opencl.threads import on_own_cores
 from turnout_opencl.tuning import PIECES, PLAIN, Plan
 
 _TRIED = ("exp", "log", "sin", "tanh", "erf")  # the first one is timed
@@ -20,8 +21,9 @@ _ELEMENTS = 1 << 20
 
 def measure(platform: int, device: int, width: int) -> None:
     """In a child: print the seconds of each length of pieces."""
-
-    place = ClDevice(cl.get_platforms()[platform].get_devices()[device], 0)
+    with on_own_cores():
+        found = cl.get_platforms()[platform].get_devices()[device]
+    place = ClDevice(found, 0)
     x = new_array(place, (_ELEMENTS,), float32)
     y = new_array(place, (_ELEMENTS,), float32)
     place.plan = PLAIN._replace(vector=width)
@@ -35,7 +37,6 @@ def measure(platform: int, device: int, width: int) -> None:
 
 
 def _seconds(y: ClArray, x: ClArray) -> float:
-
     start = time.perf_counter()
     run_map(_TRIED[0], y, x)
     y.place.finish()

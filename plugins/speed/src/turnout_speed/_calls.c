@@ -20,7 +20,9 @@
  * ElementKernel a kernel that copies into its first argument, gives the number in it, counts, or draws random numbers
  * CustomKernel  a kernel of the user on arrays
  * Shape, Dtype  the properties of tensors with these names
+ * run_ahead     the sweep of a backward pass over nodes whose formulas are data
  * Getter        x[index] and x[index] = value, for ints, slices, None, `...` and index tensors
+ * handles       operators, packets and handles of `custom_op`, called without a frame of their own
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
  */
@@ -36,14 +38,16 @@ typedef enum { FAILED = -1, DECLINED = 0, DONE = 1 } Outcome;
 /* ---- what is known of Turnout: set once by `configure` */
 
 static PyTypeObject *Storage, *View, *SIZE;
-static Py_ssize_t AT_OFFSET, AT_ROOT, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAIN, AT_SEEN, AT_MULTI, AT_NO_GRAD, AT_MAKER;
+static Py_ssize_t AT_OFFSET, AT_ROOT, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAIN, AT_SEEN, AT_MULTI, AT_NO_GRAD, AT_MAKER,
+    AT_BACKEND, AT_EPOCH;
 static PyObject *FRESH, *GRAD, *DTYPE, *DEVICE;
 static PyObject *CLOCK;
-static PyObject *S_EPOCH, *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE, *S_CALL;
-static PyObject *S_NATIVE, *S_NEW_ARRAY, *S_RANDOM_BITS, *S_HASHED, *S_DENSE, *S_CURRENT_DEVICE, *S_RESOLVE_DEVICE;
-static PyObject *FAKE_MODE, *EMPTY, *DEFAULT_DTYPE, *DEFAULT_GENERATOR;
+static PyObject *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE, *S_CALL;
+static PyObject *S_NATIVE, *S_NEW_ARRAY, *S_RANDOM_BITS, *S_HASHED, *S_DENSE, *S_CURRENT_DEVICE, *S_RESOLVE_DEVICE, *S_INDEXED, *S_PLACE, *S_DTYPE, *FULL_OPTIONS;
+static PyObject *FAKE_MODE, *EMPTY, *DEFAULT_DTYPES, *DEFAULT_DEVICES, *OVERRIDES, *DEFAULT_GENERATOR;
 static PyObject *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
+static int REPEATABLE;   /* not 0: what runs now may run again, so kernels of the user are declined */
 
 /* An error that the Python function will meet again: forget it. KeyboardInterrupt and the like go on. */
 static Outcome decline_after_error(void)
@@ -75,6 +79,8 @@ static Outcome decline_after_error(void)
 #include "native/guards.h"
 #include "native/custom.h"
 #include "native/facts.h"
+#include "native/sweeps.h"
+#include "native/handles.h"
 
 /* ---- types and module */
 
@@ -114,7 +120,7 @@ static int view_clear(PyObject *self)
 }
 
 HOLDING(face, 0)
-HOLDING(array, HOLDS(ArrayKernel, finish))
+HOLDING(array, HOLDS(ArrayKernel, rest))
 HOLDING(record, HOLDS(RecordKernel, node))
 HOLDING(write, HOLDS(WriteKernel, below))
 HOLDING(select, HOLDS(SelectKernel, default_device))
@@ -123,7 +129,7 @@ HOLDING(fill, HOLDS(FillKernel, number))
 HOLDING(into, HOLDS(IntoKernel, below))
 HOLDING(guard, HOLDS(GuardKernel, mask))
 HOLDING(custom, HOLDS(CustomKernel, finish))
-HOLDING(getter, HOLDS(Getter, fill))
+HOLDING(getter, HOLDS(Getter, full))
 
 FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
 FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
@@ -188,13 +194,16 @@ static PyObject *configure(PyObject *module, PyObject *names)
         || take(names, "Storage", (PyObject **)&Storage) < 0
         || take(names, "View", (PyObject **)&View) < 0 || take(names, "Size", (PyObject **)&SIZE) < 0
         || take(names, "FAKE_MODE", &FAKE_MODE) < 0 || take(names, "EMPTY", &EMPTY) < 0
-        || take(names, "DEFAULT_DTYPE", &DEFAULT_DTYPE) < 0 || take(names, "DEFAULT_GENERATOR", &DEFAULT_GENERATOR) < 0
+        || take(names, "DEFAULT_DTYPES", &DEFAULT_DTYPES) < 0 || take(names, "DEFAULT_DEVICES", &DEFAULT_DEVICES) < 0
+        || take(names, "OVERRIDES", &OVERRIDES) < 0 || take(names, "DEFAULT_GENERATOR", &DEFAULT_GENERATOR) < 0
         || take_loops(names, "LOG", LOG) < 0 || take_loops(names, "SQRT", SQRT) < 0 || take_loops(names, "COS", COS) < 0
         || take_loops(names, "ADD", ADD) < 0 || find_tensor_slots() < 0)
         return NULL;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
         if ((*slots[i].at = slot_of(*slots[i].type, slots[i].name)) < 0)
             return NULL;
+    if ((AT_BACKEND = slot_of((PyTypeObject *)DEVICE, "backend")) < 0 || (AT_EPOCH = slot_of(Py_TYPE(CLOCK), "epoch")) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -204,6 +213,8 @@ static PyObject *is_compiled(PyObject *module, PyObject *value)
 }
 
 static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
+
+static PyObject *swept(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(SWEPT); }
 
 static PyMethodDef functions[] = {
     {"taken", taken, METH_NOARGS, "taken()\n--\n\nHow many calls of stubs, functions and methods were finished here."},
@@ -225,6 +236,13 @@ static PyMethodDef functions[] = {
     {"element_kernel", make_element_kernel, METH_VARARGS, "A kernel that copies, reads, counts or draws few elements."},
     {"custom_kernel", make_custom_kernel, METH_VARARGS, "The wrapper of a kernel of the user on arrays."},
     {"fact", make_fact, METH_VARARGS, "The property `shape` or `dtype` of tensors."},
+    {"sweep", make_sweep, METH_VARARGS, "What takes the nodes of a backward pass that need no Python."},
+    {"plain_root", (PyCFunction)(void (*)(void))plain_root, METH_FASTCALL, "plain_root(tensor, levels)\n--\n\n(edge, 1), or None."},
+    {"keeper", make_keeper, METH_O, "keeper(lock)\n--\n\nWhat makes a gradient the first one of its leaf."},
+    {"add_formula", add_formula, METH_VARARGS, "Say what the nodes of a class compute."},
+    {"call_operators", call_operators, METH_VARARGS, "Call operators and packets without a frame of their own, where a call is finished here."},
+    {"call_handles", call_handles, METH_O, "Call what an operator calls where a handle is called."},
+    {"swept", swept, METH_NOARGS, "swept()\n--\n\nHow many nodes of backward passes were finished here."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -243,7 +261,6 @@ PyMODINIT_FUNC PyInit__calls(void)
         || PyType_Ready(&GetterType) < 0 || PyType_Ready(&CustomKernelType) < 0 || PyType_Ready(&ShapeType) < 0 || PyType_Ready(&DtypeType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
-    S_EPOCH = PyUnicode_InternFromString("epoch");
     S_VER = PyUnicode_InternFromString("ver");
     S_BACKEND = PyUnicode_InternFromString("backend");
     S_VIEW_ARRAY = PyUnicode_InternFromString("view_array");
@@ -258,12 +275,30 @@ PyMODINIT_FUNC PyInit__calls(void)
     S_DENSE = PyUnicode_InternFromString("dense");
     S_CURRENT_DEVICE = PyUnicode_InternFromString("current_device");
     S_RESOLVE_DEVICE = PyUnicode_InternFromString("resolve_device");
+    S_OPERATOR = PyUnicode_InternFromString("operator");
+    S_INDEXED = PyUnicode_InternFromString("indexed");
+    S_DTYPE = PyUnicode_InternFromString("dtype");
+    FULL_OPTIONS = PyTuple_New(2);
+    if (FULL_OPTIONS != NULL) {
+        PyTuple_SET_ITEM(FULL_OPTIONS, 0, PyUnicode_InternFromString("dtype"));
+        PyTuple_SET_ITEM(FULL_OPTIONS, 1, PyUnicode_InternFromString("device"));
+    }
+    S_PLACE = PyUnicode_InternFromString("place");
+    S_GRAD = PyUnicode_InternFromString("grad");
+    S_ACQUIRE = PyUnicode_InternFromString("acquire");
+    S_RELEASE = PyUnicode_InternFromString("release");
+    S_SPREAD = PyUnicode_InternFromString("spread");
+    S_TENSOR = PyUnicode_InternFromString("tensor");
+    S_NEG = PyUnicode_InternFromString("__neg__");
+    S_ADD = PyUnicode_InternFromString("__add__");
+    FORMULAS = PyDict_New();
+    ONE = PyLong_FromLong(1);
     ZERO = PyLong_FromLong(0);
     NO_TEXT = PyUnicode_FromString("");
-    if (S_DISPATCH == NULL || S_EPOCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
+    if (S_DISPATCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
         || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || S_CALL == NULL || S_NATIVE == NULL || S_NEW_ARRAY == NULL
         || S_RANDOM_BITS == NULL || S_HASHED == NULL
-        || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || ZERO == NULL || NO_TEXT == NULL)
+        || S_GRAD == NULL || S_ACQUIRE == NULL || S_RELEASE == NULL || S_SPREAD == NULL || S_TENSOR == NULL || S_NEG == NULL || S_ADD == NULL || FORMULAS == NULL || ONE == NULL || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || S_OPERATOR == NULL || S_INDEXED == NULL || S_PLACE == NULL || S_DTYPE == NULL || FULL_OPTIONS == NULL || ZERO == NULL || NO_TEXT == NULL)
         return NULL;
     return PyModule_Create(&definition);
 }

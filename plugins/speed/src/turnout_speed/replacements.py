@@ -9,24 +9,31 @@ import linecache
 import re
 import sys
 from functools import partial
+from heapq import heappop, heappush
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from turnout import config
+from turnout import config, devices, dtypes
 from turnout.devices import Device, default_device
-from turnout.dtypes import DType, get_default_dtype
+from turnout.dtypes import DType
 from turnout.keys import TRACKED
+from turnout.library import CustomOpDef
+from turnout.operators import Operator, Packet
 from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
+from turnout_aten import operators as aten
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, SAME_SHAPE, ZERO, Ending, Equal, Inferred
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels import wrapping
+from turnout_aten.kernels.functional import functional
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
-from turnout_aten.kernels.wrapping import BOOL, COUNT, FREEDOM, SAME, wrap_result
+from turnout_aten.kernels.rows import BOOL, SAME
+from turnout_aten.kernels.stepping import COUNT, FREEDOM, stepping
+from turnout_aten.kernels.structured import Structured
+from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
@@ -42,19 +49,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
     from turnout.schema import Argument
-    from turnout_aten.kernels.wrapping import Row
+    from turnout_aten.kernels.rows import Row
 
 
 def configure() -> None:
     """Tell the extension modules which classes and variables calls read."""
+    _calls.call_operators(Operator, Packet)
+    _calls.call_handles(CustomOpDef)
     _rules.configure(Tensor, STUB_BUILTINS, DISPATCH)
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
         "DType": DType, "Device": Device, "Storage": Storage, "View": View, "Size": Size, "FAKE_MODE": FAKE_MODE,
-        "EMPTY": numpy.empty, "DEFAULT_DTYPE": get_default_dtype, "DEFAULT_GENERATOR": default_generator,
+        "EMPTY": numpy.empty, "DEFAULT_DTYPES": dtypes.DEFAULT, "DEFAULT_DEVICES": devices.DEFAULT, "OVERRIDES": config.OVERRIDES,
+        "DEFAULT_GENERATOR": default_generator,
         "LOG": numpy.log, "SQRT": numpy.sqrt, "COS": numpy.cos, "ADD": numpy.add,
     })  # fmt: skip
 
@@ -138,10 +147,14 @@ def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = N
     roles = {"Tensor": "tensor", "Tensor?": "absent"}
     rows = tuple((roles.get(a.type.canonical, "value"), MISSING, -1) for a in arguments)
     quietly = row.fn if row.quiet and below is not None else backend.in_kernel_context(row.fn)
+    rest = None
+    if below is not None:
+        *_, (number, statement) = [(i, line.strip()) for i, line in enumerate(_lines_of(made), 1) if _BELOW.fullmatch(line)]
+        rest = line_of(made, number, statement, ["ks", *[python_name(a.name) for a in arguments]])
     program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
     return _calls.array_kernel(
         made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program,
-        None, below, partial(wrap_result, backend),
+        None, below, partial(wrap_result, backend), rest,
     )  # fmt: skip
 
 
@@ -182,7 +195,8 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
     ]
     # The Python function learns what is found out here when a call ends well, as it would have: a call that fails, whose lines
     # are shown, finds it as it would without.
-    plans = Plans(backend, [a.name for a in s.inputs if a.type.is_tensor_like], s.plain, s.precomputed)
+    kept = [a.name for a in s.inputs if a.type.is_tensor_like]
+    plans = Plans(backend, kept, s.plain, s.precomputed, stepping(s, backend, row))
     own: dict[str, Any] = {
         "KNOWN": variables["KNOWN"], "OWN": plans.known, "ANSWER": plans.answer, "SHAPE": variables["SHAPE"], "ASKED": set(),
         "__name__": __name__, **SOURCE_NAMES,
@@ -228,7 +242,7 @@ def _into(made: Any, s: Any, backend: Any, row: Any, at: int) -> Any:
     op = _functional_of(s)
     if op is None or len(s.inputs) >= MOST or config.get("debug.kernels"):
         return made
-    below = wrapping.functional(wrapping.Structured(op, s.shape, s.precomputed), backend, row)
+    below = functional(Structured(op, s.shape, s.precomputed), backend, row)
     return _calls.into_kernel(made, below, len(s.inputs), at) if _calls.is_compiled(below) else made
 
 
@@ -272,6 +286,11 @@ def _framed(made: Any, fn: Any) -> Any:
     return variables["framed"]
 
 
+def _lines_of(made: Any) -> list[str]:
+    return linecache.getlines(made.__code__.co_filename)
+
+
+_BELOW = re.compile(r" +return BELOW\(.*\)\n")
 _RAN = re.compile(r"        array = (kernel\(.*\))\n")
 _AFTER = re.compile(r"        (return general\(.*\))\n")
 _OTHER = re.compile(r"    (return finish\(.*\))\n")
@@ -283,23 +302,75 @@ def custom_kernel(made: Any, op: Operator, kernel: Kernel, backend: Any, general
     if backend.array_type is not numpy.ndarray or count > MOST:
         return made
     names = [f"a{i}" for i in range(count)]
-    lines = linecache.getlines(made.__code__.co_filename)
     parts = []
     for pattern, given in ((_RAN, names), (_AFTER, ["ks", *names]), (_OTHER, ["array", *names])):
-        (found,) = [(i, match[1]) for i, line in enumerate(lines, 1) if (match := pattern.fullmatch(line))]
+        (found,) = [(i, match[1]) for i, line in enumerate(_lines_of(made), 1) if (match := pattern.fullmatch(line))]
         statement = f"return {found[1]}" if pattern is _RAN else found[1]
         parts.append(line_of(made, found[0], statement, given))
     return _calls.custom_kernel(made, *parts, backend.keys, count, tuple([names.index(name) for name in tensors]))
 
 
 def record_kernel(made: Any, op: Operator, family: ModuleType) -> Any:
-    """A kernel at Autograd, from the row of its family."""
+    """A kernel at Autograd, from the row of its family. Without a row, only calls that no level records are taken."""
     row = family.RECORDS.get(op.qualified_name)
-    if row is None or row[1] > MOST:
+    count = len(op.schema.arguments)
+    if count > MOST:
         return made
+    if row is None:
+        return _calls.record_kernel(made, op.cache, BELOW_AUTOGRAD, count)
+    if row[6]:
+        _add_formula(row[0], row[3], row[4] != "", row[6])
     f = vars(family)
-    below = (op.cache, BELOW_AUTOGRAD, TRACKED, f["next_seq"], f["metas"], f["unlike"], f["Kept"])
-    return _calls.record_kernel(made, *below, *row)
+    makers = (TRACKED, f["next_seq"], f["metas"], f["unlike"], f["Kept"])
+    node, arguments, *records = row[:6]
+    return _calls.record_kernel(made, op.cache, BELOW_AUTOGRAD, arguments, *makers, node, *records)
+
+
+def _add_formula(node: type, saves: Sequence[Any], fits: bool, gradients: Sequence[Any]) -> None:
+    """Say what the nodes of a class compute, as the extension module reads it: a list of steps for all edges."""
+    reads = [("result" if kind == "result" else kind if kind == "tensor" else "value", slot) for kind, slot, *_ in saves]
+    numbers: list[Any] = []
+    steps: list[tuple[str, Any, tuple[Any, ...]]] = []
+    needs: dict[Any, int] = {}
+
+    def place(made: Any, edge: int) -> Any:
+        """What stands for the register of an expression, until it is known how many there are."""
+        if isinstance(made, str):
+            found: Any = ("read", -1 if made == "grad" else [slot for _, slot in reads].index(made))
+        elif made[0] == "number":
+            numbers.append(made[1])
+            found = ("number", len(numbers) - 1)
+        else:
+            word, *given = made
+            operands = tuple([place(each, edge) for each in given])
+            call = sys.intern(word[1:]) if word[0] == "." else None if word in _WORDS else getattr(aten, word)
+            steps.append(("method" if word[0] == "." else word if word in _WORDS else "operator", call, operands))
+            found = ("step", len(steps) - 1)
+        needs[found] = needs.get(found, 0) | 1 << edge
+        return found
+
+    results = [place(made, edge) for edge, made in enumerate(gradients)]
+    before = {"read": 1, "number": 1 + len(reads), "step": 1 + len(reads) + len(numbers)}
+    if before["step"] + len(steps) > REGISTERS or any(len(given) > OPERANDS for *_, given in steps):
+        return
+
+    def register(found: Any) -> int:
+        return before[found[0]] + int(found[1])
+
+    _calls.add_formula(
+        node, tuple([(*read, needs.get(("read", i), 0)) for i, read in enumerate(reads)]), tuple(numbers),
+        tuple([(word, call, needs["step", i], tuple(map(register, given))) for i, (word, call, given) in enumerate(steps)]),
+        tuple(map(register, results)), fits,
+    )  # fmt: skip
+
+
+_WORDS = ("conj", "expand", "scaled", "scaled back")
+REGISTERS, OPERANDS = 24, 6  # of a formula, in the extension module
+
+
+def run_ahead(made: Any, node: type, freed: Any, freed_output: Any) -> Any:
+    """What takes the nodes of a backward pass whose formulas are data."""
+    return _calls.sweep(node, freed, freed_output, heappush, heappop)
 
 
 def view_kernel(made: Any, op: Operator) -> Any:
@@ -416,22 +487,32 @@ def late_method(made: Any, function: Any, name: str) -> Any:
     if function is not indexing.get and function is not indexing.set:
         return made
     views = ("select.int", "slice.Tensor", "unsqueeze", "index.Tensor")
-    names = views if function is indexing.get else (*views, "index_put_", "copy_", "fill_.Scalar")
+    names = views if function is indexing.get else (*views, "index_put_", "copy_", "fill_.Scalar", "full")
     return _calls.getter(made, *[find_operator(f"aten::{name}") for name in names])
 
 
+def plain_root(made: Any) -> Any:
+    """What makes the root of a backward pass at one plain number."""
+    return _calls.plain_root
+
+
+def keep_first(made: Any, lock: Any) -> Any:
+    """What makes a plain gradient the first one of its leaf."""
+    return _calls.keeper(lock)
+
+
 REPLACEMENTS = {
-    "turnout.registry.core_kernels:selecting":               select_kernel,
-    "turnout_aten.kernels.factories:bind_factory":           factory_kernel,
+    "turnout.registry.core_kernels:selecting":                select_kernel,
+    "turnout_aten.kernels.factories:bind_factory":            factory_kernel,
     "turnout.operators.stubs:compile_stub":                   stub,
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,
-    "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
-    "turnout_aten.kernels.wrapping:plain_row":               plain_kernel,
+    "turnout_aten.kernels.functional:fast_functional":        array_kernel,
+    "turnout_aten.kernels.unstructured:plain_row":            plain_kernel,
     "turnout_aten.kernels.planning:planned":                  plan_kernel,
-    "turnout_aten.kernels.wrapping:fast_inplace":             inplace_kernel,
-    "turnout_aten.kernels.wrapping:inplace":                  self_kernel,
-    "turnout_aten.kernels.wrapping:out":                      out_kernel,
+    "turnout_aten.kernels.inplace:fast_inplace":              inplace_kernel,
+    "turnout_aten.kernels.inplace:inplace":                   self_kernel,
+    "turnout_aten.kernels.outputs:out":                       out_kernel,
     "turnout.operators.kernels:guarded":                      guard_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
     "turnout_aten.views.recording:counting_writes_of_self":   write_kernel,
@@ -440,6 +521,9 @@ REPLACEMENTS = {
     "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_aten.kernels.custom:on_arrays":                  custom_kernel,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
+    "turnout_autograd.engine.sweep:running_ahead":            run_ahead,
+    "turnout_autograd.passes.roots:plain_root":               plain_root,
+    "turnout_autograd.engine.accumulation:keeping_first":     keep_first,
     "turnout_autograd.forward.kernels:tangent_kernel":        tangent_kernel,
     "turnout_autograd.forward.kernels:parts_kernel":          parts_kernel,
     "turnout_batched.kernels:rule_kernel":                    rule_kernel,

@@ -11,8 +11,8 @@ from turnout.registry import REGISTRY
 from turnout_aten.backend.functional_arrays import FunctionalArray
 from turnout_aten.backend.functional_backend import values_in
 from turnout_aten.errors import rows as errors
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import checked_rows, register_kernels
-from turnout_aten.kernels.wrapping import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.errors import NoKernelError
 from turnout.registry import REGISTRY
-from turnout_aten.kernels.wrapping import check_writable
+from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.shapes.extents import preserved_strides
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.random import Generator

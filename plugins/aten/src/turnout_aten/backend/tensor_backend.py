@@ -1,7 +1,7 @@
 """`TensorBackend`: the interface that a package implements so that a device can hold tensors. A dozen small methods on arrays.
 
 A backend's arrays are opaque except for `array.shape`, a tuple of ints. Kernels are plain functions on arrays. The generated
-wrappers (`turnout_aten.kernels.wrapping`) unwrap tensors, call kernels, and wrap results.
+wrappers (`turnout_aten.kernels`) unwrap tensors, call kernels, and wrap results.
 """
 
 from __future__ import annotations
@@ -54,6 +54,9 @@ class TensorBackend(Backend):
     row_major       whether an array lies in memory row by row, without gaps. None: its strides are asked for
     view_array      (shape, native dtype, root, start and strides in bytes) -> an array over the memory of a row-major root. None:
                     `strided` does that
+    joined          joins few arrays of one dtype along a dim, and raises where they do not fit. None: `cat` has an output
+    read_number     reads the number of an array of one element, and raises for any other. None: `item` reads it. Only for memory
+                    that is at hand: a device that computes later raises in a read what went wrong, and only once
     silence         (call before a kernel of the general path, call after it with what the first returned, the first one's
                     argument), where this does what `kernel_context` does, at less cost. None: `kernel_context` does it
     replays         name -> what makes a function from one: both take a list of values and return one, and the made one is faster
@@ -71,9 +74,11 @@ class TensorBackend(Backend):
     dtypes: Mapping[Any, DType] | None = None
     row_major: Callable[[Any], bool] | None = None
     view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
+    joined: Callable[[list[Any], int], Any] | None = None
+    read_number: Callable[[Any], Any] | None = None
     silence: tuple[Callable[[Any], Any], Callable[[Any], None], Any] | None = None
     replays: Mapping[str, Callable[[OfValues], OfValues]] = MappingProxyType({})
-    wrapper_module: str = "turnout_aten.kernels.wrapping"
+    wrapper_module: str = "turnout_aten.kernels"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
         """The wrapper of a custom operator's kernel on arrays."""
@@ -176,6 +181,18 @@ class TensorBackend(Backend):
         """Nested lists of Python numbers, or the number of an array without dims; None to have them read from `to_host`."""
         return None
 
+    def counted(self, start: int, end: int, step: int) -> Any:
+        """An int64 array from start to before end, all of 62 bits, `arange` in one step; None to have it composed."""
+        return None
+
+    def identity(self, rows: int, columns: int, dtype: DType) -> Any:
+        """A matrix with ones on its diagonal, `eye` in one step; None to have it composed of operators."""
+        return None
+
+    def from_numbers(self, values: list[Any], shape: Ints, dtype: DType) -> Any:
+        """A row-major array of Python numbers, all of the type that the dtype stands for; None to have it made by `from_host`."""
+        return None
+
     def spaced(self, start: float, end: float, steps: int, dtype: DType) -> Any:
         """A small array of floats from start to end, `linspace` in one step; None to have it composed of operators."""
         return None
@@ -249,6 +266,24 @@ class TensorBackend(Backend):
         What it gives has `log`, the calls as `turnout.trace_dispatch` records them, and `device_ns(call)`.
         """
         return None
+
+    # ---- page-locked memory of the host: a device's backend allocates it, the host's lays arrays over it
+
+    def pinned_memory(self, size: int) -> Any:
+        """A writable buffer of that many bytes of the host's memory, page-locked for this backend's devices; None for none."""
+        return None
+
+    def is_pinned(self, address: int) -> bool:
+        """Whether the host's memory at an address is page-locked for this backend's devices."""
+        return False
+
+    def receive_later(self, target: Any, source: Tensor) -> bool:
+        """Queue a copy of a tensor of another device into an array of its shape, and return True; False to have it copied now."""
+        return False
+
+    def over_memory(self, memory: Any, shape: Ints, dtype: DType, strides: Ints | None = None) -> Any:
+        """An array over a buffer of the host's memory, which it keeps alive; row-major without `strides`, in elements."""
+        raise missing(self, "over_memory")
 
     # ---- other libraries
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import int32, int64
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
+from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import shortcut
+from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from turnout_aten.tensor.tensor import Tensor
+    from collections.abc import Callable, Sequence
 
 
 # ---- grids
@@ -130,6 +132,28 @@ def diagflat(self: Tensor, offset: int = 0) -> Tensor:
 # ---- rolls and rotations
 
 
+_ROLLS = Standing(slice__Tensor="view", cat="join")
+_FEW = 1 << 10  # elements
+
+
+def _roll_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The two parts of few elements in one dim, joined by the array module: nobody sees the views."""
+
+    def roll(ks: int, self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Any:
+        array, device = self.array, self.device
+        backend = device.backend
+        plain = self.__class__ is Tensor and ks is self.keys is backend.keys and STUB_BUILTINS["DISPATCH"]() is FRESH
+        ours, join = array.__class__ is backend.array_type, backend.joined
+        vector = ours and len(array.shape) == 1 and len(shifts) == 1 and not dims
+        if plain and vector and join is not None and backend.view_array is not None and 0 < array.size <= _FEW and _ROLLS(ks):
+            at = array.size - shifts[0] % array.size
+            return wrap(join([array[at:], array[:at]], 0), device)
+        return call(ks, self, shifts, dims)
+
+    return roll
+
+
+@shortcut(_roll_at_once)
 def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
     """The elements shifted along dims, wrapping around at the ends. Without dims, shifts the flattened tensor."""
     made: Tensor

@@ -11,10 +11,11 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, element, ends_in, shortcut
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, strides_as
-from turnout_aten.kernels.wrapping import check_expanded
+from turnout_aten.kernels.outputs import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
 from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.inference import mark
+from turnout_aten.tensor.pinning import pinned_array
 from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor, wrap
 
@@ -28,18 +29,20 @@ if TYPE_CHECKING:
 def _in_one_step(call: Callable[..., Any]) -> Callable[..., Any]:
     """A copy of a row-major tensor that the backend duplicates, without two frames. Only the dtype may be given."""
 
-    def duplicated(ks: int, self: Tensor, dtype: DType | None = None, *options: Any) -> Any:
-        if self.__class__ is Tensor and not any(options):
-            array, device = self.array, self.device
+    def duplicated(
+        ks: int, self: Tensor, dtype: DType | None, layout: Any, device: Any, pinned: Any, non_blocking: Any, memory_format: Any
+    ) -> Any:
+        if self.__class__ is Tensor and not (layout or device or pinned or non_blocking or memory_format):
+            array, own = self.array, self.device
             shape = array.shape
             if len(shape) < 2 or (1 not in shape and 0 not in shape):  # a dim of length 1 may have any stride, which is kept
                 try:
-                    array = device.backend.duplicate(array, dtype or self.dtype)
+                    array = own.backend.duplicate(array, dtype or self.dtype)
                 except Exception:  # noqa: BLE001 - the kernel says what is wrong
                     array = None
                 if array is not None:
-                    return wrap(array, device)
-        return call(ks, self, dtype, *options)
+                    return wrap(array, own)
+        return call(ks, self, dtype, layout, device, pinned, non_blocking, memory_format)
 
     return duplicated
 
@@ -86,17 +89,24 @@ def _laid_out(self: Tensor, memory_format: Any) -> bool:
     return all(have == want for n, have, want in zip(self.shape, self.stride(), wanted, strict=True) if n != 1)
 
 
-def _converted(self: Tensor, dtype: DType, device: TensorDevice, strides: tuple[int, ...] | None) -> Tensor:
+def _converted(
+    self: Tensor, dtype: DType, device: TensorDevice, strides: tuple[int, ...] | None, *, pin_memory: Any = None,
+    non_blocking: bool = False,
+) -> Tensor:  # fmt: skip
     backend = device.backend
-    array = backend.empty(self.array.shape, dtype, device, strides)
-    _write(backend, array, device, self)
+    array = pinned_array(self.array.shape, dtype, device, strides) if pin_memory else None
+    if array is None:
+        array = backend.empty(self.array.shape, dtype, device, strides)
+    _write(backend, array, device, self, non_blocking)
     return wrap(array, device)
 
 
-def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -> None:
+def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor, non_blocking: bool = False) -> None:
     """Copy a tensor's elements into an array of the same shape."""
     moved = source.array
     if source.device is not device:
+        if non_blocking and backend.receive_later(array, source):
+            return
         moved = backend.received(source, device)
     backend.copy(array, moved)
 
@@ -133,7 +143,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         if not expands_to(src.array.shape, shape):
             raise ShapeError(f"copy_: 'src' of shape {list(src.array.shape)} does not expand to {list(shape)}")
         src = aten.expand(src, shape)
-    _write(backend, self.array, self.device, src)
+    _write(backend, self.array, self.device, src, non_blocking)
     return self
 
 
@@ -146,15 +156,17 @@ def to_copy(
     """A copy with another dtype or on another device."""
     if layout is not None:
         check_layout(layout)
-    if device is None:
+    if device is None and not pin_memory:
         made = _row_major_copy(self, dtype or self.dtype, memory_format)
         if made is not None:
             return made
-    strides = strides_as(memory_format, self.array.shape, self)
-    return _converted(self, dtype or self.dtype, self.device if device is None else place(device, self), strides)
+    strides, where = strides_as(memory_format, self.array.shape, self), self.device if device is None else place(device, self)
+    return _converted(self, dtype or self.dtype, where, strides, pin_memory=pin_memory, non_blocking=non_blocking)
 
 
-def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, memory_format: Any) -> Tensor:
+def _to(
+    self: Tensor, dtype: DType | None, device: Device | None, copy: bool, memory_format: Any, non_blocking: bool = False
+) -> Tensor:
     """self if nothing changes, else a converted copy."""
     device = None if device is None else place(device, self)
     if (
@@ -164,7 +176,7 @@ def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, me
         and (memory_format is None or _laid_out(self, memory_format))
     ):
         return self
-    made: Tensor = aten._to_copy(self, dtype=dtype, device=device, memory_format=memory_format)
+    made: Tensor = aten._to_copy(self, dtype=dtype, device=device, non_blocking=non_blocking, memory_format=memory_format)
     return made
 
 
@@ -179,7 +191,7 @@ def to_device(
     self: Tensor, device: Device, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
 ) -> Tensor:
     """On another device, in another dtype."""
-    return _to(self, dtype, device, copy, memory_format)
+    return _to(self, dtype, device, copy, memory_format, non_blocking)
 
 
 def to_dtype_layout(
@@ -188,12 +200,12 @@ def to_dtype_layout(
 ) -> Tensor:  # fmt: skip
     """A conversion by keywords."""
     check_layout(layout)
-    return _to(self, dtype, device, copy, memory_format)
+    return _to(self, dtype, device, copy, memory_format, non_blocking)
 
 
 def to_other(self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
     """In the dtype and on the device of another tensor."""
-    return _to(self, other.dtype, other.device, copy, memory_format)
+    return _to(self, other.dtype, other.device, copy, memory_format, non_blocking)
 
 
 def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
@@ -332,21 +344,23 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 
 def _read_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The number of a tensor without dims, without two frames.
-
-    Only of memory that is at hand (`view_array`): a device that computes later raises in a read what went wrong, and only once.
-    """
+    """The number of a tensor of one element, without two frames, where the backend has a function that reads it."""
 
     def local_scalar_dense(ks: int, self: Tensor) -> Any:
-        array, backend = self.array, self.device.backend
-        if not array.shape and backend.view_array is not None:
+        read = self.device.backend.read_number
+        if read is not None:
             try:
-                return backend.item(array)
+                number = read(self.array)
+                if number.__class__ in _NUMBERS:
+                    return number
             except Exception:  # noqa: BLE001 - the kernel says what is wrong
                 pass
         return call(ks, self)
 
     return local_scalar_dense
+
+
+_NUMBERS = frozenset({bool, int, float, complex})
 
 
 @shortcut(_read_at_once)

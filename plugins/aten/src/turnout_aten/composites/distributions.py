@@ -113,7 +113,7 @@ def normal_float_float(
     _check_std(std)
     drawn = drawn_normal(size, dtype or get_default_dtype(), where_to_draw(device, generator), generator)
     made: Tensor = aten.add__Scalar(aten.mul__Scalar(drawn, std), mean)
-    return made
+    return made.pin_memory() if pin_memory else made
 
 
 def _check_std(std: float) -> None:

@@ -7,21 +7,85 @@ step after which no remaining operand has it.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from turnout.errors import ShapeError
+from turnout.errors import ShapeError, TurnoutError
+from turnout.registry import find_operator
+from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import shortcut
+from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import numel
+from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.views.kernels import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from turnout_aten.tensor.tensor import Tensor
+    Call = Callable[..., Any]
 
 ELLIPSIS = "..."
 _REMEMBERED = 256  # equations
 
 
+_OPERATORS = Standing(permute="view", unsqueeze="view", reshape="aten::reshape", view="view", bmm="row")
+_BMM = find_operator("aten::bmm")
+
+
+def _product_at_once(call: Call) -> Call:
+    """The product of two plain tensors by `bmm` alone, where all other operators would be views, or copies that nobody sees."""
+
+    def einsum(ks: int, equation: str, tensors: Sequence[Tensor], path: Any) -> Any:
+        if len(tensors) == 2 and path is None and STUB_BUILTINS["DISPATCH"]() is FRESH:
+            left, right = tensors
+            device, a, b = left.device, left.array, right.array
+            backend = device.backend
+            plain = left.__class__ is right.__class__ is Tensor and ks is left.keys is right.keys is backend.keys
+            ours = plain and backend.view_array is not None and a.__class__ is backend.array_type is b.__class__
+            if ours and _OPERATORS(ks):
+                try:
+                    found = _products[equation, a.shape, b.shape]
+                    if found is not None:
+                        x, rows, y, columns, shape = found
+                        x, y = a.transpose(x).reshape(rows), b.transpose(y).reshape(columns)
+                        made = _BMM.cache[ks](ks, wrap(x, device), wrap(y, device))
+                        made.array = made.array.reshape(shape)
+                        return made
+                except (KeyError, TurnoutError):  # the composite kernel says what is wrong
+                    pass
+        return call(ks, equation, tensors, path)
+
+    return einsum
+
+
+def _one_product(equation: str, first: tuple[int, ...], second: tuple[int, ...]) -> Any:
+    """(order of the dims of the left operand, its shape in the product, those of the right one, the shape of the result).
+
+    None unless every label is in one dim of an operand, has more than one element, is summed only where both operands have it,
+    and the product has the result's order. Then memory and strides of the result are those of the product.
+    """
+    (left, right), output, labels = _parsed(equation, (len(first), len(second)))
+    sizes = dict(zip(left, first, strict=True))
+    alike = all(sizes.setdefault(label, length) == length for label, length in zip(right, second, strict=True))
+    summed = [label for label in labels if label not in output]
+    once = len({*left}) == len(left) and len({*right}) == len(right)
+    if not (alike and once and min(sizes.values(), default=0) > 1 and summed and {*summed} <= {*left} & {*right}):
+        return None
+    batch = [label for label in output if label in left and label in right]
+    rows = [label for label in output if label not in right]
+    columns = [label for label in output if label not in left]
+    if output != [*batch, *rows, *columns]:
+        return None
+    count, height, width, n = (numel([sizes[label] for label in some]) for some in (batch, rows, columns, summed))
+    x = tuple([left.index(label) for label in (*batch, *rows, *summed)])
+    y = tuple([right.index(label) for label in (*batch, *summed, *columns)])
+    return x, (count, height, n), y, (count, n, width), tuple([sizes[label] for label in output])
+
+
+_products = Remembered(_one_product)
+
+
+@shortcut(_product_at_once)
 def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | None = None) -> Tensor:
     """The sum of products that an equation such as "bij,bjk->bik" describes; `path` lists pairs of positions to contract.
 

@@ -55,14 +55,16 @@ class Ending(NamedTuple):
     keywords: int = 0
 
 
-# What an argument must be, as source over its name and that of the first argument.
+# What an argument must be, as source over its name and that of the first argument. Where a backend shows its dtypes, they need
+# no frame.
 _TESTS: dict[Any, str] = {
     None: "{0} is None",
     False: "{0} is False",
     "contiguous_format": "{0} == 'contiguous_format'",
     ROW_MAJOR: "{0}.__class__ is TENSOR and (_b := {0}.device.backend).row_major is not None"
     " and {0}.array.__class__ is _b.array_type and _b.row_major({0}.array)",
-    SAME_DTYPE: "{1}.__class__ is TENSOR and {0} is {1}.dtype",
+    SAME_DTYPE: "{1}.__class__ is TENSOR and (_known := {1}.device.backend.dtypes) is not None"
+    " and {0} is _known[{1}.array.dtype]",
     OTHER_DTYPE: "{1}.__class__ is TENSOR and {0}.__class__ is DTYPE and {0} is not {1}.dtype",
     SAME_SHAPE: "{1}.__class__ is TENSOR and {0}.__class__ is TENSOR and {0}.array.shape == {1}.array.shape",
     ZERO: "{0}.__class__ is float and {0} == 0.0",
@@ -129,7 +131,6 @@ def element(what: str) -> Callable[[Function], Function]:
     count      ints from a start to an end
     space      floats from a start to an end; `identity` ones on the diagonal of a matrix
     fill where a number where a mask is true
-    stack      tensors along a new dim, of one shape, where nothing records or watches
     uniform    random numbers of the device's generator, without an argument `generator`; `normal` likewise
     """
 

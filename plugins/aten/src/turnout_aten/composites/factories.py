@@ -11,15 +11,19 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.operators.values import is_symbol
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import element
+from turnout_aten.composites.endings import element, shortcut
 from turnout_aten.dtypes import check_held
-from turnout_aten.kernels.wrapping import resize_output
+from turnout_aten.kernels.outputs import resize_output
 from turnout_aten.shapes.promotion import number_dtype
-from turnout_aten.tensor.devices import place
+from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
 
 
 def _made(tensor: Any) -> Tensor:
@@ -31,18 +35,45 @@ def _made(tensor: Any) -> Tensor:
 # ---- sequences
 
 
+def _backend_of(layout: Any, device: Any) -> TensorBackend | None:
+    """The backend of the device of a factory, if it makes arrays with data there at once."""
+    if layout is not None or device is None:
+        return None
+    backend: TensorBackend = device.backend
+    return backend if device is backend.place and not backend.indexed and not FAKE_MODE.get() else None
+
+
+def _arange_at_once(call: Call) -> Call:
+    """Few ints by one function of the backend."""
+
+    def arange(ks: int, *args: Any) -> Any:
+        *numbers, dtype, layout, device, pin_memory = args
+        start, end, step = (0, *numbers, 1) if len(numbers) == 1 else (*numbers, 1)[:3]
+        backend = None if pin_memory else _backend_of(layout, device)
+        if backend is not None and (dtype is None or dtype is int64) and _are_plain(start, end, step):
+            array = backend.counted(start, end, step) if step and (end - start) * step >= 0 else None
+            if array is not None:
+                return wrap(array, device)
+        return call(ks, *args)
+
+    return arange
+
+
+@shortcut(_arange_at_once)
 @element("count")
 def arange_end(end: Any, **options: Any) -> Tensor:
     """arange(0, end)."""
     return arange(0, end, 1, **options)
 
 
+@shortcut(_arange_at_once)
 @element("count")
 def arange_start(start: Any, end: Any, **options: Any) -> Tensor:
     """arange(start, end, 1)."""
     return arange(start, end, 1, **options)
 
 
+@shortcut(_arange_at_once)
 @element("count")
 def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     """start, start + step, ... below end: int64 if all three are integers, else the default dtype.
@@ -152,12 +183,37 @@ def _steps_dtype(name: str, start: Any, end: Any, dtype: DType | None) -> DType:
     return dtype
 
 
+# Between these, a number is one of every float dtype of four bytes or more.
+_BOUND = 1e38
+
+
+def _linspace_at_once(call: Call) -> Call:
+    """Few floats between two numbers by one function of the backend."""
+
+    def linspace(ks: int, start: Any, end: Any, steps: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+        backend = None if pin_memory else _backend_of(layout, device)
+        numbers = start.__class__ in _NUMBERS and end.__class__ in _NUMBERS and steps.__class__ is int
+        if numbers and backend is not None and -_BOUND < start < _BOUND and -_BOUND < end < _BOUND:
+            array = backend.spaced(start, end, steps, dtype or get_default_dtype())
+            if array is not None:
+                return wrap(array, device)
+        return call(ks, start, end, steps, dtype, layout, device, pin_memory)
+
+    return linspace
+
+
+_NUMBERS = frozenset({int, float})
+
+
+@shortcut(_linspace_at_once)
 @element("space")
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     """`steps` values from start to end, both included. Each is counted from the nearer end, so that both ends are exact.
 
     For an integer dtype, steps and values are computed in float32 or float64; the values are then truncated towards 0.
     """
+    if options.pop("pin_memory", None):
+        return linspace(start, end, steps, **options).pin_memory()
     start, end = _bounds("linspace", start, end, steps, options)
     dtype = _steps_dtype("linspace", start, end, options.pop("dtype", None))
     computed = _step_dtype(dtype)
@@ -207,6 +263,8 @@ def _as_tensor(value: Any, dtype: DType, options: dict[str, Any]) -> Tensor:
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
     """`base` to the powers of linspace(start, end, steps)."""
+    if options.pop("pin_memory", None):
+        return logspace(start, end, steps, base, **options).pin_memory()
     start, end = _bounds("logspace", start, end, steps, options)
     dtype = _steps_dtype("logspace", start, end, options.pop("dtype", None))
     computed = _step_dtype(dtype)
@@ -247,18 +305,36 @@ def _places(spans: list[tuple[int, int, int]], options: dict[str, Any]) -> Tenso
     columns = array("q", [j for _, first, end in spans for j in range(first, end)])
     where = place(options.get("device"))
     made = wrap(where.backend.from_host((rows + columns).tobytes(), (2, len(rows)), int64, where), where)
-    return made if dtype is int64 else _made(aten._to_copy(made, dtype=dtype))
+    made = made if dtype is int64 else _made(aten._to_copy(made, dtype=dtype))
+    return made.pin_memory() if options.get("pin_memory") else made
 
 
 # ---- identities
 
 
+def _eye_at_once(call: Call) -> Call:
+    """A small identity by one function of the backend."""
+
+    def eye(ks: int, *args: Any) -> Any:
+        *sizes, dtype, layout, device, pin_memory = args
+        backend = None if pin_memory else _backend_of(layout, device)
+        if backend is not None and sizes[0].__class__ is sizes[-1].__class__ is int and sizes[0] >= 0 <= sizes[-1]:
+            array = backend.identity(sizes[0], sizes[-1], dtype or get_default_dtype())
+            if array is not None:
+                return wrap(array, device)
+        return call(ks, *args)
+
+    return eye
+
+
+@shortcut(_eye_at_once)
 @element("identity")
 def eye(n: int, **options: Any) -> Tensor:
     """The n by n identity."""
     return eye_m(n, n, **options)
 
 
+@shortcut(_eye_at_once)
 @element("identity")
 def eye_m(n: int, m: int, **options: Any) -> Tensor:
     """An n by m matrix with ones on the main diagonal."""

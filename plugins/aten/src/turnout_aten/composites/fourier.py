@@ -231,17 +231,18 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     """The frequencies of a transform of n samples with spacing d."""
     if n < 0:
         raise ShapeError(f"fft.fftfreq: n must not be negative, got {n}")
-    half = (n + 1) // 2
+    half, pin_memory = (n + 1) // 2, options.pop("pin_memory", None)
     positive = aten.arange(half, **_floats(options))
     negative = aten.arange__start(half - n, 0, **_floats(options))
     made: Tensor = aten.mul__Scalar(aten.cat([positive, negative], 0), _distance(n, d))
-    return made
+    return made.pin_memory() if pin_memory else made
 
 
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     """The frequencies of rfft: the half of those of fft that rfft returns."""
+    pin_memory = options.pop("pin_memory", None)
     made: Tensor = aten.mul__Scalar(aten.arange(n // 2 + 1, **_floats(options)), _distance(n, d))
-    return made
+    return made.pin_memory() if pin_memory else made
 
 
 def _distance(n: int, d: float) -> float:

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_, int64
 from turnout.errors import DimError, DTypeError, ShapeError
+from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import shortcut
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import broadcast, wrap_dim
+from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from turnout_aten.tensor.tensor import Tensor
+    from collections.abc import Callable
 
 
 def where(condition: Tensor) -> list[Tensor]:
@@ -83,6 +87,33 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
 # ---- take by flat index
 
 
+_TAKES = Standing(reshape="aten::reshape", view="view", index__Tensor="pick")
+
+
+def _take_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The elements by one call of the array module, where `reshape` would make a view and `index` read from it."""
+
+    def take(ks: int, self: Tensor, index: Tensor) -> Any:
+        if STUB_BUILTINS["DISPATCH"]() is FRESH and self.__class__ is Tensor and ks is self.keys:
+            array, places, device = self.array, index.array, self.device
+            backend = device.backend
+            row_major, ours = backend.row_major, array.__class__ is backend.array_type is places.__class__
+            plain = ks is backend.keys and backend.view_array is not None and ours and row_major is not None and row_major(array)
+            if plain and places.dtype.char == "l" and places.shape and places.size <= _FEW and _TAKES(ks):
+                try:
+                    return wrap(array.take(places), device)
+                except IndexError:  # the kernel says which
+                    pass
+        return call(ks, self, index)
+
+    return take
+
+
+# Up to this many indices, reading is no work for several threads.
+_FEW = 1 << 10
+
+
+@shortcut(_take_at_once)
 def take(self: Tensor, index: Tensor) -> Tensor:
     """The elements at indices into the flattened tensor; negative indices count from the end."""
     if index.dtype is not int64:

@@ -72,8 +72,9 @@ def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Joined side by side: along dim 1; vectors along dim 0."""
-    _some("hstack", tensors)
-    raised = atleast_1d_all(tensors)
+    if not tensors:
+        _some("hstack", tensors)
+    raised = atleast_1d_all(tensors) if () in [t.array.shape for t in tensors] else tensors
     made: Tensor = aten.cat(raised, 0 if len(raised[0].array.shape) == 1 else 1)
     return made
 

@@ -159,10 +159,11 @@ def _per_channel(x: Tensor, ndim: int) -> Tensor:
 
 
 def _check_channels(name: str, input: Tensor, **parameters: Tensor | None) -> None:
-    if input.ndim < 2:
+    shape = input.array.shape
+    if len(shape) < 2:
         raise ShapeError(f"{name}: 'input' must be [N, C, ...], got shape {list(input.shape)}")
     for which, parameter in parameters.items():
-        if parameter is not None and parameter.shape != input.shape[1:2]:
+        if parameter is not None and parameter.array.shape != shape[1:2]:
             raise ShapeError(
                 f"{name}: '{which}' must have shape [{input.shape[1]}] for 'input' of shape {list(input.shape)}, got "
                 f"{list(parameter.shape)}"

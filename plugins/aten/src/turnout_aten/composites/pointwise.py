@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX, FLOAT, bool_, float64, int64
 from turnout.errors import ArgumentError, DTypeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import SAME_SHAPE, Ending, ends_in
+from turnout_aten.composites.endings import SAME_SHAPE, Ending, ends_in, shortcut
 from turnout_aten.composites.out_variants import into_out
 from turnout_aten.dtypes import can_cast
 from turnout_aten.shapes.promotion import float_dtype, result_type
+from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from turnout_aten.tensor.tensor import Tensor
+    from collections.abc import Callable
+
+# Up to this many elements, Python numbers compare sooner than arrays.
+_FEW = 64
 
 
 def max_other(self: Tensor, other: Tensor) -> Tensor:
@@ -79,6 +83,23 @@ def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     return bool(aten.all(aten.isclose(self, other, rtol, atol, equal_nan)))
 
 
+def _equal_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Whether few elements are equal, as Python numbers: of one dtype, they compare as the elements do."""
+
+    def equal(ks: int, self: Tensor, other: Tensor) -> Any:
+        if self.__class__ is Tensor and other.__class__ is Tensor and self.device is other.device:
+            mine, theirs, backend = self.array, other.array, self.device.backend
+            ours = mine.__class__ is backend.array_type is theirs.__class__ and backend.read_number is not None
+            if ours and mine.shape == theirs.shape and mine.dtype is theirs.dtype and mine.size <= _FEW:
+                numbers = backend.tolist(mine)
+                if numbers is not None:
+                    return numbers == backend.tolist(theirs)
+        return call(ks, self, other)
+
+    return equal
+
+
+@shortcut(_equal_at_once)
 @ends_in("aten::_local_scalar_dense", Ending("aten::all", (Ending("aten::eq.Tensor", ("self", "other")),)), other=SAME_SHAPE)
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and, in their promoted dtype, the same elements."""

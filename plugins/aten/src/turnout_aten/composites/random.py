@@ -112,7 +112,8 @@ def rand(
     device: Device | None = None, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Uniform in [0, 1)."""
-    return drawn_uniform(size, dtype or get_default_dtype(), where_to_draw(device, generator), generator)
+    made = drawn_uniform(size, dtype or get_default_dtype(), where_to_draw(device, generator), generator)
+    return made.pin_memory() if pin_memory else made
 
 
 @element("normal")
@@ -121,7 +122,8 @@ def randn(
     device: Device | None = None, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Standard normal."""
-    return drawn_normal(size, dtype or get_default_dtype(), where_to_draw(device, generator), generator)
+    made = drawn_normal(size, dtype or get_default_dtype(), where_to_draw(device, generator), generator)
+    return made.pin_memory() if pin_memory else made
 
 
 def _like(
@@ -150,7 +152,8 @@ def rand_like(
     device: Device | None = None, pin_memory: bool | None = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Uniform in [0, 1), in self's shape, dtype and device."""
-    return _like(drawn_uniform, self, generator, dtype, device, memory_format)
+    made = _like(drawn_uniform, self, generator, dtype, device, memory_format)
+    return made.pin_memory() if pin_memory else made
 
 
 def randn_like(
@@ -158,7 +161,8 @@ def randn_like(
     device: Device | None = None, pin_memory: bool | None = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Standard normal, in self's shape, dtype and device."""
-    return _like(drawn_normal, self, generator, dtype, device, memory_format)
+    made = _like(drawn_normal, self, generator, dtype, device, memory_format)
+    return made.pin_memory() if pin_memory else made
 
 
 def randint(high: int, size: Sequence[int], **options: Any) -> Tensor:
@@ -171,7 +175,8 @@ def randint_low(
     layout: Any = None, device: Device | None = None, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Integers from low to high - 1, which the dtype must hold."""
-    return _integers("randint", size, low, high, dtype or int64, where_to_draw(device, generator), generator)
+    made = _integers("randint", size, low, high, dtype or int64, where_to_draw(device, generator), generator)
+    return made.pin_memory() if pin_memory else made
 
 
 def randint_like(self: Tensor, high: Any, **options: Any) -> Tensor:
@@ -189,8 +194,9 @@ def randint_like_low(
 ) -> Tensor:  # fmt: skip
     """Integers from low to high - 1 in self's shape, dtype and device."""
     where = self.device if device is None else place(device, self)
-    made = _integers("randint_like", self.shape, low, high, dtype or self.dtype, where, generator)
-    return _laid_out(made, self, memory_format)
+    drawn = _integers("randint_like", self.shape, low, high, dtype or self.dtype, where, generator)
+    made = _laid_out(drawn, self, memory_format)
+    return made.pin_memory() if pin_memory else made
 
 
 def _integers(
@@ -277,7 +283,8 @@ def randperm(
     if n - 1 > most:
         raise RangeError(does_not_fit("randperm", "n - 1", n - 1, wanted.name, 0, most))
     made: Tensor = aten.argsort__stable(_bits((n,), where_to_draw(device, generator), generator), stable=True)
-    return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
+    made = made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
+    return made.pin_memory() if pin_memory else made
 
 
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None) -> Tensor:

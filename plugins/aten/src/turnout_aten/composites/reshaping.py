@@ -9,13 +9,16 @@ from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Equal, Inferred, element, ends_in, shortcut
-from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
+from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Equal, Inferred, ends_in, shortcut
+from turnout_aten.errors.failures import retell_composite
+from turnout_aten.kernels.outputs import check_result_dtype, resize_output
+from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.geometry import inferred_shape, viewed_strides
+from turnout_aten.views.geometry import inferred_shape, slice_Tensor, view, viewed_strides
 from turnout_aten.views.kernels import Remembered
+from turnout_aten.views.shortcuts import view_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,28 +33,13 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
     return out
 
 
-def _reshape_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A view that the strides allow, of a tensor that nothing watches, without two frames: 350 ns of 2,500."""
-    views = find_operator("aten::view").cache
-
-    def reshape(ks: int, self: Tensor, shape: Any) -> Any:
-        kernel = None
-        if self.keys is ks and self.__class__ is Tensor and STUB_BUILTINS["DISPATCH"]() is FRESH:  # `current`, without its frame
-            array, backend = self.array, self.device.backend
-            plain = backend.view_array is not None and array.__class__ is backend.array_type
-            if plain:
-                try:
-                    wanted, as_view = _remembered[array.shape, array.strides, array.itemsize, shape]
-                    if as_view:
-                        kernel = views.get(ks)
-                except (ShapeError, TypeError):  # the kernel says what is wrong
-                    kernel = None
-        return call(ks, self, shape) if kernel is None else kernel(ks, self, wanted)
-
-    return reshape
+def _viewed(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
+    """What `reshape` calls `view` with, or None if it copies."""
+    inferred = inferred_shape(wanted, numel(shape), "reshape")
+    return None if viewed_strides(shape, strides, inferred) is None else (inferred,)
 
 
-@shortcut(_reshape_at_once)
+@shortcut(view_at_once("aten::view", view, 1, _viewed))
 @ends_in("aten::view", "self", Inferred("shape"), self=ROW_MAJOR, shape=LENGTHS)
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
@@ -97,30 +85,36 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return made
 
 
+def _flattened(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[int, ...] | None:
+    """The shape with the dims from start to end merged into one; None if it stays as it is."""
+    n = len(shape)
+    start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
+    if start > end:
+        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    if start == end and n:
+        return None
+    return (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :])
+
+
+def _viewed_flat(shape: tuple[int, ...], strides: tuple[int, ...], start_dim: int, end_dim: int) -> Any:
+    """What `flatten` calls `view` with, or None if it copies or returns the tensor itself."""
+    wanted = _flattened(shape, start_dim, end_dim)
+    return None if wanted is None else _viewed(shape, strides, wanted)
+
+
+@shortcut(view_at_once("aten::view", view, 2, _viewed_flat))
 @ends_in("aten::reshape", "self", Inferred((-1,)), self=2, start_dim=Equal(0), end_dim=Equal(-1))
 @ends_in("aten::reshape", "self", Inferred((-1,)), self=3, start_dim=Equal(0), end_dim=Equal(-1))
 @ends_in("aten::reshape", "self", Inferred((-1,)), self=4, start_dim=Equal(0), end_dim=Equal(-1))
 def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from start to end merged into one."""
-    shape = self.array.shape
-    n = len(shape)
-    made: Tensor
-    if n > 1 and start_dim == 0 and end_dim == -1:
-        made = aten.reshape(self, (numel(shape),))
-        return made
-    start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
-    if start > end:
-        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
-    if start == end and n:
-        return self
-    wanted = (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :])
-    made = aten.reshape(self, wanted)
+    wanted = _flattened(self.array.shape, start_dim, end_dim)
+    made: Tensor = self if wanted is None else aten.reshape(self, wanted)
     return made
 
 
-def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` indices of a dim, from `start`; a negative start counts from the end."""
-    shape = self.array.shape
+def _narrowed(shape: tuple[int, ...], strides: tuple[int, ...], dim: int, start: int, length: int) -> Any:
+    """What `narrow` calls `slice` with."""
     if not shape:
         raise ShapeError("narrow: needs at least one dimension, got a 0-dim tensor")
     n = shape[wrap_dim(dim, len(shape))]
@@ -129,13 +123,18 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     first = start + n if start < 0 else start
     if length < 0 or first + length > n:
         raise ShapeError(f"narrow: start {start} and length {length} reach outside dim {dim} of length {n}")
-    made: Tensor = aten.slice__Tensor(self, dim, first, first + length, 1)
+    return dim, first, first + length, 1
+
+
+@shortcut(view_at_once("aten::slice.Tensor", slice_Tensor, 3, _narrowed))
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`length` indices of a dim, from `start`; a negative start counts from the end."""
+    made: Tensor = aten.slice__Tensor(self, *_narrowed(self.array.shape, (), dim, start, length))
     return made
 
 
-def chunk_sizes(name: str, self: Tensor, chunks: int, dim: int) -> tuple[int, ...]:
+def chunk_sizes(name: str, shape: tuple[int, ...], chunks: int, dim: int) -> tuple[int, ...]:
     """The lengths of at most `chunks` equal parts; the last part may be shorter. A length of 0 gives exactly `chunks` parts."""
-    shape = self.array.shape
     if not shape:
         raise ShapeError(f"{name}: needs at least one dimension, got a 0-dim tensor")
     if chunks <= 0:
@@ -147,9 +146,31 @@ def chunk_sizes(name: str, self: Tensor, chunks: int, dim: int) -> tuple[int, ..
     return tuple([min(size, n - i) for i in range(0, n, size)])
 
 
+def _chunk_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The views by their operator, with the lengths that it had for this shape before."""
+    op, splits = find_operator("aten::chunk"), find_operator("aten::split_with_sizes").cache
+
+    def chunk(ks: int, self: Tensor, chunks: int, dim: int) -> Any:
+        if self.__class__ is Tensor and ks is self.keys and STUB_BUILTINS["DISPATCH"]() is FRESH:
+            split = splits.get(ks)
+            if split is not None and self.device.backend.view_array is not None:
+                try:
+                    return split(ks, self, _chunks[self.array.shape, chunks, dim], dim)
+                except Exception as error:
+                    retell_composite(op, error, (self, chunks, dim))
+                    raise
+        return call(ks, self, chunks, dim)
+
+    return chunk
+
+
+_chunks = Remembered(lambda shape, chunks, dim: chunk_sizes("chunk", shape, chunks, dim))
+
+
+@shortcut(_chunk_at_once)
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     """At most `chunks` parts of equal length along a dim; the last part may be shorter."""
-    made: list[Tensor] = aten.split_with_sizes(self, chunk_sizes("chunk", self, chunks, dim), dim)
+    made: list[Tensor] = aten.split_with_sizes(self, chunk_sizes("chunk", self.array.shape, chunks, dim), dim)
     return made
 
 
@@ -173,7 +194,36 @@ def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[i
     return made
 
 
-@element("stack")
+_STACKS = Standing(cat="join", view="view")
+
+
+def _stack_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Joined and cut into its parts below dispatch where nothing but the backend would see that.
+
+    The parts are those of a result that nobody has seen yet, so its array takes their shape, and no view is made of it.
+    """
+    op, joins = find_operator("aten::stack"), find_operator("aten::cat").cache
+
+    def stack(ks: int, tensors: Sequence[Tensor], dim: int) -> Any:
+        if tensors and STUB_BUILTINS["DISPATCH"]() is FRESH:
+            shape, backend = tensors[0].array.shape, tensors[0].device.backend
+            row_major = backend.row_major
+            plain = ks is backend.keys and row_major is not None and 0 <= dim < len(shape) < 4 and _STACKS(ks)
+            if plain and row_major is not None and False not in [t.array.shape == shape for t in tensors]:
+                try:
+                    made = joins[ks](ks, tensors, dim)
+                except Exception as error:
+                    retell_composite(op, error, (tensors, dim))
+                    raise
+                if made.storage is None and row_major(made.array):
+                    made.array = made.array.reshape((*shape[:dim], len(tensors), *shape[dim:]))
+                    return made
+        return call(ks, tensors, dim)
+
+    return stack
+
+
+@shortcut(_stack_at_once)
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
     if not tensors:

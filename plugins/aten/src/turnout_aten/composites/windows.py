@@ -31,8 +31,10 @@ def _window(name: str, length: int, periodic: bool, shape: Callable[[Tensor, int
         return made
     computed = float32 if dtype.itemsize == 2 else dtype
     last = length if periodic else length - 1
+    pin_memory = options.pop("pin_memory", None)
     made = shape(aten.arange(length, dtype=computed, **options), last)
-    return made if dtype is computed else aten.to__dtype(made, dtype)
+    made = made if dtype is computed else aten.to__dtype(made, dtype)
+    return made.pin_memory() if pin_memory else made
 
 
 def cosines(*weights: float) -> Callable[[Any, int], Any]:

@@ -169,18 +169,19 @@ def _arrays_of(key: str) -> TensorBackend:
 
 def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[str, ...]]) -> Any:
     def bind_structured(op: Operator, kernel: Kernel, key: str) -> Call:
-        from turnout_aten.kernels import wrapping as wrappers
+        from turnout_aten.kernels.rows import Row
+        from turnout_aten.kernels.structured import Structured
+        from turnout_aten.kernels.tables import VARIANTS
 
-        wrap = {"functional": wrappers.functional, "inplace": wrappers.inplace, "out": wrappers.out}[kind]
-        return wrap(wrappers.Structured(op, shape, dict(precomputed)), _arrays_of(key), wrappers.Row(kernel.fn))
+        return VARIANTS[kind](Structured(op, shape, dict(precomputed)), _arrays_of(key), Row(kernel.fn))
 
     return bind_structured
 
 
 def _plain_binder(op: Operator, kernel: Kernel, key: str) -> Call:
-    from turnout_aten.kernels import wrapping as wrappers
+    from turnout_aten.kernels.unstructured import plain
 
-    return wrappers.plain(op, _arrays_of(key), kernel.fn)
+    return plain(op, _arrays_of(key), kernel.fn)
 
 
 def _autogen_binder(kind: str, source: str) -> Any:

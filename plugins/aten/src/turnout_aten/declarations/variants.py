@@ -170,7 +170,7 @@ def copy_into(op: Operator, target: Any, value: Any) -> None:
         for t, v in zip(target, value, strict=True):
             copy_into(op, t, v)
     elif target is not None and value is not None:
-        from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
+        from turnout_aten.kernels.outputs import check_result_dtype, resize_output
         from turnout_aten.shapes.specs import Out
 
         if value.dtype is not target.dtype:

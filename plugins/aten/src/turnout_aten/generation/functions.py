@@ -238,7 +238,7 @@ def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[
     call = f"return {packet_name(packet)}({given}"
     signature = ", ".join([*_leading(schema.positional), f"{more}**kwargs"])
     seen = indented(seen_before(packet, given)) if more else []
-    return [condition, *seen, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
+    return [condition, *seen, f"    {call}, {more}**kwargs)"], signature, [*_seen_alone(packet, given), call + ")"]
 
 
 def seen_before(packet: Packet, given: str) -> list[str]:
@@ -249,6 +249,12 @@ def seen_before(packet: Packet, given: str) -> list[str]:
         "    if op is not None:",
         f"        return op.call({given}, *args)",
     ]
+
+
+def _seen_alone(packet: Packet, given: str) -> list[str]:
+    """Likewise, for a call without other arguments."""
+    types = ", ".join(f"type({name})" for name in given.split(", "))
+    return [f"op = {packet_name(packet)}.chosen.get(({types},))", "if op is not None:", f"    return op.call({given})"]
 
 
 def _general(packet: Packet) -> list[str]:
@@ -263,6 +269,12 @@ def _general(packet: Packet) -> list[str]:
             quick = ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(args)"]
             lines[1:1] = quick
         lines += ["    if all_ints(args):", "        args = (args,)"]
+    lines += [
+        "    if not kwargs:",
+        f"        op = {packet_name(packet)}.chosen.get(tuple(map(type, args)))",
+        "        if op is not None:",
+        "            return op.call(*args)",
+    ]
     return [*lines, f"    return {packet_name(packet)}(*args, **kwargs)"]
 
 

@@ -10,7 +10,9 @@ from turnout.operators import Operator
 from turnout.operators.kernels import Kernel
 from turnout.operators.stubs import compile_function
 from turnout.plugins import replaceable
-from turnout_aten.kernels.wrapping import check_writable, to_array, wrap_result
+from turnout_aten.kernels.outputs import check_writable
+from turnout_aten.kernels.structured import to_array
+from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 

@@ -16,11 +16,13 @@ from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout_aten.dtypes import check_held
 from turnout_aten.errors.failures import retell
-from turnout_aten.kernels.wrapping import check_expanded
+from turnout_aten.kernels.outputs import check_expanded
+from turnout_aten.kernels.standing import does
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.pinning import pinned_array
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 
 if TYPE_CHECKING:
@@ -62,8 +64,9 @@ def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -
 
 
 def _make(
-    size: Sizes, dtype: DType | None, layout: Any, device: Device | None, strides: Sizes | None = None, *, zeros: bool = False
-) -> Tensor:
+    size: Sizes, dtype: DType | None, layout: Any, device: Device | None, strides: Sizes | None = None, *, zeros: bool = False,
+    pin_memory: Any = None,
+) -> Tensor:  # fmt: skip
     """An uninitialised tensor, or one of zeros."""
     if layout is not None:
         check_layout(layout)
@@ -74,7 +77,7 @@ def _make(
     backend = where.backend
     native = backend.native.get(dtype)
     new = backend.zero_array if zeros else backend.new_array
-    if strides is None and new is not None and native is not None:
+    if strides is None and new is not None and native is not None and not pin_memory:
         try:
             return wrap(new(tuple(size), native), where)
         except (ValueError, OverflowError, MemoryError):  # what is wrong is said below
@@ -82,7 +85,9 @@ def _make(
     for length in size:
         if length < 0:
             raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
-    array = backend.empty(tuple(size), dtype, where, None if strides is None else tuple(strides))
+    array = pinned_array(size, dtype, where, strides) if pin_memory else None
+    if array is None:
+        array = backend.empty(tuple(size), dtype, where, None if strides is None else tuple(strides))
     if zeros:
         backend.fill(array, 0)
     return wrap(array, where)
@@ -122,19 +127,39 @@ def bind_factory(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     """The binder of kernels that follow the internal convention: the kernel itself, or one frame before it for usual calls."""
     made: Callable[..., Any] = kernel.fn.__wrapped__
     value = getattr(made, "fills", _NOTHING)
-    if value is _NOTHING or op.schema.kind == "inplace":
+    if value is _NOTHING:
         return made
+    if op.schema.kind == "inplace":
+        return _filling(made, value)
     return _at_once(op, made, value)
 
 
 _NOTHING: Any = object()
 
 
+def _filling(kernel: Callable[..., Any], number: Any) -> Callable[..., Any]:
+    """A fill of memory that is not expanded, by a number that all dtypes have, or a moderate float of floats: in one frame."""
+
+    def fill(ks: int, self: Tensor, *given: Any) -> Any:
+        try:
+            array, value = self.array, given[0] if given else number
+            kind = value.__class__
+            served = (kind is int and 0 <= value <= 1) or (kind is float and -1e38 < value < 1e38 and array.dtype.char in "fd")
+            if served and (self.storage is None or 0 not in array.strides):
+                self.device.backend.fill(array, value)
+                return self
+        except Exception:  # noqa: BLE001 - the kernel says what is wrong
+            pass
+        return kernel(ks, self, *given)
+
+    return does("fill", fill)
+
+
 def _at_once(op: Operator, kernel: Callable[..., Any], value: Any) -> Callable[..., Any]:
     """A factory of row-major memory as generated source: 700 ns of 2,300. Any other call, and any that fails, runs the kernel."""
     names = [python_name(a.name) for a in op.schema.arguments]
     shape, of_self = ("size", "self" in names) if "size" in names else ("self.array.shape", True)
-    plain = [f"{name} is None" for name in ("layout", "memory_format") if name in names]
+    plain = [f"{name} is None" for name in ("layout", "memory_format") if name in names] + ["not pin_memory"]
     if shape != "size":  # a dim of length 1 may have any stride, which the new tensor keeps
         plain.append("(len(self.array.shape) < 2 or self.array.__class__ is _at.array_type and _at.row_major is not None")
         plain[-1] += " and _at.row_major(self.array) and 1 not in self.array.shape and 0 not in self.array.shape)"
@@ -163,7 +188,7 @@ def _at_once(op: Operator, kernel: Callable[..., Any], value: Any) -> Callable[.
         "__name__": __name__, "KERNEL": kernel, "FAKE_MODE": FAKE_MODE.get, "DEFAULT": get_default_dtype, "NUMBER": number_dtype,
         "FILLED": _filled, "Tensor": Tensor, "CLOCK": CLOCK,
     }  # fmt: skip
-    return compile_function("\n".join(lines) + "\n", "factory", f"<factory {op.qualified_name}>", variables)
+    return does("factory", compile_function("\n".join(lines) + "\n", "factory", f"<factory {op.qualified_name}>", variables))
 
 
 # ---- uninitialised
@@ -173,8 +198,8 @@ def _at_once(op: Operator, kernel: Callable[..., Any], value: Any) -> Callable[.
 def empty(
     ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
-    """A tensor with unspecified contents. `pin_memory` is accepted and has no effect."""
-    return _make(size, dtype, layout, device, strides_as(memory_format, size))
+    """A tensor with unspecified contents."""
+    return _make(size, dtype, layout, device, strides_as(memory_format, size), pin_memory=pin_memory)
 
 
 def empty_permuted(
@@ -190,7 +215,7 @@ def empty_permuted(
     for d in reversed(physical_layout):
         strides[d] = step
         step *= max(size[d], 1)
-    return _make(size, dtype, layout, device, strides)
+    return _make(size, dtype, layout, device, strides, pin_memory=pin_memory)
 
 
 def empty_strided(
@@ -199,7 +224,7 @@ def empty_strided(
     """A tensor with unspecified contents and the given strides, in elements."""
     if len(size) != len(stride):
         raise ShapeError(f"empty_strided: size {list(size)} and stride {list(stride)} must be equally long")
-    return _make(size, dtype, layout, device, stride)
+    return _make(size, dtype, layout, device, stride, pin_memory=pin_memory)
 
 
 @fills(None)
@@ -208,7 +233,7 @@ def empty_like(
 ) -> Tensor:
     """An uninitialised tensor like self. Shape, layout, dtype and device are those of self unless given."""
     strides = strides_as(memory_format, self.array.shape, self)
-    return _make(self.array.shape, dtype or self.dtype, layout, device or self.device, strides)
+    return _make(self.array.shape, dtype or self.dtype, layout, device or self.device, strides, pin_memory=pin_memory)
 
 
 @fills(None)
@@ -216,7 +241,7 @@ def new_empty(
     ks: int, self: Tensor, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
     """An uninitialised tensor of another shape. dtype and device are those of self unless given."""
-    return _make(size, dtype or self.dtype, layout, device or self.device)
+    return _make(size, dtype or self.dtype, layout, device or self.device, pin_memory=pin_memory)
 
 
 def new_empty_strided(
@@ -233,13 +258,13 @@ def new_empty_strided(
 @fills(0)
 def zeros(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """Zeros."""
-    return _make(size, dtype, layout, device, zeros=True)
+    return _make(size, dtype, layout, device, zeros=True, pin_memory=pin_memory)
 
 
 @fills(1)
 def ones(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """Ones."""
-    return _filled(_make(size, dtype, layout, device), 1, "ones")
+    return _filled(_make(size, dtype, layout, device, pin_memory=pin_memory), 1, "ones")
 
 
 @fills("fill_value")
@@ -247,12 +272,13 @@ def full(
     ks: int, size: Sizes, fill_value: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
     """A tensor filled with one value. The value's Python type sets the default dtype."""
-    return _filled(_make(size, dtype or number_dtype(fill_value), layout, device), fill_value, "full", "fill_value")
+    made = _make(size, dtype or number_dtype(fill_value), layout, device, pin_memory=pin_memory)
+    return _filled(made, fill_value, "full", "fill_value")
 
 
 def scalar_tensor(ks: int, s: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """A 0-dim tensor of one value, in the default dtype unless `dtype` is given."""
-    return _filled(_make((), dtype, layout, device), s, "scalar_tensor", "s")
+    return _filled(_make((), dtype, layout, device, pin_memory=pin_memory), s, "scalar_tensor", "s")
 
 
 @fills(0)

@@ -17,9 +17,9 @@ from turnout.registry import Registrations
 from turnout.table import Entry, compute_entry
 from turnout_aten.declarations.tables import standard
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels import wrapping as wrappers
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
-from turnout_aten.kernels.wrapping import Row
+from turnout_aten.kernels.unstructured import plain_row
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 
@@ -94,7 +94,7 @@ class _Over:
             made = combined(row, under.row, op)
             return StructuredBinder(made, self.binder.kind, self.binder.group, self.binder.precomputed)(op, kernel, key)
         call = _missing(op, key) if entry is None else _bound(op, entry, key)
-        return call if isinstance(self.binder, StructuredBinder) else wrappers.plain_row(op, backend, row, call)
+        return call if isinstance(self.binder, StructuredBinder) else plain_row(op, backend, row, call)
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:
@@ -127,7 +127,7 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
 
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
     served = kernel if above.over is None else above.over(kernel)
-    few = below.fn if above.limit and op.schema.arguments[0].type.canonical == "Tensor" else None
+    few = (below.few or below.fn) if above.limit and op.schema.arguments[0].type.canonical == "Tensor" else None
     # Where every argument is required, the row below is its own `simple`.
     simple = below.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
     limits = [row.limit for row in (above, below) if row.limit]
@@ -136,7 +136,8 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         served, below.allocates, pointwise=above.pointwise and below.pointwise,
         simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
         refuses=below.refuses, ranks=below.ranks, halves=below.halves,
-        quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit_of_halves,
+        quiet=above.quiet and below.quiet, few=few,
+        limit_of_few=min(above.limit_of_halves, below.limit_of_few if below.few is not None else above.limit_of_halves),
         moves=below.moves if above.limit else above.moves,
         steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
         limit_of_halves=min(of_halves, default=0), warns=below.warns,

@@ -12,6 +12,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, converted, key_source
+from turnout_aten.kernels.stepping import stepping
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnout_aten.backend.tensor_backend import TensorBackend
-    from turnout_aten.kernels.wrapping import Row, Structured
+    from turnout_aten.kernels.rows import Row
+    from turnout_aten.kernels.structured import Structured
 
     Call = Callable[..., Any]
 
@@ -30,7 +32,8 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
     an argument of the operator may have any other name (`values` of index_put)."""
     names = [python_name(a.name) for a in s.inputs]
     tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
-    plans = Plans(backend, [a.name for a in s.inputs if python_name(a.name) in tensors], s.plain, s.precomputed)
+    kept = [a.name for a in s.inputs if python_name(a.name) in tensors]
+    plans = Plans(backend, kept, s.plain, s.precomputed, stepping(s, backend, row))
     given = ", ".join(names)
     count = s.outs or len(s.op.schema.returns)
     outs = [f"out{i}" for i in range(count)]
@@ -64,14 +67,16 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         "                if _key is not None: LEARN(_key, SHAPE, *_given)",
         "                return compute(_first, SHAPE)",
     ]
+    joins = row.moves == "join" and backend.joined is not None and backend.row_major is not None
     lines = [
         f"def planned(ks, {given}):",
+        *(_joining(names) if joins else ()),
         "    _key = _plan = None",
         *("    " + line for line in find),
         *(again if prepare is not None else ()),
         "    if _plan is None:",
         f"        return compute(({given},), partial(answer, _key, SHAPE) if _key is not None else SHAPE)",
-        f"    {facts}, _casts, _values, _extra = _plan",
+        f"    {facts}, _casts, _values, _extra, _ready = _plan",
         f"    _device = {device}",
         "    _failed = False",
         "    try:",
@@ -90,9 +95,34 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
     namespace = _namespace(s, backend, row) | {
         "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
         "EMPTY": backend.empty, "KEYS": backend.keys, "CLOCK": CLOCK, "Tensor": Tensor, "partial": partial, "PREPARE": prepare,
-        "LEARN": plans.learn,
+        "LEARN": plans.learn, "JOINED": backend.joined, "ROW_MAJOR": backend.row_major,
     }  # fmt: skip
     return compile_function("\n".join(lines) + "\n", "planned", f"<{backend.name} plans of {s.op.qualified_name}>", namespace)
+
+
+# Up to so many arrays of so many elements each are joined by one call of the array module.
+_JOINED, _ELEMENTS = 8, 1 << 10
+
+
+def _joining(names: list[str]) -> list[str]:
+    """The source that joins few arrays of one dtype without a plan. Anything else, and what fails, goes on behind it."""
+    tensors, dim = names
+    each = f"for _each in {tensors}_a:"
+    return [
+        f"    if len({tensors}) <= {_JOINED}:",
+        "        try:",
+        f"            {tensors}_a = list(map(ARRAY_OF, {tensors}))",
+        f"            _dtype = {tensors}_a[0].dtype",
+        f"            {each}",
+        f"                if _each.dtype is not _dtype or _each.size > {_ELEMENTS}: break",
+        "            else:",
+        f"                _made = JOINED({tensors}_a, {dim})",
+        "                if ROW_MAJOR(_made):",
+        *("                    " + line for line in wrapping_lines(array="_made", keys="KEYS", device=f"{tensors}[0].device")),
+        "                    return t",
+        "        except Exception:",
+        "            pass",
+    ]
 
 
 def planned_write(s: Structured, backend: TensorBackend, row: Row, general: Call, *, into: str) -> Call:
@@ -120,7 +150,8 @@ def planned_write(s: Structured, backend: TensorBackend, row: Row, general: Call
         ]
         alone = f"({alone} or {' and '.join(apart)})" if apart else "True"
     facts = "" if inplace else f" + ({target}_a.shape, {target}_a.strides, {target}_a.dtype)"
-    plans = Plans(backend, [a.name for a in s.inputs if python_name(a.name) in tensors], s.plain, s.precomputed)
+    kept = [a.name for a in s.inputs if python_name(a.name) in tensors]
+    plans = Plans(backend, kept, s.plain, s.precomputed, stepping(s, backend, row))
     prepare = getattr(s.shape, "prepare", None)
     find = [
         "try:",
@@ -150,7 +181,7 @@ def planned_write(s: Structured, backend: TensorBackend, row: Row, general: Call
         "        if _key is not None and _key not in ASKED:",
         f"            LEARN(_key, {given})",
         "        return _made",
-        "    _shape, _native, _casts, _values, _extra, _way = _plan",
+        "    _shape, _native, _casts, _values, _extra, _ready, _way = _plan",
         "    _failed = False",
         "    try:",
         *("        " + line for line in _replacing(s)),
@@ -226,10 +257,10 @@ def _calling(s: Structured, backend: TensorBackend, row: Row, outs: list[str]) -
     first = next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like) + "_a"
     given = ", ".join([*_passed(s), *outs])
     if row.quiet or backend.silence is None:
-        return [f"_made = {row.function_for(first, outs[0])}({given})"]
+        return [f"_made = (_ready or {row.function_for(first, outs[0])})({given})"]
     # In line: the frame of a kernel in its context costs 150 ns.
     bare = row.function_for(first, outs[0], kernel="bare", few="bare_few")
-    return ["_before = SILENCED(QUIET)", "try:", f"    _made = {bare}({given})", "finally:", "    SPOKEN(_before)"]
+    return ["_before = SILENCED(QUIET)", "try:", f"    _made = (_ready or {bare})({given})", "finally:", "    SPOKEN(_before)"]
 
 
 def _namespace(s: Structured, backend: TensorBackend, row: Row) -> dict[str, Any]:

@@ -77,22 +77,25 @@ class Plans:
 
     shape      the shape function
     arguments  the operator's arguments without outputs, by name
-    known      key -> (shape, native dtype and strides of each output..., casts, values, extra)
+    known      key -> (shape, native dtype, dtype and strides of each output..., casts, values, extra, ready)
 
     casts      None, or for each tensor argument the dtype that it is converted to, or None
     values     None, or for each other argument what replaces it, or AS_GIVEN
     extra      the kernel's additional arguments, as the operator's `precomputed` field declares
+    ready      None, or what to call in place of the kernel: `prepared` made it from the answer and the call's arguments
     """
 
-    __slots__ = ("_backend", "_extra", "_others", "_tensors", "known", "results")
+    __slots__ = ("_backend", "_extra", "_others", "_prepared", "_tensors", "known", "results")
 
     def __init__(
-        self, backend: TensorBackend, tensors: Sequence[str], others: Sequence[str], precomputed: Mapping[str, Sequence[str]]
-    ) -> None:
+        self, backend: TensorBackend, tensors: Sequence[str], others: Sequence[str], precomputed: Mapping[str, Sequence[str]],
+        prepared: Callable[[Result, Sequence[Any]], Callable[..., Any] | None] | None = None,
+    ) -> None:  # fmt: skip
         self._backend = backend
         self._tensors = tensors
         self._others = others
         self._extra = [name for names in precomputed.values() for name in names]
+        self._prepared = prepared
         self.known: dict[Any, tuple[Any, ...]] = {}
         self.results: dict[Any, Result] = {}
 
@@ -105,7 +108,7 @@ class Plans:
                 self.results.clear()
                 self.known.clear()
             self.results[key] = result
-            self.known[key] = self._plan(result)
+            self.known[key] = self._plan(result, args)
         return result
 
     def learn(self, key: Any, shape: Callable[..., Result], *args: Any) -> Result | None:
@@ -116,13 +119,14 @@ class Plans:
             return None
         return self.results.get(key)
 
-    def _plan(self, result: Result) -> tuple[Any, ...]:
+    def _plan(self, result: Result, args: Sequence[Any]) -> tuple[Any, ...]:
         native = self._backend.native_dtype
         outs = [fact for out in result.outs for fact in (out.shape, native(out.dtype), out.dtype, out.strides)]
         casts = tuple([result.casts.get(name) for name in self._tensors]) if result.casts else None
         replaced = [result.precomputed.get(name, AS_GIVEN) for name in self._others]
         values = replaced if any(value is not AS_GIVEN for value in replaced) else None
-        return (*outs, casts, values, tuple([result.precomputed[name] for name in self._extra]))
+        ready = None if self._prepared is None else self._prepared(result, args)
+        return (*outs, casts, values, tuple([result.precomputed[name] for name in self._extra]), ready)
 
 
 def converted(backend: TensorBackend, array: Any, dtype: Any) -> Any:

@@ -17,9 +17,14 @@ from turnout_aten.declarations.tables import standard
 from turnout_aten.errors import backends as texts
 from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels import wrapping as wrappers
 from turnout_aten.kernels.contract import misfit, row_signature
-from turnout_aten.kernels.wrapping import Row, Structured
+from turnout_aten.kernels.functional import functional
+from turnout_aten.kernels.inplace import inplace
+from turnout_aten.kernels.outputs import out
+from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.standing import does
+from turnout_aten.kernels.structured import Structured
+from turnout_aten.kernels.unstructured import plain_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +35,8 @@ if TYPE_CHECKING:
 
     Call = Callable[..., Any]
 
-_VARIANTS = {"functional": wrappers.functional, "inplace": wrappers.inplace, "out": wrappers.out}
+# The kind of a variant -> what makes its wrapper.
+VARIANTS = {"functional": functional, "inplace": inplace, "out": out}
 
 
 def register_kernels(
@@ -106,7 +112,7 @@ class StructuredBinder:
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
         facts = Structured(op, shape_function(self.group), self.precomputed)
-        return _VARIANTS[self.kind](facts, backend_at(op, key), self.row)
+        return does(self.row.moves or "row", VARIANTS[self.kind](facts, backend_at(op, key), self.row))
 
 
 class PlainBinder:
@@ -118,7 +124,7 @@ class PlainBinder:
         self.row = row
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
-        return wrappers.plain_row(op, backend_at(op, key), self.row)
+        return plain_row(op, backend_at(op, key), self.row)
 
 
 def backend_at(op: Operator, key: str) -> TensorBackend:

@@ -76,18 +76,19 @@ def convolution(
             )
     found = []
     for n, k, s, p, d, e in zip(shape[2:], kernel[2:], steps, pads, gaps, extra, strict=True):
-        if transposed:
-            if e >= s and e >= d:
-                raise ShapeError(f"convolution: output_padding {e} must be smaller than stride {s} or dilation {d}")
-            length = (n - 1) * s - 2 * p + d * (k - 1) + e + 1
-        else:
-            length = positions(n, k, s, p, d)
-        if length < (1 if not transposed or n else 0) or k < 1:
+        if transposed and e >= s and e >= d:
+            raise ShapeError(f"convolution: output_padding {e} must be smaller than stride {s} or dilation {d}")
+        found.append((n - 1) * s - 2 * p + d * (k - 1) + e + 1 if transposed else positions(n, k, s, p, d))
+    # differs from torch: a `conv_transpose2d` whose result has no element is an error. PyTorch gives it for some batches.
+    if any(m < (1 if not transposed or n else 0) or k < 1 for m, n, k in zip(found, shape[2:], kernel[2:], strict=True)):
+        if transposed and all(kernel[2:]):
             raise ShapeError(
-                f"convolution: a kernel of {list(kernel[2:])} with dilation {list(gaps)} does not fit the padded input, "
-                f"{[m + 2 * q for m, q in zip(shape[2:], pads, strict=True)]}"
+                f"convolution: padding {list(pads)} leaves nothing of the transposed result, whose lengths would be {found}"
             )
-        found.append(length)
+        raise ShapeError(
+            f"convolution: a kernel of {list(kernel[2:])} with dilation {list(gaps)} does not fit the padded input, "
+            f"{[m + 2 * q for m, q in zip(shape[2:], pads, strict=True)]}"
+        )
     channels = kernel[1] * groups if transposed else kernel[0]
     return Out((shape[0], channels, *found), input.dtype)
 

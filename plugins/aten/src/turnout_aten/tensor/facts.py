@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnout_aten.tensor.size import Size
+from turnout_aten.tensor.size import Size, sizes
 from turnout_aten.tensor.size import new as new_size
 
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def _shape(self: Tensor) -> Size:
     """The length of each dimension."""
     found = self.array.shape
-    return found if found.__class__ is not tuple and isinstance(found, Size) else new_size(Size, found)
+    if found.__class__ is tuple:
+        return sizes[found]
+    return found if isinstance(found, Size) else new_size(Size, found)
 
 
 def _dtype(self: Tensor) -> DType:

@@ -48,7 +48,11 @@ def encode(values: Sequence[Any], dtype: DType) -> bytes:
     For an integer dtype, floats are truncated. Raises RangeError for a number that does not fit, and DTypeError for a complex
     number if the dtype is real.
     """
-    numbers = [_converted(v, dtype) for v in values]
+    numbers: Sequence[Any]
+    if set(map(type, values)) == {OWN.get(dtype.category)}:
+        numbers = values
+    else:
+        numbers = [_converted(v, dtype) for v in values]
     if dtype.category == COMPLEX:
         numbers = [part for number in numbers for part in (number.real, number.imag)]
     code = CODES[dtype.name]
@@ -65,6 +69,9 @@ def encode(values: Sequence[Any], dtype: DType) -> bytes:
             # differs from torch: `turnout.tensor` takes negative numbers modulo 2**64 for uint64, as `full` does in PyTorch too.
             return struct.pack(f"<{len(numbers)}{code}", *[n & high if n < low else n for n in numbers])
     return b"".join(_packed(code, number) for number in numbers)
+
+
+OWN = {BOOL: bool, INT: int, FLOAT: float, COMPLEX: complex}  # category of a dtype -> Python's numbers that need no conversion
 
 
 def _converted(value: Any, dtype: DType) -> Any:

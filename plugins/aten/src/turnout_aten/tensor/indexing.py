@@ -14,10 +14,13 @@ from turnout.dtypes import INT, bool_, int64, uint8
 from turnout.errors import CallError, DimError, RangeError
 from turnout.keys import KEYS
 from turnout.operators.values import is_symbol
+from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.errors import tensors as texts
 from turnout_aten.functions.call_forms import is_number
+from turnout_aten.kernels.standing import Standing
 from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.views.shortcuts import index_at_once
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
@@ -35,10 +38,8 @@ def get(tensor: Tensor, index: Any) -> Tensor:
     if index is None:
         made = aten.unsqueeze(tensor, 0)
         return made
-    viewed = None if index.__class__ is Tensor else _cut(tensor, index)
-    tensors: list[Tensor | None] = []
-    if viewed is None:
-        viewed, tensors = _apply(tensor, index)
+    found = _cut(tensor, index) if index.__class__ is tuple else _usual(tensor, index)
+    viewed, tensors = found or _apply(tensor, index)
     if tensors:
         made = aten.index__Tensor(viewed, tensors)
         return made
@@ -51,14 +52,13 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
     x[True] = value writes everything, and x[False] = value nothing, whatever the value. Raises as `get` does, ShapeError for a
     value that does not fit, CallError for one that is neither a number nor a tensor.
     """
+    if value.__class__ is float and _put_at_once(tensor, index, value):
+        return
     if index is False:
         return
     if index is True:
         index = None
-    viewed = None if index.__class__ is Tensor else _cut(tensor, index)
-    tensors: list[Tensor | None] = []
-    if viewed is None:
-        viewed, tensors = _apply(tensor, index)
+    viewed, tensors = _usual(tensor, index) or _apply(tensor, index)
     if not isinstance(value, Tensor):
         if value.__class__ is not float and not is_number(value):
             raise CallError(f"x[index] = value: 'value' must be a number or a tensor, got {type(value).__name__}")
@@ -80,45 +80,137 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
     aten.index_put_(viewed, tensors, value)
 
 
-def _cut(tensor: Tensor, index: Any) -> Tensor | None:
-    """`tensor[index]` for an index without tensors and lists: without the lists of `_apply`. None for any other."""
-    items = index if index.__class__ is tuple else (index,)
-    taken = 0
+_PUTS = Standing(full="factory", index_put_="put")
+_FILLS = Standing(select__int="view", slice__Tensor="view", fill___Scalar="fill")
+# Between these, a number is one of every float dtype of four bytes or more.
+_BOUND = 1e38
+
+
+def _put_at_once(tensor: Tensor, index: Any, value: float) -> bool:
+    """Whether the array module has written a float where an index says: a mask, a vector of indices, ints or slices.
+
+    Only into plain memory, and no view of it, while the operators do what they say. Nobody sees the views that they would make.
+    """
+    ks, backend, array = tensor.keys, tensor.device.backend, tensor.array
+    plain = ks is backend.keys and tensor.view_of is None and tensor.__class__ is Tensor and STUB_BUILTINS["DISPATCH"]() is FRESH
+    ours = plain and backend.view_array is not None and array.__class__ is backend.array_type
+    if not ours or array.dtype.char not in "fd":
+        return False
+    storage = tensor.storage
+    if not -_BOUND < value < _BOUND or (storage is not None and 0 in array.strides):
+        return False
+    if index.__class__ is Tensor:
+        places = index.array
+        kind, shape = places.dtype.char, places.shape
+        fits = shape == array.shape if kind == "?" else kind == "l" and len(shape) == 1 and array.shape != ()
+        if not (fits and shape and index.keys is ks and (storage is None or storage is not index.storage) and _PUTS(ks)):
+            return False
+    else:
+        for item in index if index.__class__ is tuple else (index,):
+            if item.__class__ is not int and not (item.__class__ is slice and _is_forward(item)):
+                return False
+        places = index
+        if not array.shape or index == () or not _FILLS(ks):
+            return False
+    try:
+        array[places] = value
+    except Exception:  # noqa: BLE001 - nothing was written: the operator says what is wrong
+        return False
+    if storage is None:
+        tensor.ver += 1
+    else:
+        storage.ver += 1
+    return True
+
+
+def _is_forward(item: slice) -> bool:
+    """Whether the bounds of a slice are ints or omitted, and its step is positive."""
+    plain = _BOUNDS.issuperset((item.start.__class__, item.stop.__class__, item.step.__class__))
+    return plain and (item.step is None or item.step > 0)
+
+
+def _usual(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | None:
+    """What `_apply` answers for an index of one of the usual kinds, told apart by types alone. None for any other."""
+    kind = index.__class__
+    shape = tensor.array.shape
+    if kind is slice or kind is int:
+        if not shape:
+            return None
+        if kind is int:
+            return aten.select__int(tensor, 0, index), []
+        whole = index.start is None and index.stop is None and index.step is None
+        return tensor if whole else _sliced(tensor, 0, index), []
+    if kind is Tensor:
+        own = index.array.shape
+        if own:
+            dtype = index.dtype
+            if dtype is not uint8 and (len(own) if dtype is bool_ else 1) <= len(shape):
+                return tensor, [index]
+        return None
+    if kind is list:
+        return (tensor, [_tensor(index, None, tensor.device)]) if shape and _NUMBERS.issuperset(map(type, index)) else None
+    return _cut(tensor, index if kind is tuple else (index,))
+
+
+def _cut(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]] | None:
+    """The same for a tuple of ints, slices, None, one `...`, and tensors with dims that are not masks."""
+    taken = views = 0
     rest = False
+    plain = True  # views only, and bounds that are ints
     for item in items:
-        if item.__class__ is int or item.__class__ is slice:
+        kind = item.__class__
+        if kind is int:
             taken += 1
+            views += 1
+        elif kind is slice:
+            taken += 1
+            if item.start is not None or item.stop is not None or item.step is not None:
+                views += 1
+                if not _BOUNDS.issuperset((item.start.__class__, item.stop.__class__, item.step.__class__)):
+                    plain = False
+        elif kind is Tensor and item.array.shape and item.dtype not in _MASKS:
+            taken += 1
+            plain = False
         elif item is Ellipsis and not rest:
             rest = True
-        elif item is not None:
+        elif item is None:
+            views += 1
+        else:
             return None
     left = len(tensor.array.shape) - taken
     if left < 0:
         return None
+    if views > 1 and plain and tensor.keys is tensor.device.backend.keys:
+        key = [(i.start, i.stop, 1 if i.step is None else i.step) if i.__class__ is slice else i for i in items]
+        made = index_at_once()(tensor, tuple(key))
+        if made is not None:
+            return made, []
     viewed = tensor
+    tensors: list[Tensor | None] = []
     dim = 0
     for item in items:
-        if item.__class__ is int:
+        kind = item.__class__
+        if kind is int:
             viewed = aten.select__int(viewed, dim, item)
+        elif kind is slice:
+            if item.start is not None or item.stop is not None or item.step is not None:
+                viewed = _sliced(viewed, dim, item)
+            dim += 1
         elif item is None:
             viewed = aten.unsqueeze(viewed, dim)
             dim += 1
         elif item is Ellipsis:
             dim += left
         else:
-            if item.start is not None or item.stop is not None or item.step is not None:
-                viewed = _sliced(viewed, dim, item)
+            if dim > len(tensors):
+                tensors += (None,) * (dim - len(tensors))
+            tensors.append(item)
             dim += 1
-    return viewed
+    return viewed, tensors
 
 
 def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     """The view that everything but tensors gives, and the index tensor of each of its dims, or None."""
-    if index.__class__ is Tensor and index.array.shape:  # the usual index that copies
-        dtype = index.dtype
-        dims = len(index.array.shape) if dtype is bool_ else 1
-        if dtype is not uint8 and dims <= len(tensor.array.shape):
-            return tensor, [index]
     items = index if isinstance(index, tuple) else (index,)
     if index.__class__ is list and _stands_for_a_tuple(index):
         warnings.warn(texts.list_as_tuple(), UserWarning, stacklevel=3)
@@ -137,8 +229,7 @@ def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
         if item.__class__ is int or is_symbol(item):
             viewed = aten.select__int(viewed, dim, item)
         elif item.__class__ is slice:
-            if item.start is not None or item.stop is not None or item.step is not None:
-                viewed = _sliced(viewed, dim, item)
+            viewed = _sliced(viewed, dim, item)
             dim += 1
         elif item is None:
             viewed = aten.unsqueeze(viewed, dim)
@@ -187,6 +278,8 @@ def _dims(item: Any) -> int:
 
 def _sliced(viewed: Tensor, dim: int, item: slice) -> Tensor:
     start, stop, step = item.start, item.stop, item.step
+    if start is None and stop is None and step is None:
+        return viewed
     made: Tensor = aten.slice__Tensor(
         viewed,
         dim,
@@ -230,15 +323,27 @@ def _item(item: Any, device: TensorDevice) -> Any:
 
 
 _PLAIN = frozenset({int, bool, slice})
+_NUMBERS = frozenset({int, bool})
+_BOUNDS = frozenset({int, type(None)})
+_MASKS = frozenset({bool_, uint8})
 _BATCHED = KEYS.bit("Batched")  # inside vmap an index can be a different number for each example
 
 
 def _tensor(data: Any, dtype: Any, device: TensorDevice) -> Tensor:
     """An index tensor from nested lists: bool if all elements are bools, else int64."""
     values: list[Any] = []
-    shape = _flatten(data, values)
+    shape: tuple[int, ...]
+    if data.__class__ is list and _NUMBERS.issuperset(map(type, data)):
+        values, shape = data, (len(data),)
+    else:
+        shape = _flatten(data, values)
+    kinds = frozenset(map(type, values))
     if dtype is None:
-        dtype = bool_ if values and all(isinstance(v, bool) for v in values) else int64
+        dtype = bool_ if kinds == {bool} else int64
+    if kinds == {bool if dtype is bool_ else int}:
+        made = device.backend.from_numbers(values, shape, dtype)
+        if made is not None:
+            return wrap(made, device)
     try:
         raw = array("b" if dtype is bool_ else "q", values)
     except OverflowError:

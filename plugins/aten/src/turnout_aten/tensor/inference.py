@@ -65,7 +65,10 @@ def _inside() -> bool:
 
 def mark(tensor: Tensor) -> Tensor:
     """Turn a new tensor, which shares no memory with a normal one, into an inference tensor; returns it."""
-    storage = tensor.shared_storage().memory
+    if tensor.storage is None:  # nobody else has it yet
+        tensor.offset = 0
+        tensor.storage = Storage(tensor.array, 0)
+    storage = tensor.storage.memory
     storage.__class__ = InferenceStorage
     _LET.__set__(storage, 0)
     tensor.keys |= INFERENCE
@@ -87,16 +90,30 @@ def _making(op: Operator) -> Callable[..., Any]:
     cache = op.cache
     kernels = op.kernels
     is_view = op.schema.is_view
+    takes_lists = any(a.type.is_tensor_list for a in op.schema.arguments)
 
     def make_inference(ks: int, *args: Any) -> Any:
-        inside = _inside()
-        # A composite kernel stands at Autograd. Below that key, its writes and views would be counted twice: here and in its
-        # calls.
-        ks &= _UNRECORDED if inside and IMPLICIT not in kernels else _BELOW
-        if is_view and any(map(_is_inference, tensors_in(args))):
-            ks &= _NO_VIEWS  # a view has no version to follow
-        call = cache.get(ks) or op.resolve(ks)
-        result = call(ks, *args)
+        inside = DISPATCH.get()[0] & INFERENCE and not GRAD.get()[0] & ~_IMPERATIVE
+        if IMPLICIT in kernels:
+            # A composite kernel stands at Autograd. Below that key, its writes and views would be counted twice: here and in its
+            # calls, which mark what they make.
+            ks &= _BELOW
+            result = (cache.get(ks) or op.resolve(ks))(ks, *args)
+            if result.__class__ is Tensor and result.keys & INFERENCE:
+                return result
+        else:
+            ks &= _UNRECORDED if inside else _BELOW
+            if is_view and any(map(_is_inference, tensors_in(args) if takes_lists else args)):
+                ks &= _NO_VIEWS  # a view has no version to follow
+            result = (cache.get(ks) or op.resolve(ks))(ks, *args)
+        if result.__class__ is Tensor and not is_view:
+            if result.keys & INFERENCE:
+                return result
+            if result.storage is None and not takes_lists:  # it shares no memory, so it is new or an argument
+                for given in args:
+                    if given is result:
+                        return result
+                return mark(result) if inside else result
         results = (result,) if isinstance(result, Tensor) else result if isinstance(result, (tuple, list)) else ()
         for tensor in results:
             if isinstance(tensor, Tensor):
@@ -113,12 +130,20 @@ def _is_inference(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_inference()
 
 
-def _mark_result(tensor: Tensor, args: tuple[Any, ...], inside: bool) -> None:
+def _mark_result(tensor: Tensor, args: tuple[Any, ...], inside: int) -> None:
     storage = tensor.storage
     if storage is not None and storage.memory.is_inference:
         tensor.keys |= INFERENCE
-    elif inside and not any(tensor is given or tensor.is_alias_of(given) for given in tensors_in(args)):
+    elif inside and not _is_shared(tensor, args):
         mark(tensor)
+
+
+def _is_shared(tensor: Tensor, args: tuple[Any, ...]) -> bool:
+    """Whether a result is an argument, or shares the memory of one."""
+    storage = tensor.storage
+    if storage is not None and args and args[0].__class__ is Tensor and args[0].storage is storage:  # what most views do
+        return True
+    return any(tensor is given or tensor.is_alias_of(given) for given in tensors_in(args))
 
 
 def _writing(op: Operator, mutated: tuple[tuple[int, str], ...]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from turnout.config.lock import new_lock
 from turnout.errors import CallError
 from turnout.registry import REGISTRY
+from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
@@ -105,6 +106,10 @@ _PROCESS_SEED = [_DEFAULT_SEED]
 
 def default_generator(device: str | Device = "cpu") -> Generator:
     """The generator that random operators on a device use by default."""
+    if not isinstance(device, str) and not FAKE_MODE.get():
+        known = _DEFAULTS.get(device)
+        if known is not None and known.device is device:
+            return known
     named = device_named(device)
     mode = named.backend.fake_mode
     if mode is not None:

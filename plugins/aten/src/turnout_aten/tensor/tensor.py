@@ -18,6 +18,7 @@ from turnout_aten.tensor.conversions import Conversions
 from turnout_aten.tensor.gradients import GradientMethods
 from turnout_aten.tensor.late_methods import Late, LateProperty
 from turnout_aten.tensor.levels import CLOCK, VERSION_MASK
+from turnout_aten.tensor.pinning import is_pinned
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.size import new as new_size
 from turnout_aten.tensor.storage import Storage, View
@@ -289,6 +290,30 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """
         return self.device.backend.data_ptr(self.array) if self.numel() else 0
 
+    def is_pinned(self) -> bool:
+        """Whether the elements lie in page-locked memory of the host.
+
+        Example:
+            >>> turnout.ones(2).is_pinned()
+            False
+        """
+        return is_pinned(self)
+
+    def pin_memory(self) -> Tensor:
+        """`self` if it lies in page-locked memory of the host, else a copy that does: `non_blocking=True` copies it to a device
+        while the program goes on.
+
+        Raises DeviceError for a tensor on another device, and where no device is available that reads such memory.
+
+        Example:
+            >>> x = turnout.ones(2)
+            >>> x = x.pin_memory() if turnout.cuda.is_available() else x
+        """
+        if self.is_pinned():
+            return self
+        made: Tensor = aten._to_copy(self, pin_memory=True)
+        return made
+
     @property
     def fake_mode(self) -> Any:
         """The `FakeMode` of a fake tensor, None for any other."""
@@ -466,7 +491,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
         Arguments:
             device: the device or its index; None is the current device of type "cuda"
-            non_blocking: accepted, and without effect
+            non_blocking: whether to go on while the elements are copied, where they lie in page-locked memory
             memory_format: how the result lies in memory, if it is a copy
 
         Example:
@@ -631,16 +656,18 @@ def wrapping_lines(
     keys: str = "device.backend.keys",
     device: str = "device",
     ver: str = "CLOCK.epoch",
+    storage: str = "None",
+    view_of: str = "None",
     cls: str = "Tensor",
 ) -> list[str]:
-    """The source that makes `t`, a new untracked tensor without a view record, from expressions for its fields.
+    """The source that makes `t`, a new untracked tensor, from expressions for its fields.
 
     It alone defines the fields of a new tensor. Generated wrappers contain it inline: a call of `wrap` would cost 200 ns of 970.
     The globals `Tensor` (or `cls`) and `CLOCK` are required.
     """
     fields = {
-        "array": array, "keys": keys, "device": device, "gmask": "0", "node": "None", "ver": ver, "storage": "None",
-        "view_of": "None", "extra": "None",
+        "array": array, "keys": keys, "device": device, "gmask": "0", "node": "None", "ver": ver, "storage": storage,
+        "view_of": view_of, "extra": "None",
     }  # fmt: skip
     return [f"t = {cls}()", *(f"t.{name} = {value}" for name, value in fields.items())]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         geometry: Callable[..., Any]
         remembered: Callable[..., Any]
         in_one_frame: Mapping[Any, Any]
+        does: str
 
         def __call__(self, ks: int, tensor: Tensor, /, *args: Any) -> Any: ...
 
@@ -47,9 +48,11 @@ def one_view(operator: str) -> Callable[[Callable[..., Geometry]], ViewKernel]:
     def kernel(geometry: Callable[..., Geometry]) -> ViewKernel:
         in_bytes = _in_bytes(geometry)
         with_ways = Remembered(_with_way(in_bytes))
-        made: ViewKernel = _described(_applying()(with_ways, _naming(operator, geometry)), geometry)
+        known = Remembered(lambda shape, strides, offset, args: geometry(shape, strides, offset, *args))
+        made: ViewKernel = _described(_applying()(with_ways, known, _naming(operator, geometry)), geometry)
         made.remembered = lru_cache(_REMEMBERED)(in_bytes)
         made.in_one_frame = with_ways
+        made.does = "view"  # see `kernels.standing`
         return made
 
     return kernel
@@ -115,8 +118,9 @@ def _with_way(in_bytes: Callable[..., Any]) -> Callable[..., Any]:
     return with_way
 
 
-def _way(shape: Ints, strides: Ints, wanted: Ints, steps: Ints, start: int, itemsize: int) -> Callable[[Any], Any] | None:
-    """A function that makes the view `wanted` of an array, by an index, a transpose or a reshape; None if none of them does.
+def _way(shape: Ints, strides: Ints, wanted: Ints, steps: Ints, start: int, itemsize: int) -> Callable[[Any], Any] | Ints | None:
+    """A function that makes the view `wanted` of an array, by an index or a transpose; a shape to reshape it to, which saves the
+    frame of a function; None if none of them does.
 
     Strides and `start`, counted from the array's first element, are in bytes.
     """
@@ -131,7 +135,7 @@ def _way(shape: Ints, strides: Ints, wanted: Ints, steps: Ints, start: int, item
             return lambda array: array.transpose(order)  # a frame costs less than `methodcaller`
         row_major = strides == _row_major_bytes(shape, itemsize) and steps == _row_major_bytes(wanted, itemsize)
         if row_major and numel(shape) == numel(wanted):
-            return lambda array: array.reshape(wanted)
+            return wanted
     for d, (length, stride) in enumerate(old):
         if stride <= 0 or start % stride or not 0 <= start // stride < length:
             continue
@@ -151,17 +155,21 @@ def _row_major_bytes(shape: Ints, itemsize: int) -> Ints:
 
 @cache
 def _applying() -> Callable[..., Any]:
-    """(remembered geometry in bytes, geometry) -> the kernel, written out with the lines of a new tensor: a call costs 200 ns.
+    """(remembered geometry in bytes, that in elements, geometry) -> the kernel, with the lines of a new tensor: saves 200 ns.
 
-    The remembered geometry serves backends with `view_array`. Whatever it or the array module refuses takes the general way,
+    The first serves backends with `view_array`, the second others. Whatever it or the array module refuses takes the general way,
     which raises the error.
     """
     lines = [
-        "def applying(remembered, geometry):",
+        "def applying(remembered, known, geometry):",
         "    def apply_geometry(ks, self, *args):",
         *("        " + line for line in viewing_lines()),
         "        if found is None:",
-        "            shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)",
+        "            try:",
+        "                found = known[array.shape, backend.strides(array), self.offset, args]",
+        "            except Exception:",  # also a size that is not known, which is no key
+        "                pass",
+        "            shape, strides, offset = found or geometry(array.shape, backend.strides(array), self.offset, *args)",
         "            array = nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset)",
         *("        " + line for line in view_lines()),
         "        return t",
@@ -175,7 +183,8 @@ def viewing_lines() -> list[str]:
     """The source that makes `array` that of a view of `self`, from a `remembered` geometry. Where that fails, `found` is None."""
     return [
         "array = self.array",
-        "storage = self.storage or self.shared_storage()",
+        "storage = self.storage",
+        "if storage is None: storage = self.shared_storage()",
         "device = self.device",
         "backend = device.backend",
         "found = None",
@@ -183,20 +192,29 @@ def viewing_lines() -> list[str]:
         "    try:",
         "        found = remembered[array.shape, array.strides, array.itemsize, self.offset, args]",
         "        if found is not None:",
-        "            way, shape, steps, start, offset = found",
-        "            if way is not None:",
-        "                array = way(array)",
-        "            else:",
-        "                root = storage.array",
-        "                array = backend.view_array(shape, root.dtype, root, start, steps)",
+        *("            " + line for line in way_lines("array")),
         "    except Exception:",
         "        found = None",  # not here: an error below would be shown with this one as its context
     ]
 
 
-def view_lines() -> list[str]:
-    """The source that makes `t`, a tensor around that `array`, without a record."""
-    return [*wrapping_lines(keys="backend.keys"), "t.storage = storage", "t.offset = offset"]
+def way_lines(whole: str, found: str = "found") -> list[str]:
+    """The source that makes `array` and `offset` of what was found; `whole` is the array that is viewed."""
+    return [
+        f"way, shape, steps, start, offset = {found}",
+        "if way is None:",
+        "    root = storage.array",
+        "    array = backend.view_array(shape, root.dtype, root, start, steps)",
+        "elif way.__class__ is tuple:",
+        f"    array = {whole}.reshape(way)",
+        "else:",
+        f"    array = way({whole})",
+    ]
+
+
+def view_lines(record: str = "None") -> list[str]:
+    """The source that makes `t`, a tensor around that `array`, with a record or without."""
+    return [*wrapping_lines(keys="backend.keys", storage="storage", view_of=record), "t.offset = offset"]
 
 
 def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], ViewKernel]:
@@ -214,8 +232,10 @@ def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], Vi
                 for made, strides, start, at in found
             ]
 
-        made: ViewKernel = _described(_applying_several()(Remembered(with_ways), _naming(operator, geometry)), geometry)
+        remembered = Remembered(with_ways)
+        made: ViewKernel = _described(_applying_several()(remembered, _naming(operator, geometry)), geometry)
         made.remembered = lru_cache(_REMEMBERED)(in_bytes)
+        made.in_one_frame = remembered
         return made
 
     return kernel
@@ -243,7 +263,6 @@ def _applying_several() -> Callable[..., Any]:
         "    def apply_geometries(ks, self, *args):",
         "        whole = self.array",
         "        storage = self.storage or self.shared_storage()",
-        "        root = storage.array",
         "        device = self.device",
         "        backend = device.backend",
         "        views = []",
@@ -252,11 +271,8 @@ def _applying_several() -> Callable[..., Any]:
         "            if backend.view_array is not None:",
         "                found = remembered[whole.shape, whole.strides, whole.itemsize, self.offset, args]",
         "            if found is not None:",
-        "                for way, shape, steps, start, offset in found:",
-        "                    if way is not None:",
-        "                        array = way(whole)",
-        "                    else:",
-        "                        array = backend.view_array(shape, root.dtype, root, start, steps)",
+        "                for each in found:",
+        *("                    " + line for line in way_lines("whole", "each")),
         *("                    " + line for line in view_lines()),
         "                    views.append(t)",
         "        except Exception:",
@@ -264,7 +280,7 @@ def _applying_several() -> Callable[..., Any]:
         "        if found is None:",
         "            views = []",
         "            for shape, strides, offset in geometry(whole.shape, backend.strides(whole), self.offset, *args):",
-        "                array = nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, offset)",
+        "                array = nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset)",
         *("                " + line for line in view_lines()),
         "                views.append(t)",
         "        return views",

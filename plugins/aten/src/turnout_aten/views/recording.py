@@ -20,7 +20,7 @@ from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.storage import View
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.kernels import view_lines, viewing_lines
+from turnout_aten.views.kernels import view_lines, viewing_lines, way_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,9 @@ def _counting_writes_of_one(op: Operator, at: int) -> Callable[..., Any]:
         "__name__": __name__, "BELOW_ADINPLACEORVIEW": BELOW_ADINPLACEORVIEW, "CACHE": op.cache, "RESOLVE": op.resolve,
         "CHECK_RECORDED": partial(_check_recorded, op),
     }  # fmt: skip
-    return compile_function(source, "count_write", f"<writes of {op.qualified_name}>", namespace)
+    made: Any = compile_function(source, "count_write", f"<writes of {op.qualified_name}>", namespace)
+    made.records = op
+    return made  # type: ignore[no-any-return]
 
 
 # Written out for each operator: a tuple of arguments at each call would cost 80 ns of 1,500. Its own names begin with an
@@ -146,7 +148,10 @@ def recording_view(op: Operator) -> Callable[..., Any]:
     at = next(i for i, a in enumerate(op.schema.arguments) if a.annotation is not None)
     cache = op.cache
     if not at:
-        made: Callable[..., Any] = _recording()(op, cache, op.resolve, op.qualified_name == AS_STRIDED)
+        several = str(op.schema.returns[0].type) != "Tensor"
+        count = len(op.schema.arguments) - 1
+        text = _recording_several(count) if several else _recording(count, op.qualified_name == AS_STRIDED)
+        made: Callable[..., Any] = text(op, cache, op.resolve)
         return made
 
     def record_view(ks: int, *args: Any) -> Any:
@@ -158,19 +163,22 @@ def recording_view(op: Operator) -> Callable[..., Any]:
 
 
 @cache
-def _recording() -> Callable[..., Any]:
-    """(operator, its cache, its `resolve`, whether it may reach all of the memory) -> the kernel of a view of the first argument.
+def _recording(count: int, reaches_all: bool) -> Callable[..., Any]:
+    """(operator, its cache, its `resolve`) -> the kernel of a view of the first argument, for an operator with `count` others.
 
     Where the kernel below shows what it remembers of its geometry, the view of a tensor is made here, in one frame: saves 500 ns
-    of 2,100. Anything else is called, and its results get their records.
+    of 2,100. Anything else is called, and its results get their records. A view of an operator that may reach all of the memory
+    is recorded as one of the base.
     """
+    given, everything = argument_names(count)
     lines = [
-        "def recording(op, cache, resolve, reaches_all):",
-        "    def record_first(ks, self, *args):",
+        "def recording(op, cache, resolve):",
+        f"    def record_first({given}):",
         "        ks &= BELOW_ADINPLACEORVIEW",
         "        call = cache.get(ks) or resolve(ks)",
+        f"        args = {everything}",
         "        found = None",
-        "        if self.__class__ is Tensor:",
+        f"        if self.__class__ is Tensor{' and self.view_of is None' if reaches_all else ''}:",
         "            try:",
         "                remembered = call.in_one_frame",
         "            except AttributeError:",
@@ -178,46 +186,103 @@ def _recording() -> Callable[..., Any]:
         "            if remembered is not None:",
         *("                " + line for line in viewing_lines()),
         "        if found is None:",
-        "            t = call(ks, self, *args)",
+        f"            t = call({given})",
         "            if self.__class__ is not Tensor or t.__class__ is not Tensor or t is self:",
         "                return recorded(t, self, op, args)",
         "            storage = t.storage",
-        "            if storage is None or storage is not self.storage:",
+        f"            if storage is None or storage is not self.storage{' or self.view_of is not None' if reaches_all else ''}:",
         "                return recorded(t, self, op, args)",
+        *("            " + line for line in record_lines()),
+        "            t.view_of = view",
         "        else:",
-        *("            " + line for line in view_lines()),
-        "        old = self.view_of",
-        "        if old is not None and reaches_all:",
-        "            attach(t, self, op, args, None)",
-        "            return t",
-        "        view = t.view_of = new(View)",  # without the frame of `__init__`
-        "        view.seen = storage.ver",
-        "        if old is None:",
-        *(f"            view.{name} = {value}" for name, value in _FIRST.items()),
-        "        else:",
-        *(f"            view.{name} = {value}" for name, value in _LATER.items()),
-        "        views = storage.views",
-        "        if len(views) >= PRUNE_AT:",
-        "            prune(views)",
-        "        views.append(ref(t))",
+        *("            " + line for line in record_lines()),
+        *("            " + line for line in view_lines("view")),
+        *("        " + line for line in LISTED),
         "        return t",
+        "    record_first.records = op",
         "    return record_first",
     ]
-    names = {
-        "__name__": __name__, "BELOW_ADINPLACEORVIEW": BELOW_ADINPLACEORVIEW, "recorded": _recorded, "attach": attach,
-        "prune": _prune_alone, "View": View, "PRUNE_AT": _PRUNE_AT,
-        "new": new, "ref": ref, "GRAD": GRAD.get, "Tensor": Tensor,
-        "CLOCK": CLOCK,
+    return compile_function("\n".join(lines) + "\n", "recording", f"<recorded view, {count} arguments>", recording_names())
+
+
+@cache
+def _recording_several(count: int) -> Callable[..., Any]:
+    """`_recording` for an operator with a list of views: all of them in one frame."""
+    given, everything = argument_names(count)
+    lines = [
+        "def recording(op, cache, resolve):",
+        f"    def record_each({given}):",
+        "        ks &= BELOW_ADINPLACEORVIEW",
+        "        call = cache.get(ks) or resolve(ks)",
+        f"        args = {everything}",
+        "        remembered = None",
+        "        if self.__class__ is Tensor:",
+        "            try:",
+        "                remembered = call.in_one_frame",
+        "            except AttributeError:",
+        "                pass",
+        "        if remembered is None or self.device.backend.view_array is None:",
+        f"            return recorded(call({given}), self, op, args)",
+        "        device = self.device",
+        "        backend = device.backend",
+        "        whole = self.array",
+        "        storage = self.storage",
+        "        if storage is None: storage = self.shared_storage()",
+        "        old = self.view_of",
+        "        base, before = (self, ()) if old is None else (old.base, old.chain)",
+        "        no_grad = not GRAD()[0] or (old is not None and old.no_grad)",
+        "        maker = '' if old is None else old.maker",
+        "        views = storage.views",
+        "        made = []",
+        "        try:",
+        "            found = remembered[whole.shape, whole.strides, whole.itemsize, self.offset, args]",
+        "            if found is not None:",
+        "                for i, each in enumerate(found):",
+        *("                    " + line for line in way_lines("whole", "each")),
+        "                    view = new(View)",
+        "                    view.base = base",
+        "                    view.chain = (*before, (op, args, i))",
+        "                    view.seen = storage.ver",
+        "                    view.multi = True",
+        "                    view.no_grad = no_grad",
+        "                    view.maker = maker",
+        *("                    " + line for line in view_lines("view")),
+        *("                    " + line for line in LISTED),
+        "                    made.append(t)",
+        "        except Exception:",
+        "            found = None",  # not here: an error below would be shown with this one as its context
+        f"        return recorded(call({given}), self, op, args) if found is None else made",
+        "    return record_each",
+    ]
+    return compile_function("\n".join(lines) + "\n", "recording", f"<recorded views, {count} arguments>", recording_names())
+
+
+def argument_names(count: int) -> tuple[str, str]:
+    """The source of a kernel's arguments, and that of a tuple of those behind the tensor. A call by `*args` costs 30 ns more."""
+    names = [f"a{i}" for i in range(count)]
+    return ", ".join(["ks", "self", *names]), f"({', '.join(names)}{',' if count == 1 else ''})"
+
+
+def record_lines(links: str = "((op, args, None),)") -> list[str]:
+    """The source that makes `view`, the record of a view of `self` by `op` and `args` or other links, as `attach` makes it."""
+    first = {"base": "self", "chain": links, "multi": "False", "no_grad": "not GRAD()[0]", "maker": "''"}
+    later = {
+        "base": "old.base", "chain": f"old.chain + {links}", "multi": "old.multi",
+        "no_grad": "old.no_grad or not GRAD()[0]", "maker": "old.maker",
     }  # fmt: skip
-    return compile_function("\n".join(lines) + "\n", "recording", "<recorded view>", names)
+    return [
+        "old = self.view_of",
+        "view = new(View)",  # without the frame of `__init__`
+        "view.seen = storage.ver",
+        "if old is None:",
+        *(f"    view.{name} = {value}" for name, value in first.items()),
+        "else:",
+        *(f"    view.{name} = {value}" for name, value in later.items()),
+    ]
 
 
-# The fields of the record of a first view, and of a view of a view, as `attach` sets them.
-_FIRST = {"base": "self", "chain": "((op, args, None),)", "multi": "False", "no_grad": "not GRAD()[0]", "maker": "''"}
-_LATER = {
-    "base": "old.base", "chain": "(*old.chain, (op, args, None))", "multi": "old.multi",
-    "no_grad": "old.no_grad or not GRAD()[0]", "maker": "old.maker",
-}  # fmt: skip
+# The source that adds `t` to the views of its memory.
+LISTED = ["views = storage.views", f"if len(views) >= {_PRUNE_AT}: prune(views)", "views.append(ref(t))"]
 
 
 def _recorded(result: Any, viewed: Any, op: Operator, rest: tuple[Any, ...]) -> Any:
@@ -321,3 +386,11 @@ def _prune(views: list[ref[Tensor]]) -> None:
     count = len(views)
     if count >= _PRUNE_AT and count & (count - 1) == 0:
         views[:count] = [r for r in views[:count] if r() is not None]
+
+
+def recording_names() -> dict[str, Any]:
+    """What the generated texts use."""
+    return {
+        "__name__": __name__, "BELOW_ADINPLACEORVIEW": BELOW_ADINPLACEORVIEW, "recorded": _recorded, "prune": _prune_alone,
+        "View": View, "new": new, "ref": ref, "GRAD": GRAD.get, "Tensor": Tensor, "CLOCK": CLOCK,
+    }  # fmt: skip

@@ -13,6 +13,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.composites.endings import ending_lines
 from turnout_aten.errors.failures import retell_composite
+from turnout_aten.kernels.standing import does
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -44,7 +45,15 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
     }  # fmt: skip
     made = compile_function(source, "call_composite", f"<call of composite {op.qualified_name}>", namespace)
     around = getattr(fn, "shortcut", None)
-    return made if around is None else around(made)
+    return does(op.qualified_name, made if around is None else _with_shortcut(made, around))
+
+
+def _with_shortcut(call: Call, around: Callable[[Call], Call]) -> Call:
+    """The call behind its shortcut. Where a guard comes between, it stands behind the shortcut, too."""
+    made: Any = around(call)
+    made.shortcut = call, around
+    kernel: Call = made
+    return kernel
 
 
 # Written out for each operator: a tuple of arguments at each call would cost 60 ns, a dict of the keyword-only ones 400.

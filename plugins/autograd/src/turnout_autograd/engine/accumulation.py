@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from sys import getrefcount
 from typing import Any
 
 from turnout.config.lock import new_lock
 from turnout.keys import TRACKED
+from turnout.plugins import replaceable
 from turnout_aten.shapes.extents import contiguous_strides, is_dense
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -15,12 +17,25 @@ from turnout_autograd.formulas.recorded_calls import is_plain
 LEAF_LOCK = new_lock()  # several sweeps may end at one leaf; reentrant, because a finalizer may start another
 
 
+@cache
+@replaceable
+def keeping_first(lock: Any) -> Any:
+    """What makes a plain gradient the first one of its leaf: (leaf, sink) -> whether it did. It takes the lock for that.
+
+    None without a plugin that can do so.
+    """
+    return None
+
+
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:
     """Add sink[1] to `leaf.grad`.
 
     The first gradient becomes `.grad` itself when nothing else holds it and it has the leaf's layout; otherwise a copy does.
     Later ones are added in place, unless the addition is recorded.
     """
+    keep = keeping_first(LEAF_LOCK)
+    if keep is not None and keep(leaf, sink):
+        return
     grad = sink[1]
     with LEAF_LOCK:
         extra = leaf.extra

@@ -80,6 +80,7 @@ def unlike(result: Tensor, *arguments: Tensor | None) -> tuple[Meta | None, ...]
 def unlike_kind(result: Tensor, arguments: Sequence[Tensor]) -> tuple[Meta | None, ...] | None:
     """The same for a list whose shapes the formula sees to."""
     dtype, device = result.dtype, result.device
-    if all(t.dtype is dtype and t.device is device for t in arguments):
-        return None
-    return metas(*arguments)
+    for t in arguments:
+        if t.device is not device or t.dtype is not dtype:
+            return metas(*arguments)
+    return None

@@ -7,18 +7,31 @@ number. While one node at a time is pending, as in a chain, nothing is queued or
 
 from __future__ import annotations
 
+from functools import cache
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from turnout.plugins import replaceable
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine.anomaly import ANOMALY, line_of
 from turnout_autograd.engine.fitting import fit_to_leaf
 from turnout_autograd.engine.hook_calls import after_node, at_outputs, before_node
 from turnout_autograd.engine.nodes import Node, Output
+from turnout_autograd.engine.saved_tensors import FREED, FREED_OUTPUT
 
 if TYPE_CHECKING:
     from turnout_autograd.engine.targets import Sinks, Wanted
+
+
+@cache
+@replaceable
+def running_ahead(node_class: type[Node], freed: Any, freed_output: Any) -> Any:
+    """What takes the nodes that need no Python: (node, grad, pending, heap, sinks, retain) -> (node, grad), where it stops.
+
+    None without a plugin that can do so. `freed` and `freed_output` stand for saved values that were released.
+    """
+    return None
 
 
 def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None = None) -> Sinks:
@@ -48,7 +61,10 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
         else:
             pending[target] = value
             heappush(heap, (-target.seq, target))
+    ahead = None if wanted is not None or check_nan else running_ahead(Node, FREED, FREED_OUTPUT)
     while True:
+        if ahead is not None:
+            node, grad = ahead(node, grad, pending, heap, sinks, retain)
         if node is None:
             if not heap:
                 return sinks

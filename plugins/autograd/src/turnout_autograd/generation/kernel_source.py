@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from keyword import iskeyword
+from typing import Any
 
 from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction
@@ -97,6 +98,71 @@ class _Stubs(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.Attribute(ast.Name("aten"), node.id, ast.Load()) if node.id in self.operators else node
+
+
+_METHODS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv"}
+
+
+def calls_of(uses: Uses) -> Any:
+    """A formula as data, None if it is more than calls of methods, operators and a few functions.
+
+    A name is `grad` or a slot, ("number", n) a constant, any other tuple a call: "conj", "expand", "scaled" or "scaled back", a
+    ".method" or an operator, and what it is given.
+    """
+    try:
+        return _Calls(uses).read(ast.parse(uses.source, mode="eval").body)
+    except _MoreThanCalls:
+        return None
+
+
+class _MoreThanCalls(Exception):
+    pass
+
+
+class _Calls:
+    """Reads the expressions of one formula."""
+
+    def __init__(self, uses: Uses) -> None:
+        self.tensors = {"grad", *map(local, uses.tensors), *uses.outputs}
+        self.slots = {*self.tensors, *map(local, uses.values), *[slot(*p) for p in uses.properties]}
+
+    def read(self, tree: ast.expr) -> Any:
+        """Any expression. Raises _MoreThanCalls."""
+        if isinstance(tree, ast.Name) and tree.id in self.slots:
+            return tree.id
+        if isinstance(tree, ast.Constant) and type(tree.value) in (int, float):
+            return ("number", tree.value)
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+            operand = self.read(tree.operand)
+            return ("number", -operand[1]) if operand[0] == "number" else (".__neg__", self.tensor(operand))
+        if isinstance(tree, ast.BinOp) and type(tree.op) in _METHODS:
+            left, right = self.read(tree.left), self.read(tree.right)
+            turned = left[0] == "number"
+            first, second = (right, left) if turned else (left, right)
+            return (f".__{'r' * turned}{_METHODS[type(tree.op)]}__", self.tensor(first), second)
+        if isinstance(tree, ast.Call) and not tree.keywords:
+            return self.call(tree.func, tree.args)
+        raise _MoreThanCalls
+
+    def call(self, function: ast.expr, given: list[ast.expr]) -> Any:
+        """A call of a function, an operator or a method."""
+        if isinstance(function, ast.Attribute):
+            if isinstance(function.value, ast.Name) and function.value.id == "aten":
+                return (function.attr, *map(self.read, given))
+            return (f".{function.attr}", self.tensor(self.read(function.value)), *map(self.read, given))
+        name = function.id if isinstance(function, ast.Name) else ""
+        if name == "scaled" and isinstance(given[1], ast.UnaryOp):
+            return ("scaled back", self.tensor(self.read(given[0])), self.read(given[1].operand))
+        if name in ("conj", "expand", "scaled"):
+            return (name, *map(self.read, given))
+        raise _MoreThanCalls
+
+    def tensor(self, made: Any) -> Any:
+        """What was read, if it is sure to be a tensor: the class of a number's methods is not known."""
+        value = made[1] if made[0] == "conj" else made
+        if value[0] == "number" or (isinstance(value, str) and value not in self.tensors):
+            raise _MoreThanCalls
+        return made
 
 
 def slot(argument: str, prop: str) -> str:
@@ -318,8 +384,8 @@ class Writer:
     def record(self) -> str:
         """The kernel as data, for those who replace it; "" for one with lists, absent tensors, several outputs or writes.
 
-        (node class, number of arguments, the differentiable ones, what is saved, `fits`, the argument that is a dtype or -1).
-        A save is (what, slot, argument, mask): it is made if a differentiable argument of the mask is tracked.
+        (node class, number of arguments, the differentiable ones, what is saved, `fits`, the argument that is a dtype or -1,
+        the formulas). A save is (what, slot, argument, mask): it is made if a differentiable argument of the mask is tracked.
         """
         plain = not (self.inplace or self.list_output or self.schema.out_arguments)
         if not plain or len(self.returns) != 1 or any(self.kinds[a] != TENSOR for a in self.arguments):
@@ -339,7 +405,13 @@ class Writer:
         dtype = next((i for i, a in enumerate(self.schema.arguments) if str(a.type).rstrip("?") == "ScalarType"), -1)
         saved = tuple((*row, mask) for row, mask in saves.items())
         differentiable = tuple(places[a] for a in self.arguments)
-        return f"({self.class_name}, {len(places)}, {differentiable!r}, {saved!r}, {self.fits!r}, {dtype})"
+        return f"({self.class_name}, {len(places)}, {differentiable!r}, {saved!r}, {self.fits!r}, {dtype}, {self._calls()!r})"
+
+    def _calls(self) -> tuple[Any, ...]:
+        """The formulas of the arguments in their order, as data; () if one of them is more than calls."""
+        single = all(f.missing is None and len(f.arguments) == 1 for f in self.entry.formulas)
+        found = {f.arguments[0]: calls_of(uses) for f, uses in self.uses.items()} if single else {}
+        return () if None in found.values() or not found else tuple([found[a] for a in self.arguments])
 
     def _tracking(self) -> list[str]:
         """Stale views refreshed, `tracks_x` per argument, `tracked` for all."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from turnout.dtypes import COMPLEX
 from turnout.errors import CallError, DeviceError, ShapeError
 from turnout.keys import KEYS
+from turnout.plugins import replaceable
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
@@ -33,9 +35,21 @@ def places(name: str, what: str, given: Any) -> tuple[Any, ...]:
     return tuple([each.history_owner() if isinstance(each, Tensor) else each for each in found])
 
 
+@cache
+@replaceable
+def plain_root() -> Any:
+    """What makes the root of one tensor without a gradient of its own: (tensor, levels) -> (edge, gradient), or None to have it
+    made by the functions below. None without a plugin that can do so."""
+    return None
+
+
 def roots_of(outputs: tuple[Any, ...], given: Any, levels: int) -> list[tuple[Any, Tensor]]:
     """An edge and its gradient per output, which one of the levels must track."""
     if given is None:  # the usual backward(): 0.7 us of 1.8 less
+        make = plain_root()
+        root = make(outputs[0], levels) if make is not None and len(outputs) == 1 else None
+        if root is not None:
+            return [root]
         return [(_root_edge(tensor, levels), _root_gradient(tensor, None, i)) for i, tensor in enumerate(outputs)]
     grads = _as_many(given, len(outputs))
     return [(_root_edge(t, levels), _root_gradient(t, g, i)) for i, (t, g) in enumerate(zip(outputs, grads, strict=True))]

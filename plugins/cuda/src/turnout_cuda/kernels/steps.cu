@@ -1,4 +1,4 @@
-// Steps of optimisers for many tensors at once.
+// Steps of optimisers and element-wise functions for many tensors at once.
 //
 // `table` has a row for each tensor: the addresses of the parameter, of its gradient, of three states and of its count of steps, and
 // the number of elements. `blocks` has, for each block, the row and the first element; a block handles CHUNK of them. Learning rate,
@@ -111,5 +111,35 @@ extern "C" __global__ void adagrad_step(
         accum total = load(piece.first[i]) + gradient * gradient;
         put(piece.first + i, total);
         put(piece.parameter + i, value - gradient * by / (sqrt(total) + accum(eps)));
+    }
+}
+
+// One function of elements: `op` is a number of `turnout_cuda.foreach`. The rows of the table are results and up to three operands;
+// each tensor has its own number where `has_numbers`.
+extern "C" __global__ void each_element(
+    const whole* table, const whole* blocks, const double* numbers, whole has_numbers, whole op, double number
+) {
+    Piece piece = piece_of(table, blocks);
+    accum by = accum(has_numbers ? numbers[blocks[2 * blockIdx.x]] : number);
+    for (whole i = piece.start + threadIdx.x; i < piece.end; i += blockDim.x) {
+        accum x = load(piece.gradient[i]), y = op < 6 ? load(piece.first[i]) : accum(0);
+        accum z = op == 4 || op == 5 ? load(piece.second[i]) : accum(0), made = x;
+        switch (op) {
+            case 0: made = x + by * y; break;
+            case 1: made = x - by * y; break;
+            case 2: made = x * y; break;
+            case 3: made = x / y; break;
+            case 4: made = x + by * y * z; break;
+            case 5: made = x + by * (y / z); break;
+            case 6: made = x + by; break;
+            case 7: made = x - by; break;
+            case 8: made = x * by; break;
+            case 9: made = x / by; break;
+            case 10: made = sqrt(x); break;
+            case 11: made = -x; break;
+            case 12: made = fabs(x); break;
+            case 13: made = 1 / x; break;
+        }
+        put(piece.parameter + i, made);
     }
 }

@@ -43,6 +43,7 @@ static inline void share(int64_t n, int64_t unit, const job *j, int64_t part, in
 typedef float any_float __attribute__((aligned(1), may_alias));
 typedef double any_double __attribute__((aligned(1), may_alias));
 typedef uint16_t any_half __attribute__((aligned(1), may_alias));
+typedef uint32_t any_word32 __attribute__((aligned(1), may_alias));
 typedef int64_t any_word __attribute__((aligned(1), may_alias));
 
 static inline float as_float(uint32_t bits) { float f; memcpy(&f, &bits, 4); return f; }

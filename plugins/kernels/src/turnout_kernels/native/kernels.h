@@ -3,6 +3,7 @@
 #define LONGEST(a, b) ((a) > (b) ? (a) : (b))
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #include "halves.h"
+#include "transposes.h"
 
 #define T float
 #define V(name) JOIN(JOIN(name, f), ISA)

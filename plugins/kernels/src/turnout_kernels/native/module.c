@@ -3,6 +3,9 @@
 
    The loops are in `kernels.h`, which is compiled once for each instruction set; which one runs is decided when the module is
    loaded. Callers have checked shapes, dtypes and layouts: see turnout_kernels/native.py. Only the stable ABI is used. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getcpu */
+#endif
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,11 +21,11 @@
 /* Every kernel. turnout_kernels/native.py takes their numbers from `KERNELS`. */
 #define EVERY_KERNEL(X)                                                                                                           \
     X(map) X(softmax) X(softmax_backward) X(layer_norm) X(layer_norm_backward) X(group_norm) X(reduce_runs)                       \
-    X(reduce_columns) X(locate) X(cumulate) X(cumulative_extreme) X(max_pool) X(mean_pool)                                        \
+    X(reduce_columns) X(locate) X(cumulate) X(cumulative_extreme) X(max_pool) X(mean_pool) X(join)                                \
     X(gather) X(add_at) X(select_rows) X(add_rows_at) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform) X(normal)       \
     X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(batch_norm)         \
     X(batch_norm_backward) X(coordinates) X(group_norm_backward) X(softmax_columns) X(softmax_columns_backward)                  \
-    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent) X(by_stretches)
+    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent) X(by_stretches) X(copy)
 
 #define ISA base
 #define VECTOR_BYTES 16

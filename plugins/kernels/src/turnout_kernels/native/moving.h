@@ -53,6 +53,147 @@ static void K(select_rows)(const job *j, int64_t part)
     }
 }
 
+/* `n` bytes, in vectors whose stores do not cross lines of the cache. Short rows one after the other take the library's function,
+   which looks at its arguments anew for each, up to twice as long. */
+typedef uint8_t K(bytes) __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint8_t K(bytes_anywhere) __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
+
+static inline void K(copy_bytes)(char *to, const char *from, int64_t n)
+{
+    if (n < 2 * VECTOR_BYTES) {
+        memcpy(to, from, (size_t)n);
+        return;
+    }
+    K(bytes_anywhere) last = *(const K(bytes_anywhere) *)(from + n - VECTOR_BYTES);
+    *(K(bytes_anywhere) *)to = *(const K(bytes_anywhere) *)from;
+    int64_t k = VECTOR_BYTES - (int64_t)((uintptr_t)to % VECTOR_BYTES);
+    for (; k + 4 * VECTOR_BYTES <= n; k += 4 * VECTOR_BYTES) {
+        const K(bytes_anywhere) *x = (const K(bytes_anywhere) *)(from + k);
+        K(bytes) a = x[0], b = x[1], c = x[2], d = x[3], *o = (K(bytes) *)(to + k);
+        o[0] = a, o[1] = b, o[2] = c, o[3] = d;
+    }
+    for (; k + VECTOR_BYTES <= n; k += VECTOR_BYTES)
+        *(K(bytes_anywhere) *)(to + k) = *(const K(bytes_anywhere) *)(from + k);
+    *(K(bytes_anywhere) *)(to + n - VECTOR_BYTES) = last;
+}
+
+/* ---- copies of any layout */
+
+/* A block of a transposition: four lines of the cache, which lie beside each other, of each of BLOCK_COLUMNS rows of the input */
+#define BLOCK_BYTES 256
+#define BLOCK_COLUMNS 64
+/* By the size of an element */
+#define BY_SIZE(size, X)                                                                                                          \
+    switch (size) {                                                                                                               \
+    case 1: X(uint8_t) break;                                                                                                     \
+    case 2: X(any_half) break;                                                                                                    \
+    case 4: X(any_word32) break;                                                                                              \
+    default: X(any_word) break;                                                                                                   \
+    }
+
+/* A block of `rows` x `columns` elements, whose rows lie `step` bytes apart in the output, and whose columns `across` bytes apart in
+   the input; the elements of a column are `along` bytes apart. It goes through memory of its own: where strides are powers of two,
+   the lines of many rows fall into one place of the cache. */
+static void K(transpose_block)(
+    char *to, int64_t step, const char *from, int64_t across, int64_t along, int64_t rows, int64_t columns, int64_t size)
+{
+    _Alignas(64) char block[BLOCK_BYTES * BLOCK_COLUMNS];
+    int64_t by = 16 / size, high = along == size && size >= 4 ? rows / by * by : 0, wide = columns / by * by;
+    for (int64_t c = 0; c < wide; c += by)
+        for (int64_t r = 0; r < high; r += by) {
+            if (size == 4)
+                K(transpose4)(block + (r * BLOCK_COLUMNS + c) * 4, 4 * BLOCK_COLUMNS, from + c * across + r * 4, across);
+            else
+                K(transpose8)(block + (r * BLOCK_COLUMNS + c) * 8, 8 * BLOCK_COLUMNS, from + c * across + r * 8, across);
+        }
+#define SCATTER(type)                                                                                                             \
+    for (int64_t c = 0; c < columns; c++)                                                                                         \
+        for (int64_t r = c < wide ? high : 0; r < rows; r++)                                                                      \
+            ((type *)block)[r * BLOCK_COLUMNS + c] = *(const type *)(from + c * across + r * along);
+    BY_SIZE(size, SCATTER)
+#undef SCATTER
+    for (int64_t r = 0; r < rows; r++)
+        K(copy_bytes)(to + r * step, block + r * BLOCK_COLUMNS * size, columns * size);
+}
+
+/* `n` elements with strides in bytes */
+static void K(copy_run)(char *to, int64_t step, const char *from, int64_t along, int64_t n, int64_t size)
+{
+    if (step == size && along == size) {
+        /* The C library's function writes large pieces without reading what was there. */
+        if (n * size >= 4096)
+            memcpy(to, from, (size_t)(n * size));
+        else
+            K(copy_bytes)(to, from, n * size);
+        return;
+    }
+#define EACH(type)                                                                                                                \
+    if (step == (int64_t)sizeof(type))                                                                                            \
+        for (int64_t k = 0; k < n; k++)                                                                                           \
+            ((type *)to)[k] = *(const type *)(from + k * along);                                                                  \
+    else                                                                                                                          \
+        for (int64_t k = 0; k < n; k++)                                                                                           \
+            *(type *)(to + k * step) = *(const type *)(from + k * along);
+    BY_SIZE(size, EACH)
+#undef EACH
+}
+
+/* i: size of an element. a: output, input of its shape; both of any layout, in memory that they do not share. Where the input lies
+   across the output, a part is some blocks, else some elements in the order of the output. */
+static void K(copy)(const job *j, int64_t part)
+{
+    int64_t size = j->i[0], shape[MAX_DIMS], stride[4][MAX_DIMS], first, last;
+    int nd = JOIN(JOIN(ordered, f), ISA)(j, 2, shape, stride);
+    if (!nd)
+        shape[nd++] = 1, stride[0][0] = stride[1][0] = size;
+    int across = stride[0][nd - 1] == size && JOIN(JOIN(crossed, f), ISA)(2, nd, shape, stride), left = nd - 1 - across;
+    int64_t n = shape[nd - 1], rows = across ? shape[nd - 2] : 1, high = BLOCK_BYTES / size;
+    int64_t beside = (n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS, blocks = (rows + high - 1) / high * beside, plane = across ? blocks : n;
+    share(j->a[0].size / (n * rows) * plane, across ? 1 : 64, j, part, &first, &last);
+    for (int64_t at = first; at < last;) {
+        int64_t place = at % plane, rest = at / plane;
+        char *to = j->a[0].p;
+        const char *from = j->a[1].p;
+        for (int d = left - 1; d >= 0; d--) {
+            to += rest % shape[d] * stride[0][d], from += rest % shape[d] * stride[1][d];
+            rest /= shape[d];
+        }
+        if (across) {
+            int64_t r = place / beside * high, c = place % beside * BLOCK_COLUMNS;
+            to += r * stride[0][nd - 2] + c * size, from += r * stride[1][nd - 2] + c * stride[1][nd - 1];
+            K(transpose_block)(to, stride[0][nd - 2], from, stride[1][nd - 1], stride[1][nd - 2], LEAST(high, rows - r),
+                LEAST(BLOCK_COLUMNS, n - c), size);
+            at++;
+        } else {
+            int64_t run = LEAST(n - place, last - at);
+            K(copy_run)(to + place * stride[0][nd - 1], stride[0][nd - 1], from + place * stride[1][nd - 1], stride[1][nd - 1], run, size);
+            at += run;
+        }
+    }
+}
+#undef BLOCK_BYTES
+#undef BLOCK_COLUMNS
+#undef BY_SIZE
+
+/* i: rows, size of an output's row in bytes, where these inputs begin in it, the size of a row of each. a: output, inputs, whose
+   rows lie beside each other in those of the output. A part writes some of the bytes. */
+static void K(join)(const job *j, int64_t part)
+{
+    int64_t inputs = j->count - 1, width = 0, first, last;
+    const int64_t *sizes = j->i + 3;
+    for (int64_t k = 0; k < inputs; k++)
+        width += sizes[k];
+    share(j->i[0] * width, 4096, j, part, &first, &last);
+    for (int64_t row = width ? first / width : 0, at = first - row * width; first < last; row++, at = 0)
+        for (int64_t k = 0, begin = 0; k < inputs && first < last; begin += sizes[k++]) {
+            int64_t n = LEAST(begin + sizes[k] - at, last - first);
+            if (n <= 0)
+                continue;
+            K(copy_bytes)(j->a[0].p + row * j->i[1] + j->i[2] + at, j->a[1 + k].p + row * sizes[k] + at - begin, n);
+            first += n, at += n;
+        }
+}
+
 /* i: size, length, inner. a: output, input: reversed along a dim. */
 static void K(flip)(const job *j, int64_t part)
 {

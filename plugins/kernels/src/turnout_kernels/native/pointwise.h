@@ -355,6 +355,8 @@ static void V(map)(const job *j, int64_t part)
         all = all && direct[k];
         bfloats = bfloats && j->i[2 + k] == BF16 && stride[k][nd - 1] == 2;
     }
+    /* A copy that only the input's dtype or layout keeps from being direct needs no buffer. */
+    int converted = j->i[1] == POINTWISE_copy && direct[0] && !all && stride[1][nd - 1];
     share(j->a[0].size, 64, j, part, &first, &last);
     for (int64_t at = first; at < last;) {
         int64_t rest = at / plane, place = at % plane, start = place / (tile * beside) * tile;
@@ -398,6 +400,10 @@ static void V(map)(const job *j, int64_t part)
             continue;
         }
 #endif
+        if (converted) {
+            V(load)((T *)p[0], p[1], stride[1][nd - 1], run, (int)j->i[3]);
+            continue;
+        }
         for (int64_t n; run > 0; run -= n) {
             n = all ? run : LEAST(run, CHUNK);
             for (int k = 1; k <= inputs; k++) {

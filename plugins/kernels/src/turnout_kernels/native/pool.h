@@ -5,12 +5,16 @@
    (Windows) every call is done by the caller.
 
    A thread that has nothing to do looks for work for SPIN_NS before it sleeps, and a caller whose last part is with another thread
-   looks that long for its end: with threads that sleep at once, a sum of 4 million numbers took as long on two as on one. */
+   looks that long for its end: with threads that sleep at once, a sum of 4 million numbers took as long on two as on one. A helper
+   that finds itself on the caller's processor moves to another one, and never looks for work there. */
 #ifndef TURNOUT_POOL_H
 #define TURNOUT_POOL_H
 
 #include "job.h"
 
+#ifdef __linux__
+#include <sched.h>
+#endif
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,6 +30,7 @@ static struct {
     const job *work;
     atomic_long next, posted, running; /* `posted` is `round`, once the lock is free again */
     long round, helpers, threads;
+    atomic_int place, unknown; /* the caller's processor when it posted the work; whether the system does not tell processors apart */
     int busy, registered;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
@@ -35,6 +40,41 @@ static inline void relax(void)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
+#endif
+}
+
+/* The processor on which this thread is; -1 if that is not known. */
+static int processor(void)
+{
+#ifdef __linux__
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+static int beside_caller(void)
+{
+    int here = atomic_load_explicit(&pool.unknown, memory_order_relaxed) ? -1 : processor();
+    return here >= 0 && here == atomic_load_explicit(&pool.place, memory_order_relaxed);
+}
+
+/* Moves a helper off the caller's processor, to any other that it may use. Where the others have work, the system wakes a thread on
+   the processor of the one that wakes it, and leaves it there for many milliseconds: the two then take turns, and are slower than
+   one. On another processor, even a busy one, a helper has its share of time, and what it does not get done is the caller's. */
+static void move_away(void)
+{
+#ifdef __linux__
+    cpu_set_t allowed, others;
+    if (!beside_caller() || sched_getaffinity(0, sizeof allowed, &allowed))
+        return;
+    others = allowed;
+    CPU_CLR((unsigned)processor(), &others);
+    if (!CPU_COUNT(&others) || sched_setaffinity(0, sizeof others, &others))
+        return;
+    if (beside_caller()) /* an emulation that gives every thread one number: it would be asked again in every call */
+        atomic_store(&pool.unknown, 1);
+    sched_setaffinity(0, sizeof allowed, &allowed);
 #endif
 }
 
@@ -85,7 +125,8 @@ static void *help(void *unused)
         if (pool.round == seen || !pool.helpers) {
             seen = pool.round;
             pthread_mutex_unlock(&pool.lock);
-            look(&pool.posted, seen, 0);
+            if (!beside_caller())
+                look(&pool.posted, seen, 0);
             take_lock();
             while (pool.round == seen)
                 pthread_cond_wait(&pool.wake, &pool.lock);
@@ -96,6 +137,7 @@ static void *help(void *unused)
         kernel *fn = pool.fn;
         const job *work = pool.work;
         pthread_mutex_unlock(&pool.lock);
+        move_away();
         take_parts(fn, work);
         take_lock();
         if (atomic_fetch_sub(&pool.running, 1) == 1)
@@ -138,6 +180,7 @@ static void run_parts(kernel *fn, const job *work, long threads)
             pool.helpers = pool.threads < threads - 1 ? pool.threads : threads - 1;
             atomic_store(&pool.running, pool.helpers);
             long round = ++pool.round;
+            atomic_store_explicit(&pool.place, processor(), memory_order_relaxed);
             pthread_cond_broadcast(&pool.wake);
             pthread_mutex_unlock(&pool.lock);
             atomic_store(&pool.posted, round);

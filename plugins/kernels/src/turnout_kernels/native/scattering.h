@@ -3,11 +3,12 @@
 
 static inline void V(begin)(T *o, const array *start, int64_t at, int64_t n)
 {
+    T first = *(const T *)start->p;
     if (start->size > 1)
         memcpy(o, (const T *)start->p + at, (size_t)n * sizeof(T));
     else
         for (int64_t k = 0; k < n; k++)
-            o[k] = *(const T *)start->p;
+            o[k] = first;
 }
 
 /* i: type, length of the output, inner, length of the index. a: output, [parts] of bytes: an index was out of range; index, source,

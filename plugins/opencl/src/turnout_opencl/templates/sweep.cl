@@ -1,7 +1,7 @@
 /* One reduction of large arrays, several results or partial results at once, in vectors. The build defines STEP(r, x, c),
    which takes an element into a result, around a centre c, JOIN(r, x), which takes in a partial result, FIRST(x), the result
    before any element where x is the first one, all of them for vectors too; R, the type of results, and W, the elements of
-   RV, a vector of R. */
+   RV, a vector of R. For an extreme it defines PICK(r, x), which is STEP where no element is a NaN. */
 
 #if SIGNED
 #define SIZE(x) ((x) < (R)0 ? -(x) : (x))
@@ -18,6 +18,39 @@
 #define TAKE(x, p)                                      \
   RV x;                                                 \
   _Pragma("unroll") for (int l_ = 0; l_ < W; l_++) ((R *)&x)[l_] = (R)LD(p, l_);
+#endif
+
+#if W == 8
+#define ANY(mask) as_ulong(__builtin_convertvector(mask, char8))
+#elif W == 4
+#define ANY(mask) as_uint(__builtin_convertvector(mask, char4))
+#endif
+
+/* A block of elements from p on, taken into the vectors r. Whether one of them is a NaN is looked for in pairs of vectors, in
+   `odd`, for an extreme that keeps a NaN takes four instructions for each vector. ODD_ENDS gives the result back its NaN. */
+#ifdef PICK
+#define ODD_BEGINS __typeof__((RV)0 != (RV)0) odd = 0;
+#define TAKE_BLOCK(r, p, c)                                             \
+  _Pragma("unroll") for (int v_ = 0; v_ < VECTORS; v_ += 2) {           \
+    TAKE(x_, (p) + v_ * W)                                              \
+    TAKE(y_, (p) + (v_ + 1) * W)                                        \
+    r[v_] = PICK(r[v_], x_);                                            \
+    r[v_ + 1] = PICK(r[v_ + 1], y_);                                    \
+    odd |= (x_ != x_) | (y_ != y_);                                     \
+  }
+#else
+#define ODD_BEGINS
+#define TAKE_BLOCK(r, p, c)                                             \
+  _Pragma("unroll") for (int v_ = 0; v_ < VECTORS; v_++) {              \
+    TAKE(x_, (p) + v_ * W)                                              \
+    r[v_] = STEP(r[v_], x_, c);                                         \
+  }
+#endif
+#if defined(PICK) && FLOATING
+#define ODD_ENDS(all) \
+  if (ANY(odd)) all = (R)NAN;
+#else
+#define ODD_ENDS(all)
 #endif
 
 /* All vectors and their elements joined, in pairs. */
@@ -51,13 +84,10 @@ __kernel void along(const Call call, __global S *restrict o, __global const S *r
 #pragma unroll
   for (int v = 0; v < VECTORS; v++) r[v] = first;
   long j = 0;
+  ODD_BEGINS
   if (step == 1) {
     for (; j + BLOCK <= length; j += BLOCK) {
-#pragma unroll
-      for (int v = 0; v < VECTORS; v++) {
-        TAKE(x, line + j + v * W)
-        r[v] = STEP(r[v], x, centre);
-      }
+      TAKE_BLOCK(r, line + j, centre)
     }
     for (; j + W <= length; j += W) {
       TAKE(x, line + j)
@@ -66,6 +96,7 @@ __kernel void along(const Call call, __global S *restrict o, __global const S *r
   }
   R all;
   JOIN_ALL(all, r)
+  ODD_ENDS(all)
   for (; j < length; j++) {
     const R x = (R)LD(line, j * step);
     all = STEP(all, x, centre);
@@ -74,11 +105,17 @@ __kernel void along(const Call call, __global S *restrict o, __global const S *r
   ST(o, at[0] + piece, (T)all);
 }
 
-/* The results stand next to each other: a work-item walks through rows of up to LINE of them, FEW rows at a time. extra[2]:
-   results of a line, extra[3]: work-items of a line; number[2]: rows of a chunk, number[3]: chunks, each of which writes a
-   line of its own. */
+/* The results stand next to each other: a work-item walks through rows of up to LINE of them, one after the other, as they lie in
+   memory. extra[2]: results of a line, extra[3]: work-items of a line; number[2]: rows of a chunk, number[3]: chunks, each of
+   which writes a line of its own. */
 #define LINE 1024
-#define FEW 4
+
+/* The vectors v of `kept`, from the elements of a line. */
+#define KEEP(v)                                       \
+  {                                                   \
+    TAKE(x, line + (v) * W)                           \
+    kept_vectors[v] = STEP(kept_vectors[v], x, centre_vectors[v]); \
+  }
 
 __kernel void across(const Call call, __global S *restrict o, __global const S *restrict a, __global const S *restrict b) {
   const long g = get_global_id(0), chunks = call.number[3], whole = g / chunks, chunk = g % chunks;
@@ -87,36 +124,25 @@ __kernel void across(const Call call, __global S *restrict o, __global const S *
   LOCATE(i)
   const long step = call.inner_step[1][0], first = chunk * call.number[2], last = min(first + call.number[2], call.inner_n);
   const int count = (int)min((long)LINE, call.extra[2] - from), even = count / W * W;
-  __global const S *lines = a + at[1] + from;
+  __global const S *line = a + at[1] + from + first * step;
   RV kept_vectors[LINE / W], centre_vectors[LINE / W];
   R *kept = (R *)kept_vectors, *centre = (R *)centre_vectors;
   for (int l = 0; l < count; l++) {
-    kept[l] = FIRST((R)LD(lines, first * step + l));
+    kept[l] = FIRST((R)LD(line, l));
     centre[l] = b ? (R)LD(b, at[2] + from + l) : (R)0;
   }
-  long j = first;
-  for (; j + FEW <= last; j += FEW) {
-    __global const S *line = lines + j * step;
-    for (int m = 0; m < even; m += W) {
-      RV r = kept_vectors[m / W];
+  for (long j = first; j < last; j++, line += step) {
+    int v = 0;
+    for (; (v + VECTORS) * W <= count; v += VECTORS) {
 #pragma unroll
-      for (int k = 0; k < FEW; k++) {
-        TAKE(x, line + k * step + m)
-        r = STEP(r, x, centre_vectors[m / W]);
-      }
-      kept_vectors[m / W] = r;
+      for (int u = 0; u < VECTORS; u++) KEEP(v + u)
     }
-    for (int m = even; m < count; m++)
-      for (int k = 0; k < FEW; k++) {
-        const R x = (R)LD(line, k * step + m);
-        kept[m] = STEP(kept[m], x, centre[m]);
-      }
-  }
-  for (; j < last; j++)
-    for (int m = 0; m < count; m++) {
-      const R x = (R)LD(lines, j * step + m);
+    for (; (v + 1) * W <= count; v++) KEEP(v)
+    for (int m = even; m < count; m++) {
+      const R x = (R)LD(line, m);
       kept[m] = STEP(kept[m], x, centre[m]);
     }
+  }
   o += at[0] + chunk * call.extra[2] + from;
   for (int l = 0; l < count; l++) {
     R r = kept[l];
@@ -126,10 +152,26 @@ __kernel void across(const Call call, __global S *restrict o, __global const S *
 }
 
 #ifdef BEATS
-#define SEARCHED 2048
+#define SEARCHED 16384
 
-/* Where the extreme element of a piece of a line stands, and the element if asked for. The first one counts: it is in the
-   first block whose extreme beats those before it. extra[0]: elements of a piece, extra[1]: pieces of a line. */
+/* Where the first element that is as extreme as `best` stands. No element beats it, so those that are not themselves are it. */
+#define SEARCH(found, line, end, best)                                            \
+  for (; found + BLOCK <= end; found += BLOCK) {                                  \
+    long any_ = 0;                                                                \
+    _Pragma("unroll") for (int v_ = 0; v_ < VECTORS; v_++) {                      \
+      TAKE(x_, line + found + v_ * W)                                             \
+      any_ |= ANY((x_ == (RV)(best)) | (x_ != x_));                               \
+    }                                                                             \
+    if (any_) break;                                                              \
+  }                                                                               \
+  for (; found + 1 < end; found++) {                                              \
+    const R x_ = (R)LD(line, found);                                              \
+    if (x_ == (best) || x_ != x_) break;                                          \
+  }
+
+/* Where the extreme element of a line stands, and the element if asked for. The first one counts: it is in the first block whose
+   extreme beats those before it. extra[0]: elements of a piece, extra[1]: pieces of a line. Of one of several pieces: the block,
+   and the extreme; `join` searches. */
 __kernel void find(const Call call, __global long *o, __global const S *restrict a, __global S *values) {
   const long g = get_global_id(0), i = g / call.extra[1], piece = g % call.extra[1], from = piece * call.extra[0];
   if (i >= call.n) return;
@@ -144,15 +186,13 @@ __kernel void find(const Call call, __global long *o, __global const S *restrict
 #pragma unroll
     for (int v = 0; v < VECTORS; v++) r[v] = best;
     int k = 0;
+    ODD_BEGINS
     for (; k + BLOCK <= count; k += BLOCK) {
-#pragma unroll
-      for (int v = 0; v < VECTORS; v++) {
-        TAKE(x, line + j + k + v * W)
-        r[v] = STEP(r[v], x, 0);
-      }
+      TAKE_BLOCK(r, line + j + k, 0)
     }
     R all;
     JOIN_ALL(all, r)
+    ODD_ENDS(all)
     for (; k < count; k++) {
       const R x = (R)LD(line, j + k);
       all = STEP(all, x, 0);
@@ -162,30 +202,34 @@ __kernel void find(const Call call, __global long *o, __global const S *restrict
       block = j;
     }
   }
-  for (; block + 1 < to; block++) {
-    const R x = (R)LD(line, block);
-    if (x == best || (x != x && best != best)) break;
+  if (call.extra[1] == 1) {
+    const long end = min(block + SEARCHED, to);
+    SEARCH(block, line, end, best)
   }
   o[at[0] + piece] = block;
-  if (values) ST(values, at[2] + piece, (T)LD(line, block));
+  if (values) ST(values, at[2] + piece, call.extra[1] == 1 ? LD(line, block) : (T)best);
 }
 
-/* The extreme of the pieces of each line. */
+/* The extreme of the pieces of each line, and where it stands. extra[0]: pieces, extra[1]: elements of a piece; at[3]: the line. */
 __kernel void join(const Call call, __global long *o, __global const long *places, __global S *values,
-                   __global const S *extremes) {
+                   __global const S *restrict a, __global const S *extremes) {
   const long i = get_global_id(0);
   if (i >= call.n) return;
   LOCATE(i)
-  long found = at[1];
+  long piece = 0;
   R best = (R)LD(extremes, at[1]);
   for (long j = 1; j < call.extra[0]; j++) {
     const R x = (R)LD(extremes, at[1] + j);
     if (BEATS(x, best)) {
       best = x;
-      found = at[1] + j;
+      piece = j;
     }
   }
-  o[at[0]] = places[found];
-  if (values) ST(values, at[2], (T)best);
+  __global const S *line = a + at[3];
+  long found = places[at[1] + piece];
+  const long end = min(min(found + SEARCHED, (piece + 1) * call.extra[1]), call.extra[2]);
+  SEARCH(found, line, end, best)
+  o[at[0]] = found;
+  if (values) ST(values, at[2], LD(line, found));
 }
 #endif

@@ -6,6 +6,7 @@ typedef struct {
     PyObject *simple, *kernel, *as_array, *keys;
     PyObject *general;        /* what serves the calls that this one does not take, if it is compiled, or NULL */
     PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
+    PyObject *rest;           /* the line of its text that calls `below` where the kernel has returned NotImplemented, or NULL */
     int arguments;            /* without the key set */
     int tensors;              /* of them are tensors that must be given */
     int tensor[MOST];
@@ -19,26 +20,22 @@ typedef struct {
     char refuses[16];
 } ArrayKernel;
 
-/* The kernel that this one leaves a call to. It runs once: what it raises goes to the caller. */
-static Outcome call_below(ArrayKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    PyObject *passed[MOST + 2];
-    passed[1] = ks;
-    for (Py_ssize_t i = 0; i < n; i++)
-        passed[2 + i] = args[i];
-    *result = PyObject_Vectorcall(self->below, passed + 1, (n + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-    return *result == NULL ? FAILED : DONE;
-}
-
 static Outcome run_kernel(PyObject *kernel, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     return kernel == NULL ? DECLINED : ((Face *)kernel)->run((Face *)kernel, ks, args, n, result);
+}
+
+/* The kernel that this one leaves a call to. If it declines, or is of Python, the text of this one calls it, with frames of both. */
+static Outcome call_below(ArrayKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    return is_kernel(self->below) ? run_kernel(self->below, ks, args, n, result) : DECLINED;
 }
 
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     ArrayKernel *self = (ArrayKernel *)face;
     PyObject *given[MOST + 1];
+    REST.kernel = NULL;
     if (n != self->arguments)
         return DECLINED;
     int plain = 1; /* whether every other argument has its default */
@@ -98,7 +95,12 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
             return decline_after_error();
         if (self->finish != NULL && made == Py_NotImplemented) {
             Py_DECREF(made);
-            return self->below == NULL ? DECLINED : call_below(self, ks, args, n, result);
+            Outcome outcome = self->below == NULL ? DECLINED : call_below(self, ks, args, n, result);
+            if (outcome == DECLINED && self->rest != NULL && !PyErr_Occurred()) { /* the kernel need not say so again */
+                REST.kernel = face;
+                REST.from = self->rest;
+            }
+            return outcome;
         }
         if (self->finish != NULL && !PyArray_CheckExact(made)) {
             PyObject *given_args = PyTuple_New(n);
@@ -138,18 +140,18 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
 }
 
 /* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
- * inplace, program, general[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
- * or "value". */
+ * inplace, program, general[, below or None, finish, rest or None]), where `arguments` are rows (role, default or MISSING, rank): role
+ * "tensor", "absent", "number" or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *general, *below = Py_None,
-             *finish = NULL;
+             *finish = NULL, *rest = Py_None;
     Py_ssize_t limit, limit_of_halves;
     int bools, unsure, inplace;
     const char *refuses;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpOO|OO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
+    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpOO|OOO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
                           &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &general, &below,
-                          &finish))
+                          &finish, &rest))
         return NULL;
     if (PyTuple_GET_SIZE(arguments) > MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
         PyErr_SetString(PyExc_ValueError, "too many arguments");
@@ -172,6 +174,7 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     made->general = is_kernel(general) ? Py_NewRef(general) : NULL;
     made->below = below == Py_None ? NULL : Py_NewRef(below);
     made->finish = Py_XNewRef(finish);
+    made->rest = rest == Py_None ? NULL : Py_NewRef(rest);
     made->arguments = (int)PyTuple_GET_SIZE(arguments);
     for (int i = 0; i < made->arguments; i++) {
         const char *role;

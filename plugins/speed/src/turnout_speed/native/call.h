@@ -135,7 +135,7 @@ static Outcome call_kernel(const Target *target, PyObject *tail, PyObject *kerne
 {
     PyObject *passed[MOST + 3];
     Py_ssize_t count = 2;
-    passed[1] = is_kernel(kernel) ? ((Face *)kernel)->function : kernel; /* it has just declined */
+    passed[1] = is_kernel(kernel) ? text_of((Face *)kernel) : kernel;
     passed[2] = ks;
     for (int i = 0; i < target->arguments; i++)
         if (target->source[i] >= 0 || target->name[i] != NULL)
@@ -326,18 +326,23 @@ static PyObject *with_names(PyObject *named, PyObject *result)
     return made;
 }
 
+/* The tail is that of the function's own target: a call of another one is finished here or not at all. */
+static Outcome run_call(Call *call, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+{
+    Outcome outcome = DECLINED;
+    for (int i = 0; i < call->count && outcome == DECLINED; i++)
+        outcome = run_target(&call->targets[i], i == 0 ? tail : NULL, args, n, kwnames, result);
+    if (outcome == DECLINED && n >= call->least && n <= call->most && (kwnames == NULL || (call->by_name && !names_self(kwnames))))
+        outcome = run_chosen(call->chosen, args, n, kwnames, result);
+    return outcome;
+}
+
 static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = (Call *)self;
     if (!is_traced()) {
         PyObject *result = NULL;
-        Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-        Outcome outcome = DECLINED;
-        /* The tail is that of the function's own target: a call of another one is finished here or not at all. */
-        for (int i = 0; i < call->count && outcome == DECLINED; i++)
-            outcome = run_target(&call->targets[i], i == 0 ? call->tail : NULL, args, n, kwnames, &result);
-        if (outcome == DECLINED && n >= call->least && n <= call->most && (kwnames == NULL || (call->by_name && !names_self(kwnames))))
-            outcome = run_chosen(call->chosen, args, n, kwnames, &result);
+        Outcome outcome = run_call(call, call->tail, args, PyVectorcall_NARGS(nargsf), kwnames, &result);
         if (outcome != DECLINED)
             return outcome == DONE ? with_names(call->named, result) : NULL;
     }

@@ -121,8 +121,11 @@ static Outcome run_ending(CompositeKernel *self, const Ending *ending, PyObject 
             values[n] = Py_NewRef(ending->constant[n]);
         else if (ending->operand[n] < ENDING)
             values[n] = Py_NewRef(args[ending->operand[n]]);
-        else
+        else {
+            REPEATABLE++; /* the text makes this call again where the next one is declined */
             outcome = run_ending(self, &self->endings[ending->operand[n] - ENDING], args, &values[n]);
+            REPEATABLE--;
+        }
     if (outcome == DONE && ending->op == Py_None)
         made = Py_NewRef(values[0]);
     else if (outcome == DONE)

@@ -1,8 +1,15 @@
 /* Dtypes, layouts, and which conversions of elements are NumPy's own. */
+/* The backend of a device; a new reference, or NULL with an error. */
+static PyObject *backend_of(PyObject *device)
+{
+    PyObject *found = (PyObject *)Py_TYPE(device) == DEVICE ? Py_XNewRef(SLOT(device, AT_BACKEND)) : NULL;
+    return found != NULL ? found : PyObject_GetAttr(device, S_BACKEND);
+}
+
 /* The array library's dtype for one of Turnout's, on the device of a tensor; a new reference, or NULL with or without an error. */
 static PyObject *native_of(PyObject *device, PyObject *dtype)
 {
-    PyObject *backend = PyObject_GetAttr(device, S_BACKEND), *natives = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NATIVE);
+    PyObject *backend = backend_of(device), *natives = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NATIVE);
     PyObject *found = natives == NULL || !PyDict_CheckExact(natives) ? NULL : Py_XNewRef(PyDict_GetItemWithError(natives, dtype));
     Py_XDECREF(backend);
     Py_XDECREF(natives);

@@ -207,7 +207,7 @@ static void draw_normal(void *to, int type, npy_intp count, npy_uint64 key, npy_
 /* Whether the words of a device's backend are those. */
 static int draws_hashed_words(PyObject *device)
 {
-    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *backend = backend_of(device);
     PyObject *method = backend == NULL ? NULL : PyObject_GetAttr((PyObject *)Py_TYPE(backend), S_RANDOM_BITS);
     PyObject *said = method == NULL ? NULL : PyObject_GetAttr(method, S_HASHED);
     Py_XDECREF(backend);
@@ -295,85 +295,13 @@ static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, P
     return outcome;
 }
 
-/* A tensor in another shape over the memory of a row-major one; NULL with or without an error. */
-static PyObject *cut(PyObject *joined, const npy_intp *shape, int n, npy_intp item, PyObject *keys, PyObject *device)
-{
-    npy_intp strides[DIMS], step = item;
-    for (int d = n - 1; d >= 0; d--) {
-        strides[d] = step;
-        step *= shape[d];
-    }
-    PyObject *lengths = tuple_of(shape, n), *steps = tuple_of(strides, n);
-    PyObject *geometry = lengths == NULL || steps == NULL ? NULL : PyTuple_Pack(4, lengths, steps, ZERO, ZERO);
-    PyObject *storage = geometry == NULL ? NULL : PyObject_CallMethodNoArgs(joined, S_SHARED_STORAGE);
-    PyObject *made = storage == NULL || !Py_IS_TYPE(storage, Storage) ? NULL : viewed_by(geometry, keys, device, storage);
-    PyObject *views = made == NULL ? NULL : SLOT(storage, AT_VIEWS), *ref = made == NULL ? NULL : PyWeakref_NewRef(made, NULL);
-    if (made != NULL && (views == NULL || ref == NULL || !PyList_CheckExact(views) || PyList_Append(views, ref) < 0))
-        Py_CLEAR(made);
-    Py_XDECREF(ref);
-    Py_XDECREF(lengths);
-    Py_XDECREF(steps);
-    Py_XDECREF(geometry);
-    Py_XDECREF(storage);
-    return made;
-}
-
-/* Tensors of one shape along a new dim: (tensors, dim). It is composed of operators otherwise, so nothing may watch these. */
-static Outcome stack_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    PyObject *list = n == 2 ? args[0] : Py_None, *made = NULL;
-    Py_ssize_t count = PyList_CheckExact(list) ? PyList_GET_SIZE(list) : PyTuple_CheckExact(list) ? PyTuple_GET_SIZE(list) : 0;
-    PyObject **tensors = count == 0 ? NULL : PyList_CheckExact(list) ? ((PyListObject *)list)->ob_item : ((PyTupleObject *)list)->ob_item;
-    PyArrayObject *first = count == 0 || !is_int(args[1]) ? NULL : few_of(tensors[0]);
-    if (first == NULL)
-        return DECLINED;
-    PyObject *device = Py_NewRef(SLOT(tensors[0], AT_DEVICE)), *keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
-    int dims = PyArray_NDIM(first);
-    npy_intp at = PyLong_AsSsize_t(args[1]), shape[DIMS], outer = 1, bytes = PyArray_ITEMSIZE(first);
-    at += at < 0 ? dims + 1 : 0;
-    int serves = keys != NULL && PyObject_RichCompareBool(keys, ks, Py_EQ) == 1 && at >= 0 && at <= dims
-                 && PyArray_SIZE(first) * count <= SMALL_SIZE;
-    for (Py_ssize_t k = 1; k < count && serves; k++) {
-        PyArrayObject *array = few_of(tensors[k]);
-        serves = array != NULL && PyArray_DESCR(array) == PyArray_DESCR(first) && are_alike(array, first)
-                 && SLOT(tensors[k], AT_DEVICE) == device;
-    }
-    for (int d = 0; d < dims && serves; d++) {
-        shape[d < at ? d : d + 1] = PyArray_DIM(first, d);
-        *(d < at ? &outer : &bytes) *= PyArray_DIM(first, d);
-    }
-    /* Where the kernel cuts what it has joined into parts, the result shares its memory with what was joined. */
-    int cuts = serves && at < dims && dims < 4, rank = cuts ? dims : dims + 1;
-    npy_intp joined[DIMS];
-    shape[serves ? at : 0] = count;
-    for (int d = 0; serves && d < rank; d++)
-        joined[d] = !cuts ? shape[d] : PyArray_DIM(first, d) * (d == at ? count : 1);
-    if (serves)
-        made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(PyArray_DESCR(first)), rank, joined, NULL, NULL, 0, NULL);
-    for (Py_ssize_t k = 0; made != NULL && k < count; k++)
-        for (npy_intp o = 0; o < outer; o++)
-            memcpy(PyArray_BYTES((PyArrayObject *)made) + (o * count + k) * bytes,
-                   PyArray_BYTES((PyArrayObject *)SLOT(tensors[k], AT_ARRAY)) + o * bytes, bytes);
-    if (made != NULL && cuts && PyArray_SIZE(first) == 0)
-        Py_CLEAR(made);
-    npy_intp item = PyArray_ITEMSIZE(first);
-    Outcome outcome = wrap_new(made, Py_XNewRef(keys), NULL, device, result);
-    if (outcome == DONE && cuts)
-        Py_SETREF(*result, cut(*result, shape, dims + 1, item, keys, device));
-    if (outcome == DONE && *result == NULL)
-        outcome = decline_after_error();
-    Py_XDECREF(keys);
-    Py_DECREF(device);
-    return outcome;
-}
-
-static const char *const ELEMENTS[] = {"copy", "read", "count", "space", "identity", "uniform", "normal", "fill where", "stack", NULL};
+static const char *const ELEMENTS[] = {"copy", "read", "count", "space", "identity", "uniform", "normal", "fill where", NULL};
 
 /* (function, what it does: a word of those above) */
 static PyObject *make_element_kernel(PyObject *module, PyObject *args)
 {
     static const Run runs[] = {
-        copy_into_run, number_run, count_run, space_run, identity_run, uniform_run, normal_run, fill_where_run, stack_run,
+        copy_into_run, number_run, count_run, space_run, identity_run, uniform_run, normal_run, fill_where_run,
     };
     PyObject *function;
     const char *word;

@@ -79,6 +79,20 @@ static PyObject *finished(void *made)
     return made;
 }
 
+/* A kernel that has declined when a part of its text had run, and that text from there on: (ks, *args). */
+static struct {
+    Face *kernel;
+    PyObject *from;
+} REST;
+
+/* The text that serves a call which a kernel has just declined. */
+static PyObject *text_of(Face *face)
+{
+    PyObject *text = REST.kernel == face ? REST.from : face->function;
+    REST.kernel = NULL;
+    return text;
+}
+
 /* A kernel as others call it: (ks, *args). */
 static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
@@ -89,6 +103,7 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
         Outcome outcome = face->run(face, args[0], args + 1, n - 1, &result);
         if (outcome != DECLINED)
             return outcome == DONE ? result : NULL;
+        return PyObject_Vectorcall(text_of(face), args, nargsf, NULL);
     }
     return PyObject_Vectorcall(face->function, args, nargsf, kwnames);
 }

@@ -55,6 +55,35 @@ typedef struct {
     int at; /* the argument that is the device */
 } SelectKernel;
 
+/* The first item of a list that Turnout keeps a default in, as a new reference; NULL without an error if it has none. */
+static PyObject *default_in(PyObject *list)
+{
+    PyObject *found = PyList_CheckExact(list) && PyList_GET_SIZE(list) == 1 ? PyList_GET_ITEM(list, 0) : Py_None;
+    return found == Py_None ? NULL : Py_NewRef(found);
+}
+
+/* The device of tensors made without one. A new reference, or NULL with an error. */
+static PyObject *default_device(SelectKernel *self)
+{
+    PyObject *overrides = NULL, *found = NULL;
+    if (PyContextVar_Get(OVERRIDES, NULL, &overrides) < 0)
+        return NULL;
+    if (overrides != NULL && PyTuple_CheckExact(overrides) && PyTuple_GET_SIZE(overrides) == 0)
+        found = default_in(DEFAULT_DEVICES);
+    Py_XDECREF(overrides);
+    return found != NULL ? found : PyObject_CallNoArgs(self->default_device);
+}
+
+/* The device that a backend uses where only its type is named. A new reference, or NULL with an error. */
+static PyObject *place_of(PyObject *backend)
+{
+    PyObject *indexed = PyObject_GetAttr(backend, S_INDEXED), *place = NULL;
+    if (indexed != NULL)
+        place = indexed == Py_False ? PyObject_GetAttr(backend, S_PLACE) : PyObject_CallMethodNoArgs(backend, S_CURRENT_DEVICE);
+    Py_XDECREF(indexed);
+    return place;
+}
+
 static Outcome select_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     SelectKernel *self = (SelectKernel *)face;
@@ -62,10 +91,10 @@ static Outcome select_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     if (n > MOST || self->at >= n)
         return DECLINED;
     memcpy(passed, args, n * sizeof *passed);
-    PyObject *wanted = args[self->at], *device = wanted == Py_None ? PyObject_CallNoArgs(self->default_device) : Py_NewRef(wanted);
-    PyObject *backend = device == NULL || (PyObject *)Py_TYPE(device) != DEVICE ? NULL : PyObject_GetAttr(device, S_BACKEND);
+    PyObject *wanted = args[self->at], *device = wanted == Py_None ? default_device(self) : Py_NewRef(wanted);
+    PyObject *backend = device == NULL || (PyObject *)Py_TYPE(device) != DEVICE ? NULL : backend_of(device);
     PyObject *place = backend == NULL       ? NULL
-                      : wanted == Py_None ? PyObject_CallMethodNoArgs(backend, S_CURRENT_DEVICE)
+                      : wanted == Py_None ? place_of(backend)
                                           : PyObject_CallMethodOneArg(backend, S_RESOLVE_DEVICE, device);
     PyObject *dense = place == NULL ? NULL : PyObject_GetAttr(backend, S_DENSE);
     PyObject *rest = dense == NULL ? NULL : PyNumber_And(ks, self->above), *below = rest == NULL ? NULL : PyNumber_Or(rest, dense);
@@ -115,7 +144,7 @@ static PyObject *keys_of_factories(PyObject *device)
 /* The array library's dtype for one that was given, or for the default; a new reference, or NULL with or without an error. */
 static PyObject *native_or_default(PyObject *device, PyObject *dtype)
 {
-    PyObject *wanted = dtype == Py_None ? PyObject_CallNoArgs(DEFAULT_DTYPE) : Py_NewRef(dtype);
+    PyObject *wanted = dtype == Py_None ? default_in(DEFAULT_DTYPES) : Py_NewRef(dtype);
     PyObject *native = wanted == NULL ? NULL : native_of(device, wanted);
     Py_XDECREF(wanted);
     return native;

@@ -49,7 +49,7 @@ static PyObject *dtype_get(PyObject *self, PyObject *instance, PyObject *owner)
     if (array == NULL)
         return ask_property(self, instance, owner);
     PyObject *descr = (PyObject *)PyArray_DESCR(array), *device = SLOT(instance, AT_DEVICE);
-    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *backend = backend_of(device);
     if (backend == NULL)
         return NULL;
     for (int k = 0; k < KNOWN_DTYPES; k++) {

@@ -2,14 +2,23 @@
 typedef struct {
     Face face;
     PyObject *select, *slice, *unsqueeze, *index; /* the operators */
-    PyObject *put, *copy, *fill;                  /* of a Setter */
+    PyObject *put, *copy, *fill, *full;           /* of a Setter */
 } Getter;
 
 static int is_bound(PyObject *value) { return value == Py_None || PyLong_CheckExact(value); }
 
 static int is_whole(PySliceObject *cut) { return cut->start == Py_None && cut->stop == Py_None && cut->step == Py_None; }
 
-/* A view by one item after the other; the tensor itself where nothing is cut. */
+/* An int, None, `...` or a slice between such numbers. */
+static int is_view_item(PyObject *item)
+{
+    if (!PySlice_Check(item))
+        return PyLong_CheckExact(item) || item == Py_None || item == Py_Ellipsis;
+    PySliceObject *cut = (PySliceObject *)item;
+    return is_bound(cut->start) && is_bound(cut->stop) && is_bound(cut->step);
+}
+
+/* A view by one item after the other; the tensor itself where nothing is cut. No view is made where an item is of another kind. */
 static Outcome get_views(Getter *self, PyObject *tensor, PyObject *const *items, Py_ssize_t n, PyObject **result)
 {
     PyObject *array = SLOT(tensor, AT_ARRAY), *viewed = Py_NewRef(tensor);
@@ -18,12 +27,13 @@ static Outcome get_views(Getter *self, PyObject *tensor, PyObject *const *items,
     for (Py_ssize_t i = 0; i < n; i++) {
         left -= PyLong_CheckExact(items[i]) || PySlice_Check(items[i]);
         rest += items[i] == Py_Ellipsis;
+        if (!is_view_item(items[i]))
+            outcome = DECLINED;
     }
     if (left < 0 || rest > 1)
         outcome = DECLINED;
     for (Py_ssize_t i = 0; i < n && outcome == DONE; i++) {
         PyObject *made = NULL, *item = items[i], *dim = PyLong_FromLong(at);
-        PySliceObject *cut = PySlice_Check(item) ? (PySliceObject *)item : NULL;
         if (dim == NULL)
             outcome = DECLINED;
         else if (PyLong_CheckExact(item))
@@ -33,9 +43,8 @@ static Outcome get_views(Getter *self, PyObject *tensor, PyObject *const *items,
             at++;
         } else if (item == Py_Ellipsis)
             at += left;
-        else if (cut == NULL || !is_bound(cut->start) || !is_bound(cut->stop) || !is_bound(cut->step))
-            outcome = DECLINED;
         else {
+            PySliceObject *cut = (PySliceObject *)item;
             if (!is_whole(cut)) {
                 PyObject *step = cut->step == Py_None ? PyLong_FromLong(1) : Py_NewRef(cut->step);
                 outcome = step == NULL ? DECLINED
@@ -137,23 +146,18 @@ static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t
     return PyObject_Vectorcall(getter->face.function, args, nargsf, kwnames);
 }
 
-/* A number as a tensor of 0 dims like another one; NULL with or without an error. */
-static PyObject *number_like(PyObject *tensor, PyObject *value)
+/* A number as a tensor of 0 dims like another one, as the text makes it: by the operator `full`. */
+static Outcome number_like(Getter *self, PyObject *tensor, PyObject *value, PyObject **made)
 {
-    PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
-    PyObject *device = SLOT(tensor, AT_DEVICE), *keys = device == NULL || !is_plain_maker(device) ? NULL : keys_of_views(device);
-    PyArray_Descr *descr = PyArray_DESCR(array);
-    PyObject *made = NULL;
-    if (keys != NULL) {
-        Py_INCREF(descr);
-        made = PyArray_NewFromDescr(&PyArray_Type, descr, 0, NULL, NULL, NULL, 0, NULL);
-    }
-    if (made != NULL && !fill_array((PyArrayObject *)made, value))
-        Py_CLEAR(made);
-    if (made != NULL)
-        made = wrap(made, keys, device);
-    Py_XDECREF(keys);
-    return made;
+    PyObject *size = PyTuple_New(0), *dtype = PyObject_GetAttr(tensor, S_DTYPE);
+    Outcome outcome = DECLINED;
+    REPEATABLE++; /* the text makes it again where the write is declined */
+    if (size != NULL && dtype != NULL && SLOT(tensor, AT_DEVICE) != NULL)
+        outcome = call_operator(self->full, (PyObject *[]){size, value, dtype, SLOT(tensor, AT_DEVICE)}, 4, FULL_OPTIONS, made);
+    REPEATABLE--;
+    Py_XDECREF(size);
+    Py_XDECREF(dtype);
+    return outcome;
 }
 
 static Outcome set_items(Getter *self, PyObject *tensor, PyObject *const *items, Py_ssize_t n, PyObject *value)
@@ -166,8 +170,8 @@ static Outcome set_items(Getter *self, PyObject *tensor, PyObject *const *items,
                     || (PyArray_NDIM((PyArrayObject *)array) > 0 && PyArray_DIM((PyArrayObject *)array, 0) == 1)))
         return DECLINED;
     if (has_tensors(items, n)) {
-        PyObject *list = index_list(tensor, items, n), *given = list == NULL || !number ? Py_NewRef(value) : number_like(tensor, value);
-        if (list != NULL && given != NULL)
+        PyObject *list = index_list(tensor, items, n), *given = number ? NULL : Py_NewRef(value);
+        if (list != NULL && (!number || number_like(self, tensor, value, &given) == DONE))
             outcome = call_operator(self->put, (PyObject *[]){tensor, list, given}, 3, NULL, &made);
         Py_XDECREF(list);
         Py_XDECREF(given);
@@ -192,20 +196,21 @@ static PyObject *setter_vectorcall(PyObject *self, PyObject *const *args, size_t
     return PyObject_Vectorcall(((Getter *)self)->face.function, args, nargsf, kwnames);
 }
 
-/* (function, select.int, slice.Tensor, unsqueeze, index.Tensor[, index_put_, copy_, fill_.Scalar]) */
+/* (function, select.int, slice.Tensor, unsqueeze, index.Tensor[, index_put_, copy_, fill_.Scalar, full]) */
 static PyObject *make_getter(PyObject *module, PyObject *args)
 {
-    PyObject *function, *ops[7] = {NULL};
-    if (!PyArg_ParseTuple(args, "OOOOO|OOO", &function, ops, ops + 1, ops + 2, ops + 3, ops + 4, ops + 5, ops + 6))
+    PyObject *function, *ops[8] = {NULL};
+    if (!PyArg_ParseTuple(args, "OOOOO|OOOO", &function, ops, ops + 1, ops + 2, ops + 3, ops + 4, ops + 5, ops + 6,
+                          ops + 7))
         return NULL;
-    if ((ops[4] == NULL) != (ops[6] == NULL)) {
+    if ((ops[4] == NULL) != (ops[7] == NULL)) {
         PyErr_SetString(PyExc_ValueError, "a setter needs all of its operators");
         return NULL;
     }
-    Getter *made = (Getter *)new_face(&GetterType, function, ops[6] == NULL ? getter_vectorcall : setter_vectorcall, NULL);
+    Getter *made = (Getter *)new_face(&GetterType, function, ops[7] == NULL ? getter_vectorcall : setter_vectorcall, NULL);
     if (made == NULL)
         return NULL;
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         (&made->select)[i] = Py_XNewRef(ops[i]);
     return finished(made);
 }

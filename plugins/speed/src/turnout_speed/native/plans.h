@@ -180,7 +180,7 @@ static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *ar
     if (plan != NULL)
         return plan;
     plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
-    if (plan != NULL && !(PyTuple_CheckExact(plan) && PyTuple_GET_SIZE(plan) == 4 * self->outs + 3))
+    if (plan != NULL && !(PyTuple_CheckExact(plan) && PyTuple_GET_SIZE(plan) == 4 * self->outs + 4))
         Py_CLEAR(plan);
     if (plan != NULL && keep(&self->memo, look, plan) < 0)
         Py_CLEAR(plan);

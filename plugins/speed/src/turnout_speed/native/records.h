@@ -1,4 +1,4 @@
-/* RecordKernel: the call below, and a node that says how it was made. */
+/* RecordKernel: the call below, and a node that says how it was made; or the call below alone, where no level records. */
 enum { SAVE_TENSOR, SAVE_VALUE, SAVE_SHAPE, SAVE_DTYPE, SAVE_DEVICE, SAVE_GEOMETRY, SAVE_RESULT };
 enum { FITS_NOT, FITS_PAIR, FITS_DTYPE, FITS_ALL };
 
@@ -19,7 +19,10 @@ typedef struct {
 
 static PyObject *shape_of(PyObject *tensor)
 {
-    return PyObject_GetAttrString(SLOT(tensor, AT_ARRAY), "shape");
+    PyObject *array = SLOT(tensor, AT_ARRAY);
+    if (PyArray_CheckExact(array))
+        return tuple_of(PyArray_DIMS((PyArrayObject *)array), PyArray_NDIM((PyArrayObject *)array));
+    return PyObject_GetAttrString(array, "shape");
 }
 
 /* (shape, strides and offset in elements) */
@@ -162,7 +165,7 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     }
     enabled = PyLong_AsLongLongAndOverflow(first, &overflow);
     Py_DECREF(first);
-    if (overflow)
+    if (overflow || (enabled && self->node == NULL))
         return DECLINED;
     for (int k = 0; enabled && k < self->differentiable; k++) {
         PyObject *tensor = args[self->argument[k]];
@@ -210,22 +213,23 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
 static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "geometry", "result", NULL};
 static const char *const FITS[] = {"", "pair", "dtype", "all", NULL};
 
-/* (function, cache, below, tracked, next_seq, metas, unlike, kept, node class, number of arguments, differentiable arguments,
- * saves, fits, dtype argument or -1) */
+/* (function, cache, below, number of arguments[, tracked, next_seq, metas, unlike, kept, node class, differentiable arguments, saves,
+ * fits, dtype argument or -1]). Without the second part, only Python makes its records. */
 static PyObject *make_record_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *cache, *below, *tracked, *next_seq, *metas, *unlike, *kept, *node, *differentiable, *saves;
-    const char *fits;
-    int arguments, dtype_argument;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOOO!iO!O!si", &function, &PyDict_Type, &cache, &below, &tracked, &next_seq, &metas, &unlike,
-                          &kept, &PyType_Type, &node, &arguments, &PyTuple_Type, &differentiable, &PyTuple_Type, &saves, &fits,
+    PyObject *function, *cache, *below, *tracked, *next_seq, *metas, *unlike, *kept, *node = NULL, *differentiable = NULL, *saves = NULL;
+    const char *fits = "";
+    int arguments, dtype_argument = -1;
+    if (!PyArg_ParseTuple(args, "OO!Oi|OOOOOO!O!O!si", &function, &PyDict_Type, &cache, &below, &arguments, &tracked, &next_seq, &metas,
+                          &unlike, &kept, &PyType_Type, &node, &PyTuple_Type, &differentiable, &PyTuple_Type, &saves, &fits,
                           &dtype_argument))
         return NULL;
     int wanted = index_of(FITS, fits);
     if (wanted < 0)
         return NULL;
-    if (arguments > MOST || PyTuple_GET_SIZE(differentiable) > MOST || PyTuple_GET_SIZE(saves) > 2 * MOST
-        || (wanted == FITS_PAIR && PyTuple_GET_SIZE(differentiable) != 2) || PyTuple_GET_SIZE(differentiable) == 0) {
+    if (arguments > MOST || (node != NULL && saves == NULL)
+        || (node != NULL && (PyTuple_GET_SIZE(differentiable) > MOST || PyTuple_GET_SIZE(saves) > 2 * MOST
+            || (wanted == FITS_PAIR && PyTuple_GET_SIZE(differentiable) != 2) || PyTuple_GET_SIZE(differentiable) == 0))) {
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
         return NULL;
     }
@@ -234,13 +238,15 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
         return NULL;
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
+    made->arguments = arguments;
+    if (node == NULL)
+        return finished(made);
     made->tracked_bit = Py_NewRef(tracked);
     made->next_seq = Py_NewRef(next_seq);
     made->metas = Py_NewRef(metas);
     made->unlike = Py_NewRef(unlike);
     made->kept = Py_NewRef(kept);
     made->node = (PyTypeObject *)Py_NewRef(node);
-    made->arguments = arguments;
     made->dtype_argument = dtype_argument;
     made->fits = wanted;
     if ((made->at_edges = slot_of(made->node, "edges")) < 0 || (made->at_seq = slot_of(made->node, "seq")) < 0

@@ -88,7 +88,7 @@ static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t
 /* The key set of a tensor that NumPy's own constructor may make for a view on this device; NULL with or without an error. */
 static PyObject *keys_of_views(PyObject *device)
 {
-    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *backend = backend_of(device);
     PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_VIEW_ARRAY);
     PyObject *keys = maker != (PyObject *)&PyArray_Type ? NULL : PyObject_GetAttr(backend, S_KEYS);
     Py_XDECREF(backend);
@@ -99,7 +99,7 @@ static PyObject *keys_of_views(PyObject *device)
 /* Whether a backend makes, fills and duplicates arrays as NumPy does. 0 with or without an error. */
 static int is_plain_maker(PyObject *device)
 {
-    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *backend = backend_of(device);
     PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NEW_ARRAY);
     Py_XDECREF(backend);
     Py_XDECREF(maker);

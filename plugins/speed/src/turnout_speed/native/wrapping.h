@@ -2,7 +2,7 @@
 /* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. */
 static PyObject *wrap(PyObject *array, PyObject *keys, PyObject *device)
 {
-    PyObject *epoch = PyObject_GetAttr(CLOCK, S_EPOCH);
+    PyObject *epoch = Py_XNewRef(SLOT(CLOCK, AT_EPOCH));
     PyObject *made = epoch == NULL ? NULL : PyType_GenericAlloc(Tensor, 0);
     if (made == NULL) {
         Py_XDECREF(epoch);

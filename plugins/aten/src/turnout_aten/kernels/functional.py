@@ -1,0 +1,105 @@
+"""The wrappers of functional variants: they allocate the results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.operators.stubs import compile_function, python_name
+from turnout.plugins import replaceable
+from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.contract import as_result_array, check_returned
+from turnout_aten.kernels.fast_paths import admitted, after_failure, computing_source, defaults, half_dtype, numbers_of
+from turnout_aten.kernels.planning import planned, silencing
+from turnout_aten.kernels.rows import BOOL, SAME, Row
+from turnout_aten.kernels.structured import Structured, first_device, row_function
+from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
+
+
+def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
+    """The wrapper of the functional variant."""
+    fn, debug = row_function(s, backend, row)
+    empty = backend.empty
+
+    def compute(args: tuple[Any, ...], answer: Call) -> Any:
+        try:
+            result = answer(*args)
+            device = args[0].device if args[0].__class__ is Tensor else first_device(args)
+            arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
+            with backend.kernel_context():
+                made = fn(*s.kernel_arguments(backend, args, result), *arrays)
+            if made is not None:
+                check_returned(s.op.qualified_name, backend, fn, made, arrays)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
+        if len(arrays) == 1:
+            return wrap(arrays[0], device)
+        return tuple([wrap(array, device) for array in arrays])
+
+    def general(ks: int, *args: Any) -> Any:
+        return compute(args, s.answer)
+
+    if debug or backend.array_type is None:
+        return general
+    if backend.new_array is not None and s.plannable:
+        general = planned(s, backend, row, general, compute)
+    if row.allocates and not s.precomputed and s.tensors:
+        return fast_functional(s, backend, row, general)
+    return general
+
+
+@replaceable
+def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+    """The functional variant as generated source: the fast path, then `general`."""
+    arguments = [python_name(n) for n in s.names]
+    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
+    tensors = [python_name(n) for n in s.tensors if n not in optional]
+    first = f"{tensors[0]}_a"
+    others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
+    applies = [f"{t}_a.dtype is {first}.dtype" for t in tensors[1:]]
+    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
+    # A number in place of a tensor (mul.Scalar) may raise the dtype's category: int64 times 2.5.
+    numbers = numbers_of(others)
+    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers]
+    applies += [f"{first}.dtype is not HALF"] if numbers and not row.halves else []
+    applies += admitted(row, tensors)
+    unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
+    made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
+    silent = row.warns and backend.silence is not None
+    computing, computed_by = computing_source(s, backend, row, arguments, tensors, others)
+    source = f"""\
+def wrapped({", ".join(["ks", *arguments])}):
+    {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
+    array = failure = None
+    {f"if {' and '.join(applies)}:" if applies else "if True:"}
+        {"before = SILENCED(QUIET)" if silent else ""}
+        try:
+            {computing}
+        except Exception as raised:
+            failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
+        {"finally: SPOKEN(before)" if silent else ""}
+    if array.__class__ is not ARRAY:
+        if failure is not None:
+            return after(failure, general, ks, {", ".join(arguments)})
+        if array is None:
+            return general(ks, {", ".join(arguments)})
+        array = as_array(array)
+    {f"if array.dtype is not {first}.dtype: return general(ks, {', '.join(arguments)})" if unsure else ""}
+{made}
+    return t
+"""
+    namespace = {
+        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
+        "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
+        "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row),
+        **computed_by, **defaults(others), **silencing(backend),
+    }  # fmt: skip
+    return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)

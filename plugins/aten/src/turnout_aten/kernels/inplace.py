@@ -1,0 +1,141 @@
+"""The wrappers of in-place variants: they write into self."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import COMPLEX, FLOAT
+from turnout.errors import DTypeError, ShapeError
+from turnout.operators.stubs import compile_function, python_name
+from turnout.plugins import replaceable
+from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.contract import check_returned
+from turnout_aten.kernels.fast_paths import admitted, after_failure, computing_source, defaults, half_dtype, numbers_of
+from turnout_aten.kernels.outputs import check_result_dtype, check_writable
+from turnout_aten.kernels.planning import kept_answers, planned_write
+from turnout_aten.kernels.rows import ALWAYS, SAME, Row
+from turnout_aten.kernels.structured import Structured, kernel_by_size, row_function
+from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout.schema import Argument
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
+
+
+@replaceable
+def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
+    """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
+    fn, debug = row_function(s, backend, row)
+    answer = s.answer if debug else kept_answers(s, backend)
+    kernel_for = kernel_by_size(backend, row, fn, debug)
+
+    def general(ks: int, *args: Any) -> Any:
+        target: Tensor = args[0]
+        try:
+            args = s.inputs_for(target, args)
+            result = answer(*args)
+            out = result.outs[0]
+            if out.shape != target.shape:
+                raise ShapeError(
+                    f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
+                )
+            check_result_dtype(s.op, out, target)
+            if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
+                raise DTypeError(
+                    f"{s.op.qualified_name}: the result is real, but self is complex and cannot become real in place; "
+                    "call the variant that returns a new tensor"
+                )
+            check_writable(s.op, backend, target, args[1:])
+            array = target.array
+            direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
+            written = array if direct and not debug else backend.empty(out.shape, out.dtype, target.device)
+            given = s.kernel_arguments(backend, args, result)
+            made = kernel_for(given[0], written)(*given, written)
+            if made is not None:
+                check_returned(s.op.qualified_name, backend, fn, made, (written,))
+            if written is not array:
+                backend.copy(array, written)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
+        return target
+
+    if debug:
+        return general
+    kernel = planned_write(s, backend, row, general, into=s.names[0])
+    if row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
+        return fast_inplace(s, backend, row, kernel)
+    return kernel
+
+
+# Up to this many elements, an in-place call computes into a new array and copies. The kernel may raise after it has written (if
+# floating-point warnings are errors), and the general path must then find self unchanged.
+_ASIDE = 4096
+
+
+@replaceable
+def fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+    """The in-place variant with two fast paths: for small tensors, and for large ones with equal shapes and dtypes."""
+    arguments = [python_name(n) for n in s.names]
+    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
+    tensors = [python_name(n) for n in s.tensors if n not in optional]
+    others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
+    first, rest = tensors[0], tensors[1:]
+    # If elements of an aliased self share memory with each other or with another argument, the general path must refuse the call.
+    apart = "".join(f" and {t}.storage is not {first}.storage" for t in rest)
+    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})"]
+    applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
+    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
+    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers_of(others)]
+    applies += [f"{first}_a.dtype is not HALF"] if numbers_of(others) and not row.halves else []
+    applies += admitted(row, tensors)
+    computing, computed_by = computing_source(s, backend, row, arguments, tensors, others)
+    computing = computing.replace("\n", "\n    ")
+    source = f"""\
+def wrapped({", ".join(["ks", *arguments])}):
+    {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
+    array = failure = None
+    if {" and ".join(applies)}:
+        if {first}_a.size <= {_ASIDE}:
+            try:
+                {computing}
+            except Exception as raised:
+                failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
+{_large_inplace(row, arguments, tensors, others) if row.pointwise and row.allocates == ALWAYS else ""}
+    if array is None or array.dtype is not {first}_a.dtype or array.shape != {first}_a.shape:
+        if failure is not None:
+            return after(failure, general, ks, {", ".join(arguments)})
+        return general(ks, {", ".join(arguments)})
+    try:
+        {first}_a[...] = array
+    except Exception as raised:  # the memory of self is read-only
+        return after(raised, general, ks, {", ".join(arguments)})
+    return {first}
+"""
+    namespace = {
+        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
+        "context": backend.kernel_context, "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row),
+        **computed_by, **defaults(others),
+    }  # fmt: skip
+    return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
+    """The branch in which the kernel writes into self: with equal operands and warnings off, it cannot raise."""
+    first, rest = tensors[0], tensors[1:]
+    alike = [f"{first}_a.dtype.kind == 'f'", f"{first}_a.flags.c_contiguous"]
+    alike += [f"{t}_a.shape == {first}_a.shape" for t in rest]
+    alike += [f"{python_name(a.name)}.__class__ in (float, int)" for a in others if a.type.canonical == "Scalar"]
+    given = ", ".join([f"{a}_a" if a in tensors else a for a in arguments])
+    return f"""\
+        elif {" and ".join(alike)}:
+            try:
+                with context():
+                    kernel({given}, {first}_a)
+            except Exception as raised:  # the memory of self is read-only
+                return after(raised, general, ks, {", ".join(arguments)})
+            return {first}"""

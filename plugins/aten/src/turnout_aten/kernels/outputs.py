@@ -1,0 +1,132 @@
+"""The wrapper of out variants, and what every write into a given tensor checks first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.plugins import replaceable
+from turnout_aten.dtypes import can_cast
+from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.contract import check_returned
+from turnout_aten.kernels.planning import kept_answers, planned_write
+from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.structured import Structured, kernel_by_size, row_function
+from turnout_aten.shapes.specs import Out
+from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout.operators import Operator
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
+
+
+@replaceable
+def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
+    """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
+    through a proxy."""
+    fn, debug = row_function(s, backend, row)
+    answer = s.answer if debug else kept_answers(s, backend)
+    kernel_for = kernel_by_size(backend, row, fn, debug)
+    count = s.outs
+
+    def wrapped(ks: int, *args: Any) -> Any:
+        inputs, targets = args[: len(args) - count], args[len(args) - count :]
+        try:
+            inputs = s.inputs_for(targets[0], inputs)
+            result = answer(*inputs)
+            for spec, target in zip(result.outs, targets, strict=True):
+                check_result_dtype(s.op, spec, target)
+                check_writable(s.op, backend, target, ())
+                if row.pointwise and target.shape != spec.shape and any(target is value for value in inputs):
+                    raise ShapeError(
+                        f"{s.op.qualified_name}: an output of shape {list(target.shape)} that is an input too cannot hold the "
+                        f"result of shape {list(spec.shape)}"
+                    )
+            # Before outputs are resized, for one of them may be an input.
+            arguments = s.kernel_arguments(backend, inputs, result)
+            written = []
+            for spec, target in zip(result.outs, targets, strict=True):
+                resize_output(s.op, backend, target, spec.shape, spec.strides)
+                check_writable(s.op, backend, target, inputs)
+                direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
+                direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
+                written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
+            made = kernel_for(arguments[0], written[0])(*arguments, *written)
+            if made is not None:
+                check_returned(s.op.qualified_name, backend, fn, made, written)
+            for array, target in zip(written, targets, strict=True):
+                if array is not target.array:
+                    backend.copy(target.array, array)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
+        return targets[0] if count == 1 else targets
+
+    return wrapped if debug or count != 1 else planned_write(s, backend, row, wrapped, into=s.op.schema.out_arguments[0].name)
+
+
+# ---- checks of what is written
+
+
+def shares(target: Tensor, value: Any) -> bool:
+    """Whether an argument may share memory with an output, judged by storage."""
+    if isinstance(value, (list, tuple)):
+        return any(shares(target, v) for v in value)
+    return isinstance(value, Tensor) and value.is_alias_of(target)
+
+
+def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
+    """Raise DTypeError when the result's category is above the output's, or the output must have another dtype."""
+    if not (target.dtype in out.exact if out.exact else can_cast(out.dtype, target.dtype)):
+        raise DTypeError(
+            f"{op.qualified_name}: the result has dtype {out.dtype.name}, which cannot be written into {target.dtype.name}"
+        )
+
+
+def check_expanded(name: str, backend: TensorBackend, target: Tensor) -> None:
+    """Raise AliasError if elements of an output overlap each other."""
+    array = target.array
+    strides = backend.strides(array)
+    if 0 in strides and any(length > 1 and not stride for length, stride in zip(array.shape, strides, strict=True)):
+        raise AliasError(
+            f"{name}: cannot write into an expanded tensor: several of its elements are one memory location; clone() it first"
+        )
+
+
+def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs: Sequence[Any]) -> None:
+    """Raise AliasError if elements of an output overlap each other, or if it overlaps part of an input."""
+    check_expanded(op.qualified_name, backend, target)
+    if target.storage is None or not inputs:
+        return
+    array = target.array
+    for value in inputs:
+        for element in value if isinstance(value, (list, tuple)) else (value,):
+            aliased = isinstance(element, Tensor) and element is not target and element.is_alias_of(target)
+            if aliased and backend.partly_overlap(array, element.array):
+                raise AliasError(
+                    f"{op.qualified_name}: the output and an input share part of their memory; clone() one of them first"
+                )
+
+
+def resize_output(
+    op: Operator, backend: TensorBackend, target: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
+) -> None:
+    """Resize an output to the result's shape, laid out with its strides. Warns if it had elements of another shape."""
+    if target.shape == shape:
+        return
+    if target.numel():
+        import warnings
+
+        warnings.warn(
+            f"{op.qualified_name}: an output with {target.numel()} elements of shape {list(target.shape)} was resized to "
+            f"{list(shape)}; pass an empty tensor or one of the right shape",
+            UserWarning,
+            stacklevel=2,
+        )
+    target.resize_(shape)
+    if strides is not None:
+        target.as_strided_(shape, strides)

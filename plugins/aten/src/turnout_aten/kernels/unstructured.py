@@ -1,0 +1,129 @@
+"""The wrapper of array kernels without a shape function."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device
+from turnout.operators.stubs import compile_function, python_name
+from turnout.plugins import replaceable
+from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.contract import check_returned
+from turnout_aten.kernels.outputs import check_writable
+from turnout_aten.kernels.planning import silencing
+from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.structured import AS_IS, to_array
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout.operators import Operator
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
+
+
+@replaceable
+def plain(
+    op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, limit: int = 0, quiet: bool = False
+) -> Call:
+    """The wrapper of a kernel without a shape function: it passes arrays for tensors and returns tensors for arrays.
+
+    In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever `fn` returns. Where it
+    returns NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to `limit` elements.
+    `quiet` is that of its row.
+    """
+    schema = op.schema
+    names = [python_name(a.name) for a in schema.arguments]
+    given = ", ".join(names)
+    everything = f"({given}{',' if len(names) == 1 else ''})"
+    mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
+    lead = bool(schema.arguments) and schema.arguments[0].type.canonical == "Tensor"
+    at = next((python_name(a.name) for a in schema.arguments if a.type.canonical.startswith("Device")), None)
+    arrays, converting = [], []
+    for argument, name in zip(schema.arguments, names, strict=True):
+        if argument.type.canonical.partition("[")[0].rstrip("?") in _NO_TENSORS:
+            arrays.append(name)
+            continue
+        arrays.append(f"{name}_a")
+        tensor = argument.type.is_tensor and not argument.type.is_tensor_list
+        other = f"TO_ARRAY(BACKEND, {name})" if tensor else f"{name} if {name}.__class__ in AS_IS else TO_ARRAY(BACKEND, {name})"
+        absent = f"None if {name} is None else " if tensor and argument.type.canonical.endswith("?") else ""
+        own = f"{name}.array if {name}.__class__ is TENSOR else " if tensor else ""
+        converting.append(f"{name}_a = {own}{absent}{other}")
+    silent = not (quiet and below is not None)
+    running = [f"_made = {'FN' if backend.silence is not None or not silent else 'QUIETLY'}({', '.join(arrays)})"]
+    if silent and backend.silence is not None:  # in line: the frame of a kernel in its context costs 150 ns
+        running = ["_before = SILENCED(QUIET)", "try:", "    " + running[0], "finally:", "    SPOKEN(_before)"]
+    lines = [f"def wrapped(ks{''.join(', ' + name for name in names)}):"]
+    if limit and below is not None:
+        size = f"({names[0]}.array.size if {names[0]}.__class__ is TENSOR else PROD({names[0]}))"
+        lines += [f"    if {size} <= {limit}:", f"        return BELOW(ks, {given})"]
+    lines += [
+        "    try:",
+        *(f"        if isinstance({names[i]}, TENSOR): CHECK_WRITABLE(OP, BACKEND, {names[i]}, ())" for i in mutated),
+        *("        " + line for line in [*converting, *running]),
+        "    except Exception as _error:",
+        f"        RETELL(OP, _error, {everything})",
+        "        raise",
+    ]
+    if below is not None:
+        lines += ["    if _made is NotImplemented:", f"        return BELOW(ks, {given})"]
+    if mutated:
+        targets = f"({''.join(names[i] + ', ' for i in mutated)})"
+        written = "[" + ", ".join(arrays[i] for i in mutated) + "]"
+        lines += ["    if _made is not None:", f"        CHECK({op.qualified_name!r}, BACKEND, ROW, _made, {written})"]
+        lines += [f"    return {names[mutated[0]] if len(schema.returns) == 1 else targets if schema.returns else 'None'}"]
+    else:
+        # The usual call: 1 us of 3 less.
+        if lead and backend.array_type is not None:
+            lines += [f"    _device = {names[0]}.device"]
+            lines += ["    if _made.__class__ is ARRAY:", "        return WRAP(_made, _device)"]
+            if len(schema.returns) > 1:
+                each = f"WRAP(v, _device) if v.__class__ is ARRAY else WRAP_RESULT(BACKEND, v, {everything})"
+                lines += ["    if _made.__class__ is tuple:", f"        return tuple([{each} for v in _made])"]
+        elif at is not None and not any(a.type.is_tensor_like for a in schema.arguments) and backend.array_type is not None:
+            lines += [f"    if _made.__class__ is ARRAY and {at} is not None and {at} is BACKEND.place and not BACKEND.indexed:"]
+            lines += [f"        return WRAP(_made, {at})"]
+        lines += [f"    return WRAP_RESULT(BACKEND, _made, {everything})"]
+    namespace = {
+        "__name__": __name__, "TENSOR": Tensor, "PROD": prod, "BELOW": below, "OP": op, "BACKEND": backend, "TO_ARRAY": to_array,
+        "CHECK_WRITABLE": check_writable, "FN": fn, "QUIETLY": backend.in_kernel_context(fn) if silent else fn, "AS_IS": AS_IS,
+        "RETELL": retell, "CHECK": check_returned, "ROW": fn, "WRAP": wrap, "WRAP_RESULT": wrap_result,
+        "ARRAY": backend.array_type, **silencing(backend),
+    }  # fmt: skip
+    return compile_function("\n".join(lines) + "\n", "wrapped", f"<{backend.name} call of {op.qualified_name}>", namespace)
+
+
+# Arguments of these types, and lists of them, hold no tensor.
+_NO_TENSORS = frozenset({"int", "SymInt", "float", "bool", "str", "Generator", "ScalarType", "Layout", "Device", "MemoryFormat"})
+
+
+@replaceable
+def plain_row(op: Operator, backend: TensorBackend, row: Row, below: Call | None = None) -> Call:
+    """`plain` of a row: the kernel may be run again after an error, because it has no effect but its result."""
+    return plain(op, backend, row.fn, below=below, limit=row.limit, quiet=row.quiet)
+
+
+def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:
+    """A kernel's result with arrays as tensors on the call's device; numbers stay numbers."""
+    if isinstance(made, (tuple, list)):
+        return type(made)(wrap_result(backend, m, args) for m in made)
+    if hasattr(made, "shape"):
+        array = made if backend.array_type is None or made.__class__ is backend.array_type else backend.as_array(made)
+        return wrap(array, call_device(backend, args))
+    return made
+
+
+def call_device(backend: TensorBackend, args: Sequence[Any]) -> Device:
+    """The device of the first tensor, else the first Device among the arguments, else the backend's current device."""
+    for value in args:
+        for element in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(element, Tensor):
+                return element.device
+    for value in args:
+        if isinstance(value, Device):
+            return backend.resolve_device(value)
+    return backend.current_device()

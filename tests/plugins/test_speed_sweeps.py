@@ -1,0 +1,417 @@
+"""The sweep of a backward pass in C: what it takes, what it leaves to the sweep's own text, and that nobody can tell."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import turnout
+from turnout import autograd
+from turnout.plugins import all_plugins
+from turnout.registry import REGISTRY
+from turnout_autograd.engine import accumulation
+from turnout_autograd.engine import sweep as engine
+from turnout_autograd.errors import GradientError
+from turnout_autograd.passes import roots
+from turnout_conformance.cases import OperatorCase
+from turnout_conformance.cases.differentiable import DIFFERENTIABLE, RANDOM, as_function, is_recorded, sample_calls
+
+_calls = pytest.importorskip("turnout_speed._calls", reason="turnout-speed was installed without a C compiler")
+
+
+@pytest.fixture(autouse=True)
+def is_on() -> None:
+    turnout.ones(1) + 1
+    if [p.state for p in all_plugins() if p.name == "speed"] != ["active"] or not turnout.config.get("speed"):
+        pytest.skip("the compiled call path is switched off")
+
+
+def swept(run: Callable[[], object]) -> int:
+    """How many nodes a second run takes in C: the first one compiles what it calls."""
+    run()
+    before = _calls.swept()
+    run()
+    return int(_calls.swept() - before)
+
+
+def without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweep and its roots in Python alone."""
+    monkeypatch.setattr(engine, "running_ahead", lambda *_: None)
+    monkeypatch.setattr(roots, "plain_root", lambda: None)
+    monkeypatch.setattr(accumulation, "keeping_first", lambda _: None)
+
+
+def leaves() -> tuple[turnout.Tensor, turnout.Tensor]:
+    """Two leaves of one shape."""
+    return turnout.tensor([0.5, -1.25, 2.0], requires_grad=True), turnout.tensor([1.5, 0.75, -0.5], requires_grad=True)
+
+
+PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
+    "a chain": (lambda x, y: (x * y).sum(), 2),
+    "a saved result": (lambda x, y: x.exp().tanh().sum(), 3),
+    "two ways from one tensor": (lambda x, y: ((x * 2) * (x + y)).sum(), 4),
+    "two ways from a node": (lambda x, y: ((x * y).exp() - (x * y).sin()).sum(), 6),
+    "a node with two edges to one": (lambda x, y: ((x * y) * 1.0 + x).sum(), 4),
+    "one leaf twice": (lambda x, y: (x * x).sum(), 2),
+    "a number in front": (lambda x, y: (2.0 - x / y).sum(), 3),
+    "what is scaled": (lambda x, y: turnout.sub(x, y, alpha=-1).sum(), 2),
+    "a factor that is not 1": (lambda x, y: turnout.sub(x, y, alpha=3).sum(), 1),
+    "a broadcast of a node": (lambda x, y: (x * 2 + (y * 2).sum()).sum(), 4),
+    "a leaf that is broadcast": (lambda x, y: (x * 2 * turnout.ones(2, 3)).sum(), 2),
+    "a leaf of another dtype": (lambda x, y: (x.double() * 2).sum(), 2),
+    "a formula that is more than calls": (lambda x, y: (x.pow(3) * y).sum(), 2),
+    "several outputs": (lambda x, y: x.unbind()[0] * 2, 0),
+    "a view": (lambda x, y: (x[1:] * 2).sum(), 2),
+    "an empty tensor": (lambda x, y: (x[:0] * 2).sum(), 2),
+    "a matrix product": (lambda x, y: (x.view(1, 3) @ y.view(3, 1)).sum(), 3),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nodes_whose_formulas_are_calls_are_taken_and_others_left(name: str, monkeypatch: pytest.MonkeyPatch):
+    function, count = PROGRAMS[name]
+    x, y = leaves()
+
+    def run() -> list[Any]:
+        x.grad = y.grad = None
+        function(x, y).backward()
+        return [None if t.grad is None else (t.grad.dtype, t.grad.tolist(), t.grad.stride()) for t in (x, y)]
+
+    taken = swept(run)
+    ours = run()
+    without(monkeypatch)
+    assert (run(), taken) == (ours, count)
+
+
+@pytest.mark.parametrize("case", [case for case in DIFFERENTIABLE if case.op not in RANDOM], ids=str)
+def test_the_gradients_of_each_operator_have_the_same_bits_without(case: OperatorCase, monkeypatch: pytest.MonkeyPatch):
+    op = REGISTRY.find(f"aten::{case.op}")
+    for args, kwargs in sample_calls(case):
+        function, given = as_function(op, args, kwargs)
+        if not given or not is_recorded(function(*given)):
+            continue
+
+        def run(function: Any = function, given: Any = given) -> list[Any]:
+            inputs = [t.detach().requires_grad_() for t in given]
+            made = function(*inputs)
+            outs = [t for t in (made if isinstance(made, (tuple, list)) else [made]) if t.requires_grad]
+            autograd.backward(outs, [turnout.full_like(t, 0.75) for t in outs])
+            return [None if t.grad is None else (t.grad.dtype, t.grad.stride(), t.grad.numpy().tobytes()) for t in inputs]
+
+        run()
+        ours = run()
+        with monkeypatch.context() as patch:
+            without(patch)
+            assert run() == ours
+
+
+def test_what_is_special_about_a_node_or_a_pass_is_left_to_the_text():
+    x, y = leaves()
+    seen: list[Any] = []
+
+    def hook_on_node() -> None:
+        z = x * y
+        z.grad_fn.register_hook(lambda *grads: seen.append(grads))
+        z.sum().backward()
+
+    def hook_on_tensor() -> None:
+        z = x * y
+        z.register_hook(seen.append)
+        z.sum().backward()
+
+    def retained() -> None:
+        z = x * y
+        z.retain_grad()
+        z.sum().backward()
+        assert z.grad.tolist() == [1.0, 1.0, 1.0]
+
+    def packed() -> None:
+        with autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            z = x * y
+        z.sum().backward()
+
+    def anomaly() -> None:
+        with autograd.detect_anomaly():
+            (x * y).sum().backward()
+
+    def profiled() -> None:
+        z = (x * y).sum()
+        sys.setprofile(lambda *_: None)
+        try:
+            z.backward()
+        finally:
+            sys.setprofile(None)
+
+    assert swept(hook_on_node) == 1
+    assert swept(hook_on_tensor) == 1
+    assert len(seen) == 4
+    assert swept(retained) == 1
+    assert swept(packed) == 1
+    assert swept(anomaly) == 0
+    assert swept(profiled) == 0
+    assert swept(lambda: (x * y).sum().backward(create_graph=True)) == 0
+    assert swept(lambda: autograd.grad((x * y).sum(), x)) == 0  # only what leads to x
+    assert swept(lambda: (x * y).sum().backward(inputs=[x])) == 0
+    assert swept(lambda: turnout.func.grad(lambda t: (t * t).sum())(x.detach())) == 0
+    assert swept(lambda: autograd.backward([(x * y).sum(), (x * 2).sum()])) == 4
+    assert swept(lambda: (x * y).backward(turnout.ones(3))) == 1
+    with turnout.no_grad():
+        z = x.detach()
+    assert swept(lambda: (x * z).sum().backward()) == 2
+
+
+def test_a_gradient_that_is_there_is_added_to_and_others_keep_theirs():
+    x, y = leaves()
+    (x * y).sum().backward()
+    first = x.grad
+    (x * y).sum().backward()
+    assert x.grad is first
+    assert first.tolist() == [3.0, 1.5, -1.0]
+    assert y.grad.tolist() == [1.0, -2.5, 4.0]
+
+
+def test_a_subclass_as_a_leaf_is_left_to_the_text():
+    class Marked(turnout.Tensor):
+        pass
+
+    x, y = leaves()
+    leaf = turnout.as_subclass(x.detach(), Marked).requires_grad_()
+    assert swept(lambda: (x * y).sum().backward()) == 2
+
+    def run() -> None:
+        leaf.grad = None
+        (leaf * y).sum().backward()
+
+    assert swept(run) <= 1
+    assert leaf.grad.tolist() == [1.5, 0.75, -0.5]
+
+
+def test_a_freed_graph_and_a_saved_tensor_that_was_written_raise_from_the_text():
+    def error(call: Callable[[], object]) -> Any:
+        with pytest.raises(turnout.errors.TurnoutError) as caught:
+            call()
+        return caught.value
+
+    x, y = leaves()
+    w = y.detach().clone()
+    for _ in range(2):
+        z = (x * w).sum()
+        z.backward()
+        freed = error(z.backward)
+        frames = [frame.name for frame in traceback.extract_tb(freed.__traceback__)]
+        assert frames[-4:] == ["sweep", "backward", "spoiled"][-4:] or frames[-3:] == ["sweep", "backward", "spoiled"]
+        assert isinstance(freed, GradientError)
+        z, before = (x * w).sum(), x.grad.tolist()
+        w.add_(1)
+        assert isinstance(error(z.backward), turnout.errors.AliasError)
+        assert x.grad.tolist() == before
+        z = x.exp()
+        with turnout.no_grad():
+            z.mul_(2)
+        assert isinstance(error(z.sum().backward), turnout.errors.AliasError)
+    z = (x * w).sum()
+    z.backward(retain_graph=True)
+    z.backward()
+    assert isinstance(error(z.backward), GradientError)
+
+
+def test_saved_tensors_are_released_unless_the_graph_is_retained():
+    x, y = leaves()
+    for retain in (True, False):
+        z = x * y
+        node = z.grad_fn
+        before = _calls.swept()
+        z.sum().backward(retain_graph=retain)
+        assert _calls.swept() > before
+        assert (node.other is engine.FREED, node.self is engine.FREED) == (not retain, not retain)
+        z = x.exp()
+        z.sum().backward(retain_graph=retain)
+        assert (z.grad_fn.result is engine.FREED_OUTPUT) == (not retain)
+
+
+def test_a_kernel_of_the_user_runs_once_for_each_gradient():
+    ran: list[int] = []
+
+    def times(a: numpy.ndarray, b: numpy.ndarray) -> numpy.ndarray:
+        ran.append(1)
+        return numpy.multiply(a, b)
+
+    x, y = leaves()
+    assert swept(lambda: (x * y).sum().backward()) == 2
+    with turnout.library.Library("aten", "IMPL") as library:
+        library.impl("mul.Tensor", times, "CPU", arrays=True, allow_override=True)
+        z = (x * y).sum()
+        z.backward(retain_graph=True)
+        ran.clear()
+        before = _calls.swept()
+        z.backward()
+        assert (len(ran), _calls.swept() - before) == (2, 1)
+    assert swept(lambda: (x * y).sum().backward()) == 2
+
+
+def test_a_gradient_that_overflows_warns_no_more_than_the_text(monkeypatch: pytest.MonkeyPatch):
+    def run() -> list[Any]:
+        x = turnout.full((300,), 1e38, requires_grad=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ((x * 1e-38).exp() * 1e38 * 10.0).sum().backward()
+        return [x.grad.tolist(), [(str(w.message), w.filename) for w in caught]]
+
+    assert swept(run) == 5
+    ours = run()
+    without(monkeypatch)
+    assert run() == ours
+
+
+def test_a_long_chain_is_taken_in_parts_and_can_be_interrupted():
+    x, _ = leaves()
+
+    def chain(length: int) -> turnout.Tensor:
+        z = x
+        for _ in range(length):
+            z = z * 1.0
+        return z.sum()
+
+    assert swept(lambda: chain(250).backward()) == 249  # one in 101 is run by the text
+
+    z, before = chain(300), x.grad.tolist()
+    released: list[int] = []
+
+    def stop(*_: Any) -> None:
+        released.append(1)
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGINT, stop)
+    try:
+        z.grad_fn.edges[0].register_hook(lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            z.backward()
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert (x.grad.tolist(), released) == (before, [1])
+
+
+def test_threads_that_sweep_into_one_leaf_add_all_their_gradients():
+    x, y = leaves()
+
+    def run() -> None:
+        for _ in range(200):
+            ((x * y).exp() * 0.0 + x * 2).sum().backward()
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert x.grad.tolist() == [1600.0] * 3
+
+
+def test_passes_good_and_bad_leave_no_memory():
+    x, y = leaves()
+
+    def run() -> None:
+        z = ((x * y).exp() + x * x - 2 * x).sum()
+        z.backward()
+        with pytest.raises(GradientError):
+            z.backward()
+        turnout.sub(x, y, alpha=3).sum().backward()
+        (x * 2 * turnout.ones(2, 3)).sum().backward()
+        (x.double() * x).sum().backward()
+
+    def work() -> None:
+        for _ in range(300):
+            run()
+        gc.collect()
+
+    for _ in range(3):
+        work()
+    leaf, none = sys.getrefcount(x), sys.getrefcount(engine.FREED)
+    before = sys.getallocatedblocks()
+    work()
+    assert sys.getallocatedblocks() - before < 250  # one object lost in each round would be 300
+    assert (sys.getrefcount(x), sys.getrefcount(engine.FREED)) == (leaf, none)
+
+
+def test_a_root_is_made_in_c_only_at_one_number_of_a_plain_tensor():
+    make: Any = roots.plain_root()
+    x, y = leaves()
+    z = (x * y).sum()
+    edge, one = make(z, 1)
+    assert edge is z.grad_fn
+    assert (one.tolist(), one.dtype, one.shape, one.requires_grad) == (1.0, turnout.float32, (), False)
+    edge, one = make(leaf := turnout.tensor([[2.0]], dtype=turnout.float64, requires_grad=True), 1)
+    assert edge is leaf
+    assert (one.tolist(), one.dtype) == ([[1.0]], turnout.float64)
+    half = turnout.tensor(2.0, dtype=turnout.float16, requires_grad=True)
+    assert make(half, 1) is None or make(half, 1)[1].tolist() == 1.0
+    no_root = [
+        x,
+        z.detach(),
+        x[0],
+        turnout.ones((), dtype=turnout.complex64, requires_grad=True),
+        turnout.ones((), device="meta"),
+    ]
+    assert [make(t, 1) for t in no_root] == [None] * len(no_root)
+    assert make(z, 2) is None
+    half.backward()
+    assert half.grad.tolist() == 1.0
+
+
+def test_a_first_gradient_is_kept_in_c_only_where_it_is_plain_and_nobody_else_has_it():
+    keep: Any = accumulation.keeping_first(accumulation.LEAF_LOCK)
+
+    def kept(leaf: turnout.Tensor, *gradient: turnout.Tensor) -> bool:
+        sink = [leaf, *gradient] if gradient else [leaf, turnout.ones(leaf.shape)]
+        return bool(keep(leaf, sink))
+
+    x, y = leaves()
+    assert kept(x)
+    assert x.grad.tolist() == [1.0] * 3
+    assert not kept(x)  # it has one
+    x.grad = None
+    assert kept(x)  # its table of extras is there
+    x.grad = None
+    held = turnout.ones(3)
+    assert not kept(x, held)
+    assert not kept(x, turnout.ones(2))
+    assert not kept(x, turnout.ones(3, dtype=turnout.float64))
+    assert not kept(x, turnout.ones(2, 3)[0])
+    assert not kept(x, y * 2)
+    turned = turnout.ones(2, 3).t().requires_grad_()
+    assert not kept(turned, turnout.ones(3, 2))
+    square = turnout.ones(2, 3, requires_grad=True)
+    assert kept(square)
+    assert x.grad is None
+    with pytest.raises(AttributeError):
+        _calls.keeper(None)(y, [y, turnout.ones(3)])
+
+
+def test_the_maker_refuses_formulas_that_it_cannot_read():
+    class Other(engine.Node):
+        __slots__ = ("self", "self_version")
+
+    bad: list[Any] = [
+        ((("tensor", "other", 1),), (), (), (0,), False),
+        ((("tensors", "self", 1),), (), (), (0,), False),
+        ((), (), (), (1,), False),
+        ((), (), (("method", "neg", 1, ()),), (0,), False),
+        ((), (), (("method", "neg", 1, (1,)),), (0,), False),
+        ((), (), (("conjugate", "neg", 1, (0,)),), (0,), False),
+        ((), (), (("expand", None, 1, (0,)),), (0,), False),
+        ((), (1,) * 24, (), (0,), False),
+        ((), (), (), (0,), True),
+    ]
+    for arguments in bad:
+        with pytest.raises((ValueError, TypeError, AttributeError)):
+            _calls.add_formula(Other, *arguments)
+    with pytest.raises(TypeError):
+        engine.running_ahead(engine.Node, engine.FREED, engine.FREED_OUTPUT)(None, None)
