@@ -72,7 +72,12 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     "several outputs": (lambda x, y: x.unbind()[0] * 2, 0),
     "a view": (lambda x, y: (x[1:] * 2).sum(), 2),
     "an empty tensor": (lambda x, y: (x[:0] * 2).sum(), 2),
-    "a matrix product": (lambda x, y: (x.view(1, 3) @ y.view(3, 1)).sum(), 3),
+    "a matrix product": (lambda x, y: (x.view(1, 3) @ y.view(3, 1)).sum(), 4),
+    "a product with a transposed matrix": (lambda x, y: (x.view(1, 3) @ y.view(1, 3).t()).sum(), 5),
+    "products and a sum for each row": (lambda x, y: turnout.addmm(y, x.view(3, 1), y.view(1, 3)).sum(), 4),
+    "a product that is scaled": (lambda x, y: turnout.addmm(y, x.view(3, 1), y.view(1, 3), alpha=2).sum(), 3),
+    "a layer": (lambda x, y: turnout.nn.functional.linear(x.view(1, 3), turnout.outer(y, y), y).sum(), 5),
+    "what is expanded": (lambda x, y: (x.expand(2, 3) * y.view(3, 1).expand(3, 2).t()).sum(), 6),
 }
 
 

@@ -44,7 +44,7 @@ static PyObject *FRESH, *GRAD, *DTYPE, *DEVICE;
 static PyObject *CLOCK;
 static PyObject *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE, *S_CALL;
 static PyObject *S_NATIVE, *S_NEW_ARRAY, *S_RANDOM_BITS, *S_HASHED, *S_DENSE, *S_CURRENT_DEVICE, *S_RESOLVE_DEVICE, *S_INDEXED, *S_PLACE, *S_DTYPE, *FULL_OPTIONS;
-static PyObject *FAKE_MODE, *EMPTY, *DEFAULT_DTYPES, *DEFAULT_DEVICES, *OVERRIDES, *DEFAULT_GENERATOR;
+static PyObject *FAKE_MODE, *EMPTY, *DEFAULT_DTYPES, *DEFAULT_DEVICES, *OVERRIDES, *DEFAULT_GENERATOR, *TRACKED;
 static PyObject *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
 static int REPEATABLE;   /* not 0: what runs now may run again, so kernels of the user are declined */
@@ -195,7 +195,7 @@ static PyObject *configure(PyObject *module, PyObject *names)
         || take(names, "View", (PyObject **)&View) < 0 || take(names, "Size", (PyObject **)&SIZE) < 0
         || take(names, "FAKE_MODE", &FAKE_MODE) < 0 || take(names, "EMPTY", &EMPTY) < 0
         || take(names, "DEFAULT_DTYPES", &DEFAULT_DTYPES) < 0 || take(names, "DEFAULT_DEVICES", &DEFAULT_DEVICES) < 0
-        || take(names, "OVERRIDES", &OVERRIDES) < 0 || take(names, "DEFAULT_GENERATOR", &DEFAULT_GENERATOR) < 0
+        || take(names, "OVERRIDES", &OVERRIDES) < 0 || take(names, "DEFAULT_GENERATOR", &DEFAULT_GENERATOR) < 0 || take(names, "TRACKED", &TRACKED) < 0
         || take_loops(names, "LOG", LOG) < 0 || take_loops(names, "SQRT", SQRT) < 0 || take_loops(names, "COS", COS) < 0
         || take_loops(names, "ADD", ADD) < 0 || find_tensor_slots() < 0)
         return NULL;
@@ -290,6 +290,7 @@ PyMODINIT_FUNC PyInit__calls(void)
     S_SPREAD = PyUnicode_InternFromString("spread");
     S_TENSOR = PyUnicode_InternFromString("tensor");
     S_NEG = PyUnicode_InternFromString("__neg__");
+    S_MM = PyUnicode_InternFromString("mm");
     S_ADD = PyUnicode_InternFromString("__add__");
     FORMULAS = PyDict_New();
     ONE = PyLong_FromLong(1);
@@ -298,7 +299,7 @@ PyMODINIT_FUNC PyInit__calls(void)
     if (S_DISPATCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
         || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || S_CALL == NULL || S_NATIVE == NULL || S_NEW_ARRAY == NULL
         || S_RANDOM_BITS == NULL || S_HASHED == NULL
-        || S_GRAD == NULL || S_ACQUIRE == NULL || S_RELEASE == NULL || S_SPREAD == NULL || S_TENSOR == NULL || S_NEG == NULL || S_ADD == NULL || FORMULAS == NULL || ONE == NULL || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || S_OPERATOR == NULL || S_INDEXED == NULL || S_PLACE == NULL || S_DTYPE == NULL || FULL_OPTIONS == NULL || ZERO == NULL || NO_TEXT == NULL)
+        || S_GRAD == NULL || S_ACQUIRE == NULL || S_RELEASE == NULL || S_SPREAD == NULL || S_TENSOR == NULL || S_NEG == NULL || S_MM == NULL || S_ADD == NULL || FORMULAS == NULL || ONE == NULL || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || S_OPERATOR == NULL || S_INDEXED == NULL || S_PLACE == NULL || S_DTYPE == NULL || FULL_OPTIONS == NULL || ZERO == NULL || NO_TEXT == NULL)
         return NULL;
     return PyModule_Create(&definition);
 }

@@ -63,7 +63,7 @@ def configure() -> None:
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
         "DType": DType, "Device": Device, "Storage": Storage, "View": View, "Size": Size, "FAKE_MODE": FAKE_MODE,
         "EMPTY": numpy.empty, "DEFAULT_DTYPES": dtypes.DEFAULT, "DEFAULT_DEVICES": devices.DEFAULT, "OVERRIDES": config.OVERRIDES,
-        "DEFAULT_GENERATOR": default_generator,
+        "DEFAULT_GENERATOR": default_generator, "TRACKED": TRACKED,
         "LOG": numpy.log, "SQRT": numpy.sqrt, "COS": numpy.cos, "ADD": numpy.add,
     })  # fmt: skip
 
@@ -343,7 +343,8 @@ def _add_formula(node: type, saves: Sequence[Any], fits: bool, gradients: Sequen
         else:
             word, *given = made
             operands = tuple([place(each, edge) for each in given])
-            call = sys.intern(word[1:]) if word[0] == "." else None if word in _WORDS else getattr(aten, word)
+            operator = _WORDS.get(word, word)
+            call = sys.intern(word[1:]) if word[0] == "." else getattr(aten, operator) if operator else None
             steps.append(("method" if word[0] == "." else word if word in _WORDS else "operator", call, operands))
             found = ("step", len(steps) - 1)
         needs[found] = needs.get(found, 0) | 1 << edge
@@ -364,7 +365,11 @@ def _add_formula(node: type, saves: Sequence[Any], fits: bool, gradients: Sequen
     )  # fmt: skip
 
 
-_WORDS = ("conj", "expand", "scaled", "scaled back")
+# Functions of the formulas that the extension module has, and the overload that it calls for one of them.
+_WORDS = {
+    "conj": "", "expand": "", "scaled": "", "scaled back": "", "sum_to": "sum__dim_IntList", "turned": "", "mm_self_grad": "",
+    "mm_mat2_grad": "",
+}  # fmt: skip
 REGISTERS, OPERANDS = 24, 6  # of a formula, in the extension module
 
 

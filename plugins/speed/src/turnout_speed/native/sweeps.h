@@ -2,7 +2,9 @@
  *
  * A node is taken if all that it does can be finished here. Else it is left as it was, and the sweep's own text goes on with it. */
 enum { READ_TENSOR, READ_VALUE, READ_RESULT };
-enum { STEP_CONJ, STEP_EXPAND, STEP_SCALED, STEP_SCALED_BACK, STEP_METHOD, STEP_OPERATOR };
+enum {
+    STEP_CONJ, STEP_EXPAND, STEP_SCALED, STEP_SCALED_BACK, STEP_SUM_TO, STEP_TURNED, STEP_MM_SELF, STEP_MM_MAT2, STEP_METHOD, STEP_OPERATOR,
+};
 
 #define REGISTERS 24
 #define OPERANDS 6
@@ -32,7 +34,7 @@ typedef struct {
 } Formula;
 
 static PyObject *FORMULAS; /* class of nodes -> capsule */
-static PyObject *ONE, *S_SPREAD, *S_TENSOR, *S_NEG, *S_ADD, *S_GRAD, *S_ACQUIRE, *S_RELEASE;
+static PyObject *ONE, *S_MM, *S_SPREAD, *S_TENSOR, *S_NEG, *S_ADD, *S_GRAD, *S_ACQUIRE, *S_RELEASE;
 static Py_ssize_t SWEPT;   /* nodes that were finished here */
 
 /* Said once by the engine's module: what every node has, and what stands for values that were freed. */
@@ -83,6 +85,94 @@ static Outcome spread(PyObject *grad, PyObject *shape, PyObject **result)
     return *result == NULL ? decline_after_error() : DONE;
 }
 
+/* What `sum_to` of the formulas does. `sum` is the operator. */
+static Outcome sum_to(PyObject *grad, PyObject *shape, PyObject *sum, PyObject **result)
+{
+    PyArrayObject *array = array_of(grad);
+    npy_intp wanted[DIMS];
+    int n = PyTuple_CheckExact(shape) ? numbers_of(shape, wanted, DIMS) : -1, leading;
+    if (array == NULL || n < 0 || PyArray_NDIM(array) > DIMS || (leading = PyArray_NDIM(array) - n) < 0)
+        return decline_after_error();
+    *result = Py_NewRef(grad);
+    for (int keeps = 0; keeps < 2; keeps++) { /* dims that `shape` has not, then those in which it has 1 */
+        npy_intp over[DIMS];
+        int dims = 0;
+        for (int d = 0; d < (keeps ? n : leading); d++)
+            if (!keeps || (wanted[d] == 1 && PyArray_DIM(array, leading + d) != 1))
+                over[dims++] = d;
+        if (dims == 0)
+            continue;
+        PyObject *passed[3] = {*result, tuple_of(over, dims), keeps ? Py_True : Py_False}, *made = NULL;
+        Outcome outcome = passed[1] == NULL ? decline_after_error() : call_here(sum, passed, 2 + keeps, &made);
+        Py_XDECREF(passed[1]);
+        if (outcome != DONE) {
+            Py_CLEAR(*result);
+            return outcome;
+        }
+        Py_SETREF(*result, made);
+    }
+    return DONE;
+}
+
+/* Whether a call on a tensor would go straight to its backend's kernel, but for recording. */
+static int goes_straight(PyObject *tensor, PyObject *keys)
+{
+    PyObject *own = PyNumber_Or(SLOT(tensor, AT_KEYS), TRACKED), *plain = own == NULL ? NULL : PyNumber_Or(keys, TRACKED);
+    int same = plain != NULL && PyObject_RichCompareBool(own, plain, Py_EQ) == 1;
+    Py_XDECREF(own);
+    Py_XDECREF(plain);
+    return same;
+}
+
+/* A matrix transposed, for a product or in place of the matrix itself: it says nothing about whose memory it is over. NULL with or
+ * without an error. */
+static PyObject *transposed(PyObject *tensor)
+{
+    PyArrayObject *array = array_of(tensor);
+    PyObject *device, *keys, *made = NULL, *state = dispatch_state();
+    Py_XDECREF(state);
+    if (state != FRESH || array == NULL || PyArray_NDIM(array) != 2 || !is_plain_maker(device = SLOT(tensor, AT_DEVICE))
+        || (keys = keys_of_views(device)) == NULL)
+        return NULL;
+    if (goes_straight(tensor, keys) && (made = PyArray_Transpose(array, NULL)) != NULL)
+        made = wrap(made, keys, device);
+    Py_DECREF(keys);
+    return made;
+}
+
+/* What `turned` of the formulas does for a matrix that nobody else can reach: the result owns its memory, too. */
+static Outcome turned(PyObject *tensor, PyObject **result)
+{
+    if (Py_REFCNT(tensor) == 1 && SLOT(tensor, AT_STORAGE) == Py_None && SLOT(tensor, AT_VIEW_OF) == Py_None)
+        *result = transposed(tensor);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* What `mm_self_grad` and `mm_mat2_grad` of the formulas do, for real numbers. */
+static Outcome product_gradient(PyObject *grad, PyObject *other, PyObject *geometry, int is_self, PyObject **result)
+{
+    PyArrayObject *array = array_of(other);
+    PyObject *shape, *strides, *offset, *flat = NULL, *made = NULL, *across;
+    npy_intp lengths[2], steps[2];
+    if (array == NULL || PyArray_DESCR(array)->kind != 'f' || !PyArg_ParseTuple(geometry, "OOO", &shape, &strides, &offset)
+        || numbers_of(shape, lengths, 2) != 2 || numbers_of(strides, steps, 2) != 2)
+        return decline_after_error();
+    int by_columns = steps[0] == 1 && steps[1] == lengths[0] && lengths[1] > 1;
+    across = by_columns ? grad : other; /* the matrix that is turned first */
+    Outcome outcome = (flat = transposed(across)) == NULL ? decline_after_error() : DONE;
+    if (outcome == DONE) {
+        PyObject *kept = by_columns ? other : grad, *passed[2] = {is_self ? kept : flat, is_self ? flat : kept};
+        outcome = call_method_here(S_MM, passed, 2, &made);
+    }
+    Py_XDECREF(flat);
+    if (outcome == DONE && by_columns)
+        outcome = turned(made, result);
+    else if (outcome == DONE)
+        *result = Py_NewRef(made);
+    Py_XDECREF(made);
+    return outcome;
+}
+
 static Outcome run_gradient_step(const GradientStep *step, PyObject *const *registers, PyObject **result)
 {
     PyObject *passed[OPERANDS], *one;
@@ -115,6 +205,14 @@ static Outcome run_gradient_step(const GradientStep *step, PyObject *const *regi
         *result = Py_NewRef(one);
         return DONE;
     }
+    case STEP_SUM_TO:
+        return Py_IS_TYPE(one, Tensor) ? sum_to(one, passed[1], step->call, result) : DECLINED;
+    case STEP_TURNED:
+        return Py_IS_TYPE(one, Tensor) ? turned(one, result) : DECLINED;
+    case STEP_MM_SELF:
+    case STEP_MM_MAT2:
+        return Py_IS_TYPE(one, Tensor) && Py_IS_TYPE(passed[1], Tensor) && PyTuple_CheckExact(passed[2])
+                   ? product_gradient(one, passed[1], passed[2], step->what == STEP_MM_SELF, result) : DECLINED;
     case STEP_METHOD:
         return Py_IS_TYPE(one, Tensor) ? call_method_here(step->call, passed, step->operands, result) : DECLINED;
     default:
@@ -399,7 +497,10 @@ static PyObject *make_sweep(PyObject *module, PyObject *args)
 }
 
 static const char *const SAVED_AS[] = {"tensor", "value", "result", NULL};
-static const char *const STEP_WORDS[] = {"conj", "expand", "scaled", "scaled back", "method", "operator", NULL};
+static const int OPERANDS_OF[] = {1, 2, 2, 2, 2, 1, 3, 3, 1, 1};
+static const char *const STEP_WORDS[] = {
+    "conj", "expand", "scaled", "scaled back", "sum_to", "turned", "mm_self_grad", "mm_mat2_grad", "method", "operator", NULL,
+};
 
 /* What a maker has stored in a formula goes with it. */
 static void free_formula(Formula *formula)
@@ -466,7 +567,7 @@ static PyObject *add_formula(PyObject *module, PyObject *args)
                 goto failed;
         }
         step->operands = (int)PyTuple_GET_SIZE(operands);
-        if (step->operands < 1 + (step->what >= STEP_EXPAND && step->what <= STEP_SCALED_BACK))
+        if (step->operands < OPERANDS_OF[step->what])
             goto failed;
         made->steps = i + 1;
     }
