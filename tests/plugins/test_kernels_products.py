@@ -19,7 +19,9 @@ from turnout_aten.kernels.unstructured import plain_row
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
-from turnout_kernels.products import linalg_matmul, select_backward, slice_backward
+from turnout_kernels import native
+from turnout_kernels.native import code, run
+from turnout_kernels.products import FEW_WEIGHTS, MANY_ROWS, linalg_matmul, rows_with_rows, select_backward, slice_backward
 
 RNG = np.random.default_rng(3)
 PAIRS = [
@@ -167,3 +169,94 @@ def test_matmul_inside_vmap_and_its_second_derivatives_are_those_of_the_loop(
         expected = turnout.stack([function(*example(i)) for i in range(2)])
         assert found.shape == expected.shape
         assert turnout.allclose(found, expected)
+
+
+# Rows, elements of a row, columns: tiles and vectors that are full, and those that are not.
+ROWS_WITH_ROWS = [(4, 128, 96), (2, 131, 65), (7, 1000, 13), (33, 200, 101), (64, 784, 256), (5, 2047, 6), (64, 129, 64)]
+
+
+def given(dtype: str, *shape: int) -> Any:
+    return np.asarray(RNG.standard_normal(shape), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("instructions", ["generic", "avx2", "avx512"])
+@pytest.mark.parametrize("sizes", ROWS_WITH_ROWS)
+def test_rows_times_rows_are_their_sums_with_all_instructions(sizes: tuple[int, int, int], instructions: str, dtype: str) -> None:
+    rows, depth, columns = sizes
+    x, w = given(dtype, rows, depth + 3)[:, 1:-2], given(dtype, columns, depth)
+    wanted = x.astype("d") @ w.T.astype("d")
+    near = {"f": 2e-4, "d": 1e-11}[dtype]
+    try:
+        native.choose_instructions(instructions)
+        for parts in (1, 3):
+            found = np.full((rows, columns), np.nan, dtype)
+            run("products", (found,), (x, w), (code(x), 0), parts=parts)
+            np.testing.assert_allclose(found, wanted, rtol=near, atol=near)
+            shapes: list[tuple[int, ...]] = [(columns,), (rows, 1), (), (1,), (1, columns)]
+            for added in (given(dtype, columns, rows).T, *(np.asarray(given(dtype, *shape)) for shape in shapes)):
+                sums = np.empty_like(found)
+                run("products", (sums,), (x, w, added), (code(x), 1), parts=parts)
+                assert np.array_equal(sums, found + added)
+    except ValueError as error:
+        pytest.skip(str(error))
+    finally:
+        native.choose_instructions("")
+
+
+def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of compiled kernels that products run from now on."""
+    names: list[str] = []
+    plain = sys.modules["turnout_kernels.products"].run  # type: ignore[attr-defined]
+    monkeypatch.setattr("turnout_kernels.products.run", lambda name, *args, **kw: names.append(name) or plain(name, *args, **kw))
+    return names
+
+
+@pytest.mark.skipif(native.instructions() != "avx512", reason="fewer registers: BLAS is faster")
+def test_all_variants_of_a_product_with_a_transposed_matrix_are_compiled_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = served(monkeypatch)
+    x, w, b = (turnout.from_numpy(given("f", *shape)) for shape in ((16, 300), (50, 300), (50,)))
+    first, sum_ = turnout.mm(x, w.t()), turnout.addmm(b, x, w.t())
+    assert names == ["products"] * 2
+    assert turnout.equal(sum_, first + b)
+    assert turnout.equal(turnout.nn.functional.linear(x, w, b), sum_)
+    assert turnout.equal(x @ w.t(), first)
+    gaps = turnout.stack([first, first], -1)[..., 0]
+    for out in (turnout.empty(16, 50), turnout.empty(50, 16).t(), gaps, turnout.empty(0, 0)):
+        assert turnout.equal(turnout.mm(x, w.t(), out=out), first)
+    assert turnout.equal(turnout.addmm(b, x, w.t(), out=turnout.empty(16, 50)), sum_)
+    into = turnout.zeros(16, 50)
+    assert turnout.equal(into.addmm_(x, w.t()), first)
+    assert names == ["products"] * len(names)
+    assert len(names) > 8
+
+
+def test_what_is_no_product_of_few_rows_with_a_large_transposed_matrix_is_left() -> None:
+    x, w, b = given("f", 16, 300), given("f", 50, 300), given("f", 50)
+    assert w.size > FEW_WEIGHTS
+    if native.instructions() == "avx512":
+        assert rows_with_rows(x, w.T, b, None) is not NotImplemented
+    many = given("f", MANY_ROWS + 1, 300)
+    pairs = [
+        (x, np.ascontiguousarray(w.T)), (x[:1], w.T), (many, w.T), (x, w[:4].T), (x[:, ::2], w[:, ::2].T), (x.astype("d"), w.T),
+        (x.astype("e"), w.T.astype("e")), (x[:, :100], given("f", 90, 100).T), (x[:, :200], w.T), (np.asfortranarray(x), w.T),
+    ]  # fmt: skip
+    for first, second in pairs:
+        assert rows_with_rows(first, second, None, None) is NotImplemented
+    for added in (given("f", 49), given("d", 50), given("f", 2, 16, 50)):
+        assert rows_with_rows(x, w.T, added, None) is NotImplemented
+    a, b2, c = map(turnout.from_numpy, (x, w, b))
+    with pytest.raises(turnout.errors.ShapeError, match="do not match"):
+        turnout.mm(a[:, :200], b2.t())
+    with pytest.raises(turnout.errors.ShapeError):
+        turnout.addmm(c[:49], a, b2.t())
+    scaled = turnout.addmm(c, a, b2.t(), beta=0.5, alpha=2)
+    turnout.testing.assert_close(scaled, 2 * (a @ b2.t()) + 0.5 * c)
+
+
+def test_infinity_and_nan_go_only_where_they_meet() -> None:
+    x, w = given("f", 8, 200), given("f", 60, 200)
+    x[3, 199], w[7, 0] = np.inf, np.nan
+    found, wanted = (turnout.from_numpy(x) @ turnout.from_numpy(w).t()).numpy(), x @ w.T
+    assert np.array_equal(np.isnan(found), np.isnan(wanted))
+    assert np.array_equal(np.isinf(found), np.isinf(wanted))

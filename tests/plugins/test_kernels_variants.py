@@ -66,6 +66,8 @@ ARGUMENTS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "scatter_add.out":                lambda x, y: (x, 1, index(x, x.shape[1]), y),
     "index_select.out":               lambda x, y: (x, 0, index(x[:, 0], x.shape[0])),
     "index.Tensor_out":               lambda x, y: (x, [index(x[:, 0], x.shape[0])]),
+    "mm.out":                         lambda x, y: (x, y.t()),
+    "addmm.out":                      lambda x, y: (y[:, 0], x, y.t()),
     "index_add.out":                  lambda x, y: (x, 0, index(x[:, 0], x.shape[0]), y),
     "index_put.out":                  lambda x, y: (x, [index(x[:, 0], x.shape[0])], y, True),
     "cat.out":                        lambda x, y: ([x, y], 1),
@@ -152,6 +154,25 @@ def test_all_variants_give_the_same_bits_from_the_first_call_on(name: str) -> No
             if "inplace" in of and layout != "row" and given[0].shape == outs[0].shape and given[0].dtype is outs[0].dtype:
                 target = given[0].clone()
                 assert bits(of["inplace"](target, *given[1:])) == first, (*where, "in place")
+
+
+@pytest.mark.parametrize("alpha", [1, -1, 0.25, 3, 0.0, float("inf")])
+@pytest.mark.parametrize("name", ["add", "sub"])
+def test_all_variants_scale_the_second_tensor_with_the_same_bits(name: str, alpha: float) -> None:
+    call, inplace = getattr(turnout, name), f"{name}_"
+    for size in SIZES:
+        rows = max(1, int(size**0.5))
+        for layout, dtype in [(layout, dtype) for layout in LAYOUTS for dtype in (*DTYPES, "float64")]:
+            x, y = (numbers(rows, -(-size // rows), how, dtype, 1) for how in (layout, "contiguous"))
+            first = call(x, y, alpha=alpha)
+            where = (size, layout, dtype)
+            assert bits(call(x, y, alpha=alpha, out=turnout.empty_like(first))) == bits(first), (*where, "out")
+            gaps = turnout.stack([first, first], -1)[..., 0]
+            assert bits(call(x, y, alpha=alpha, out=gaps)) == bits(first), (*where, "an output with gaps")
+            assert bits(getattr(x.clone(), inplace)(y, alpha=alpha)) == bits(first), (*where, "in place")
+            assert bits(getattr(x.contiguous().clone(), inplace)(y, alpha=alpha)) == bits(first), (*where, "a copy in place")
+            wanted = x.double() + (y.double() if name == "add" else -y.double()) * alpha
+            turnout.testing.assert_close(first.double(), wanted, rtol=2e-2 if "16" in dtype else 1e-5, atol=1e-2, equal_nan=True)
 
 
 def test_other_rows_have_one_variant_with_a_kernel() -> None:

@@ -582,7 +582,7 @@ def test_the_makers_refuse_what_they_cannot_read():
     with pytest.raises(ValueError, match=r"^unknown word throw$"):
         _calls.plan_kernel(f, f, f, f, None, 0, 0, None, ("tensor",), (0,), 1, "throw", None, (None,), None)
     with pytest.raises(ValueError, match=r"^a kernel needs a tensor$"):
-        _calls.array_kernel(f, (), None, f, f, 1, None, 0, 0, True, True, "", None, False, None, None)
+        _calls.array_kernel(f, (), None, f, f, 1, None, 0, 0, True, True, "", None, False, None, None, None, 0, 0, None)
     for steps in (((numpy.add,),), ((len, 0),), ((numpy.add, 0, 17),), ((numpy.logaddexp, 0),), ((numpy.modf, 0),)):
         with pytest.raises(ValueError, match=r"^a wrong step$"):
             _calls.array_kernel(
@@ -601,6 +601,10 @@ def test_the_makers_refuse_what_they_cannot_read():
                 None,
                 False,
                 (steps, 9, -1, -1, -1, False),
+                None,
+                None,
+                0,
+                0,
                 None,
             )
     for make, arguments in (

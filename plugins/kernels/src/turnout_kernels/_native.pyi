@@ -9,6 +9,7 @@ def run(
     parts: int, threads: int, /,
 ) -> None: ...  # fmt: skip
 def row(
-    name: str, number: int, most: int, inputs: int, numbers: int, single: bool, other: Callable[..., Any], /
+    name: str, number: int, most: int, inputs: int, numbers: int, single: bool, empty_like: Callable[..., Any],
+    threads: Callable[[], int], other: Callable[..., Any], /,
 ) -> Callable[..., Any]: ...  # fmt: skip
 def instructions(name: str, /) -> str: ...

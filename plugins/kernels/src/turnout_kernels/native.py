@@ -25,13 +25,20 @@ FLOATS = frozenset("fdeE")
 # Elements of a part. Below two parts a second thread would cost more than it saves.
 GRAIN = 1 << 16
 MAX_DIMS = 16
+_CHOSEN = [_native.instructions("")]
 # One NumPy function is as fast up to this many elements.
 FEW = 1 << 12
 
 
 def choose_instructions(name: str) -> str:
     """Use an instruction set, "" for the best. Raises ValueError where the processor does not have it."""
-    return _native.instructions(name)
+    _CHOSEN[0] = _native.instructions(name)
+    return _CHOSEN[0]
+
+
+def instructions() -> str:
+    """The instruction set that is used."""
+    return _CHOSEN[0]
 
 
 def parts_of(size: int) -> int:

@@ -46,8 +46,9 @@ _SINGLE = frozenset(
     )
 )
 # What NumPy rounds once, as C does: add with a factor of 1 or -1.
-_ONE_STEP = frozenset(("add", "mul", "div", "maximum", "minimum", "neg", "square", "sqrt", "reciprocal", "abs"))
+_ONE_STEP = frozenset(("add", "sub", "mul", "div", "maximum", "minimum", "neg", "square", "sqrt", "reciprocal", "abs"))
 _FACTORS = ((), (1.0,), (-1.0,), (1,), (-1,))
+_FACTORS_OF_ONE_STEP = (1, -1)
 # Those that give bool.
 _QUESTIONS = frozenset(("gt", "ge", "lt", "le", "eq", "ne"))
 _NUMBERS = (float, int)
@@ -162,9 +163,11 @@ def halves(*arrays: Any) -> bool:
 
 
 def looked_at_in_c(name: str, *, inputs: int = 1, numbers: int = 0) -> Callable[[Call], Call]:
-    """What makes a kernel that looks at few elements of one shape itself, and leaves any other call to another kernel."""
+    """What makes a kernel that looks at arrays of one shape itself, and leaves any other call to another kernel; so it does with
+    many elements without an output."""
     operator = POINTWISE[name]
-    return partial(_native.row, "pointwise", operator, native.GRAIN, inputs, numbers, operator in _SINGLE)
+    facts = operator, native.GRAIN, inputs, numbers, operator in _SINGLE
+    return partial(_native.row, "pointwise", *facts, np.empty_like, native.threads)
 
 
 # ---- one argument
@@ -183,7 +186,7 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     limit = MEDIUM if ufunc else SMALL if name == "relu" else 0
     kernel.__name__ = kernel.__qualname__ = name
     of_others = (LARGE if single else _ALL) if ufunc else limit
-    over = None if limit else looked_at_in_c(name)
+    over = None if ufunc else looked_at_in_c(name)
     return Row(kernel, pointwise=True, limit=of_others, limit_of_halves=limit, quiet=True, over=over)
 
 
@@ -284,17 +287,20 @@ def lerp(self: Any, end: Any, weight: Any, out: Any) -> Any:
     return computed("lerp", (self, end), out, (float(weight),))
 
 
-def scaled(name: str, sign: float) -> Row:
-    """self + alpha other, or minus."""
+def scaled(name: str) -> Row:
+    """self + alpha other, or minus. With an alpha NumPy takes two steps, so float32 and float64 are compiled for any number of
+    elements."""
 
     def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        few = self.size <= (MEDIUM if halves(self, other) else LARGE)
-        if few or alpha.__class__ not in _NUMBERS:
+        if alpha.__class__ not in _NUMBERS or not -_EXACT <= alpha <= _EXACT:
             return NotImplemented
-        return computed("add", (self, other), out, (sign * alpha,))
+        alike = other.__class__ is np.ndarray and other.dtype is self.dtype and self.dtype.char in "fd"
+        if self.size <= (MEDIUM if halves(self, other) else LARGE) and (alpha in _FACTORS_OF_ONE_STEP or not alike):
+            return NotImplemented
+        return computed(name, (self, other), out, (alpha,))
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE, limit_of_halves=MEDIUM)
+    return Row(kernel, pointwise=True, limit=LARGE, limit_of_halves=MEDIUM, over=looked_at_in_c(name, inputs=2, numbers=1))
 
 
 def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
@@ -391,8 +397,8 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "gelu.out":         Row(gelu, pointwise=True),
     "clamp.out":        Row(clamp, pointwise=True, limit=SMALL),
     "pow.Tensor_Scalar_out": Row(power, pointwise=True, limit=SMALL),
-    "add.out":          scaled("add", 1),
-    "sub.out":          scaled("sub", -1),
+    "add.out":          scaled("add"),
+    "sub.out":          scaled("sub"),
     "mul.out":          many("mul", ufunc=True),
     "div.out":          many("div", ufunc=True),
     "maximum.out":      many("maximum", ufunc=True),
@@ -410,7 +416,9 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "addcdiv.out":      Row(addcdiv, pointwise=True, quiet=True, over=looked_at_in_c("addcdiv", inputs=3, numbers=1)),
     "sigmoid_backward.grad_input":   many("sigmoid_backward"),
     "tanh_backward.grad_input":      many("tanh_backward"),
-    "threshold_backward.grad_input": Row(threshold_backward, pointwise=True, limit=SMALL),
+    "threshold_backward.grad_input": Row(
+        threshold_backward, pointwise=True, limit=SMALL, over=looked_at_in_c("threshold_backward", inputs=2, numbers=1)
+    ),
     "gelu_backward.grad_input":      Row(gelu_backward, pointwise=True),
     "mse_loss_backward.grad_input":  Row(mse_loss_backward, pointwise=True),
     "silu_backward":       silu_backward,

@@ -1,4 +1,4 @@
-"""Rows of matrix products and of gradients of views: one call of NumPy in place of a composite's several operators."""
+"""Rows of matrix products and of gradients of views: rows with rows, or one call of NumPy in place of several operators."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.kernels.rows import Row
+from turnout_kernels import native
+from turnout_kernels.native import code, run
+
+# Elements of a second matrix that BLAS rearranges in no time.
+FEW_WEIGHTS = 1 << 13
+# The most rows of a first matrix: for more of them, BLAS does not mind to rearrange the second one.
+MANY_ROWS = 64
+# Elements of a row that are worth the sums of lanes at its end; bytes of one, of which a few stay in the first-level cache.
+SHORT, LONG = 128, 16384
+# Products of numbers in a part: 40 us.
+PART = 1 << 21
 
 
 def linalg_matmul(self: Any, other: Any) -> Any:
@@ -28,6 +39,45 @@ def linalg_matmul(self: Any, other: Any) -> Any:
             return NotImplemented
     made = np.matmul(self, other)
     return made if made.flags.c_contiguous else np.ascontiguousarray(made)  # NumPy lays batches out as those of self are
+
+
+def mm(self: Any, mat2: Any, out: Any = None) -> Any:
+    return rows_with_rows(self, mat2, None, out)
+
+
+def addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
+    return rows_with_rows(mat1, mat2, self, out) if beta == 1 and alpha == 1 else NotImplemented
+
+
+def rows_with_rows(first: Any, second: Any, added: Any, out: Any) -> Any:
+    """The product of a matrix of few rows with a transposed one, plus what is added. NotImplemented where BLAS is as fast."""
+    if second.size <= FEW_WEIGHTS or native.instructions() != "avx512":  # with fewer registers BLAS is faster
+        return NotImplemented
+    (rows, depth), size = first.shape, first.itemsize
+    if not 1 < rows <= MANY_ROWS or depth < SHORT or depth * size > LONG or second.shape[0] != depth:
+        return NotImplemented
+    if first.dtype.char not in "fd" or second.dtype is not first.dtype or not (first.flags.aligned and second.flags.aligned):
+        return NotImplemented
+    if first.strides[1] != size or second.strides[0] != size:
+        return NotImplemented
+    shape = rows, second.shape[1]
+    if added is not None:
+        own = added.shape
+        if added.dtype is not first.dtype or len(own) > 2 or not added.flags.aligned:
+            return NotImplemented
+        for length, whole in zip(own[::-1], shape[::-1], strict=False):
+            if length not in (1, whole):
+                return NotImplemented
+    made = out
+    if out is None or out.dtype is not first.dtype or not native.whole(out):
+        made = np.empty(shape, first.dtype)
+    parts = max(1, min(rows * second.size // PART, 64))
+    inputs = (first, second.T) if added is None else (first, second.T, added)
+    run("products", (made,), inputs, (code(first), added is not None), parts=parts)
+    if out is not None and made is not out:
+        np.copyto(out, made, "unsafe")
+        return out
+    return made
 
 
 def _place(ndim: int, dim: int, index: Any) -> tuple[Any, ...] | None:
@@ -58,6 +108,8 @@ def _scattered(grad: Any, shape: Sequence[int], place: tuple[Any, ...]) -> Any:
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
+    "mm.out": Row(mm, limit=FEW_WEIGHTS, sized_by="mat2"),
+    "addmm.out": Row(addmm, limit=FEW_WEIGHTS, sized_by="mat2"),
     "linalg_matmul": Row(linalg_matmul, steps=((np.matmul, "self", "other"),)),
     "slice_backward": Row(slice_backward, quiet=True),
     "select_backward": Row(select_backward, quiet=True),

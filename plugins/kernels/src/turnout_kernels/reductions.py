@@ -43,6 +43,12 @@ def arranged(self: Any, dim: Any, few: int = FEW) -> Arranged | None:
     if self.size <= few or self.dtype.char not in FLOATS:
         return None
     ndim = self.ndim
+    one = dim[0] if dim.__class__ is tuple and len(dim) == 1 else dim
+    if one.__class__ is int and -ndim <= one < ndim and plain(self):  # the usual call: 2 us less
+        shape, at = self.shape, one % ndim
+        left, inner = shape[:at], prod(shape[at + 1 :])
+        if inner == 1 or inner >= _WIDE:
+            return Arranged(self, shape[at], inner, (*left, *shape[at + 1 :]), (*left, 1, *shape[at + 1 :]))
     dims = range(ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim) or range(ndim)
     if any(not -ndim <= d < ndim for d in dims):
         return None

@@ -15,7 +15,7 @@ import numpy as np
 from turnout_aten.kernels.rows import Row
 from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats
-from turnout_kernels.native import FEW, GRAIN, code, plain, run, whole
+from turnout_kernels.native import FEW, GRAIN, code, plain, run, threads, whole
 
 # ---- softmax
 
@@ -37,7 +37,8 @@ def softmax_of(*, logarithm: bool) -> Row:
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
     return Row(
-        _along_dim(any_floats(kernel), arrays=1, dim=1), over=partial(_native.row, "softmax", logarithm, GRAIN, 1, 0, False)
+        _along_dim(any_floats(kernel), arrays=1, dim=1),
+        over=partial(_native.row, "softmax", logarithm, GRAIN, 1, 0, False, np.empty_like, threads),
     )
 
 
@@ -112,7 +113,7 @@ def native_layer_norm(
     return None
 
 
-_layer_norm = partial(_native.row, "layer_norm", False, GRAIN, 3, 0, False)
+_layer_norm = partial(_native.row, "layer_norm", False, GRAIN, 3, 0, False, np.empty_like, threads)
 
 
 def native_layer_norm_backward(

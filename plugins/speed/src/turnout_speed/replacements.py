@@ -30,7 +30,7 @@ from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAM
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.functional import functional
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
-from turnout_aten.kernels.rows import BOOL, SAME
+from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME
 from turnout_aten.kernels.stepping import COUNT, FREEDOM, stepping
 from turnout_aten.kernels.structured import Structured
 from turnout_aten.kernels.unstructured import wrap_result
@@ -95,9 +95,14 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     variables = made.__globals__
     half = variables["HALF"] if numbers and not row.halves else None
     framed = _framed(made, row.simple), _framed(made, row.fn)
+    few = _framed(made, row.few)
+    names = [a.name for a in arguments]
+    sized = names.index(row.sized_by or s.tensors[0])
+    # What `fast_inplace` calls for many elements, and with the same conditions.
+    large = backend.in_kernel_context(row.fn) if inplace and row.pointwise and row.allocates == ALWAYS else None
     return _calls.array_kernel(
         made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools,
-        unsure, row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors), general,
+        unsure, row.refuses, MISSING, inplace, _program(row, names, s.tensors), general, few, row.limit_of_few, sized, large,
     )  # fmt: skip
 
 
@@ -154,7 +159,7 @@ def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = N
     program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
     return _calls.array_kernel(
         made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program,
-        None, below, partial(wrap_result, backend), rest,
+        None, None, 0, 0, None, below, partial(wrap_result, backend), rest,
     )  # fmt: skip
 
 
@@ -202,7 +207,7 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
         "__name__": __name__, **SOURCE_NAMES,
     }  # fmt: skip
     exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
-    few = None if row.few is None else _framed(made, variables["few"])
+    few = None if row.few is None or row.sized_by else _framed(made, variables["few"])
     count = s.outs or len(s.op.schema.returns)
     program = _program(row, [a.name for a in s.inputs], s.tensors) if row.steps and not s.precomputed else None
     defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])

@@ -80,15 +80,16 @@ def defaults(others: list[Argument]) -> dict[str, Any]:
 def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
     """The expression that calls the row's kernel, or `simple` where the defaulted arguments have their defaults."""
     given = {a: f"{a}_a" if a in tensors else a for a in arguments}
-    kernel = f"{row.function_for(given[tensors[0]])}({', '.join(given.values())})"
+    sized = given[row.sized_by or tensors[0]]
+    kernel = f"{row.function_for(sized)}({', '.join(given.values())})"
     if row.simple is None:
         return kernel
     defaulted = {python_name(a.name): a for a in others if a.has_default}
     # `is` saves 15 ns over `==`. An equal value that is another object takes the row's kernel, which gives the same result.
     when = [f"{name} is DEFAULT_{name}" for name in defaulted]
     if row.limit:
-        array, few = given[tensors[0]], row.limit_of_halves
-        halves = f" and ({array}.size <= {few} or {array}.dtype.itemsize != 2)" if few < row.limit else ""
-        when.append(f"{array}.size <= {row.limit}{halves}")
+        few = row.limit_of_halves
+        halves = f" and ({sized}.size <= {few} or {sized}.dtype.itemsize != 2)" if few < row.limit else ""
+        when.append(f"{sized}.size <= {row.limit}{halves}")
     simple = f"simple({', '.join(value for name, value in given.items() if name not in defaulted)})"
     return f"{simple} if {' and '.join(when)} else {kernel}" if when else simple

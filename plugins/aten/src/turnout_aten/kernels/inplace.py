@@ -31,7 +31,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
     fn, debug = row_function(s, backend, row)
     answer = s.answer if debug else kept_answers(s, backend)
-    kernel_for = kernel_by_size(backend, row, fn, debug)
+    kernel_for = kernel_by_size(s, backend, row, fn, debug)
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
@@ -54,7 +54,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             written = array if direct and not debug else backend.empty(out.shape, out.dtype, target.device)
             given = s.kernel_arguments(backend, args, result)
-            made = kernel_for(given[0], written)(*given, written)
+            made = kernel_for(given, written)(*given, written)
             if made is not None:
                 check_returned(s.op.qualified_name, backend, fn, made, (written,))
             if written is not array:

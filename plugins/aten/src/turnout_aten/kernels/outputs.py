@@ -30,7 +30,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     through a proxy."""
     fn, debug = row_function(s, backend, row)
     answer = s.answer if debug else kept_answers(s, backend)
-    kernel_for = kernel_by_size(backend, row, fn, debug)
+    kernel_for = kernel_by_size(s, backend, row, fn, debug)
     count = s.outs
 
     def wrapped(ks: int, *args: Any) -> Any:
@@ -55,7 +55,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
                 written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
-            made = kernel_for(arguments[0], written[0])(*arguments, *written)
+            made = kernel_for(arguments, written[0])(*arguments, *written)
             if made is not None:
                 check_returned(s.op.qualified_name, backend, fn, made, written)
             for array, target in zip(written, targets, strict=True):

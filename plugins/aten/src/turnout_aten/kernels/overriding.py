@@ -130,6 +130,8 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
     few = (below.few or below.fn) if above.limit and op.schema.arguments[0].type.canonical == "Tensor" else None
     # Where every argument is required, the row below is its own `simple`.
     simple = below.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
+    if above.over is not None:
+        few = None  # it looks at few elements itself
     limits = [row.limit for row in (above, below) if row.limit]
     of_halves = [row.limit_of_halves for row in (above, below) if row.limit]
     return Row(
@@ -140,7 +142,7 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         limit_of_few=min(above.limit_of_halves, below.limit_of_few if below.few is not None else above.limit_of_halves),
         moves=below.moves if above.limit else above.moves,
         steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
-        limit_of_halves=min(of_halves, default=0), warns=below.warns,
+        limit_of_halves=min(of_halves, default=0), warns=below.warns, sized_by=above.sized_by,
     )  # fmt: skip
 
 

@@ -254,7 +254,7 @@ def _replacing(s: Structured) -> list[str]:
 
 def _calling(s: Structured, backend: TensorBackend, row: Row, outs: list[str]) -> list[str]:
     """The source that calls the kernel in its context, with the arguments of a plan: `_made` is what it returns."""
-    first = next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like) + "_a"
+    first = (row.sized_by or next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like)) + "_a"
     given = ", ".join([*_passed(s), *outs])
     if row.quiet or backend.silence is None:
         return [f"_made = (_ready or {row.function_for(first, outs[0])})({given})"]

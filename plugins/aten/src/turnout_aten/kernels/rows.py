@@ -29,6 +29,7 @@ class Row:
     ranks      the ndim of each tensor, None for any; a call with other ranks takes the general path
     halves     False: a number beside float16 takes the general path, in which the kernel does not round the number first
     few        the kernel for calls whose first tensor and first output have up to `limit_of_few` elements, in place of `fn`
+    sized_by   the name of the tensor that all these limits are about, if it is not the first one
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
     warns      common numbers lead to ones of which the array library warns (exp of 100). The fast path switches warnings off,
@@ -37,7 +38,7 @@ class Row:
                operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A
                function of two operands that has one reduces over `dim`. The text of calls and of plans, and a compiled call path,
                run them (`kernels.stepping`); `fn` serves all other calls
-    limit_of_steps  they serve up to this many elements (0: any)
+    limit_of_steps  they serve results of up to this many elements (0: any), and so large second factors of products
     moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a
                list of indices, "select" and "gather" by one, "flip", "lower" and "upper" for triangles, "add up" for running
                sums, "find largest" for `argmax`, "largest" for `max` along a dim, "sort", "order first" for `topk`, "any", "all",
@@ -50,7 +51,7 @@ class Row:
 
     __slots__ = (
         "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "moves",
-        "over", "pointwise", "quiet", "ranks", "refuses", "simple", "steps",
+        "over", "pointwise", "quiet", "ranks", "refuses", "simple", "sized_by", "steps",
         "warns",
     )  # fmt: skip
 
@@ -60,6 +61,7 @@ class Row:
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
         steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, limit_of_halves: int = 0,
         over: Callable[[Call], Call] | None = None, moves: str = "", warns: bool = False,
+        sized_by: str = "",
     ) -> None:  # fmt: skip
         self.limit = limit
         self.limit_of_halves = limit_of_halves or limit
@@ -79,6 +81,7 @@ class Row:
         self.over = over
         self.moves = moves
         self.warns = warns
+        self.sized_by = sized_by
 
     def function_for(self, *arrays: str, kernel: str = "kernel", few: str = "few") -> str:
         """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""

@@ -128,19 +128,22 @@ def first_device(args: Sequence[Any]) -> Device:
     raise AssertionError("a backend's structured kernel was called without a tensor")
 
 
-def kernel_by_size(backend: TensorBackend, row: Row, fn: Call, debug: bool) -> Call:
-    """A function of a call's first argument and first output: the kernel that serves them, in its context.
+def kernel_by_size(s: Structured, backend: TensorBackend, row: Row, fn: Call, debug: bool) -> Call:
+    """A function of a kernel's arguments and its first output: the kernel that serves them, in its context.
 
-    It is the row's kernel for few elements only where both are arrays of so few; the first may be a number.
+    It is the row's kernel for few elements only where the output and the first argument, or the one that the row is sized by, are
+    arrays of so few; the argument may be a number.
     """
     kernel = backend.in_kernel_context(fn)
     if debug or row.few is None:
-        return lambda first, written: kernel
+        return lambda given, written: kernel
     few, limit = backend.in_kernel_context(row.few), row.limit_of_few
+    at = s.names.index(row.sized_by) if row.sized_by else 0
     array_type: Any = backend.array_type
 
-    def choose(first: Any, written: Any) -> Call:
-        return few if first.__class__ is array_type and first.size <= limit and written.size <= limit else kernel
+    def choose(given: Sequence[Any], written: Any) -> Call:
+        sized = given[at]
+        return few if sized.__class__ is array_type and sized.size <= limit and written.size <= limit else kernel
 
     return choose
 

@@ -17,6 +17,7 @@
 #include "images.h"
 #include "convolutions.h"
 #include "recurrent.h"
+#include "products.h"
 #undef T
 #undef V
 #undef IS_FLOAT
@@ -32,6 +33,7 @@
 #include "images.h"
 #include "convolutions.h"
 #include "recurrent.h"
+#include "products.h"
 #undef T
 #undef V
 #undef IS_FLOAT
@@ -73,6 +75,7 @@ BY_TYPE(convolve)
 BY_TYPE(convolve_weights)
 BY_TYPE(topk)
 BY_TYPE(recurrent)
+BY_TYPE(products)
 #undef BY_TYPE
 #include "moving.h"
 #include "random.h"

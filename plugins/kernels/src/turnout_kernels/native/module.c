@@ -25,7 +25,8 @@
     X(gather) X(add_at) X(select_rows) X(add_rows_at) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform) X(normal)       \
     X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(batch_norm)         \
     X(batch_norm_backward) X(coordinates) X(group_norm_backward) X(softmax_columns) X(softmax_columns_backward)                  \
-    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent) X(by_stretches) X(copy)
+    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent) X(by_stretches) X(copy)  \
+    X(products)
 
 #define ISA base
 #define VECTOR_BYTES 16
@@ -211,6 +212,9 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 
 /* ---- rows that look at their arguments here: for few elements, looking in Python takes five times as long as the kernel */
 
+#define FEW_TO_COPY 1024 /* elements */
+#define MOST_PARTS 256   /* as in turnout_kernels/native.py */
+
 static PyObject *copy_name, *size_name;
 
 static void release(job *work, Py_buffer *views)
@@ -257,7 +261,7 @@ static void run_few(const char *name, job *work, Py_buffer *views)
 }
 
 /* What such a function keeps: (whether the logarithm or which operator, the most elements, the function for any other call, inputs,
-   numbers, whether only float32). */
+   numbers, whether only float32, what makes an array like another one, how many threads there are). */
 static long long kept_number(PyObject *kept, int at) { return PyLong_AsLongLong(PyTuple_GetItem(kept, at)); }
 
 static PyObject *call_other(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
@@ -271,17 +275,38 @@ static PyObject *call_other(PyObject *kept, PyObject *const *args, Py_ssize_t na
     return made;
 }
 
-/* The result of such a call: `out`, or a copy of its first input, whose elements are each read before they are written. NULL, perhaps
-   without an error, for a large input: it is not copied, it goes to the other function. */
-static PyObject *few_or_out(PyObject *kept, PyObject *input, PyObject *out)
+/* The result of such a call: `out`, or a copy of its first input, whose elements are each read before they are written; where the
+   input is read, an array like it does, which takes less time for more elements. NULL, perhaps without an error, for a large input: it
+   goes to the other function. */
+static PyObject *few_or_out(PyObject *kept, PyObject *input, PyObject *out, int is_read)
 {
     if (out != Py_None)
         return Py_NewRef(out);
     PyObject *elements = PyObject_GetAttr(input, size_name), *made = NULL;
-    if (elements != NULL && PyLong_AsLongLong(elements) <= kept_number(kept, 1))
+    long long count = elements == NULL ? 0 : PyLong_AsLongLong(elements);
+    if (elements != NULL && count <= (is_read ? FEW_TO_COPY : kept_number(kept, 1)))
         made = PyObject_CallMethodObjArgs(input, copy_name, NULL);
+    else if (elements != NULL && count <= kept_number(kept, 1))
+        made = PyObject_CallFunctionObjArgs(PyTuple_GetItem(kept, 6), input, NULL);
     Py_XDECREF(elements);
     return made;
+}
+
+/* Parts of as many elements as such a function takes in one, by all threads. -1 with an error. */
+static int run_many(PyObject *kept, long number, job *work, Py_buffer *views)
+{
+    int64_t parts = (work->a[0].size - 1) / kept_number(kept, 1) + 1;
+    PyObject *found = PyObject_CallFunctionObjArgs(PyTuple_GetItem(kept, 7), NULL);
+    long threads = found == NULL ? -1 : PyLong_AsLong(found);
+    Py_XDECREF(found);
+    if (!PyErr_Occurred()) {
+        work->parts = parts < MOST_PARTS ? parts : MOST_PARTS;
+        PyThreadState *state = PyEval_SaveThread();
+        run_parts(chosen[number], work, threads);
+        PyEval_RestoreThread(state);
+    }
+    release(work, views);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* (self, dim, half_to_float, out or None) */
@@ -290,7 +315,7 @@ static PyObject *softmax(PyObject *kept, PyObject *const *args, Py_ssize_t nargs
     if ((nargs != 3 && nargs != 4) || args[2] != Py_False || !PyLong_Check(args[1]))
         return call_other(kept, args, nargs);
     int given = nargs == 4 && args[3] != Py_None;
-    PyObject *made = few_or_out(kept, args[0], given ? args[3] : Py_None);
+    PyObject *made = few_or_out(kept, args[0], given ? args[3] : Py_None, 0);
     job work;
     Py_buffer views[2];
     PyObject *const objects[2] = {made, args[0]};
@@ -366,13 +391,13 @@ static PyObject *pointwise(PyObject *kept, PyObject *const *args, Py_ssize_t nar
             return call_other(kept, args, nargs);
         }
     }
-    PyObject *made = few_or_out(kept, args[0], given ? args[nargs - 1] : Py_None);
+    PyObject *made = few_or_out(kept, args[0], given ? args[nargs - 1] : Py_None, 1);
     PyObject *objects[4] = {made};
     for (int k = 0; k < inputs; k++)
         objects[k + 1] = args[k];
     int kind = made == NULL || PyErr_Occurred() ? -1 : take_floats(objects, 1, inputs + 1, &work, views);
     if (kind >= 0) {
-        int alike = work.a[0].size > 0 && work.a[0].size <= kept_number(kept, 1) && !(kind && kept_number(kept, 5));
+        int alike = work.a[0].size > 0 && !(kind && kept_number(kept, 5));
         for (int k = 1; k <= inputs && alike; k++) {
             alike = work.a[k].ndim == work.a[0].ndim;
             for (int64_t d = 0; d < work.a[0].ndim && alike; d++)
@@ -383,7 +408,10 @@ static PyObject *pointwise(PyObject *kept, PyObject *const *args, Py_ssize_t nar
             work.i[1] = kept_number(kept, 0);
             for (int k = 0; k <= inputs; k++)
                 work.i[2 + k] = kind;
-            run_few("map", &work, views);
+            if (work.a[0].size <= kept_number(kept, 1))
+                run_few("map", &work, views);
+            else if (run_many(kept, MAP, &work, views) < 0)
+                Py_CLEAR(made);
             return made;
         }
         release(&work, views);
@@ -397,16 +425,16 @@ static PyMethodDef pointwise_method = {"pointwise", (PyCFunction)(void (*)(void)
 static PyMethodDef softmax_method = {"softmax", (PyCFunction)(void (*)(void))softmax, METH_FASTCALL, NULL};
 static PyMethodDef layer_norm_method = {"native_layer_norm", (PyCFunction)(void (*)(void))layer_norm, METH_FASTCALL, NULL};
 
-/* (which row, whether the logarithm or which operator, the most elements, inputs, numbers, whether only float32, the function for any
-   other call) */
+/* (which row, whether the logarithm or which operator, the most elements in one part, inputs, numbers, whether only float32, what makes
+   an array like another one, how many threads there are, the function for any other call) */
 static PyObject *row(PyObject *self, PyObject *args)
 {
     (void)self;
     const char *name;
     int number, inputs, numbers, single;
     long long most;
-    PyObject *other;
-    if (!PyArg_ParseTuple(args, "siLiipO", &name, &number, &most, &inputs, &numbers, &single, &other))
+    PyObject *other, *empty_like, *threads;
+    if (!PyArg_ParseTuple(args, "siLiipOOO", &name, &number, &most, &inputs, &numbers, &single, &empty_like, &threads, &other))
         return NULL;
     PyMethodDef *method = !strcmp(name, "softmax")      ? &softmax_method
                           : !strcmp(name, "layer_norm") ? &layer_norm_method
@@ -414,7 +442,7 @@ static PyObject *row(PyObject *self, PyObject *args)
                                                         : NULL;
     if (method == NULL || inputs < 1 || inputs > 3 || numbers < 0 || numbers > 3)
         return PyErr_Format(PyExc_ValueError, "there is no row %s", name);
-    PyObject *kept = Py_BuildValue("(iLOiii)", number, most, other, inputs, numbers, single);
+    PyObject *kept = Py_BuildValue("(iLOiiiOO)", number, most, other, inputs, numbers, single, empty_like, threads);
     PyObject *from = PyUnicode_FromString("turnout_kernels._native");
     PyObject *made = kept == NULL || from == NULL ? NULL : PyCFunction_NewEx(method, kept, from);
     Py_XDECREF(kept);

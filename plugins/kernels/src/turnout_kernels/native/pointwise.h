@@ -35,6 +35,7 @@
     X(hardshrink, a >= -p[0] && a <= p[0] ? 0 : a)                                                                                \
     X(elu, a > 0 ? a * p[1] : V(expo_less_one)(a * p[2]) * (p[0] * p[1]))                                                         \
     X(add, a + b * p[0])                                                                                                          \
+    X(sub, a - b * p[0])                                                                                                          \
     X(mul, a *b)                                                                                                                  \
     X(div, a / b)                                                                                                                 \
     X(maximum, a > b || a != a ? a : b)                                                                                           \

@@ -6,6 +6,8 @@ typedef struct {
     PyObject *simple, *kernel, *as_array, *keys;
     PyObject *general;        /* what serves the calls that this one does not take, if it is compiled, or NULL */
     PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
+    PyObject *few;            /* in place of `kernel` where the tensor `sized` has up to `limit_of_few` elements, or NULL */
+    PyObject *large;          /* in place: what writes many elements straight into the first tensor, or NULL */
     PyObject *rest;           /* the line of its text that calls `below` where the kernel has returned NotImplemented, or NULL */
     int arguments;            /* without the key set */
     int tensors;              /* of them are tensors that must be given */
@@ -16,7 +18,8 @@ typedef struct {
     int bools, unsure, inplace;
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
-    npy_intp limit, limit_of_halves;
+    int sized;                /* the argument */
+    npy_intp limit, limit_of_halves, limit_of_few;
     char refuses[16];
 } ArrayKernel;
 
@@ -29,6 +32,35 @@ static Outcome run_kernel(PyObject *kernel, PyObject *ks, PyObject *const *args,
 static Outcome call_below(ArrayKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     return is_kernel(self->below) ? run_kernel(self->below, ks, args, n, result) : DECLINED;
+}
+
+/* Many elements in place: floats of one shape and dtype, so that the kernel cannot fail once it has begun. */
+static Outcome write_many(ArrayKernel *self, PyArrayObject *first, PyObject *const *args, PyObject *const *given, PyObject **result)
+{
+    PyObject *passed[MOST + 2];
+    int n = self->arguments;
+    if (self->large == NULL || PyArray_DESCR(first)->kind != 'f' || !PyArray_ISWRITEABLE(first))
+        return DECLINED;
+    for (int k = 1; k < self->tensors; k++) {
+        PyArrayObject *other = (PyArrayObject *)given[self->tensor[k]];
+        if (PyArray_NDIM(other) != PyArray_NDIM(first) || PyArray_DESCR(other) != PyArray_DESCR(first)
+            || !PyArray_CompareLists(PyArray_DIMS(other), PyArray_DIMS(first), PyArray_NDIM(first)))
+            return DECLINED;
+    }
+    for (int i = 0; i < n; i++)
+        if (given[i] == args[i] && !self->absent[i] && !PyFloat_CheckExact(args[i]) && !PyLong_CheckExact(args[i]))
+            return DECLINED;
+    for (int i = 0; i < n; i++)
+        passed[1 + i] = Py_NewRef(given[i]); /* other threads run meanwhile */
+    passed[1 + n] = Py_NewRef((PyObject *)first);
+    PyObject *made = PyObject_Vectorcall(self->large, passed + 1, (n + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    for (int i = 0; i <= n; i++)
+        Py_DECREF(passed[1 + i]);
+    if (made == NULL)
+        return decline_after_error();
+    Py_DECREF(made);
+    *result = Py_NewRef(args[self->tensor[0]]);
+    return DONE;
 }
 
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
@@ -67,12 +99,15 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     }
     if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL) || (PyObject *)descr == self->half)
         return run_kernel(self->general, ks, args, n, result);
-    if (self->inplace && (!is_plain(first) || PyArray_SIZE(first) > SMALL_SIZE))
+    if (self->inplace && !is_plain(first))
         return DECLINED;
+    if (self->inplace && PyArray_SIZE(first) > SMALL_SIZE)
+        return write_many(self, first, args, given, result);
     if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
         return call_below(self, ks, args, n, result);
     npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
-    int simple = plain && self->simple != NULL && !(limit && PyArray_SIZE(first) > limit);
+    npy_intp size = PyArray_SIZE(PyArray_CheckExact(given[self->sized]) ? (PyArrayObject *)given[self->sized] : first);
+    int simple = plain && self->simple != NULL && !(limit && size > limit);
     PyObject *made = serves_call(&self->program, args, (int)n, self->standard, self->ignored) ? run_program(&self->program, given, (int)n) : NULL;
     if (made == NULL) {
         if (PyErr_Occurred())
@@ -83,7 +118,8 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         for (int i = 0; i < n; i++)
             if (!simple || self->standard[i] == NULL)
                 passed[1 + count++] = Py_NewRef(given[i]); /* the kernel may let go of what holds it */
-        made = PyObject_Vectorcall(simple ? self->simple : self->kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        PyObject *kernel = simple ? self->simple : self->few != NULL && size <= self->limit_of_few ? self->few : self->kernel;
+        made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         for (Py_ssize_t i = 0; i < count; i++)
             Py_DECREF(passed[1 + i]);
         Py_DECREF(first);
@@ -140,20 +176,21 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
 }
 
 /* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
- * inplace, program, general[, below or None, finish, rest or None]), where `arguments` are rows (role, default or MISSING, rank): role
+ * inplace, program, general, few or None, limit of few, the argument that this is about, large or None[, below or None, finish, rest or
+ * None]), where `arguments` are rows (role, default or MISSING, rank): role
  * "tensor", "absent", "number" or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *general, *below = Py_None,
-             *finish = NULL, *rest = Py_None;
-    Py_ssize_t limit, limit_of_halves;
-    int bools, unsure, inplace;
+    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *general, *few, *large,
+             *below = Py_None, *finish = NULL, *rest = Py_None;
+    Py_ssize_t limit, limit_of_halves, limit_of_few;
+    int bools, unsure, inplace, sized;
     const char *refuses;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpOO|OOO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
-                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &general, &below,
-                          &finish, &rest))
+    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpOOOniO|OOO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
+                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &general, &few,
+                          &limit_of_few, &sized, &large, &below, &finish, &rest))
         return NULL;
-    if (PyTuple_GET_SIZE(arguments) > MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
+    if (PyTuple_GET_SIZE(arguments) > MOST || sized < 0 || sized >= MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
         PyErr_SetString(PyExc_ValueError, "too many arguments");
         return NULL;
     }
@@ -171,6 +208,10 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
     made->inplace = inplace;
+    made->few = few == Py_None ? NULL : Py_NewRef(few);
+    made->large = large == Py_None ? NULL : Py_NewRef(large);
+    made->limit_of_few = limit_of_few;
+    made->sized = sized;
     made->general = is_kernel(general) ? Py_NewRef(general) : NULL;
     made->below = below == Py_None ? NULL : Py_NewRef(below);
     made->finish = Py_XNewRef(finish);

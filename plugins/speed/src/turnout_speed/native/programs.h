@@ -29,7 +29,8 @@ typedef struct {
     int count;                 /* 0: no program */
     Step steps[STEPS];
     double constants[CONSTANTS];
-    npy_intp limit;            /* elements */
+    npy_intp limit;            /* elements of the result */
+    npy_intp limit_of_factors; /* of a second factor */
     int dim, keepdim, correction, reduces; /* arguments, or -1; whether a step reduces */
     unsigned used;             /* bits of the arguments that are operands */
     int spreads;               /* whether a product repeats batches of length 1, and has any number of them */
@@ -264,7 +265,7 @@ static PyObject *run_program(const Program *program, PyObject *const *args, int 
                 factors[k] = (PyArrayObject *)args[program->steps[0].operand[k]];
         n = product_shape(program, factors[0], factors[1], shape);
         type = PyArray_TYPE(factors[0]);
-        if (n == 0 || type >= TYPES)
+        if (n == 0 || type >= TYPES || PyArray_SIZE(factors[1]) > program->limit_of_factors)
             return NULL;
     }
     for (int i = 0; i < arguments; i++) {
@@ -436,6 +437,7 @@ static int read_program(Program *program, PyObject *row)
     Py_ssize_t count = PyTuple_GET_SIZE(steps);
     if (count > STEPS)
         goto wrong;
+    program->limit_of_factors = program->limit;
     if (program->limit > (count > 1 ? MANY_STEPS_SIZE : SMALL_SIZE))
         program->limit = count > 1 ? MANY_STEPS_SIZE : SMALL_SIZE;
     for (Py_ssize_t s = 0; s < count; s++) {
