@@ -363,12 +363,76 @@ def test_gradients_of_shapes_that_do_not_fit_are_left_to_the_composed_kernel(sha
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
 def test_the_first_extreme_is_found_in_pieces_and_blocks_of_lines_that_begin_anywhere(name: str, dtype: str) -> None:
     x = np.zeros(3_000_007, dtype)
-    for first, second in ((16_384 - 3, 16_384), (12_288 + 5, 3_000_005), (2_999_999, 3_000_006), (1, 2)):
+    for first, second in ((65_536 - 3, 65_536), (12_288 + 5, 3_000_005), (2_999_999, 3_000_006), (1, 2)):
         y = x.copy()
         y[[first, second]] = 1 if "max" in name else -1 if dtype != "uint8" else 0
         agree(lambda a: tuple(getattr(a[1:], name)(0)) if name in ("max", "min") else getattr(a[1:], name)(), y)
     lines = (values(70, 40_001, dtype="float32") / 9).round().astype(dtype)
     agree(lambda a: getattr(a[:, 1:], name)(1) if "arg" in name else tuple(getattr(a[:, 1:], name)(1)), lines)
+
+
+@pytest.fixture(params=[True, False], ids=["joined by the last piece", "joined by a second kernel"])
+def joins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether work-groups may count on what others have written, as on a CPU, or not, as on other devices."""
+    place = turnout.empty(1, device="opencl").array.place
+    if request.param and not place.joins:
+        pytest.skip("work-groups of this device need not see what others write")
+    monkeypatch.setattr(place, "joins", request.param)
+    return bool(request.param)
+
+
+# Lengths of whole pieces, of pieces and one element, of no whole vectors, and with vectors that are apart in a piece.
+@pytest.mark.parametrize("count", [1 << 16, (1 << 18) + 1, 600_007, 5_000_011])
+def test_a_nan_is_an_extreme_in_every_piece_vector_and_rest(count: int, joins: bool) -> None:
+    x = values(count)
+    there = turnout.from_numpy(x).to("opencl")
+    for at in (0, 5, 8, 37, 4095, 4096, 65_535, count // 2, count - 4097, count - 40, count - 9, count - 1):
+        there[at] = float("nan")
+        assert there.argmax().item() == there.argmin().item() == at
+        assert np.isnan(there.amax().item())
+        assert np.isnan(there.amin().item())
+        assert np.isnan(there.sum().item())
+        there[at] = float(x[at])
+    assert there.amax().item() == x.max()
+    assert there.argmin().item() == x.argmin()
+
+
+@pytest.mark.parametrize("count", [N, 5_000_011])
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan"), 0.0])
+def test_the_first_of_elements_that_are_all_equal_is_the_extreme(value: float, count: int, joins: bool) -> None:
+    x = turnout.full((count,), value, device="opencl")
+    assert x.argmax().item() == x.argmin().item() == 0
+    for found in (x.amax(), x.amin(), x.max(0).values, x.min(0).values):
+        np.testing.assert_equal(found.item(), value)
+    x[count - 1] = 1.0
+    at = {float("inf"): (0, count - 1), -float("inf"): (count - 1, 0), 0.0: (count - 1, 0)}.get(value, (0, 0))
+    assert (x.argmax().item(), x.argmin().item()) == at
+
+
+@pytest.mark.parametrize("lines", [1, 3, 64, 65])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "float16", "int64", "uint8"])
+def test_lines_in_pieces_are_joined_again_and_again(lines: int, dtype: str, joins: bool) -> None:
+    x = values(lines, 20_003, dtype="float32").astype(dtype)
+    for _ in range(3):
+        agree(lambda a: (a[:, 1:].amax(1), a.amin(1), a.argmax(1), a[:, 2:].argmin(1), a.any(1), a[:, 3:].all()), x)
+        if dtype.startswith("float"):
+            agree(lambda a: (a.mean(1), a.std(1), a.norm(3), a.norm(float("inf"))), x, tolerance=1e-2 if "16" in dtype else 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_lines_that_are_not_cut_are_as_long_as_vectors_apart_need(dtype: str) -> None:
+    for count in (65_536, 65_573, 270_003):
+        x = (values(66, count, dtype="float32") * 9).astype(dtype)
+        x[3, [count - 1, count // 3]] = x.max()
+        agree(lambda a: (a.amax(1), a.amin(1), a.argmax(1), a.argmin(1), a.max(1).values), x)
+
+
+def test_partial_sums_are_added_up_in_double_precision() -> None:
+    if not turnout.empty(1, device="opencl").array.place.double:
+        pytest.skip("the device has no double precision")
+    x = np.full(5_000_011, 0.1, "float32")
+    x[::3] = 1e-3
+    assert turnout.from_numpy(x).to("opencl").sum().item() == np.float32(x.astype("float64").sum())
 
 
 def test_zeros_of_both_signs_are_equal_extremes_and_the_first_one_is_the_value() -> None:

@@ -431,3 +431,19 @@ def test_a_stream_ends_with_the_plugin_that_made_it() -> None:
     assert str(raised.value) == f"stream: {name} was made before the plugin opencl was deactivated; make a new one"
     assert turnout.opencl.current_stream() is turnout.opencl.default_stream()
     assert ones(2).tolist() == [1.0, 1.0]
+
+
+def test_streams_join_the_pieces_of_their_own_reductions():
+    streams = [turnout.opencl.Stream() for _ in range(3)]
+    x = turnout.arange(300_000, device="opencl").float()
+    turnout.opencl.synchronize()
+    found = []
+    for _ in range(20):
+        for at, stream in enumerate(streams):
+            with turnout.opencl.stream(stream):
+                y = x + at
+                found.append((at, y.amax(), y.argmax(), y.amin()))
+        found.append((0, x.amax(), x.argmax(), x.amin()))
+    turnout.opencl.synchronize()
+    for at, largest, place, smallest in found:
+        assert (largest.item(), place.item(), smallest.item()) == (299_999.0 + at, 299_999, at)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
     """The device of a call. 0-dim tensors of backends with `scalars_mix` may be elsewhere. Raises DeviceError for two devices."""
     tensors = named_tensors(op, args)
+    if len(tensors) == 1:
+        place: Device = tensors[0][1].device
+        return place
     main = next(((n, t) for n, t in tensors if not _mixes(t)), tensors[0] if tensors else None)
     if main is None:
         return None
@@ -28,7 +31,7 @@ def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
         if tensor.device != main[1].device and (not _mixes(tensor) or name.partition("[")[0] in written):
             mixing = [b.device_type for b in op.registry.backends.values() if b.scalars_mix]
             raise DeviceError(texts.two_devices(op, [(main[0], main[1].device), (name, tensor.device)], mixing))
-    place: Device = main[1].device
+    place = main[1].device
     return place
 
 

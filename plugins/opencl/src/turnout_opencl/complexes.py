@@ -12,7 +12,7 @@ from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import operands
-from turnout_opencl.reductions import Split, dense_strides, dims_of
+from turnout_opencl.reductions import dense_strides, dims_of, split_of
 
 Kernel = Callable[..., Any]
 
@@ -112,7 +112,7 @@ def dot(self: ClArray, tensor: ClArray, out: ClArray) -> None:
 
 
 def _total(op: int, self: ClArray, dim: Any, out: ClArray, *, mean: bool = False) -> None:
-    split = Split(self, dims_of(self, dim))
+    split = split_of(self, dims_of(self, dim))
     nowhere = (0,) * len(split.inner)
     if mean and not split.count:
         _run("pairs", _OVER, out, 0, 0)  # NaN

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pyopencl as cl
 
 from turnout_opencl.reports import Reports
@@ -24,6 +25,8 @@ SPECIAL: set[object] = set()
 INDEX: ContextVar[Sequence[int]] = ContextVar("turnout_opencl.device", default=(0,))
 # Device -> (the queue that its work goes to, the stream that has the queue). A device that is missing uses its first queue.
 STREAMS: ContextVar[Sequence[Mapping[ClDevice, tuple[Queue, object]]]] = ContextVar("turnout_opencl.streams", default=({},))
+# The results that a kernel may compute in pieces which its last one joins.
+COUNTS = 64
 # What records the kernels that are started in this context.
 PROFILES: ContextVar[Sequence[tuple[Any, ...]]] = ContextVar("turnout_opencl.profiles", default=((),))
 
@@ -45,12 +48,13 @@ class Queue:
     commands  where work is queued now: a queue that takes no times, or one that does, while a profile runs
     pool      the memory of what is allocated on it
     reports   what its kernels found wrong
+    counts    how many pieces of each result are there, of the kernel that runs: zeros between kernels
     stream    the stream that is always there, of the first queue
     last      the event of what was queued last; None where nothing was
     is_lent   whether others may have queued something after it
     """
 
-    __slots__ = ("_plain", "_timed", "commands", "is_lent", "last", "number", "pool", "reports", "stream")
+    __slots__ = ("_plain", "_timed", "commands", "counts", "is_lent", "last", "number", "pool", "reports", "stream")
 
     def __init__(self, context: cl.Context, memory: Memory, number: int) -> None:
         self.number = number
@@ -58,6 +62,9 @@ class Queue:
         self._timed: cl.CommandQueue | None = None
         self.pool = memory.new_pool(self._plain)
         self.reports = Reports(self._plain)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        self.counts = cast(Any, cl.Buffer(context, flags, hostbuf=np.zeros(COUNTS, np.int32)))
+        self.counts.home = self
         self.stream: Any = None
         self.last: cl.Event | None = None
         self.is_lent = False

@@ -1,16 +1,25 @@
-"""Reductions: one work-item per result reads all its elements. A few results of many elements are computed in two stages."""
+"""Reductions: one work-item per result reads all its elements. A few results of many elements are computed in pieces.
+
+The last piece of a result joins all of them where work-groups see what others have written; elsewhere a second kernel does.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import bool_, float32, float64
+from turnout.dtypes import bool_, float32, float64, int64
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array, row_major
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import DIMS, merged, packed
 from turnout_opencl.pointwise import as_bool, dense, run_map
 from turnout_opencl.programs import REDUCTIONS, TYPES, sweep_program
+from turnout_opencl.queues import COUNTS
+
+if TYPE_CHECKING:
+    from turnout_opencl.devices import ClDevice
 
 Ints = tuple[int, ...]
 
@@ -22,8 +31,8 @@ _SECOND = {
     DEVIATION: TOTAL, SIZES: TOTAL, SQUARES: TOTAL, POWERS: TOTAL, NONZERO: TOTAL, LARGEST_SIZE: LARGEST, SMALLEST_SIZE: SMALLEST,
 }  # fmt: skip
 _CHUNK = 4096  # elements per work-item of the first stage, or a multiple of it
-_SHARES = 256  # work-items of a first stage that suffice to keep a device busy
-_FEW = 64  # results up to which a reduction is cut in two
+_SHARES = 32  # work-items for each core: the last one to end is late by a 32nd of a core's time at most
+_MOST = 256  # work-items that suffice for any device
 _MANY = 1 << 16  # elements from which a reduction gets a program of its own
 _LINE = 1024  # results of a work-item across lines, as in the template `sweep`
 _SHORT = 32  # results below which walking along them does not pay
@@ -42,25 +51,30 @@ def dims_of(array: ClArray, dim: Any) -> Ints:
 
 
 class Split:
-    """An array's dims, those that stay and those that are reduced."""
+    """An array's dims, those that stay and those that are reduced.
 
-    def __init__(self, array: ClArray, dims: Ints) -> None:
-        kept = [d for d in range(len(array.shape)) if d not in dims]
-        self.kept = tuple(array.shape[d] for d in kept)
-        self.kept_strides = tuple(array.strides[d] for d in kept)
-        self.inner = tuple(array.shape[d] for d in dims)
-        self.inner_strides = tuple(array.strides[d] for d in dims)
-        self.count = 1
-        for length in self.inner:
-            self.count *= length
-        self.results = 1
-        for length in self.kept:
-            self.results *= length
+    count    the reduced elements of a result
+    results  how many there are
+    line     the one stride of the reduced elements, or None where they do not merge into one dim
+    """
 
-    def line(self) -> int | None:
-        """The one stride of the reduced elements, or None where they do not merge into one dim."""
-        _, dims, _, steps = merged(self.inner, (self.inner_strides,))
-        return steps[0] if dims == 1 else None
+    def __init__(self, shape: Ints, strides: Ints, dims: Ints) -> None:
+        kept = [d for d in range(len(shape)) if d not in dims]
+        self.kept = tuple(shape[d] for d in kept)
+        self.kept_strides = tuple(strides[d] for d in kept)
+        self.inner = tuple(shape[d] for d in dims)
+        self.inner_strides = tuple(strides[d] for d in dims)
+        self.count, self.results = prod(self.inner), prod(self.kept)
+        _, merged_dims, _, steps = merged(self.inner, (self.inner_strides,))
+        self.line = steps[0] if merged_dims == 1 else None
+
+
+_split = lru_cache(maxsize=4096)(Split)
+
+
+def split_of(array: ClArray, dims: Ints) -> Split:
+    """The split of an array. A reduction is asked for again and again, by a host whose caches the one before has swept."""
+    return _split(array.shape, array.strides, dims)
 
 
 def dense_strides(out: ClArray, kept: Ints) -> Ints:
@@ -80,19 +94,23 @@ def reduce(
 
     `centre` is contiguous, with the kept dims of `self`.
     """
-    split = Split(self, dims)
+    split = split_of(self, dims)
     large = self.size >= _MANY
-    whole = TYPES[self.dtype].half  # whose partial sums may be too large for the dtype, where the result is not
-    line = split.line() if split.count >= 2 * _CHUNK and split.results <= _FEW and not whole else None
-    if line is not None:
-        self = (_pieces if large else _partials)(op, self, split, line, centre, power)
+    # Of a small array, partial sums have its dtype, and those of two-byte floats may be too large for it where the result is not.
+    cut = split.count >= 2 * _CHUNK and split.results <= COUNTS and (large or not TYPES[self.dtype].half)
+    line = split.line if cut else None
+    if line is not None and not large:
+        self = _partials(op, self, split, line, centre, power)
         op, centre = _SECOND.get(op, op), None
-        split = Split(self, (len(self.shape) - 1,))
+        split = split_of(self, (len(self.shape) - 1,))
     place = self.place
     kept = split.kept
     finishing = (int(divisor is not None), int(root))
-    bits = tuple(TYPES[out.dtype].bits(number or 0, place.double) for number in (divisor, power))
+    bits = tuple([0 if number is None else TYPES[out.dtype].bits(number, place.double) for number in (divisor, power)])
     strides = (dense_strides(out, kept), split.kept_strides, (0,) * len(kept) if centre is None else row_major(kept))
+    if line is not None and large:
+        _along(op, self, kept, strides, (split.count, line), out, centre, bits, finishing, _piece(place, split))
+        return
     if large and _sweep(op, self, split, out, centre, strides, bits, finishing):
         return
     nowhere = (0,) * len(split.inner)
@@ -139,15 +157,28 @@ def _along(
 ) -> None:  # fmt: skip
     """Queue a reduction of lines of (elements, step), whole ones or in pieces."""
     length, step = line
-    pieces = -(-length // piece) if piece else 1
     bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
     inner = ((length,), ((0,), (step,), (0,)))
-    extra = (*finishing, piece or length, pieces)
-    call, count = packed(op, kept, strides, bases, inner, bits, extra)
-    group = _group(count * pieces)
-    grid = (-(-count * pieces // group) * group,)
+    pieces = -(-length // piece) if piece else 1
+    call, count = packed(op, kept, strides, bases, inner, bits, (*finishing, piece or length, pieces))
     buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
-    self.place.start_grid(sweep_program(op), out.dtype, "along", call, buffers, grid, (group,))
+    _in_pieces(self, sweep_program(op), "along", call, buffers, count, pieces, 1)
+
+
+def _in_pieces(
+    self: ClArray, program: str, kernel: str, call: bytes, buffers: tuple[Any, ...], count: int, pieces: int, left: int
+) -> None:
+    """Queue a kernel over the pieces of `count` results, which leave `left` numbers each, and what joins them.
+
+    One kernel is better than two: while it has all cores, the thread that would start the second one waits for a core.
+    """
+    place, group = self.place, _group(count * pieces)
+    kept = [new_array(place, (count * pieces,), int64).buffer if pieces > 1 else None for _ in range(left)]
+    counts = place.counts() if pieces > 1 else None
+    buffers = (*buffers, *kept, counts)
+    place.start_grid(program, self.dtype, kernel, call, buffers, (-(-count * pieces // group) * group,), (group,))
+    if pieces > 1 and counts is None:
+        place.start(program, self.dtype, f"{kernel}_joined", call, buffers, count)
 
 
 def _across(
@@ -166,29 +197,20 @@ def _across(
 
 def _group(count: int) -> int:
     """The work-items of a group: one, where there are few in all, so that all cores get some."""
-    return 8 if count > _SHARES else 1
+    return 8 if count > _MOST else 1
 
 
-def _piece(split: Split) -> int:
-    """The elements of a work-item of the first stage: no fewer than `_CHUNK`, and more where all cores are busy even so.
+def _piece(place: ClDevice, split: Split) -> int:
+    """The elements of a piece: no fewer than `_CHUNK`, and more where all cores are busy even so.
 
-    A work-item ends by joining its vectors, which takes as long as some hundreds of elements.
+    A work-item ends by joining its vectors, which takes as long as some hundreds of elements, and where the next one begins, a
+    core has fetched nothing ahead.
     """
-    return -(-split.count * split.results // (_SHARES * _CHUNK)) * _CHUNK
-
-
-def _pieces(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None, power: float | None) -> ClArray:
-    """Partial results, (*kept, pieces), of a large array whose reduced elements are `line` apart."""
-    piece = _piece(split)
-    made = new_array(self.place, (*split.kept, -(-split.count // piece)), self.dtype)
-    strides = (made.strides[:-1], split.kept_strides, (0,) * len(split.kept) if centre is None else row_major(split.kept))
-    bits = (0, TYPES[self.dtype].bits(power or 0, self.place.double))
-    _along(op, self, split.kept, strides, (split.count, line), made, centre, bits, (0, 0), piece)
-    return made
+    return -(-split.count * split.results // (min(_SHARES * place.units, _MOST) * _CHUNK)) * _CHUNK
 
 
 def _partials(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None, power: float | None) -> ClArray:
-    """The same without a program of its own."""
+    """Partial results, (*kept, pieces), of a small array whose reduced elements are `line` apart."""
     pieces, rest = divmod(split.count, _CHUNK)
     made = new_array(self.place, (*split.kept, pieces + (1 if rest else 0)), self.dtype)
     for count, size, column in ((pieces, _CHUNK, 0), (1, rest, pieces)):
@@ -234,7 +256,7 @@ def mean_all(self: ClArray, dtype: Any, out: ClArray) -> None:
 def mean_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """The mean over some dims: the sum divided by the count."""
     dims = dims_of(self, dim)
-    reduce(TOTAL, self, dims, out, divisor=float(Split(self, dims).count))
+    reduce(TOTAL, self, dims, out, divisor=float(split_of(self, dims).count))
 
 
 def prod_all(self: ClArray, dtype: Any, out: ClArray) -> None:
@@ -288,8 +310,8 @@ def extreme_all(op: int) -> Any:
 
 def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray | None) -> None:
     """Queue where the largest (0) or smallest (1) elements are, counted within the dims in row-major order."""
-    split = Split(self, dims)
-    if self.size >= _MANY and split.line() == 1:
+    split = split_of(self, dims)
+    if self.size >= _MANY and split.line == 1:
         _find_along(op, self, split, indices, values)
         return
     kept = split.kept
@@ -307,35 +329,16 @@ def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray |
 
 def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: ClArray | None) -> None:
     """The same for large arrays whose reduced elements stand next to each other: few lines are cut into pieces."""
-    place, kept, program = self.place, split.kept, sweep_program((LARGEST, SMALLEST)[op])
-    piece = _piece(split) if split.results <= _FEW else split.count
+    kept = split.kept
+    piece = _piece(self.place, split) if split.results <= COUNTS else split.count
     pieces = -(-split.count // piece)
-    places, extremes = indices, values
-    if pieces > 1:
-        places = new_array(place, (*kept, pieces), indices.dtype)
-        extremes = new_array(place, (*kept, pieces), self.dtype)
-    steps = (_kept_strides(places, kept, pieces), split.kept_strides, _kept_strides(extremes, kept, pieces))
-    bases = (places.offset, self.offset, 0 if extremes is None else extremes.offset)
+    found = (0,) * len(kept) if values is None else dense_strides(values, kept)
+    steps = (dense_strides(indices, kept), split.kept_strides, found)
+    bases = (indices.offset, self.offset, 0 if values is None else values.offset)
     nowhere = (0,) * len(split.inner)
     call, count = packed(0, kept, steps, bases, (split.inner, (nowhere, split.inner_strides, nowhere)), extra=(piece, pieces))
-    buffers = (places.buffer, self.buffer, None if extremes is None else extremes.buffer)
-    group = _group(count * pieces)
-    place.start_grid(program, self.dtype, "find", call, buffers, (-(-count * pieces // group) * group,), (group,))
-    if pieces == 1:
-        return
-    assert extremes is not None
-    joining = (dense_strides(indices, kept), places.strides[:-1], _kept_strides(values, kept, 1), split.kept_strides)
-    starts = (indices.offset, 0, 0 if values is None else values.offset, self.offset)
-    call, count = packed(0, kept, joining, starts, extra=(pieces, piece, split.count))
-    joined = (indices.buffer, places.buffer, None if values is None else values.buffer, self.buffer, extremes.buffer)
-    place.start(program, self.dtype, "join", call, joined, count)
-
-
-def _kept_strides(array: ClArray | None, kept: Ints, pieces: int) -> Ints:
-    """The strides of results over the kept dims, or of the pieces of them."""
-    if array is None:
-        return (0,) * len(kept)
-    return array.strides[:-1] if pieces > 1 else dense_strides(array, kept)
+    buffers = (indices.buffer, self.buffer, None if values is None else values.buffer)
+    _in_pieces(self, sweep_program((LARGEST, SMALLEST)[op]), "find", call, buffers, count, pieces, 2)
 
 
 def extreme_where(op: int) -> Any:
@@ -394,7 +397,7 @@ def variance(root: bool) -> Any:
 
     def kernel(self: ClArray, dim: Any, correction: Any, keepdim: bool, out: ClArray) -> None:
         dims = dims_of(self, dim)
-        split = Split(self, dims)
+        split = split_of(self, dims)
         mean = new_array(self.place, split.kept, self.dtype)
         if not split.count:
             fill(out, float("nan"))

@@ -26,26 +26,42 @@
 #define ANY(mask) as_uint(__builtin_convertvector(mask, char4))
 #endif
 
-/* A block of elements from p on, taken into the vectors r. Whether one of them is a NaN is looked for in pairs of vectors, in
-   `odd`, for an extreme that keeps a NaN takes four instructions for each vector. ODD_ENDS gives the result back its NaN. */
+/* Vectors of elements from p on, `far` apart, taken into the vectors r. Whether one of them has a NaN is looked for in pairs of
+   vectors, in `odd`, for an extreme that keeps a NaN takes four instructions for each vector. ODD_ENDS gives the result back its
+   NaN. */
 #ifdef PICK
 #define ODD_BEGINS __typeof__((RV)0 != (RV)0) odd = 0;
-#define TAKE_BLOCK(r, p, c)                                             \
+#define TAKE_BLOCK(r, p, far, c)                                        \
   _Pragma("unroll") for (int v_ = 0; v_ < VECTORS; v_ += 2) {           \
-    TAKE(x_, (p) + v_ * W)                                              \
-    TAKE(y_, (p) + (v_ + 1) * W)                                        \
+    TAKE(x_, (p) + v_ * (far))                                          \
+    TAKE(y_, (p) + (v_ + 1) * (far))                                    \
     r[v_] = PICK(r[v_], x_);                                            \
     r[v_ + 1] = PICK(r[v_ + 1], y_);                                    \
     odd |= (x_ != x_) | (y_ != y_);                                     \
   }
 #else
 #define ODD_BEGINS
-#define TAKE_BLOCK(r, p, c)                                             \
+#define TAKE_BLOCK(r, p, far, c)                                        \
   _Pragma("unroll") for (int v_ = 0; v_ < VECTORS; v_++) {              \
-    TAKE(x_, (p) + v_ * W)                                              \
+    TAKE(x_, (p) + v_ * (far))                                          \
     r[v_] = STEP(r[v_], x_, c);                                         \
   }
 #endif
+
+/* The first elements of a line, as many as make whole blocks: `taken`. Of a long line each vector takes a quarter, so that a core
+   fetches ahead in four places. With quarters of less than 64 KB, the fetching begins anew too often: with those of 4 KB, a
+   line takes up to half as long again. */
+#define APART (VECTORS * 65536 / (long)sizeof(S))
+#define TAKE_LINE(taken, r, line, length, c)                                   \
+  const long taken = (length) / BLOCK * BLOCK;                                 \
+  {                                                                            \
+    const bool apart_ = taken >= APART;                                        \
+    const long far_ = apart_ ? taken / VECTORS : W, hop_ = apart_ ? W : BLOCK; \
+    const long end_ = apart_ ? far_ : taken;                                   \
+    for (long j_ = 0; j_ < end_; j_ += hop_) {                                 \
+      TAKE_BLOCK(r, (line) + j_, far_, c)                                      \
+    }                                                                          \
+  }
 #if defined(PICK) && FLOATING
 #define ODD_ENDS(all) \
   if (ANY(odd)) all = (R)NAN;
@@ -70,9 +86,28 @@
 #define FINISH(r)
 #endif
 
+/* Whether the other pieces of result i are there. `counts` has zeros between kernels. What the pieces leave for the last one is
+   volatile, so that a compiler neither keeps it back nor reads it early. */
+bool is_last(volatile __global int *counts, long i, long pieces) {
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  if (atomic_inc(counts + i) != pieces - 1) return false;
+  counts[i] = 0;
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  return true;
+}
+
+/* The parts of result i joined, in their order. */
+#define JOIN_PARTS(all, i)                                                                   \
+  R all = parts[(i) * call.extra[3]];                                                        \
+  for (long part_ = 1; part_ < call.extra[3]; part_++) {                                     \
+    const R x_ = parts[(i) * call.extra[3] + part_];                                         \
+    all = JOIN(all, x_);                                                                     \
+  }
+
 /* The reduced elements are a line; a work-item per result, or per piece of one. extra[2]: elements of a piece, extra[3]:
-   pieces. */
-__kernel void along(const Call call, __global S *restrict o, __global const S *restrict a, __global const S *restrict b) {
+   pieces. Where work-groups see what others have written (`counts`), the last piece of a result joins all of them. */
+__kernel void along(const Call call, __global S *restrict o, __global const S *restrict a, __global const S *restrict b,
+                    volatile __global R *parts, volatile __global int *counts) {
   const long g = get_global_id(0), i = g / call.extra[3], piece = g % call.extra[3], from = piece * call.extra[2];
   if (i >= call.n) return;
   LOCATE(i)
@@ -86,9 +121,8 @@ __kernel void along(const Call call, __global S *restrict o, __global const S *r
   long j = 0;
   ODD_BEGINS
   if (step == 1) {
-    for (; j + BLOCK <= length; j += BLOCK) {
-      TAKE_BLOCK(r, line + j, centre)
-    }
+    TAKE_LINE(taken, r, line, length, centre)
+    j = taken;
     for (; j + W <= length; j += W) {
       TAKE(x, line + j)
       r[0] = STEP(r[0], x, centre);
@@ -101,8 +135,25 @@ __kernel void along(const Call call, __global S *restrict o, __global const S *r
     const R x = (R)LD(line, j * step);
     all = STEP(all, x, centre);
   }
+  if (call.extra[3] > 1) {
+    parts[g] = all;
+    if (!counts || !is_last(counts, i, call.extra[3])) return;
+    JOIN_PARTS(whole, i)
+    all = whole;
+  }
   FINISH(all)
-  ST(o, at[0] + piece, (T)all);
+  ST(o, at[0], (T)all);
+}
+
+/* The second stage elsewhere: a work-item per result. */
+__kernel void along_joined(const Call call, __global S *restrict o, __global const S *restrict a, __global const S *restrict b,
+                           volatile __global R *parts, volatile __global int *counts) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  JOIN_PARTS(all, i)
+  FINISH(all)
+  ST(o, at[0], (T)all);
 }
 
 /* The results stand next to each other: a work-item walks through rows of up to LINE of them, one after the other, as they lie in
@@ -152,7 +203,7 @@ __kernel void across(const Call call, __global S *restrict o, __global const S *
 }
 
 #ifdef BEATS
-#define SEARCHED 16384
+#define SEARCHED APART
 
 /* Where the first element that is as extreme as `best` stands. No element beats it, so those that are not themselves are it. */
 #define SEARCH(found, line, end, best)                                            \
@@ -169,10 +220,32 @@ __kernel void across(const Call call, __global S *restrict o, __global const S *
     if (x_ == (best) || x_ != x_) break;                                          \
   }
 
+/* The extreme of the pieces of a line, and the block that it is in. */
+#define BEST_PART(best, block, i)                             \
+  const long parts_ = (i) * call.extra[1];                    \
+  R best = parts[parts_];                                     \
+  long block = places[parts_];                                \
+  for (long part_ = 1; part_ < call.extra[1]; part_++) {      \
+    const R x_ = parts[parts_ + part_];                       \
+    if (BEATS(x_, best)) {                                    \
+      best = x_;                                              \
+      block = places[parts_ + part_];                         \
+    }                                                         \
+  }
+
+/* What stands at `best` of a block of a line, as result i. Blocks do not reach beyond their piece. extra[0]: elements of a piece. */
+#define STORE_FOUND(block, best)                                                                              \
+  long found_ = block;                                                                                        \
+  const long end_ = min(min(found_ + SEARCHED, (found_ / call.extra[0] + 1) * call.extra[0]), call.inner_n);  \
+  SEARCH(found_, line, end_, best)                                                                            \
+  o[at[0]] = found_;                                                                                          \
+  if (values) ST(values, at[2], LD(line, found_));
+
 /* Where the extreme element of a line stands, and the element if asked for. The first one counts: it is in the first block whose
-   extreme beats those before it. extra[0]: elements of a piece, extra[1]: pieces of a line. Of one of several pieces: the block,
-   and the extreme; `join` searches. */
-__kernel void find(const Call call, __global long *o, __global const S *restrict a, __global S *values) {
+   extreme beats those before it. extra[0]: elements of a piece, extra[1]: pieces of a line. Several pieces are joined as in `along`;
+   what is left for that is the extreme, and the block. */
+__kernel void find(const Call call, __global long *o, __global const S *restrict a, __global S *values,
+                   volatile __global R *parts, volatile __global long *places, volatile __global int *counts) {
   const long g = get_global_id(0), i = g / call.extra[1], piece = g % call.extra[1], from = piece * call.extra[0];
   if (i >= call.n) return;
   LOCATE(i)
@@ -181,19 +254,16 @@ __kernel void find(const Call call, __global long *o, __global const S *restrict
   R best = (R)LD(line, from);
   long block = from;
   for (long j = from; j < to; j += SEARCHED) {
-    const int count = (int)min((long)SEARCHED, to - j);
+    const long count = min((long)SEARCHED, to - j);
     RV r[VECTORS];
 #pragma unroll
     for (int v = 0; v < VECTORS; v++) r[v] = best;
-    int k = 0;
     ODD_BEGINS
-    for (; k + BLOCK <= count; k += BLOCK) {
-      TAKE_BLOCK(r, line + j + k, 0)
-    }
+    TAKE_LINE(taken, r, line + j, count, 0)
     R all;
     JOIN_ALL(all, r)
     ODD_ENDS(all)
-    for (; k < count; k++) {
+    for (long k = taken; k < count; k++) {
       const R x = (R)LD(line, j + k);
       all = STEP(all, x, 0);
     }
@@ -202,34 +272,24 @@ __kernel void find(const Call call, __global long *o, __global const S *restrict
       block = j;
     }
   }
-  if (call.extra[1] == 1) {
-    const long end = min(block + SEARCHED, to);
-    SEARCH(block, line, end, best)
+  if (call.extra[1] > 1) {
+    parts[g] = best;
+    places[g] = block;
+    if (!counts || !is_last(counts, i, call.extra[1])) return;
+    BEST_PART(extreme, first, i)
+    best = extreme;
+    block = first;
   }
-  o[at[0] + piece] = block;
-  if (values) ST(values, at[2] + piece, call.extra[1] == 1 ? LD(line, block) : (T)best);
+  STORE_FOUND(block, best)
 }
 
-/* The extreme of the pieces of each line, and where it stands. extra[0]: pieces, extra[1]: elements of a piece; at[3]: the line. */
-__kernel void join(const Call call, __global long *o, __global const long *places, __global S *values,
-                   __global const S *restrict a, __global const S *extremes) {
+__kernel void find_joined(const Call call, __global long *o, __global const S *restrict a, __global S *values,
+                          volatile __global R *parts, volatile __global long *places, volatile __global int *counts) {
   const long i = get_global_id(0);
   if (i >= call.n) return;
   LOCATE(i)
-  long piece = 0;
-  R best = (R)LD(extremes, at[1]);
-  for (long j = 1; j < call.extra[0]; j++) {
-    const R x = (R)LD(extremes, at[1] + j);
-    if (BEATS(x, best)) {
-      best = x;
-      piece = j;
-    }
-  }
-  __global const S *line = a + at[3];
-  long found = places[at[1] + piece];
-  const long end = min(min(found + SEARCHED, (piece + 1) * call.extra[1]), call.extra[2]);
-  SEARCH(found, line, end, best)
-  o[at[0]] = found;
-  if (values) ST(values, at[2], LD(line, found));
+  __global const S *line = a + at[1];
+  BEST_PART(best, block, i)
+  STORE_FOUND(block, best)
 }
 #endif
