@@ -13,7 +13,7 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import NoDataError
 from turnout_aten.backend.tensor_backend import TensorBackend
-from turnout_meta.symbols.sizes import as_shape, as_strides
+from turnout_meta.symbols.sizes import SymInt, as_shape, as_strides
 
 Ints = tuple[int, ...]
 NOTHING_TO_COPY = "cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)"
@@ -31,9 +31,10 @@ class MetaArray:
     __slots__ = ("dtype", "offset", "root", "shape", "sizes", "strides")
 
     def __init__(self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0) -> None:
-        self.shape = as_shape(shape)
+        # Without two frames where all sizes are known.
+        self.shape = as_shape(shape) if SymInt in map(type, shape) else shape
         self.dtype = dtype
-        self.strides = as_strides(strides)
+        self.strides = as_strides(strides) if SymInt in map(type, strides) else strides
         self.root = self if root is None else root
         self.offset = offset
         self.sizes: dict[str, tuple[int, Any]] = {}
@@ -50,6 +51,7 @@ class MetaBackend(TensorBackend):
     """It has no memory and no values: kernels do nothing, and reading a value raises NoDataError."""
 
     has_values = False
+    keeps_answers = True
     name = "Meta"
     device_type = "meta"
 
@@ -120,12 +122,14 @@ class MetaBackend(TensorBackend):
 
 def row_major(shape: Ints) -> Ints:
     """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
-    strides: list[int] = []
+    if len(shape) < 2:
+        return (1,) * len(shape)
+    strides: tuple[int, ...] = ()
     step = 1
     for length in reversed(shape):
-        strides.append(step)
+        strides = (step, *strides)
         step *= max(length, 1)
-    return tuple(reversed(strides))
+    return strides
 
 
 def _layout(array: MetaArray) -> tuple[Any, ...]:
