@@ -175,7 +175,12 @@ def _recording(count: int, reaches_all: bool) -> Callable[..., Any]:
         "def recording(op, cache, resolve):",
         f"    def record_first({given}):",
         "        ks &= BELOW_ADINPLACEORVIEW",
-        "        call = cache.get(ks) or resolve(ks)",
+        "        try:",
+        "            call = cache[ks]",
+        "        except KeyError:",
+        "            call = None",  # not here: an error below would be shown with this one as its context
+        "        if call is None:",
+        "            call = resolve(ks)",
         f"        args = {everything}",
         "        found = None",
         f"        if self.__class__ is Tensor{' and self.view_of is None' if reaches_all else ''}:",
