@@ -16,6 +16,7 @@ from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_meta.symbols.sizes import SymInt, as_shape, as_strides
 
 Ints = tuple[int, ...]
+_new = object.__new__
 NOTHING_TO_COPY = "cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)"
 _ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
@@ -61,7 +62,11 @@ class MetaBackend(TensorBackend):
         return MetaArray(tuple(shape), dtype, row_major(shape) if strides is None else tuple(strides))
 
     def strided(self, root: MetaArray, shape: Ints, strides: Ints, offset: int) -> MetaArray:
-        return MetaArray(tuple(shape), root.dtype, tuple(strides), root.root, root.offset + offset)
+        made: MetaArray = _new(MetaArray)  # without the frame of `__init__`
+        made.shape = as_shape(tuple(shape)) if SymInt in map(type, shape) else tuple(shape)
+        made.strides = as_strides(tuple(strides)) if SymInt in map(type, strides) else tuple(strides)
+        made.dtype, made.root, made.offset, made.sizes = root.dtype, root.root, root.offset + offset, {}
+        return made
 
     def data_ptr(self, array: MetaArray) -> int:
         return 0
