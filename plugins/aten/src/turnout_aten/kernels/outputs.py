@@ -72,7 +72,8 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     if debug or count != 1:
         return wrapped
     kernel = planned_write(s, backend, row, wrapped, into=s.op.schema.out_arguments[0].name)
-    if row.allocates in (ALWAYS, SAME) and not s.precomputed and s.tensors and backend.array_type is not None:
+    shows = backend.array_type is not None and backend.row_major is not None
+    if shows and row.allocates in (ALWAYS, SAME) and not s.precomputed and s.tensors:
         return fast_out(s, backend, row, kernel)
     return kernel
 
@@ -96,7 +97,7 @@ def fast_out(s: Structured, backend: TensorBackend, row: Row, general: Call) -> 
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers_of(others)]
     applies += [f"{first}_a.dtype is not HALF"] if numbers_of(others) and not row.halves else []
-    applies += [*admitted(row, tensors), f"{target}_a.flags.c_contiguous"]
+    applies += [*admitted(row, tensors), f"ROW_MAJOR({target}_a)"]
     silent = row.warns and backend.silence is not None
     # What the array module computes by itself goes straight into the target, unless it is an input, too.
     arrays = {name: f"{python_name(name)}_a" for name in s.tensors if python_name(name) in tensors}
@@ -132,8 +133,8 @@ def written({", ".join(["ks", *arguments, target])}):
 """
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
-        "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row), **computed_by, **defaults(others),
-        **silencing(backend),
+        "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row), "ROW_MAJOR": backend.row_major,
+        **computed_by, **defaults(others), **silencing(backend),
     }  # fmt: skip
     return compile_function(source, "written", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
