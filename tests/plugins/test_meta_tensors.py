@@ -6,7 +6,7 @@ import pytest
 
 import turnout
 from turnout.devices import device
-from turnout.errors import AliasError, NoDataError, ShapeError
+from turnout.errors import AliasError, ArgumentError, NoDataError, ShapeError
 
 BACKEND_CASES = ((2, 3), (), (0, 4))
 
@@ -80,3 +80,31 @@ def test_changes_in_place_keep_the_shape_and_count() -> None:
     before = x._version
     x.mul_(2).zero_()
     assert (x.shape, x._version) == ((2,), before + 2)
+
+
+def test_kept_answers_are_those_of_first_calls() -> None:
+    x, y = turnout.ones(3, 4, device="meta"), turnout.ones(3, 4, device="meta", dtype=turnout.float64)
+    for _ in range(3):
+        assert ((x + x).shape, (x + x).stride(), (x + x).dtype) == ((3, 4), (4, 1), turnout.float32)
+        assert ((x.t() + x.t()).shape, (x.t() + x.t()).stride()) == ((4, 3), (1, 4))  # strides are part of what is kept
+        assert (x + y).dtype is turnout.float64
+        assert (x + 1).dtype is turnout.float32
+        assert (x.to(turnout.int64) + 1.5).dtype is turnout.get_default_dtype()
+        assert [t.shape for t in x.max(1)] == [(3,), (3,)]
+        assert turnout.cat([x, x, x], 1).shape == (3, 12)
+        assert (x + x).keys == x.keys
+        with pytest.raises(ShapeError, match="mm"):
+            x @ x
+        with pytest.raises(ArgumentError, match="at least one tensor"):
+            turnout.cat([])
+
+
+def test_answers_of_meta_tensors_are_not_those_of_fake_ones() -> None:
+    for _ in range(2):
+        (turnout.ones(5, device="meta") + turnout.ones(5, device="meta")).exp()
+    with turnout.FakeMode() as mode:
+        for where in ("cpu", "meta"):
+            made = (turnout.ones(5, device=where) + turnout.ones(5, device=where)).exp()
+            assert (made.fake_mode, made.device.type, made.shape) == (mode, where, (5,))
+    made = turnout.ones(5, device="meta") + turnout.ones(5, device="meta")
+    assert made.device is device("meta")

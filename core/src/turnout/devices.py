@@ -80,6 +80,8 @@ def device(type: str | Device, index: int | None = None) -> Device:
         >>> turnout.device("cuda", 1)
         device('cuda:1')
     """
+    if type.__class__ is str and (known := _INTERNED.get((type, index))) is not None:
+        return known
     if isinstance(type, Device):
         return type
     if isinstance(type, int):

@@ -40,16 +40,21 @@ class Block:
 
     __slots__ = ("__weakref__", "by_with", "changes", "entered", "guard", "inside", "outer", "token")
 
-    def __init__(self, guard: Guard, by_with: bool) -> None:
-        self.guard = guard
-        self.by_with = by_with
-        self.entered = False
-        self.token: Token[Block | None] | None = None
+    guard: Guard
+    by_with: bool
+    entered: bool
+    outer: Block | None
+    inside: list[ref[Block]]
+    changes: list[tuple[ContextVar[Any], list[Any], Any]]
+    token: Token[Block | None] | None
 
     def enter(self) -> None:
         self.outer = outer if (outer := _INNERMOST.get()) is None or outer.entered else _innermost()
-        self.inside: list[ref[Block]] = []
-        self.changes = [(variable, value, variable.get()) for variable, value in self.guard.sets()]
+        self.inside = []
+        changes: list[tuple[ContextVar[Any], list[Any], Any]] = []  # by a loop: a comprehension is a frame before Python 3.12
+        for variable, value in self.guard.sets():
+            changes += [(variable, value, variable.get())]
+        self.changes = changes
         self.entered = True
         self.token = _INNERMOST.set(self)
         for variable, value, _ in self.changes:
@@ -59,6 +64,7 @@ class Block:
         """Put everything back; a second call, after an interrupt in the first one, goes on with it."""
         if not self.entered:
             return
+        guard = self.guard
         if self._put_back():
             self.changes = []
         else:
@@ -70,15 +76,17 @@ class Block:
                 outer.inside = [ref(block) for block in (*outer._left_inside(), self, *self._left_inside())]
         self.entered = False
         self.token = None  # which holds its context, which may hold this block
-        self.guard.left()
+        if guard.__class__.left is not _NOTHING_TO_DO:
+            guard.left()
 
     def _put_back(self) -> bool:
         """Set the variables of this context to what they were. Returns whether that was all that the block has set."""
-        innermost = self if _INNERMOST.get() is self else _innermost()
-        while self.by_with and innermost is not None and innermost is not self and not innermost.by_with:
-            innermost = _around(innermost.outer)  # entered by hand inside this block, and never left
-        if innermost is not self:
-            return False
+        if _INNERMOST.get() is not self:
+            innermost = _innermost()
+            while self.by_with and innermost is not None and innermost is not self and not innermost.by_with:
+                innermost = _around(innermost.outer)  # entered by hand inside this block, and never left
+            if innermost is not self:
+                return False
         all_of_it = not (self.inside and self._left_inside())
         for variable, value, before in self.changes:
             now = variable.get()
@@ -137,7 +145,8 @@ class _Exit:
     def __get__(self, guard: Guard | None, owner: type[Guard]) -> Callable[..., None]:
         if guard is None:
             return _leave_last
-        block = Block(guard, True)
+        block = Block()  # without an `__init__`, whose frame would cost 60 ns
+        block.guard, block.by_with, block.entered, block.token = guard, True, False, None
         _NEXT[get_ident()] = guard, block
         return _Leaving(_leave, guard, block)
 
@@ -170,9 +179,13 @@ class Guard:
     def __enter__(self) -> Self:
         guard, block = _NEXT.pop(get_ident(), (None, None))
         if block is None or guard is not self:
-            block = Block(self, False)
+            block = Block()
+            block.guard, block.by_with, block.entered, block.token = self, False, False, None
             self._by_hand = [*getattr(self, "_by_hand", ()), block]
         block.enter()
         return self
 
     __exit__ = _Exit()
+
+
+_NOTHING_TO_DO = Guard.left

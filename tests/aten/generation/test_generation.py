@@ -258,6 +258,7 @@ def test_only_results_that_have_names_get_them():
     function, method = function_source(packet(text, "f")), method_source(packet(text, "f", methods=True))
     for own, lines in (("input", function), ("self", method)):
         assert [line.strip() for line in lines if "return " in line] == [
+            f"return named(R_f, op.call({own}, *args, **kwargs))",
             f"return named(R_f, op.call({own}, *args))",
             f"return named(R_f, P_f({own}, *args, **kwargs))",
             f"return named(R_f, op.call({own}))",
@@ -295,8 +296,13 @@ def test_a_reduction_over_everything_takes_the_short_way_too():
         "    if args or kwargs:",
         "        if len(args) > 1 and all_ints(args):",
         "            args = (args,)",
-        "        if not kwargs:",
-        "            op = P_f.chosen.get(tuple(map(type, (self, *args))))",
+        "        kinds = tuple(map(type, (self, *args)))",
+        "        if kwargs:",
+        "            op = P_f.chosen.get((kinds, tuple(kwargs), tuple(map(type, kwargs.values()))))",
+        "            if op is not None:",
+        "                return op.call(self, *args, **kwargs)",
+        "        else:",
+        "            op = P_f.chosen.get(kinds)",
         "            if op is not None:",
         "                return op.call(self, *args)",
         "        return P_f(self, *args, **kwargs)",

@@ -87,7 +87,7 @@ class KeySpace:
 
     def bit(self, name: str) -> int:
         """The bit of a functionality or `backend:NAME`. A name gets it when it is first seen, and keeps it."""
-        return self._bits.setdefault(name, 1 << (len(self._bits) + 1))  # bit 0 is TRACKED
+        return self._bits.get(name) or self._bits.setdefault(name, 1 << (len(self._bits) + 1))  # bit 0 is TRACKED
 
     def backend_bit(self, backend: str) -> int:
         """The bit of a backend, whether it is present or not."""

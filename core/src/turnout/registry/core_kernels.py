@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from turnout import devices
+from turnout.config import OVERRIDES
 from turnout.config.installed import replaceable
 from turnout.devices import default_device
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, LazyFunction
@@ -36,9 +38,13 @@ def selecting(op: Operator, at: int) -> Any:
     given = ", ".join(names := [python_name(a.name) for a in op.schema.arguments])
     source = f"""\
 def select_backend(ks, {given}):
-    _at = (DEFAULT() if {names[at]} is None else {names[at]}).backend
+    _at = ((not OVERRIDES() and KEPT[0] or DEFAULT()) if {names[at]} is None else {names[at]}).backend
     {names[at]} = _at.resolve_device({names[at]}) if {names[at]} else _at.current_device() if _at.indexed else _at.place
     return (CACHE.get(ks := ks & ABOVE | _at.dense) or RESOLVE(ks))(ks, {given})
 """
-    own = {"DEFAULT": default_device, "CACHE": op.cache, "RESOLVE": op.resolve, "ABOVE": ~op.registry.keys.bit("BackendSelect")}
+    # The default device without the frame of `default_device`, if it is known.
+    own = {
+        "DEFAULT": default_device, "KEPT": devices.DEFAULT, "OVERRIDES": OVERRIDES.get, "CACHE": op.cache, "RESOLVE": op.resolve,
+        "ABOVE": ~op.registry.keys.bit("BackendSelect"),
+    }  # fmt: skip
     return compile_function(source, "select_backend", f"<backend of {op.qualified_name}>", own)

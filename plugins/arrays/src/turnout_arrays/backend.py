@@ -10,6 +10,7 @@ import sys
 import warnings
 from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar, copy_context
+from functools import lru_cache
 from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -227,6 +228,10 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         with self.kernel_context():
             self.xp.copyto(target, source, casting="unsafe")
 
+    def row_major_copy(self, array: Any) -> Any:
+        ours = array.__class__ is self.array_type
+        return array.copy() if ours and self.new_array is not None and array.size <= _FEW else None
+
     def duplicate(self, array: Any, dtype: DType) -> Any:
         native = self.native.get(dtype)
         ours = array.__class__ is self.array_type  # an example inside vmap is not
@@ -292,6 +297,8 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         return self._spaced(start, end, steps, native)
 
     def _between(self, start: float, end: float, steps: int, native: Any) -> Any:
+        if steps <= _SOME:
+            return self._some_between(start, end, steps, native)
         first, last = native.type(start), native.type(end)
         step = (last - first) / native.type(steps - 1)
         places = self.xp.arange(steps, dtype=native)
@@ -304,6 +311,14 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         down *= step
         self.xp.subtract(last, down, out=down)
         return places
+
+    def _some_between(self, start: float, end: float, steps: int, native: Any) -> Any:
+        """The same in a third of the calls: first + i * step, and last + -(steps - 1 - i) * step, the same difference."""
+        counts, half = _counts(self.xp, steps, native), steps // 2
+        ends = self.xp.array([start] * half + [end] * (steps - half), native)
+        first, last = ends[0], ends[-1]
+        places = self.xp.multiply(counts, (last - first) / native.type(steps - 1))
+        return self.xp.add(places, ends, places)
 
     def positions(self, mask: Any) -> Any:
         ours = mask.__class__ is self.array_type
@@ -453,7 +468,14 @@ class _Memory:
         self.owner = owner
 
 
+@lru_cache(64)
+def _counts(xp: Any, steps: int, native: Any) -> Any:
+    """How many steps from the nearer end each of some places lies, negative from the last one (-0.0 for the last one itself)."""
+    return xp.array([float(i) if i < steps // 2 else -float(steps - 1 - i) for i in range(steps)], native)
+
+
 # Bits of the largest range of integers that a floating-point dtype holds exactly.
 _PRECISION = {float32: 24, float64: 53}
+_SOME = 1 << 6  # elements up to which a list of numbers is made an array sooner than filled in parts
 _FEW = 1 << 12  # elements: what more of them cost is the conversion itself
 _OVERLAP_WORK = 10_000  # candidates tried before two arrays count as not overlapping

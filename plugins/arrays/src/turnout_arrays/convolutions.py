@@ -24,7 +24,13 @@ _PLANES = 1 << 16
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
-    return {"convolution.out": Row(convolution(xp)), "im2col.out": Row(im2col(xp)), "col2im.out": Row(col2im(xp))}
+    # fmt: off
+    return {
+        "convolution.out": Row(convolution(xp), prepares=prepared_convolution(xp)),
+        "im2col.out":      Row(im2col(xp)),
+        "col2im.out":      Row(col2im(xp)),
+    }
+    # fmt: on
 
 
 def spread(value: Any, ndim: int) -> Ints:
@@ -175,6 +181,58 @@ def convolution(xp: Any) -> Any:
         return out if direct else store(xp, out, made)
 
     return kernel
+
+
+# Elements of images, windows and results up to which a convolution is prepared: of more of them the product takes the time.
+_FEW = 1 << 14
+
+
+def prepared_convolution(xp: Any) -> Any:
+    """What prepares plans of few floats: the view of the windows and the shapes of the product are always the same."""
+
+    def prepares(
+        outs: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, is_transposed: bool,
+        output_padding: Any, groups: int,
+    ) -> Any:  # fmt: skip
+        made, ndim, given = outs[0].shape, input.ndim - 2, [input, weight, *([] if bias is None else [bias])]
+        dtype, (images, channels, *lengths), kernel = input.dtype, input.shape, weight.shape[2:]
+        if is_transposed or ndim < 1 or not input.size or not weight.size or 0 in made or dtype.char not in "fd":
+            return None
+        one_place = getattr(input, "device", "").__class__ is str  # arrays on one of several devices have other views
+        if not one_place or any(a.dtype is not dtype or not a.flags.c_contiguous for a in given):
+            return None
+        stride, padding, dilation = (spread(v, ndim) for v in (stride, padding, dilation))
+        channels, outputs, depth, area = channels // groups, weight.shape[0] // groups, weight[0].size, prod(made[2:])
+        few = max(input.size, prod(made), images * groups * depth * area) <= _FEW
+        if (channels == 1 and outputs == 1) or not few or outs[0].dtype.name != dtype.name:
+            return None
+        room = (images, groups * channels, *[n + 2 * p for n, p in zip(lengths, padding, strict=True)])
+        inner = (..., *[slice(p, p + n) for n, p in zip(lengths, padding, strict=True)]) if any(padding) else None
+        steps = [dtype.itemsize]
+        for length in room[:0:-1]:
+            steps.append(steps[-1] * length)
+        image, channel, *places = steps[::-1]
+        viewed = (images, groups, channels, *kernel, *made[2:])
+        strides = (image, channel * channels, channel, *[s * d for s, d in zip(places, dilation, strict=True)])
+        strides += tuple([s * t for s, t in zip(places, stride, strict=True)])
+        columns, rows, target = (images, groups, depth, area), (groups, outputs, depth), (images, groups, outputs, area)
+        shift = (groups * outputs, *(1,) * ndim)
+        ndarray, zeros, matmul = xp.ndarray, xp.zeros, xp.matmul
+
+        def convolved(input: Any, weight: Any, bias: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, out: Any) -> Any:
+            if inner is not None:
+                padded = zeros(room, dtype)
+                padded[inner] = input
+                input = padded
+            windows = ndarray(viewed, dtype, input, 0, strides).reshape(columns)
+            matmul(weight.reshape(rows), windows, out.reshape(target))
+            if bias is not None:
+                out += bias.reshape(shift)
+            return out
+
+        return convolved
+
+    return prepares
 
 
 def im2col(xp: Any) -> Any:

@@ -6,9 +6,10 @@ weights depend only on the position. Coordinates are computed in the same dtype 
 
 from __future__ import annotations
 
+from math import copysign, prod
 from typing import Any
 
-from turnout_arrays.numbers import number_as, store, widen
+from turnout_arrays.numbers import number_as, sign_of_zero, store, widen
 from turnout_aten.kernels.rows import Row
 
 Table = dict[str, Any]
@@ -39,7 +40,7 @@ MODES = {
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
-    table = {"constant_pad_nd.out": Row(constant_pad(xp))}
+    table = {"constant_pad_nd.out": Row(constant_pad(xp), prepares=prepared_pad(xp))}
     for name, (mode, ndim) in MODES.items():
         table[f"{name}.out"] = Row(upsample(xp, mode, ndim))
         table[f"{name}_backward.grad_input"] = Row(upsample_backward(xp, mode, ndim))
@@ -50,19 +51,54 @@ def constant_pad(xp: Any) -> Any:
     """The kernel for an array module."""
 
     def kernel(self: Any, pad: Any, value: Any, out: Any) -> Any:
-        source, target = [slice(None)] * self.ndim, [slice(None)] * self.ndim
-        for i in range(len(pad) // 2):
-            before, after, dim = pad[2 * i], pad[2 * i + 1], self.ndim - 1 - i
-            length = self.shape[dim]
-            source[dim] = slice(max(-before, 0), length - max(-after, 0))
-            target[dim] = slice(max(before, 0), out.shape[dim] - max(after, 0))
+        source, target = _parts(self.shape, pad, out.shape)
         out[...] = number_as(xp, value, out.dtype)
-        inner = out[tuple(target)]
+        inner = out[target]
         if inner.size:
-            inner[...] = self[tuple(source)]
+            inner[...] = self[source]
         return out
 
     return kernel
+
+
+def _parts(shape: Any, pad: Any, made: Any) -> tuple[Any, Any]:
+    """The index of what is kept of an array, and that of its place in the padded one."""
+    source, target = [slice(None)] * len(shape), [slice(None)] * len(shape)
+    for i in range(len(pad) // 2):
+        before, after, dim = pad[2 * i], pad[2 * i + 1], len(shape) - 1 - i
+        source[dim] = slice(max(-before, 0), shape[dim] - max(-after, 0))
+        target[dim] = slice(max(before, 0), made[dim] - max(after, 0))
+    return tuple(source), tuple(target)
+
+
+# Elements up to which a plan is prepared.
+_FEW = 1 << 10
+
+
+def prepared_pad(xp: Any) -> Any:
+    """What prepares plans of `constant_pad_nd`: the parts and the number are always the same."""
+
+    general = constant_pad(xp)
+
+    def prepares(outs: Any, self: Any, pad: Any, value: Any) -> Any:
+        made = outs[0].shape
+        if outs[0].dtype.name != self.dtype.name or not 0 < max(self.size, prod(made)) <= _FEW:
+            return None
+        source, target = _parts(self.shape, pad, made)
+        number, sign = number_as(xp, value, self.dtype), sign_of_zero(value)
+        if not xp.empty(made, bool)[target].size:
+            return None
+
+        def padded(self: Any, pad: Any, value: Any, out: Any) -> Any:
+            if sign is not None and copysign(1.0, value) != sign:
+                return general(self, pad, value, out)
+            out[...] = number
+            out[target] = self[source]
+            return out
+
+        return padded
+
+    return prepares
 
 
 # ---- taps

@@ -16,9 +16,9 @@ from turnout_aten.kernels.rows import Row
 Table = dict[str, Any]
 
 # Up to this many elements, a grid of indices costs less than their places in memory, and the mask of a triangle is kept.
-_FEW = 1 << 10
+FEW = 1 << 10
 # Up to this many, their least and largest are found faster in Python.
-_FEW_NUMBERS = 16
+FEW_NUMBERS = 16
 # Indices that are computed at a time: half a megabyte, which a cache holds until they are used.
 _BLOCK = 1 << 16
 # Rows of a triangle at a time: outside the square with their diagonals they are copied or zero.
@@ -37,9 +37,21 @@ def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, .
         return (index,)
     # Where arrays are on one of several devices, each has a grid of its own.
     one_place = getattr(index, "device", "").__class__ is str
-    grid = (_kept_grid if one_place and index.size <= _FEW else _grid)(xp, shape)
+    grid = (_kept_grid if one_place and index.size <= FEW else _grid)(xp, shape)
     dim %= len(shape)
     return (*grid[:dim], index, *grid[dim + 1 :])
+
+
+def around(xp: Any, shape: tuple[int, ...], dim: int, like: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """What stands in front of and behind an index of few elements in `along`; None where that is made anew each time.
+
+    `like` is an array of the same device.
+    """
+    if getattr(like, "device", "").__class__ is not str or not shape:
+        return None
+    grid = _kept_grid(xp, shape) if len(shape) > 1 else (None,)
+    dim %= len(shape)
+    return grid[:dim], grid[dim + 1 :]
 
 
 def _grid(xp: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -90,7 +102,10 @@ def tuple_of(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> tuple[
     """The optional index tensors of `index`; None is a whole dim. Raises DimError where the array module would wrap around."""
     if wraps_indices(xp):
         check_indices(xp, name, indices, shape)
-    return tuple([slice(None) if index is None else index for index in indices])
+    found: tuple[Any, ...] = ()
+    for index in indices:  # no comprehension: a frame before Python 3.12
+        found += (_ALL if index is None else index,)
+    return found
 
 
 def check_indices(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> None:
@@ -105,7 +120,7 @@ def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     """Raise DimError unless all indices are in 0..length-1, because array modules count negative ones from the end."""
     if not index.size:
         return
-    if index.size <= _FEW_NUMBERS:  # as Python numbers: 300 ns, 1,000 by a reduction
+    if index.size <= FEW_NUMBERS:  # as Python numbers: 300 ns, 1,000 by a reduction
         numbers = index.reshape(-1).tolist()
         if min(numbers) >= 0 and max(numbers) < length:
             return
@@ -148,7 +163,7 @@ def selecting(xp: Any) -> Table:
             in_range(xp, "gather", index, self.size)
             return store(xp, out, self.reshape(-1)[index])
         in_range(xp, "gather", index, self.shape[dim])
-        few = index.size <= _FEW
+        few = index.size <= FEW
         if few and self.ndim == 1 and out.flags.c_contiguous and out is not self:
             return take(xp, self, index, 0, out)
         if few or not self.flags.c_contiguous or not out.flags.c_contiguous:
@@ -158,14 +173,34 @@ def selecting(xp: Any) -> Table:
             take(xp, flat, places, None, out[part])
         return out
 
+    def prepared_select(outs: Any, self: Any, dim: int, index: Any) -> Any:
+        """For few indices: one check of them, and one call."""
+        plain = self.shape and index.ndim == 1 and 0 < index.size <= FEW_NUMBERS and self.size and not wraps_indices(xp)
+        if not plain or index.dtype.char != "l" or outs[0].dtype.name != self.dtype.name:
+            return None
+        length = self.shape[dim]
+
+        def selected(self: Any, dim: int, index: Any, out: Any) -> Any:
+            numbers = index.tolist()
+            if min(numbers) < 0 or max(numbers) >= length or out is self:
+                return index_select(self, dim, index, out)
+            return self.take(index, dim, out, "clip")
+
+        return selected
+
+    def prepared_gather(outs: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
+        """The same for vectors."""
+        select = prepared_select(outs, self, 0, index) if self.ndim == 1 else None
+        return select and (lambda self, dim, index, sparse_grad, out: select(self, 0, index, out))
+
     def nonzero(self: Any) -> Any:
         return self.nonzero()[0].reshape(-1, 1) if self.ndim == 1 else xp.argwhere(self)
 
     # fmt: off
     return {
         "index.Tensor_out": Row(index, quiet=True, moves="pick"),
-        "index_select.out": Row(index_select, quiet=True, moves="select"),
-        "gather.out":       Row(gather, quiet=True, moves="gather"),
+        "index_select.out": Row(index_select, quiet=True, moves="select", prepares=prepared_select),
+        "gather.out":       Row(gather, quiet=True, moves="gather", prepares=prepared_gather),
         "nonzero":          nonzero,
     }
     # fmt: on
@@ -212,7 +247,7 @@ def shaping(xp: Any) -> Table:
         return out
 
     def is_few(self: Any, diagonal: int) -> bool:
-        return bool(self.size <= _FEW) and -_FEW <= diagonal <= _FEW
+        return bool(self.size <= FEW) and -FEW <= diagonal <= FEW
 
     def tril(self: Any, diagonal: int, out: Any) -> Any:
         if is_few(self, diagonal):
@@ -232,11 +267,30 @@ def shaping(xp: Any) -> Table:
             out[right] = self[right]
         return out
 
+    place = getattr(xp.copyto, "__wrapped__", xp.copyto)  # without the search for classes that override it
+
+    def prepared(*, below: bool) -> Any:
+        """What prepares plans of few elements: the mask is always the same."""
+
+        def prepares(outs: Any, self: Any, diagonal: int) -> Any:
+            if self.ndim < 2 or not is_few(self, diagonal):
+                return None
+            mask = lower(*self.shape[-2:], diagonal) if below else ~lower(*self.shape[-2:], diagonal - 1)
+
+            def triangle(self: Any, diagonal: int, out: Any) -> Any:
+                out.fill(0)
+                place(out, self, where=mask)
+                return out
+
+            return triangle
+
+        return prepares
+
     # fmt: off
     return {
         "cat.out":          Row(cat, quiet=True, moves="join"),
         "flip.out":         Row(flip, quiet=True, moves="flip"),
-        "tril.out":         Row(tril, quiet=True, moves="lower"),
-        "triu.out":         Row(triu, quiet=True, moves="upper"),
+        "tril.out":         Row(tril, quiet=True, moves="lower", prepares=prepared(below=True)),
+        "triu.out":         Row(triu, quiet=True, moves="upper", prepares=prepared(below=False)),
     }
     # fmt: on

@@ -144,6 +144,27 @@ def likelihood(xp: Any) -> Table:
         total_weight.fill(count)
         return True
 
+    def prepared(outs: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+        """For few rows that are reduced: what is picked lies at the target's place behind the start of its row."""
+        if weight is not None or reduction == NONE or self.ndim != 2 or target.ndim != 1:
+            return None
+        (rows, classes), own = self.shape, getattr(self, "device", "").__class__ is str and self.flags.c_contiguous
+        plain = own and self.dtype.char in "fd" and target.dtype.char == "l" and outs[0].dtype.name == self.dtype.name
+        if not plain or not 0 < self.size <= _FEW or 0 <= ignore_index < classes or target.size != rows:
+            return None
+        starts, add = xp.arange(0, self.size, classes, target.dtype), xp.add.reduce
+
+        def reduced(self: Any, target: Any, weight: Any, a: int, b: int, output: Any, total_weight: Any) -> None:
+            places = target.tolist()
+            if min(places) < 0 or max(places) >= classes:  # one is ignored, or wrong
+                return forward(self, target, weight, a, b, output, total_weight)
+            value = -add(self.take(starts + target))
+            output.fill(value / rows if reduction == MEAN else value)
+            total_weight.fill(rows)
+            return None
+
+        return reduced
+
     def forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any) -> None:
         if reduction != NONE and weight is None and reduced_few(self, target, reduction, ignore_index, output, total_weight):
             return
@@ -184,7 +205,7 @@ def likelihood(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "nll_loss_forward.output":      Row(forward, quiet=True, moves="class loss"),
+        "nll_loss_forward.output":      Row(forward, quiet=True, moves="class loss", prepares=prepared),
         "nll_loss_backward.grad_input": Row(backward, quiet=True, moves="class slope"),
     }
     # fmt: on

@@ -7,6 +7,7 @@ bfloat16 of kind "V") are computed in float32 and rounded once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import copysign
 from typing import Any
 
 from turnout_aten.kernels.rows import SAME, Row
@@ -61,6 +62,11 @@ def number_as(xp: Any, value: Any, dtype: Any) -> Any:
     if value.__class__ is float and dtype.kind == "f":
         return xp.asarray(value, dtype)
     return xp.asarray(value).astype(dtype)
+
+
+def sign_of_zero(value: Any) -> float | None:
+    """The sign of a float that is zero, 1.0 or -1.0; None for any other number. Zeros of both signs are equal, and one key."""
+    return copysign(1.0, value) if value.__class__ is float and not value else None
 
 
 def binary(xp: Any, ufunc: Call, allocates: str = SAME, *, halves: bool = True) -> Row:

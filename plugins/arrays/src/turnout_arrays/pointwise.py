@@ -6,19 +6,25 @@ Every kernel takes an optional `out` last and returns the result. Rows that opt 
 
 from __future__ import annotations
 
+from math import copysign
 from typing import Any
 
-from turnout_arrays.numbers import binary, number_as, store, store_by, widen, with_numbers
+from turnout_arrays.numbers import binary, number_as, sign_of_zero, store, store_by, widen, with_numbers
 from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Row
 
 Table = dict[str, Any]
 
 
 def row(
-    fn: Any, allocates: str = "", refuses: str = "", *, quiet: bool = False, steps: tuple[Any, ...] = (), warns: bool = False
-) -> Row:
+    fn: Any, allocates: str = "", refuses: str = "", *, quiet: bool = False, steps: tuple[Any, ...] = (), warns: bool = False,
+    prepares: Any = None,
+) -> Row:  # fmt: skip
     """The row of a kernel whose output may be the same array as an input."""
-    return Row(fn, allocates, pointwise=True, refuses=refuses, quiet=quiet, steps=steps, warns=warns)
+    return Row(fn, allocates, pointwise=True, refuses=refuses, quiet=quiet, steps=steps, warns=warns, prepares=prepares)
+
+
+# Elements up to which a plan is prepared: of more of them, computing takes the time.
+_FEW = 1 << 10
 
 
 def _both(ufunc: Any) -> tuple[Any, ...]:
@@ -175,6 +181,21 @@ def arithmetic(xp: Any) -> Table:
         ufunc, parts = (xp.add, (start, weight * span)) if near else (xp.subtract, (stop, span * (1 - weight)))
         return store_by(xp, out, ufunc, parts, self.dtype)
 
+    def prepared_lerp(outs: Any, self: Any, end: Any, weight: Any) -> Any:
+        dtype = self.dtype
+        few = 0 < max(self.size, end.size) <= _FEW and outs[0].shape
+        if not few or dtype.char not in "fd" or end.dtype is not dtype or weight.__class__ is not float or not weight:
+            return None
+        near = abs(weight) < 0.5
+        factor = xp.asarray(weight if near else 1 - weight, dtype)  # an array module takes twice as long for a Python number
+
+        def between(self: Any, end: Any, weight: Any, out: Any) -> Any:
+            span = end - self
+            span *= factor
+            return plus(self, span, out) if near else minus(end, span, out)
+
+        return between
+
     def lerp_tensor(self: Any, end: Any, weight: Any, out: Any) -> Any:
         start, stop, part = widen(xp, self), widen(xp, end), widen(xp, weight)
         span = stop - start
@@ -200,7 +221,7 @@ def arithmetic(xp: Any) -> Table:
         "mul.out":         binary(xp, times, ALWAYS, halves=False),
         "maximum.out":     row(ordered(xp.maximum), ALWAYS, steps=_both(xp.maximum)),
         "minimum.out":     row(ordered(xp.minimum), ALWAYS, steps=_both(xp.minimum)),
-        "lerp.Scalar_out": row(lerp, quiet=True),
+        "lerp.Scalar_out": row(lerp, quiet=True, prepares=prepared_lerp),
         "lerp.Tensor_out": row(lerp_tensor, quiet=True),
         "addcmul.out":     row(addcmul, quiet=True),
         "addcdiv.out":     row(addcdiv, quiet=True),
@@ -334,6 +355,36 @@ def selection(xp: Any) -> Table:
             other = number_as(xp, other, dtype)
         return store(xp, out, xp.where(condition if condition.dtype.kind == "b" else condition != 0, self, other))
 
+    choose = getattr(xp.where, "__wrapped__", xp.where)  # without the search for classes that override it
+
+    def prepared_where(outs: Any, condition: Any, self: Any, other: Any) -> Any:
+        """With the numbers as arrays. At least one is an array of the dtype of the result."""
+        arrays = [value for value in (self, other) if value.__class__ is xp.ndarray]
+        few = all([value.size <= _FEW for value in (condition, *arrays)])  # noqa: C419
+        if condition.dtype.kind != "b" or not few or any(a.dtype.name != outs[0].dtype.name for a in arrays) or not arrays:
+            return None
+        first = self if self.__class__ is xp.ndarray else number_as(xp, self, arrays[0].dtype)
+        second = other if other.__class__ is xp.ndarray else number_as(xp, other, arrays[0].dtype)
+        sign = sign_of_zero(self if first is not self else other)
+
+        def chosen(condition: Any, self: Any, other: Any, out: Any) -> Any:
+            out[...] = choose(condition, self, other)
+            return out
+
+        def with_first(condition: Any, self: Any, other: Any, out: Any) -> Any:
+            if sign is not None and copysign(1.0, self) != sign:
+                return where(condition, self, other, out)
+            out[...] = choose(condition, first, other)
+            return out
+
+        def with_second(condition: Any, self: Any, other: Any, out: Any) -> Any:
+            if sign is not None and copysign(1.0, other) != sign:
+                return where(condition, self, other, out)
+            out[...] = choose(condition, self, second)
+            return out
+
+        return with_first if first is not self else with_second if second is not other else chosen
+
     def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
         if min is None and max is None:
             raise ValueError("no bound")  # the shape function says it as an error of the operator
@@ -356,7 +407,7 @@ def selection(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "where.self_out":         row(where, quiet=True),
+        "where.self_out":         row(where, quiet=True, prepares=prepared_where),
         "clamp_min.Tensor_out":   row(limited(xp.maximum)),
         "clamp_max.Tensor_out":   row(limited(xp.minimum)),
         "clamp.out":              row(clamp, SAME, refuses="c", steps=((xp.maximum, "self", "min"), (xp.minimum, 0, "max"))),

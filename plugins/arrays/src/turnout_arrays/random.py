@@ -45,14 +45,14 @@ def normal_of(xp: Any, both: Any, factors: Sequence[Any] = FACTORS) -> Any:
     `factors` are `FACTORS`, or arrays of these, which take an array module half as long.
     """
     one, minus_two, circle = factors
-    made, turn = both[0, ...], both[1, ...]
-    xp.subtract(one, made, out=made)  # in (0, 1], where the logarithm is finite
-    xp.log(made, out=made)
-    made *= minus_two
-    xp.sqrt(made, out=made)
-    turn *= circle
-    xp.cos(turn, out=turn)
-    return xp.multiply(made, turn, out=xp.empty(made.shape, made.dtype))
+    made, turn = both if both.ndim > 1 else (both[0, ...], both[1, ...])
+    xp.subtract(one, made, made)  # in (0, 1], where the logarithm is finite
+    xp.log(made, made)
+    xp.multiply(made, minus_two, made)
+    xp.sqrt(made, made)
+    xp.multiply(turn, circle, turn)
+    xp.cos(turn, turn)
+    return xp.multiply(made, turn) if made.shape else xp.multiply(made, turn, xp.empty((), made.dtype))
 
 
 def mix_number(word: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays.indexing import along
+from turnout_arrays.indexing import along, around
 from turnout_arrays.numbers import is_half, store, store_by, widen
 from turnout_aten.kernels.rows import SAME, Row
 from turnout_aten.kernels.stepping import COUNT, FREEDOM
@@ -100,6 +100,16 @@ def _line(xp: Any, x: Any, dim: int) -> Any:
     if pieces * _STEPS < length:
         made = made + xp.add.reduce(x[(slice(None),) * dim + (slice(pieces * _STEPS, None),)], dim, None, None, True)
     return made.astype(x.dtype)
+
+
+# Elements up to which a plan is prepared.
+_FEW = 1 << 10
+
+
+def _kept(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    """A shape with length 1 at a dim."""
+    dim %= len(shape)
+    return (*shape[:dim], 1, *shape[dim + 1 :])
 
 
 def sums(xp: Any) -> Table:
@@ -230,6 +240,26 @@ def extremes(xp: Any) -> Table:
         kernel.__name__ = kernel.__qualname__ = name.removeprefix("arg")
         return kernel
 
+    def prepared(name: str) -> Any:
+        """What prepares plans of few real numbers: the indices go into their output at once, what is around them is kept."""
+        find = getattr(xp.ndarray, name)
+
+        def prepares(outs: Any, self: Any, dim: int, keepdim: bool) -> Any:
+            kept = outs[0].shape if keepdim or not self.shape else _kept(self.shape, dim)
+            places = around(xp, kept, dim, self) if self.shape else None
+            if places is None or not 0 < self.size <= _FEW or self.dtype.kind not in "fiu":
+                return None
+            before, behind = places
+            shape, keepdim = outs[0].shape, bool(keepdim)
+
+            def picked(self: Any, dim: int, keep: bool, values: Any, indices: Any) -> None:
+                find(self, dim, indices, keepdims=keepdim)
+                values[...] = self[(*before, indices.reshape(kept), *behind)].reshape(shape)
+
+            return picked
+
+        return prepares
+
     def aminmax(self: Any, dim: Any, keepdim: bool, smallest: Any, largest: Any) -> None:
         amin(self, dim, keepdim, smallest)
         amax(self, dim, keepdim, largest)
@@ -241,8 +271,8 @@ def extremes(xp: Any) -> Table:
         "amin.out":      Row(amin, SAME, steps=((xp.minimum, "self"),)),
         "max.unary_out": Row(max_all, SAME, steps=((xp.maximum, "self"),)),
         "min.unary_out": Row(min_all, SAME, steps=((xp.minimum, "self"),)),
-        "max.dim_max":   Row(both("argmax"), quiet=True, moves="largest"),
-        "min.dim_min":   Row(both("argmin"), quiet=True, moves="smallest"),
+        "max.dim_max":   Row(both("argmax"), quiet=True, moves="largest", prepares=prepared("argmax")),
+        "min.dim_min":   Row(both("argmin"), quiet=True, moves="smallest", prepares=prepared("argmin")),
         "argmax.out":    Row(where("argmax"), quiet=True, moves="find largest"),
         "argmin.out":    Row(where("argmin"), quiet=True, moves="find smallest"),
     }
@@ -267,12 +297,16 @@ def truths(xp: Any) -> Table:
 
         return kernel
 
+    def prepared(ufunc: Any) -> Any:
+        reduce = ufunc.reduce
+        return lambda outs, self: (lambda self, out: reduce(self, None, None, out)) if self.dtype.kind == "b" else None
+
     # fmt: off
     return {
-        "any.all_out":  Row(over_all(xp.logical_or), quiet=True, moves="any"),
+        "any.all_out":  Row(over_all(xp.logical_or), quiet=True, moves="any", prepares=prepared(xp.logical_or)),
         "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True, moves="any"),
         "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False), quiet=True),
-        "all.all_out":  Row(over_all(xp.logical_and), quiet=True, moves="all"),
+        "all.all_out":  Row(over_all(xp.logical_and), quiet=True, moves="all", prepares=prepared(xp.logical_and)),
         "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True, moves="all"),
         "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False), quiet=True),
     }

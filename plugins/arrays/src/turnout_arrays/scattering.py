@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from math import copysign
 from typing import Any
 
-from turnout_arrays.indexing import Table, along, check_indices, flat_places, in_range, tuple_of
-from turnout_arrays.numbers import number_as, store, widen
+from turnout_arrays.indexing import FEW, Table, along, around, check_indices, flat_places, in_range, tuple_of
+from turnout_arrays.numbers import number_as, sign_of_zero, store, widen
 from turnout_aten.kernels.rows import Row
 
 _UFUNCS = {
@@ -84,6 +85,25 @@ def kernels(xp: Any) -> Table:
         target[places] = number_as(xp, value, out.dtype)
         return out
 
+    def prepared_value(outs: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+        """For few indices, what stands around them and the number as an array are always the same."""
+        places = around(xp, index.shape, dim, index)
+        if places is None or not self.shape or not 0 < index.size <= FEW or outs[0].dtype.name != self.dtype.name:
+            return None
+        number, length, (before, behind) = number_as(xp, value, self.dtype), self.shape[dim], places
+        sign = sign_of_zero(value)
+
+        def scattered(self: Any, dim: int, index: Any, value: Any, out: Any) -> Any:
+            if sign is not None and copysign(1.0, value) != sign:
+                return scatter_value(self, dim, index, value, out)
+            if out is not self:
+                out[...] = self
+            in_range(xp, "scatter", index, length)
+            out[(*before, index, *behind)] = number
+            return out
+
+        return scattered
+
     def scatter_add(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
         target, places = start("scatter_add", self, dim, index, out)
         if not index.size:
@@ -138,7 +158,7 @@ def kernels(xp: Any) -> Table:
     return {
         "index_put.out":     Row(index_put, moves="put"),
         "scatter.src_out":   Row(scatter_src),
-        "scatter.value_out": Row(scatter_value),
+        "scatter.value_out": Row(scatter_value, prepares=prepared_value),
         "scatter_add.out":   Row(scatter_add),
         "scatter_reduce.two_out": Row(scatter_reduce),
         "index_add.out":     Row(index_add),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import ArgumentError, DimError, ShapeError
-from turnout_arrays.indexing import along
+from turnout_arrays.indexing import along, around
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import wrap_dim
@@ -19,6 +19,52 @@ _FEW = 16
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     return ordering(xp) | searching(xp) | counting(xp)
+
+
+# Elements up to which a plan is prepared, and a stable sort is the way.
+_PREPARED = 64
+
+
+def _first_of(xp: Any, self: Any, dim: int, count: int, descending: bool) -> Any:
+    """A function of arrays like a small one: the indices along `dim` of its first elements in stable order."""
+    lead = (slice(None),) * dim
+    if not descending:
+        part = (*lead, slice(0, count))
+        return lambda array: array.argsort(dim, "stable")[part]
+    # Reversed twice, so that equal elements keep their order.
+    length = self.shape[dim]
+    reverse, last = (*lead, slice(None, None, -1)), xp.asarray(length - 1)
+    end = length - 1 - count
+    back = (*lead, slice(length - 1, end if end >= 0 else None, -1))
+    return lambda array: last - array[reverse].argsort(dim, "stable")[back]
+
+
+def _prepared_order(xp: Any, outs: Any, self: Any, dim: int, descending: bool) -> Any:
+    """`write(self, values, indices)` for arrays like a small one, or None."""
+    if not self.shape or not 0 < self.size <= _PREPARED or self.dtype.itemsize < 4 or self.dtype.kind not in "fiu":
+        return None
+    shape, dim = outs[0].shape, dim % self.ndim
+    places = around(xp, shape, dim, self)
+    if places is None or 0 in shape:
+        return None
+    first, (before, behind) = _first_of(xp, self, dim, shape[dim], descending), places
+
+    def write(self: Any, values: Any, indices: Any) -> None:
+        at = first(self)
+        values[...] = self[(*before, at, *behind)]
+        indices[...] = at
+
+    return write
+
+
+def prepared_sort(xp: Any) -> Any:
+    """What prepares plans of `sort` for few elements."""
+
+    def prepares(outs: Any, self: Any, stable: Any, dim: int, descending: bool) -> Any:
+        write = _prepared_order(xp, outs, self, dim, descending)
+        return write and (lambda self, stable, dim, descending, values, indices: write(self, values, indices))
+
+    return prepares
 
 
 def ordering(xp: Any) -> Table:
@@ -82,7 +128,16 @@ def ordering(xp: Any) -> Table:
         store(xp, values, self[along(xp, at.shape, dim, at)])
         store(xp, indices, at)
 
-    return {"sort.values_stable": Row(sort, moves="sort"), "topk.values": Row(topk, quiet=True, moves="order first")}
+    def prepared_topk(outs: Any, self: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+        if not self.shape or 0 < k < self.shape[dim] // 4:
+            return None
+        write = _prepared_order(xp, outs, self, dim, largest)
+        return write and (lambda self, k, dim, largest, sorted, values, indices: write(self, values, indices))
+
+    return {
+        "sort.values_stable": Row(sort, moves="sort", prepares=prepared_sort(xp)),
+        "topk.values": Row(topk, quiet=True, moves="order first", prepares=prepared_topk),
+    }
 
 
 def searching(xp: Any) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from turnout_arrays.numbers import store, widen
@@ -27,7 +28,7 @@ def cumulative(xp: Any) -> Table:
         """The dtype in which a running result is kept."""
         return xp.dtype({"f": "f8", "V": "f8", "c": "c16"}[dtype.kind]) if dtype.kind in "fVc" else dtype
 
-    def running(ufunc: Any, name: str) -> Any:
+    def running(ufunc: Any, name: str, moves: str = "") -> Row:
         # Not all array modules have it; those that do take less time for it than for the method.
         accumulate = getattr(ufunc, "accumulate", None) or (lambda array, dim, kind: getattr(array, name)(dim, kind))
 
@@ -40,7 +41,19 @@ def cumulative(xp: Any) -> Table:
             return store(xp, out, accumulate(self, dim, kind))
 
         kernel.__name__ = kernel.__qualname__ = name
-        return kernel
+        return Row(kernel, moves=moves, prepares=partial(prepared, accumulate))
+
+    def prepared(accumulate: Any, outs: Any, self: Any, dim: int, dtype: Any) -> Any:
+        """Of few real numbers of the dtype of the result."""
+        if not self.shape or self.size > _FEW or self.dtype.kind not in "fiu" or outs[0].dtype.name != self.dtype.name:
+            return None
+        kind = wide(self.dtype)
+
+        def accumulated(self: Any, dim: int, dtype: Any, out: Any) -> Any:
+            out[...] = accumulate(self if self.dtype is kind else self.astype(kind), dim, kind)
+            return out
+
+        return accumulated
 
     def logcumsumexp(self: Any, dim: int, out: Any) -> Any:
         if not self.shape or not self.size:
@@ -72,8 +85,8 @@ def cumulative(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "cumsum.out":       Row(running(xp.add, "cumsum"), moves="add up"),
-        "cumprod.out":      Row(running(xp.multiply, "cumprod")),
+        "cumsum.out":       running(xp.add, "cumsum", moves="add up"),
+        "cumprod.out":      running(xp.multiply, "cumprod"),
         "logcumsumexp.out": Row(logcumsumexp),
         "cummax.out":       Row(extreme(xp.maximum)),
         "cummin.out":       Row(extreme(xp.minimum)),

@@ -15,7 +15,7 @@ from turnout.keys import AUTOCAST, IMPLICIT, KEYS
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.registry import REGISTRY
-from turnout.state import DISPATCH
+from turnout.state import DISPATCH, FRESH, current
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors, rules
 from turnout_autocast.casts import cast, is_eligible, promoted
@@ -45,7 +45,8 @@ def _short(op: Operator) -> str:
 
 
 def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
-    off = ~KEYS.switch_bit(key)
+    off, positions = ~KEYS.switch_bit(key), _tensor_positions(op)
+    generator = any(a.type.canonical.startswith("Generator") for a in op.schema.arguments)  # it brings keys, too
 
     def call_in_other_dtype(ks: int, *args: Any) -> Any:
         values = list(args)
@@ -53,7 +54,19 @@ def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
         try:
             DISPATCH.set((include, keep & off))  # configuration may include it everywhere
             instead = policy(values)
-            return (instead or op).call_boxed(tuple(values))
+            if instead is not None or generator:
+                return (instead or op).call_boxed(tuple(values))
+            ks = 0
+            for i in positions:  # the key set of `call_boxed`, without ten frames, where tensors are not in lists
+                value = values[i]
+                if value.__class__ is Tensor:
+                    ks |= value.keys
+                elif value is not None:
+                    return op.call_boxed(tuple(values))
+            state = current()
+            if state is not FRESH:
+                ks = (ks | state[0]) & state[1]
+            return op.lookup(ks)(ks, *values)
         finally:
             DISPATCH.set(before)
 

@@ -80,6 +80,7 @@ def blocked(pool: Pool, row: Row) -> Row:
     return Row(
         kernel, row.allocates, pointwise=True, simple=simple, limit=limit, bools=row.bools, refuses=row.refuses,
         ranks=row.ranks, quiet=row.quiet, steps=row.steps, limit_of_steps=row.limit_of_steps, few=whole, limit_of_few=SMALL,
+        prepares=row.prepares,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from turnout.dtypes import DType
 from turnout_arrays.reductions import axes
+from turnout_arrays.sorting import prepared_sort
 from turnout_aten.kernels.rows import Row
 from turnout_cpu.pool import LARGE, Pool
 from turnout_cpu.sorting import sort, unique
@@ -73,7 +74,7 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
     limit = LARGE if makes else 0
     return Row(
         kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses, quiet=row.quiet,
-        steps=row.steps, limit_of_steps=row.limit_of_steps, moves=row.moves, few=whole, limit_of_few=LARGE,
+        steps=row.steps, limit_of_steps=row.limit_of_steps, moves=row.moves, few=whole, limit_of_few=LARGE, prepares=row.prepares,
     )  # fmt: skip
 
 
@@ -160,6 +161,7 @@ def _reduce(ufunc: Any, part: Any, out: Any) -> None:
 
 def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
     """The rows of the shared library that are cut, by operator."""
+    sorted_row = Row(sort, quiet=True, moves="sort", prepares=prepared_sort(np))
     # fmt: off
     ufuncs = {"sum.out": np.add, "prod.out": np.multiply, "max.unary_out": np.maximum, "min.unary_out": np.minimum}
     over_dims = (
@@ -188,6 +190,6 @@ def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
         "kthvalue.values":       cut(pool, shared["kthvalue.values"], dim=1, keepdim=2, outputs=2),
         "topk.values":           cut(pool, shared["topk.values"], dim=1, keepdim=None, outputs=2),
         "_unique2":              unique(shared["_unique2"]),
-        "sort.values_stable":    cut(pool, Row(sort, quiet=True, moves="sort"), dim=1, keepdim=None, outputs=2),
+        "sort.values_stable":    cut(pool, sorted_row, dim=1, keepdim=None, outputs=2),
     }
     # fmt: on

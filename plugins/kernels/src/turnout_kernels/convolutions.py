@@ -65,6 +65,11 @@ def _plan(
     return Plan(ints, images * -(-height // rows), depth)
 
 
+def is_few(weight: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a convolution with a result of that shape is left to products of matrices because of its size."""
+    return bool(weight.size and prod(shape) * (weight.size // weight.shape[0]) < _FEW)
+
+
 def convolve(input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any) -> Any:
     """Write a convolution into `out`."""
     if input.ndim == 3 and out.ndim == weight.ndim == 3:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from turnout_arrays.images import LINEAR, NEAREST, taps
-from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed
-from turnout_kernels.layouts import any_floats, laid_out_as, packed, width_of
-from turnout_kernels.native import FEW, FLOATS, buffer, code, parts_of, plain, run, whole
+from turnout_aten.kernels.rows import Row
+from turnout_kernels import _native
+from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed, is_few
+from turnout_kernels.layouts import any_floats, laid_out_as, packed
+from turnout_kernels.native import FEW, FLOATS, GRAIN, KERNELS, buffer, code, parts_of, plain, run, whole
 from turnout_kernels.pointwise import halves
 
 Ints = Sequence[int]
@@ -56,6 +59,13 @@ def convolution(
     return out
 
 
+def _left_convolution(outs: Any, input: Any, weight: Any, *args: Any) -> Any:
+    """No plan is prepared here; the row below may, for what it gets."""
+    *_, transposed, _, groups = args
+    few = not transposed and is_few(weight, outs[0].shape) and not _depthwise(input, weight, transposed, groups)
+    return NotImplemented if few else None
+
+
 def convolution_backward(
     grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
     output_padding: Ints, groups: int, output_mask: Sequence[bool],
@@ -93,6 +103,26 @@ def max_pool2d_with_indices(
     ints = (code(self), *self.shape[-2:], *out.shape[-2:], *window, *_pair(dilation))
     run("max_pool", (out, indices), (self,), ints, size=out.size * window[0] * window[1])
     return None
+
+
+def _prepared_pooling(
+    outs: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> Any:  # fmt: skip
+    """For few floats the numbers that the C code is told are always the same."""
+    (*_, height, width), size = outs[0].shape, prod(outs[0].shape)
+    window = _window(kernel_size, stride, padding)
+    few = 0 < max(self.size, size * window[0] * window[1]) <= GRAIN
+    if not few or self.dtype.char not in "fd" or not self.flags.c_contiguous:
+        return None
+    ints, number = (code(self), *self.shape[-2:], height, width, *window, *_pair(dilation)), KERNELS["max_pool"]
+    kernel = any_floats(max_pool2d_with_indices, outputs=2)
+
+    def pooled(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any, out: Any, indices: Any) -> None:
+        if not self.flags.aligned:
+            return kernel(self, a, b, c, d, e, out, indices)
+        _native.run(number, (out, indices), (self,), ints, (), 1, 1)
+
+    return pooled
 
 
 def avg_pool2d(
@@ -140,13 +170,16 @@ def _channels(input: Any, weight: Any, bias: Any, *statistics: Any) -> _Channels
     given = [p for p in (weight, bias, *statistics) if p is not None]
     if input.ndim < 2 or not input.size or input.dtype.char not in FLOATS:
         return None
-    char, channels, count = width_of(input), input.shape[1:2], input.shape[1]
+    char, channels, count = "d" if input.dtype.char == "d" else "f", input.shape[1:2], input.shape[1]
     for each in given:  # no generator: its frames would take longer than the kernel of a few numbers
         if each.shape != channels or each.dtype.char not in FLOATS or (char == "f" and each.dtype.char == "d"):
             return None
     scale = np.ones(count, char) if weight is None else packed(weight, char)
     shift = np.zeros(count, char) if bias is None else packed(bias, char)
     return _Channels(packed(input, char), scale, shift)
+
+
+_ones, _zeros = lru_cache(32)(np.ones), lru_cache(32)(np.zeros)  # of few channels; nobody writes into them
 
 
 def _normalised(work: _Channels, eps: float, mean: Any = None, variance: Any = None) -> tuple[Any, Any, Any]:
@@ -196,6 +229,18 @@ def _reciprocal_deviation(variance: Any, eps: float) -> Any:
 def batch_norm_no_training(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
 ) -> Any:
+    given = [p for p in (weight, bias, running_mean, running_var) if p is not None]
+    if 0 < input.size <= GRAIN and input.ndim > 1 and plain(input, *given):  # few floats as they are: without ten frames
+        count, char = input.shape[1], input.dtype.char
+        for each in given:
+            if each.shape != (count,):
+                return NotImplemented
+        values = np.empty(input.shape, input.dtype)
+        scale, shift = _ones(count, char) if weight is None else weight, _zeros(count, char) if bias is None else bias
+        ints = (code(input), count, prod(input.shape[2:]), 1)
+        inputs, outputs = (input, scale, shift), (values, running_mean, running_var)
+        _native.run(KERNELS["batch_norm"], outputs, inputs, ints, (float(eps),), 1, 1)
+        return values, np.empty(0, input.dtype), np.empty(0, input.dtype)
     work = _channels(input, weight, bias, running_mean, running_var)
     if work is None:
         return NotImplemented
@@ -275,13 +320,13 @@ def upsample_nearest1d(self: Any, output_size: Ints, scales: Any, out: Any) -> A
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "convolution.out":        convolution,
+    "convolution.out":        Row(convolution, prepares=_left_convolution),
     "convolution_backward":   convolution_backward,
     "_native_batch_norm_legit.no_stats":    batch_norm_no_stats,
     "_native_batch_norm_legit_functional":  batch_norm_functional,
     "_native_batch_norm_legit_no_training": batch_norm_no_training,
     "native_batch_norm_backward":           native_batch_norm_backward,
-    "max_pool2d_with_indices.out": any_floats(max_pool2d_with_indices, outputs=2),
+    "max_pool2d_with_indices.out": Row(any_floats(max_pool2d_with_indices, outputs=2), prepares=_prepared_pooling),
     "avg_pool2d.out":          any_floats(avg_pool2d),
     "_adaptive_avg_pool2d.out": any_floats(adaptive_avg_pool2d),
     "upsample_bilinear2d.out": any_floats(upsample_bilinear2d),

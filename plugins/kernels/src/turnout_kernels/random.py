@@ -14,13 +14,15 @@ from turnout.dtypes import float32, get_default_dtype, int64
 from turnout_arrays.random import FACTORS, mix_number, normal_of
 from turnout_aten.kernels.rows import Row
 from turnout_aten.tensor.random import default_generator
-from turnout_kernels.native import F32, parts_of, plain, run
+from turnout_kernels import _native
+from turnout_kernels.native import F32, GRAIN, KERNELS, parts_of, plain, run
 
 # Fewer normal numbers are made by turnout-cpu, so that small tensors are the same on every device to the last bit.
 _FEW = 1 << 14
 # And of them, so few are made from uniform numbers at once.
 _SOME = 1 << 11
 _FACTORS = tuple(np.asarray(factor, np.float32) for factor in FACTORS)
+_FROM_0_TO_1 = 1.0, 0.0
 _WORD = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
 
@@ -30,11 +32,13 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def _source(generator: Any, device: Any, counts: int, draws: int) -> tuple[int, ...]:
+def _source(generator: Any, device: Any, counts: int, draws: int = 1) -> tuple[int, ...]:
     """(key, offset of each draw), reserved from the generator."""
     source = default_generator(device) if generator is None else generator
     seed, offset = source.reserve(counts)
-    offsets = [offset - (1 << 64) if offset >> 63 else offset]
+    if draws == 1:
+        return _key(seed), _signed(offset) if offset >> 63 else offset
+    offsets = [_signed(offset)]
     for _ in range(draws - 1):
         seed, offset = source.reserve(counts)
         offsets.append(_signed(offset))
@@ -47,28 +51,30 @@ def _key(seed: int) -> int:
     return _signed(mix_number((seed + _GAMMA) & _WORD))
 
 
-def _some(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
-    """So few normal numbers, by the steps of turnout-cpu."""
-    count = prod(size)
-    if not 0 < count <= _SOME or (dtype or get_default_dtype()) is not float32:
-        return NotImplemented
-    both = np.empty((2, *size), np.float32)
-    run("uniform", (both,), (), (F32, *_source(generator, device or "cpu", 2 * count, 1)), (1.0, 0.0))
-    return normal_of(np, both, _FACTORS)
-
-
 def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
     """rand or randn. Of normal numbers, up to `few` are made by the steps of turnout-cpu."""
 
+    own, uniform = KERNELS[name], KERNELS["uniform"]
+
     def made(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
-        count = prod(size) if min(size, default=1) > 0 else 0
-        if count <= few:
-            return _some(size, generator, dtype, device) if draws == 2 else NotImplemented
-        if (dtype or get_default_dtype()) is not float32:
+        count = 1
+        for length in size:
+            count *= length if length > 0 else 0
+        if (dtype or get_default_dtype()) is not float32 or not count:
             return NotImplemented
-        out = np.empty(tuple(size), np.float32)
-        run(name, (out,), (), (F32, *_source(generator, device or "cpu", count, draws)), (1.0, 0.0), parts=parts_of(count))
-        return out
+        if count > few:
+            out = np.empty(tuple(size), np.float32)
+            if count <= GRAIN and draws == 1:  # without two frames
+                _native.run(own, (out,), (), (F32, *_source(generator, device or "cpu", count)), _FROM_0_TO_1, 1, 1)
+            else:
+                source = _source(generator, device or "cpu", count, draws)
+                run(name, (out,), (), (F32, *source), _FROM_0_TO_1, parts=parts_of(count))
+            return out
+        if count > _SOME:
+            return NotImplemented
+        both = np.empty((2, *size), np.float32)
+        _native.run(uniform, (both,), (), (F32, *_source(generator, device or "cpu", 2 * count)), _FROM_0_TO_1, 1, 1)
+        return normal_of(np, both, _FACTORS)
 
     def plain_call(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
         return NotImplemented if pin_memory else made(size, None, dtype, device)
@@ -78,7 +84,7 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
 
     kernel = generator_call if with_generator else plain_call
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, moves="" if with_generator else name)
+    return Row(kernel, quiet=True, moves="" if with_generator else name)
 
 
 # Up to this many integers, turnout-cpu takes the remainder of 63 bits, and this does. For more of them it takes more bits.

@@ -15,7 +15,7 @@ import numpy as np
 from turnout_aten.kernels.rows import Row
 from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats
-from turnout_kernels.native import FEW, GRAIN, code, plain, run, threads, whole
+from turnout_kernels.native import FEW, GRAIN, KERNELS, code, plain, run, threads, whole
 
 # ---- softmax
 
@@ -171,6 +171,25 @@ def native_group_norm(
     return None
 
 
+def _prepared_groups(outs: Any, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+    """For few floats of one dtype, what the C code is told is always the same."""
+    given = [input, *_parameters(weight, bias)]
+    if input.dtype.char not in "fd" or not 0 < input.size <= GRAIN or any(out.dtype.name != input.dtype.name for out in outs):
+        return None
+    if any(a.dtype is not input.dtype or not a.flags.c_contiguous for a in given):
+        return None
+    ints = (code(input), C // group, HxW, group, int(weight is not None), int(bias is not None))
+    floats, number, kernel = (float(eps),), KERNELS["group_norm"], any_floats(native_group_norm, outputs=3)
+
+    def normalised(input: Any, weight: Any, bias: Any, a: Any, b: Any, c: Any, d: Any, e: Any, o: Any, p: Any, q: Any) -> Any:
+        scale, shift = input if weight is None else weight, input if bias is None else bias
+        if not (input.flags.aligned and scale.flags.aligned and shift.flags.aligned):
+            return kernel(input, weight, bias, a, b, c, d, e, o, p, q)
+        return _native.run(number, (o, p, q), (input, scale, shift), ints, floats, 1, 1)
+
+    return normalised
+
+
 def native_group_norm_backward(
     grad_out: Any,
     input: Any,
@@ -264,7 +283,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_log_softmax_backward_data.out":  softmax_backward_of(logarithm=True),
     "native_layer_norm.out":           Row(any_floats(native_layer_norm, outputs=3), quiet=True, over=_layer_norm),
     "native_layer_norm_backward":      any_floats(native_layer_norm_backward, outputs=0),
-    "native_group_norm.out":           Row(any_floats(native_group_norm, outputs=3), quiet=True),
+    "native_group_norm.out":           Row(any_floats(native_group_norm, outputs=3), quiet=True, prepares=_prepared_groups),
     "native_group_norm_backward":      any_floats(native_group_norm_backward, outputs=0),
     "rms_norm":                        any_floats(rms_norm, outputs=0),
     "cumsum.out":                      cumulative("cumsum", product=False),

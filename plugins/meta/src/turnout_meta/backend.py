@@ -13,9 +13,10 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import NoDataError
 from turnout_aten.backend.tensor_backend import TensorBackend
-from turnout_meta.symbols.sizes import as_shape, as_strides
+from turnout_meta.symbols.sizes import SymInt, as_shape, as_strides
 
 Ints = tuple[int, ...]
+_new = object.__new__
 NOTHING_TO_COPY = "cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)"
 _ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
@@ -31,9 +32,10 @@ class MetaArray:
     __slots__ = ("dtype", "offset", "root", "shape", "sizes", "strides")
 
     def __init__(self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0) -> None:
-        self.shape = as_shape(shape)
+        # Without two frames where all sizes are known.
+        self.shape = as_shape(shape) if SymInt in map(type, shape) else shape
         self.dtype = dtype
-        self.strides = as_strides(strides)
+        self.strides = as_strides(strides) if SymInt in map(type, strides) else strides
         self.root = self if root is None else root
         self.offset = offset
         self.sizes: dict[str, tuple[int, Any]] = {}
@@ -50,6 +52,7 @@ class MetaBackend(TensorBackend):
     """It has no memory and no values: kernels do nothing, and reading a value raises NoDataError."""
 
     has_values = False
+    keeps_answers = True
     name = "Meta"
     device_type = "meta"
 
@@ -59,7 +62,11 @@ class MetaBackend(TensorBackend):
         return MetaArray(tuple(shape), dtype, row_major(shape) if strides is None else tuple(strides))
 
     def strided(self, root: MetaArray, shape: Ints, strides: Ints, offset: int) -> MetaArray:
-        return MetaArray(tuple(shape), root.dtype, tuple(strides), root.root, root.offset + offset)
+        made: MetaArray = _new(MetaArray)  # without the frame of `__init__`
+        made.shape = as_shape(tuple(shape)) if SymInt in map(type, shape) else tuple(shape)
+        made.strides = as_strides(tuple(strides)) if SymInt in map(type, strides) else tuple(strides)
+        made.dtype, made.root, made.offset, made.sizes = root.dtype, root.root, root.offset + offset, {}
+        return made
 
     def data_ptr(self, array: MetaArray) -> int:
         return 0
@@ -120,12 +127,14 @@ class MetaBackend(TensorBackend):
 
 def row_major(shape: Ints) -> Ints:
     """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
-    strides: list[int] = []
+    if len(shape) < 2:
+        return (1,) * len(shape)
+    strides: tuple[int, ...] = ()
     step = 1
     for length in reversed(shape):
-        strides.append(step)
+        strides = (step, *strides)
         step *= max(length, 1)
-    return tuple(reversed(strides))
+    return strides
 
 
 def _layout(array: MetaArray) -> tuple[Any, ...]:

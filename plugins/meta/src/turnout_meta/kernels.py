@@ -31,6 +31,6 @@ def needs_values(name: str) -> Any:
 
 def kernels() -> dict[str, Any]:
     """Operator -> kernel, for every structured operator that there is."""
-    table: dict[str, Any] = {name: Row(nothing, pointwise=True) for name in structured_operators()}
+    table: dict[str, Any] = {name: Row(nothing, pointwise=True, quiet=True) for name in structured_operators()}
     table |= {f"aten::{name}": needs_values(name) for name in DATA_DEPENDENT}
     return table

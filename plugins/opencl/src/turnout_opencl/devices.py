@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyopencl as cl
 
 from turnout.config.lock import new_lock
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 
 GROUP = 64  # work-items of a group; one size for all calls, since PoCL compiles a kernel anew for every other
 _FORKED: list[bool] = [False]
-# `set_arg` takes an argument for bytes after it has tried a buffer, a sampler and a queue: 9 us, a fifth of a small call, and 25
-# us where a kernel has swept the caches.
-_set_bytes: Any = getattr(cl.Kernel, "_set_arg_buf", cl.Kernel.set_arg)
+_BYTES = np.dtype(np.void)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _FORKED.__setitem__(0, True))
@@ -104,6 +103,9 @@ class ClDevice:
                 text = source(template, dtype, self.double, self.plan.vector if template.startswith("loop:") else 1)
                 program = self._programs[template, dtype] = cl.Program(self.context, text).build(options=["-w"])
             found = self._kernels[template, dtype, name] = cl.Kernel(program, name)
+            # Else each start tries the call as a buffer, a sampler and a queue before it takes it for bytes: 9 us, a fifth of a
+            # small call, and 25 us where a kernel has swept the caches.
+            found.set_arg_types([_BYTES, *[None] * (found.num_args - 1)])
         return found
 
     def start(self, template: str, dtype: DType, name: str, call: bytes, buffers: Sequence[Any], count: int) -> None:
@@ -120,9 +122,7 @@ class ClDevice:
             self.allocate(0)
         with self._lock:
             kernel = self.kernel(template, dtype, name)
-            _set_bytes(kernel, 0, call)
-            for at, buffer in enumerate(buffers, 1):
-                kernel.set_arg(at, buffer)
+            kernel.set_args(call, *buffers)
             if SPECIAL:
                 self._watch(f"{template}.{name}", dtype.name, kernel, buffers, grid, group)
             else:

@@ -41,6 +41,8 @@ class TensorBackend(Backend):
 
     `random_bits`, `fill` and `item` may wait: until they are there, the installed backend of lowest rank does it on the host.
 
+    keeps_answers   whether what shape functions answer is kept though `array_type` is None: its arrays show `shape`, `strides`
+                    and `dtype`
     array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
     is_functional   its arrays cannot be written: set by `FunctionalBackend`
     has_values      False for arrays without elements: checks of values are left out
@@ -65,6 +67,7 @@ class TensorBackend(Backend):
     """
 
     array_type: type | None = None
+    keeps_answers = False
     is_functional: bool = False
     has_values: bool = True
     fake_mode: TensorMode | None = None
@@ -156,6 +159,10 @@ class TensorBackend(Backend):
     def copy(self, target: Any, source: Any) -> None:
         """Write `source`, of the same shape, into `target`, converting the dtype. Without warnings, like a kernel."""
         raise missing(self, "copy")
+
+    def row_major_copy(self, array: Any) -> Any:
+        """A row-major copy of an array of few elements in any order; None where `empty` and `copy` make it. Optional."""
+        return None
 
     def duplicate(self, array: Any, dtype: DType) -> Any:
         """A row-major copy of a row-major array in a dtype, in one step; None where `empty` and `copy` are to make it."""

@@ -66,8 +66,10 @@ def _row_major_copy(self: Tensor, dtype: DType, memory_format: Any) -> Tensor | 
         # A dim of length 1 may have any stride, which the copy keeps.
         if (memory_format is not None and memory_format != "preserve_format") or (len(shape) > 1 and (1 in shape or 0 in shape)):
             return None
-    array = device.backend.duplicate(array, dtype)
-    return None if array is None else wrap(array, device)
+    made = device.backend.duplicate(array, dtype)
+    if made is None and memory_format == "contiguous_format" and dtype is self.dtype:
+        made = device.backend.row_major_copy(array)
+    return None if made is None else wrap(made, device)
 
 
 @ends_in("", "self", self=ROW_MAJOR, memory_format="contiguous_format")
@@ -281,18 +283,20 @@ def _zero_dims(name: str, value: Tensor) -> None:
 @element("fill where")
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` where the mask is true, else self, in self's dtype. self and the mask broadcast."""
-    is_complex = value.dtype.category == COMPLEX if isinstance(value, Tensor) else isinstance(value, complex)
-    if is_complex and self.dtype.category != COMPLEX:
-        raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
-    if isinstance(value, Tensor):
+    dtype = self.dtype
+    is_tensor = isinstance(value, Tensor)
+    is_complex = value.dtype.category == COMPLEX if is_tensor else isinstance(value, complex)
+    if is_complex and dtype.category != COMPLEX:
+        raise DTypeError(f"masked_fill: a complex number cannot be written into a {dtype.name} tensor")
+    if is_tensor:
         _zero_dims("masked_fill", value)
         made: Tensor = aten.where__self(mask, value, self)
     else:
-        check_held(self.dtype, value, "masked_fill", "value")
-        if self.dtype.category < FLOAT:  # the number is converted to self's dtype before it is promoted with it
-            value = bool(value) if self.dtype.category == BOOL else int(value)
+        check_held(dtype, value, "masked_fill", "value")
+        if dtype.category < FLOAT:  # the number is converted to self's dtype before it is promoted with it
+            value = bool(value) if dtype.category == BOOL else int(value)
         made = aten.where__ScalarSelf(mask, value, self)
-    return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
+    return made if made.dtype is dtype else aten._to_copy(made, dtype=dtype)
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:

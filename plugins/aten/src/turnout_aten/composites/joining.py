@@ -74,7 +74,11 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Joined side by side: along dim 1; vectors along dim 0."""
     if not tensors:
         _some("hstack", tensors)
-    raised = atleast_1d_all(tensors) if () in [t.array.shape for t in tensors] else tensors
+    raised = tensors
+    for tensor in tensors:  # no comprehension: a frame before Python 3.12
+        if not tensor.array.shape:
+            raised = atleast_1d_all(tensors)
+            break
     made: Tensor = aten.cat(raised, 0 if len(raised[0].array.shape) == 1 else 1)
     return made
 

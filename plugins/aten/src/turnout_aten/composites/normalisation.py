@@ -116,11 +116,12 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
     """Normalise groups of channels to mean 0 and variance 1; then times weight plus bias, per channel."""
-    if input.ndim < 2:
+    shape = input.array.shape
+    if len(shape) < 2:
         raise ShapeError(f"group_norm: 'input' must be [N, C, ...], got shape {list(input.shape)}")
-    check_groups("group_norm", input.shape[1], num_groups, weight, bias)
-    n, c = input.shape[:2]
-    made: Tensor = aten.native_group_norm(input, weight, bias, n, c, numel(input.shape[2:]), num_groups, eps)[0]
+    n, c, *places = shape
+    check_groups("group_norm", c, num_groups, weight, bias)
+    made: Tensor = aten.native_group_norm(input, weight, bias, n, c, numel(places), num_groups, eps)[0]
     return made
 
 

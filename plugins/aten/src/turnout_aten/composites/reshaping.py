@@ -209,7 +209,12 @@ def _stack_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
             shape, backend = tensors[0].array.shape, tensors[0].device.backend
             row_major = backend.row_major
             plain = ks is backend.keys and row_major is not None and 0 <= dim < len(shape) < 4 and _STACKS(ks)
-            if plain and row_major is not None and False not in [t.array.shape == shape for t in tensors]:
+            if plain:
+                for tensor in tensors:  # no comprehension: a frame before Python 3.12
+                    if tensor.array.shape != shape:
+                        plain = False
+                        break
+            if plain and row_major is not None:
                 try:
                     made = joins[ks](ks, tensors, dim)
                 except Exception as error:
@@ -248,16 +253,22 @@ def stack_out(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor
 
 def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
     """The tensor repeated `repeats` times along each dim. If there are more repeats than dims, leading dims are added."""
-    lead = len(repeats) - self.ndim
+    shape = self.array.shape
+    lead = len(repeats) - len(shape)
     if lead < 0:
         raise ShapeError(f"repeat: needs a number of repeats for each dimension of shape {list(self.shape)}, got {list(repeats)}")
-    if any(times < 0 for times in repeats):
-        raise ShapeError(f"repeat: repeats must not be negative, got {list(repeats)}")
-    own = (1,) * lead + self.shape
-    apart: list[Any] = [n for length in own for n in (1, length)]
-    laid = [n for times, length in zip(repeats, own, strict=True) for n in (times, length)]
+    for times in repeats:  # no generator, whose frames would take 300 ns
+        if times < 0:
+            raise ShapeError(f"repeat: repeats must not be negative, got {list(repeats)}")
+    apart: tuple[Any, ...] = ()  # tuples, which stubs pass on as they are
+    laid: tuple[Any, ...] = ()
+    whole: tuple[Any, ...] = ()
+    for times, length in zip(repeats, (*(1,) * lead, *shape), strict=True):
+        apart += (1, length)
+        laid += (times, length)
+        whole += (times * length,)
     spread = aten.clone(aten.expand(aten.reshape(self, apart), laid), memory_format="contiguous_format")
-    made: Tensor = aten._unsafe_view(spread, [times * n for times, n in zip(repeats, own, strict=True)])
+    made: Tensor = aten._unsafe_view(spread, whole)
     return made
 
 

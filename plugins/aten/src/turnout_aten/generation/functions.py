@@ -242,10 +242,15 @@ def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[
 
 
 def seen_before(packet: Packet, given: str) -> list[str]:
-    """Lines for a call without keywords of a kind that the packet has seen: its overload, without the frame of the packet."""
+    """Lines for a call of a kind that the packet has seen: its overload, without the frame of the packet."""
     return [
-        "if not kwargs:",
-        f"    op = {packet_name(packet)}.chosen.get(tuple(map(type, ({given}, *args))))",
+        f"kinds = tuple(map(type, ({given}, *args)))",
+        "if kwargs:",
+        f"    op = {packet_name(packet)}.chosen.get((kinds, tuple(kwargs), tuple(map(type, kwargs.values()))))",
+        "    if op is not None:",
+        f"        return op.call({given}, *args, **kwargs)",
+        "else:",
+        f"    op = {packet_name(packet)}.chosen.get(kinds)",
         "    if op is not None:",
         f"        return op.call({given}, *args)",
     ]
@@ -266,8 +271,9 @@ def _general(packet: Packet) -> list[str]:
     if int_list_spreads(packet, method=False) == "only" and all(f.schema.self_argument is None for f in packet.bases):
         alone = sizes_alone(packet)
         if alone is not None:
+            size = python_name(alone.schema.positional[0].name)
             quick = ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(args)"]
-            lines[1:1] = quick
+            lines[1:1] = [f"    {size} = args", *written_alone(alone, size, f"{stub_name(alone)}({size})"), *quick]
         lines += ["    if all_ints(args):", "        args = (args,)"]
     lines += [
         "    if not kwargs:",

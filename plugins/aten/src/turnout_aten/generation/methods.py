@@ -107,6 +107,8 @@ def _general(packet: Packet, name: str, spreads: str) -> list[str]:
     lines = ["", f"def {name}(self, *args, **kwargs):"]
     alone = sizes_alone(packet) if spreads == "only" else None
     if alone is not None:
+        size = python_name(next(a for a in alone.schema.positional if a is not alone.schema.self_argument).name)
+        lines += [f"    {size} = args", *written_alone(alone, size, f"{stub_name(alone)}(self, {size})")]
         lines += ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(self, args)"]
     if spreads:
         lines += indented(_spread_lines(spreads))

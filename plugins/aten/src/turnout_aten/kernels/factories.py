@@ -163,7 +163,11 @@ def _at_once(op: Operator, kernel: Callable[..., Any], value: Any) -> Callable[.
     if shape != "size":  # a dim of length 1 may have any stride, which the new tensor keeps
         plain.append("(len(self.array.shape) < 2 or self.array.__class__ is _at.array_type and _at.row_major is not None")
         plain[-1] += " and _at.row_major(self.array) and 1 not in self.array.shape and 0 not in self.array.shape)"
-    otherwise = "self.dtype" if of_self else f"NUMBER({value})" if isinstance(value, str) else "DEFAULT()"
+    otherwise = f"NUMBER({value})" if isinstance(value, str) else "DEFAULT()"
+    native = f"_at.native.get(dtype or {otherwise})"
+    if of_self:  # the array says its dtype without two frames
+        own = "_where is self.device and self.array.__class__ is _at.array_type"
+        native = f"_at.native.get(dtype) if dtype is not None else self.array.dtype if {own} else _at.native.get(self.dtype)"
     maker = "zero_array" if value == 0 and value is not None else "new_array"
     fill = {1: "_at.fill(_array, 1)", 0: "", None: ""}.get(value, "")
     lines = [
@@ -173,7 +177,8 @@ def _at_once(op: Operator, kernel: Callable[..., Any], value: Any) -> Callable[.
         "    try:",
         "        _at = _where.backend",
         "        if _where is _at.place and not _at.indexed and not FAKE_MODE():",
-        f"            _new, _native = _at.{maker}, _at.native.get(dtype or {otherwise})",
+        f"            _new = _at.{maker}",
+        f"            _native = {native}",
         f"            if {' and '.join(['_new is not None and _native is not None', *plain])}:",
         f"                _array = _new({'tuple(size)' if shape == 'size' else shape}, _native)",
         *([f"                {fill}"] if fill else []),

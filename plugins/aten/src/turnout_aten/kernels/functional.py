@@ -47,8 +47,11 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     def general(ks: int, *args: Any) -> Any:
         return compute(args, s.answer)
 
-    if debug or backend.array_type is None:
+    if debug:
         return general
+    if backend.array_type is None:
+        kept = backend.keeps_answers and s.plannable and not hasattr(s.shape, "prepare")
+        return planned(s, backend, row, general, compute) if kept else general
     if backend.new_array is not None and s.plannable:
         general = planned(s, backend, row, general, compute)
     if row.allocates and not s.precomputed and s.tensors:

@@ -20,6 +20,7 @@ from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
 from turnout_aten.kernels.unstructured import plain_row
+from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 
@@ -143,7 +144,27 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         moves=below.moves if above.limit else above.moves,
         steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
         limit_of_halves=min(of_halves, default=0), warns=below.warns, sized_by=above.sized_by,
+        prepares=_prepared_by(above, below),
     )  # fmt: skip
+
+
+def _prepared_by(above: Row, below: Row) -> Call | None:
+    """What prepares plans of two rows: that of the row above, or that of the row below for what the row above leaves to it."""
+    first, second, few = above.prepares, below.prepares, above.limit_of_halves
+    if first is None:
+        if second is None or not few:
+            return None
+
+        def prepares(outs: Any, *args: Any) -> Any:
+            return second(outs, *args) if args[0].size <= few and numel(outs[0].shape) <= few else None
+
+        return prepares
+
+    def either(outs: Any, *args: Any) -> Any:
+        made = first(outs, *args)
+        return second(outs, *args) if made is NotImplemented and second is not None else made
+
+    return either
 
 
 def _composed(op: Operator, kernel: Kernel, key: str) -> Call:

@@ -12,7 +12,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, converted, key_source
-from turnout_aten.kernels.stepping import stepping
+from turnout_aten.kernels.stepping import preparing
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 
@@ -33,7 +33,7 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
     names = [python_name(a.name) for a in s.inputs]
     tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
     kept = [a.name for a in s.inputs if python_name(a.name) in tensors]
-    plans = Plans(backend, kept, s.plain, s.precomputed, stepping(s, backend, row))
+    plans = Plans(backend, kept, s.plain, s.precomputed, preparing(s, backend, row))
     given = ", ".join(names)
     count = s.outs or len(s.op.schema.returns)
     outs = [f"out{i}" for i in range(count)]
@@ -42,18 +42,24 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
     facts = ", ".join(f"shape{i}, native{i}, dtype{i}, strides{i}" for i in range(count))
     made = []
     for i in range(count):
-        array = f"NEW(shape{i}, native{i}) if strides{i} is None else EMPTY(shape{i}, dtype{i}, _device, strides{i})"
+        array = f"EMPTY(shape{i}, dtype{i}, _device, strides{i})"
+        if backend.new_array is not None:
+            array = f"NEW(shape{i}, native{i}) if strides{i} is None else {array}"
         made.append(f"        out{i} = {array}")
+    # Without an own class of arrays, the kernel may serve devices of other backends, too: fake tensors.
+    shared = backend.array_type is None
+    keys = "_device.backend.keys" if shared else "KEYS"
     results = []
     for i in range(count):
-        results += ["    " + line for line in wrapping_lines(array=f"out{i}", keys="KEYS", device="_device")]
+        results += ["    " + line for line in wrapping_lines(array=f"out{i}", keys=keys, device="_device")]
         results.append(f"    t{i} = t")
     find = [
         "try:",
         *("    " + array_lines(a, python_name(a.name)) for a in s.inputs if a.type.is_tensor_like),
-        f"    _key = {key_source(s.inputs, names)}",
+        f"    _key = {key_source(s.inputs, names)}{f' if {device}.backend is BACKEND else None' if shared else ''}",
         "    _plan = KNOWN.get(_key)",
-        "except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
+        # No call that the shape function accepts, a list in a direct call, or one without tensors.
+        "except (AttributeError, IndexError, TypeError):",
         "    _key = None",
     ]
     prepare = getattr(s.shape, "prepare", None)
@@ -151,7 +157,7 @@ def planned_write(s: Structured, backend: TensorBackend, row: Row, general: Call
         alone = f"({alone} or {' and '.join(apart)})" if apart else "True"
     facts = "" if inplace else f" + ({target}_a.shape, {target}_a.strides, {target}_a.dtype)"
     kept = [a.name for a in s.inputs if python_name(a.name) in tensors]
-    plans = Plans(backend, kept, s.plain, s.precomputed, stepping(s, backend, row))
+    plans = Plans(backend, kept, s.plain, s.precomputed, preparing(s, backend, row))
     prepare = getattr(s.shape, "prepare", None)
     find = [
         "try:",

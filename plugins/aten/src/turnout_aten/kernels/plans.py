@@ -120,13 +120,17 @@ class Plans:
         return self.results.get(key)
 
     def _plan(self, result: Result, args: Sequence[Any]) -> tuple[Any, ...]:
-        native = self._backend.native_dtype
+        native = self._backend.native_dtype if self._backend.new_array is not None else _no_native
         outs = [fact for out in result.outs for fact in (out.shape, native(out.dtype), out.dtype, out.strides)]
         casts = tuple([result.casts.get(name) for name in self._tensors]) if result.casts else None
         replaced = [result.precomputed.get(name, AS_GIVEN) for name in self._others]
         values = replaced if any(value is not AS_GIVEN for value in replaced) else None
         ready = None if self._prepared is None else self._prepared(result, args)
         return (*outs, casts, values, tuple([result.precomputed[name] for name in self._extra]), ready)
+
+
+def _no_native(dtype: Any) -> None:
+    """What `new_array` takes for a dtype, of a backend without that."""
 
 
 def converted(backend: TensorBackend, array: Any, dtype: Any) -> Any:

@@ -39,6 +39,11 @@ class Row:
                function of two operands that has one reduces over `dim`. The text of calls and of plans, and a compiled call path,
                run them (`kernels.stepping`); `fn` serves all other calls
     limit_of_steps  they serve results of up to this many elements (0: any), and so large second factors of products
+    prepares   `prepares(outs, *arguments)` makes what a plan calls in place of the kernel, of what the shape function said of the
+               outputs and the first call's arguments: a function of the same arguments and outputs, for all calls with arrays of
+               the same shapes, strides and dtypes, and equal other arguments (so a float 0.0 may come as -0.0; no argument is
+               complex). None where the kernel itself must serve them; NotImplemented, of a row over another one, where the row
+               below would. Outputs are row-major
     moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a
                list of indices, "select" and "gather" by one, "flip", "lower" and "upper" for triangles, "add up" for running
                sums, "find largest" for `argmax`, "largest" for `max` along a dim, "sort", "order first" for `topk`, "any", "all",
@@ -51,7 +56,7 @@ class Row:
 
     __slots__ = (
         "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "moves",
-        "over", "pointwise", "quiet", "ranks", "refuses", "simple", "sized_by", "steps",
+        "over", "pointwise", "prepares", "quiet", "ranks", "refuses", "simple", "sized_by", "steps",
         "warns",
     )  # fmt: skip
 
@@ -60,7 +65,7 @@ class Row:
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
         steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, limit_of_halves: int = 0,
-        over: Callable[[Call], Call] | None = None, moves: str = "", warns: bool = False,
+        over: Callable[[Call], Call] | None = None, moves: str = "", warns: bool = False, prepares: Call | None = None,
         sized_by: str = "",
     ) -> None:  # fmt: skip
         self.limit = limit
@@ -80,6 +85,7 @@ class Row:
         self.limit_of_steps = limit_of_steps
         self.over = over
         self.moves = moves
+        self.prepares = prepares
         self.warns = warns
         self.sized_by = sized_by
 

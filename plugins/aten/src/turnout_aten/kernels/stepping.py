@@ -42,6 +42,34 @@ def reduces(step: tuple[Any, ...]) -> bool:
     return len(step) == 2 and getattr(step[0], "nin", 0) == 2
 
 
+def preparing(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Result, Sequence[Any]], Call | None] | None:
+    """What makes the function that a plan calls in place of the kernel: of the row's steps, or by its own `prepares`."""
+    prepares = row.prepares
+    if prepares is None or s.precomputed or s.lists or backend.new_array is None:
+        return stepping(s, backend, row)
+    array_type = backend.array_type
+
+    def prepared(result: Result, args: Sequence[Any]) -> Call | None:
+        if result.casts or result.precomputed or any([out.strides is not None for out in result.outs]):  # noqa: C419
+            return None
+        given, arrays = list(args), []
+        for at, (name, value) in enumerate(zip(s.names, args, strict=True)):
+            if name in s.tensors and value is not None:
+                given[at] = value.array
+                arrays.append(value.array)
+            elif value.__class__ is complex:  # each of its parts may be a zero of either sign
+                return None
+        if any([value.__class__ is not array_type for value in arrays]):  # noqa: C419
+            return None
+        try:
+            made = prepares(result.outs, *given)
+        except Exception:  # noqa: BLE001 - the kernel says what is wrong
+            return None
+        return None if made is NotImplemented else made
+
+    return prepared
+
+
 def stepping(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Result, Sequence[Any]], Call | None] | None:
     """What makes the function of a plan, of the shape function's answer and the arguments. None for a row without steps.
 
@@ -115,6 +143,7 @@ def _compiled(s: Structured, backend: TensorBackend, steps: Steps) -> Call:
     names = {name: python_name(name) for name in s.names}
     lines, variables = _lines(steps, names, "_out", ("_axis", "_keepdim", "_count", "_freedom"))
     given = ", ".join([*(python_name(a.name) for a in s.inputs), "_out"])
+    lines = _by_place(lines)
     text = ["def make(_axis, _keepdim, _count, _freedom):", f"    def stepped({given}):", *("        " + line for line in lines)]
     text += ["        return _out", "    return stepped"]
     variables["__name__"] = backend.wrapper_module
@@ -161,6 +190,47 @@ def _lines(steps: Steps, names: dict[str, str], out: str, reducing: Sequence[str
             operands.append(f"out={out}")
         lines.append(f"{made[i]} = STEP_{i}({', '.join(operands)})")
     return lines, variables
+
+
+def steps_into(
+    s: Structured, backend: TensorBackend, row: Row, arrays: dict[str, str], *, out: str
+) -> tuple[str, list[str], dict[str, Any]] | None:
+    """The steps of a row as source: when they serve a call, the lines that write into the array `out`, and what they read.
+
+    They serve row-major inputs of one dtype and an output that is none of them. Where the lines raise, it is undefined what the
+    output holds. None for a row without steps, and for one with other arguments that change what it computes.
+    """
+    steps, limit = _steps_of(s, row)
+    named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
+    reduced = [i for i, step in enumerate(steps) if reduces(step)]
+    plain = all(by_elements(function) for function, *_ in steps) and not any(FREEDOM in given for _, *given in steps)
+    if not steps or not plain or s.precomputed or backend.row_major is None or not named <= {*arrays} or reduced not in ([], [0]):
+        return None
+    first = arrays[s.tensors[0]]
+    tests = [f"{first}.dtype.char in 'fd'", f"{first}.size <= {min(limit or MOST, MOST)}"]
+    over_dims = "dim" in s.names and bool(reduced)
+    for argument in s.inputs:
+        name = python_name(argument.name)
+        if argument.name == "dim" and reduced:
+            tests.append(f"({name}.__class__ is int or {name})")
+        elif argument.name in s.plain and not (argument.name == "keepdim" and reduced):
+            if not argument.has_default or argument.default.__class__ not in (bool, int, type(None)):
+                return None
+            tests.append(f"{name} is {argument.default!r}" if argument.default is None else f"{name} is DEFAULT_{name}")
+    if reduced:
+        tests.append(f"{first}.size and {first}.shape and ROW_MAJOR({first})")
+        keepdim = ("keepdim" if "keepdim" in s.names else "False") if over_dims else "False"
+        given = ("dim" if over_dims else "None", keepdim, f"{first}.size // {out}.size", "")
+    else:
+        tests += [f"{array}.shape == {out}.shape" for array in arrays.values()]
+        given = ("",) * 4
+    lines, found = _lines(steps, arrays, out, given)
+    return " and ".join(tests), _by_place(lines), {"ROW_MAJOR": backend.row_major} | found
+
+
+def _by_place(lines: list[str]) -> list[str]:
+    """The lines with outputs as last arguments: an array module takes 40 ns for the keyword."""
+    return [line.replace(", out=", ", ") for line in lines]
 
 
 def steps_at_once(

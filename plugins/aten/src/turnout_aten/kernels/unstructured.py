@@ -14,7 +14,8 @@ from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.kernels.planning import silencing
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.structured import AS_IS, to_array
-from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,21 +81,28 @@ def plain(
         # The usual call: 1 us of 3 less.
         if lead and backend.array_type is not None:
             lines += [f"    _device = {names[0]}.device"]
-            lines += ["    if _made.__class__ is ARRAY:", "        return WRAP(_made, _device)"]
+            lines += ["    if _made.__class__ is ARRAY:", *_wrapped("_device")]
             if len(schema.returns) > 1:
                 each = f"WRAP(v, _device) if v.__class__ is ARRAY else WRAP_RESULT(BACKEND, v, {everything})"
                 lines += ["    if _made.__class__ is tuple:", f"        return tuple([{each} for v in _made])"]
         elif at is not None and not any(a.type.is_tensor_like for a in schema.arguments) and backend.array_type is not None:
             lines += [f"    if _made.__class__ is ARRAY and {at} is not None and {at} is BACKEND.place and not BACKEND.indexed:"]
-            lines += [f"        return WRAP(_made, {at})"]
+            lines += _wrapped(at)
         lines += [f"    return WRAP_RESULT(BACKEND, _made, {everything})"]
     namespace = {
         "__name__": __name__, "TENSOR": Tensor, "PROD": prod, "BELOW": below, "OP": op, "BACKEND": backend, "TO_ARRAY": to_array,
         "CHECK_WRITABLE": check_writable, "FN": fn, "QUIETLY": backend.in_kernel_context(fn) if silent else fn, "AS_IS": AS_IS,
+        "Tensor": Tensor, "CLOCK": CLOCK,
         "RETELL": retell, "CHECK": check_returned, "ROW": fn, "WRAP": wrap, "WRAP_RESULT": wrap_result,
         "ARRAY": backend.array_type, **silencing(backend),
     }  # fmt: skip
     return compile_function("\n".join(lines) + "\n", "wrapped", f"<{backend.name} call of {op.qualified_name}>", namespace)
+
+
+def _wrapped(device: str) -> list[str]:
+    """The source that returns the tensor around `_made`, without the frame of `wrap`."""
+    lines = wrapping_lines(array="_made", keys=f"{device}.backend.keys", device=device)
+    return ["        " + line for line in [*lines, "return t"]]
 
 
 # Arguments of these types, and lists of them, hold no tensor.

@@ -145,7 +145,10 @@ def nll_loss(
         >>> turnout.nn.functional.nll_loss(turnout.tensor([[-0.5, -1.0]]), turnout.tensor([1]))
         tensor(1.)
     """
-    return _generated.nll_loss_nd(input, target, weight, _reduction("nll_loss", reduction), ignore_index)
+    number = REDUCTIONS.get(reduction)
+    if number is None:
+        number = _reduction("nll_loss", reduction)
+    return _generated.nll_loss_nd(input, target, weight, number, ignore_index)
 
 
 def multi_margin_loss(

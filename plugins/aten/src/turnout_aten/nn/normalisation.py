@@ -70,8 +70,10 @@ def group_norm(
         >>> turnout.nn.functional.group_norm(turnout.tensor([[1.0, 3.0]]), 1)
         tensor([[-1.0000,  1.0000]])
     """
-    if input.ndim >= 2 and num_groups > 0:
-        _more_than_one("group_norm", [input.shape[0] * input.shape[1] // num_groups, num_groups, *input.shape[2:]])
+    shape = input.shape
+    if len(shape) >= 2 and num_groups > 0:
+        images, channels, *places = shape
+        _more_than_one("group_norm", [images * channels // num_groups, num_groups, *places])
     return _functions.group_norm(input, num_groups, weight, bias, eps)
 
 

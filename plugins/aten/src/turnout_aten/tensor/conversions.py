@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 
 
 def _as(tensor: Any, dtype: DType, memory_format: Any) -> Tensor:
-    plain = memory_format == "preserve_format"  # which is what an omitted one means
-    made: Tensor = aten.to__dtype(tensor, dtype) if plain else aten.to__dtype(tensor, dtype, False, False, memory_format)
+    made: Tensor = aten.to__dtype(tensor, dtype, False, False, memory_format)
     return made
 
 
 class Conversions:
-    """Each returns `self` when no conversion is needed."""
+    """Each returns `self` when no conversion is needed. The format "preserve_format" is what an omitted one means."""
 
     __slots__ = ()
 
@@ -63,7 +62,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).half().dtype
             turnout.float16
         """
-        return _as(self, dtypes.float16, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.float16) if plain else _as(self, dtypes.float16, memory_format)
 
     def bfloat16(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as bfloat16; the tensor itself if they are that already.
@@ -75,7 +75,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).bfloat16().dtype
             turnout.bfloat16
         """
-        return _as(self, dtypes.bfloat16, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.bfloat16) if plain else _as(self, dtypes.bfloat16, memory_format)
 
     def float(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as float32; the tensor itself if they are that already.
@@ -87,7 +88,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).float().dtype
             turnout.float32
         """
-        return _as(self, dtypes.float32, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.float32) if plain else _as(self, dtypes.float32, memory_format)
 
     def double(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as float64; the tensor itself if they are that already.
@@ -99,7 +101,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).double().dtype
             turnout.float64
         """
-        return _as(self, dtypes.float64, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.float64) if plain else _as(self, dtypes.float64, memory_format)
 
     def short(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as int16; the tensor itself if they are that already.
@@ -111,7 +114,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).short().dtype
             turnout.int16
         """
-        return _as(self, dtypes.int16, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.int16) if plain else _as(self, dtypes.int16, memory_format)
 
     def int(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as int32; the tensor itself if they are that already.
@@ -123,7 +127,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).int().dtype
             turnout.int32
         """
-        return _as(self, dtypes.int32, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.int32) if plain else _as(self, dtypes.int32, memory_format)
 
     def long(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as int64; the tensor itself if they are that already.
@@ -135,7 +140,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).long().dtype
             turnout.int64
         """
-        return _as(self, dtypes.int64, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.int64) if plain else _as(self, dtypes.int64, memory_format)
 
     def bool(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """Each element as a bool: True where it differs from 0.
@@ -147,7 +153,8 @@ class Conversions:
             >>> turnout.tensor([0, 2]).bool()
             tensor([False,  True])
         """
-        return _as(self, dtypes.bool_, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.bool_) if plain else _as(self, dtypes.bool_, memory_format)
 
     def byte(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as uint8; the tensor itself if they are that already.
@@ -159,7 +166,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).byte().dtype
             turnout.uint8
         """
-        return _as(self, dtypes.uint8, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.uint8) if plain else _as(self, dtypes.uint8, memory_format)
 
     def char(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as int8; the tensor itself if they are that already.
@@ -171,7 +179,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).char().dtype
             turnout.int8
         """
-        return _as(self, dtypes.int8, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.int8) if plain else _as(self, dtypes.int8, memory_format)
 
     def cfloat(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as complex64; the tensor itself if they are that already.
@@ -183,7 +192,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).cfloat().dtype
             turnout.complex64
         """
-        return _as(self, dtypes.complex64, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.complex64) if plain else _as(self, dtypes.complex64, memory_format)
 
     def cdouble(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as complex128; the tensor itself if they are that already.
@@ -195,7 +205,8 @@ class Conversions:
             >>> turnout.tensor([1, 2]).cdouble().dtype
             turnout.complex128
         """
-        return _as(self, dtypes.complex128, memory_format)
+        plain = memory_format == "preserve_format"
+        return aten.to__dtype(self, dtypes.complex128) if plain else _as(self, dtypes.complex128, memory_format)
 
     def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Tensor:
         """This tensor on a device; `self` if it is already there. Raises ArgumentError for a `stream` other than None.

@@ -181,8 +181,10 @@ def _cut(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | 
     if left < 0:
         return None
     if views > 1 and plain and tensor.keys is tensor.device.backend.keys:
-        key = [(i.start, i.stop, 1 if i.step is None else i.step) if i.__class__ is slice else i for i in items]
-        made = index_at_once()(tensor, tuple(key))
+        key: tuple[Any, ...] = ()
+        for item in items:  # no comprehension: a frame before Python 3.12
+            key += ((item.start, item.stop, 1 if item.step is None else item.step) if item.__class__ is slice else item,)
+        made = index_at_once()(tensor, key)
         if made is not None:
             return made, []
     viewed = tensor

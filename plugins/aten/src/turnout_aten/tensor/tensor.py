@@ -616,13 +616,16 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def __bool__(self) -> bool:
         if self.array.shape and self.numel() != 1:
             raise ArgumentError(f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()")
-        return bool(self.item())
+        plain = self.__class__ is Tensor and not self.array.shape  # then without the frame of `item`
+        return bool(aten._local_scalar_dense(self) if plain else self.item())
 
     def __float__(self) -> float:
-        return float(self.item())
+        plain = self.__class__ is Tensor and not self.array.shape
+        return float(aten._local_scalar_dense(self) if plain else self.item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        plain = self.__class__ is Tensor and not self.array.shape
+        return int(aten._local_scalar_dense(self) if plain else self.item())
 
     def __complex__(self) -> complex:
         return complex(self.item())

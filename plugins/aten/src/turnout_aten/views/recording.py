@@ -18,7 +18,7 @@ from turnout.plugins import replaceable
 from turnout.state import BELOW_ADINPLACEORVIEW
 from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import CLOCK, GRAD
-from turnout_aten.tensor.storage import View
+from turnout_aten.tensor.storage import View, view_record
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.kernels import view_lines, viewing_lines, way_lines
 
@@ -35,7 +35,6 @@ AS_STRIDED = "aten::as_strided"
 _RESIZES = ("resize_", "resize_as_")
 _PRUNE_AT = 32  # dead entries are removed from a base's list of views from this length on
 _PRUNING = new_lock()
-new = object.__new__
 
 
 def bookkeeping(op: Operator) -> Any:
@@ -175,7 +174,12 @@ def _recording(count: int, reaches_all: bool) -> Callable[..., Any]:
         "def recording(op, cache, resolve):",
         f"    def record_first({given}):",
         "        ks &= BELOW_ADINPLACEORVIEW",
-        "        call = cache.get(ks) or resolve(ks)",
+        "        try:",
+        "            call = cache[ks]",
+        "        except KeyError:",
+        "            call = None",  # not here: an error below would be shown with this one as its context
+        "        if call is None:",
+        "            call = resolve(ks)",
         f"        args = {everything}",
         "        found = None",
         f"        if self.__class__ is Tensor{' and self.view_of is None' if reaches_all else ''}:",
@@ -239,7 +243,7 @@ def _recording_several(count: int) -> Callable[..., Any]:
         "            if found is not None:",
         "                for i, each in enumerate(found):",
         *("                    " + line for line in way_lines("whole", "each")),
-        "                    view = new(View)",
+        "                    view = View()",
         "                    view.base = base",
         "                    view.chain = (*before, (op, args, i))",
         "                    view.seen = storage.ver",
@@ -272,7 +276,7 @@ def record_lines(links: str = "((op, args, None),)") -> list[str]:
     }  # fmt: skip
     return [
         "old = self.view_of",
-        "view = new(View)",  # without the frame of `__init__`
+        "view = View()",
         "view.seen = storage.ver",
         "if old is None:",
         *(f"    view.{name} = {value}" for name, value in first.items()),
@@ -300,7 +304,7 @@ def _recorded(result: Any, viewed: Any, op: Operator, rest: tuple[Any, ...]) -> 
             if each.__class__ is not Tensor or each is viewed or storage is None or each.storage is not storage:
                 attach(each, viewed, op, rest, i)
                 continue
-            view = each.view_of = new(View)  # without the frames of `attach` and `__init__`
+            view = each.view_of = View()  # without the frame of `attach`
             view.base, view.chain, view.seen, view.multi = base, (*chain, (op, rest, i)), storage.ver, True
             view.no_grad, view.maker = no_grad, maker
             if len(storage.views) >= _PRUNE_AT:
@@ -331,7 +335,7 @@ def _recording_turn(op: Operator) -> Callable[..., Any]:
         old = self.view_of
         if old is not None:
             chain = (*old.chain, (functional, args, None))
-            self.view_of = View(old.base, chain, old.seen, old.multi, old.no_grad, old.maker)
+            self.view_of = view_record(old.base, chain, old.seen, old.multi, old.no_grad, old.maker)
         else:
             before = (shape, strides, None if offset == self.storage_offset() else offset)
             for view in self.live_views():
@@ -363,7 +367,7 @@ def attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], in
         base, chain = old.base, (*old.chain, link)
         multi = multi or old.multi
         no_grad = no_grad or old.no_grad
-    made.view_of = View(base, chain, storage.ver, multi, no_grad, "" if old is None else old.maker)
+    made.view_of = view_record(base, chain, storage.ver, multi, no_grad, "" if old is None else old.maker)
     if len(storage.views) >= _PRUNE_AT:
         _prune_alone(storage.views)
     storage.views.append(ref(made))
@@ -392,5 +396,5 @@ def recording_names() -> dict[str, Any]:
     """What the generated texts use."""
     return {
         "__name__": __name__, "BELOW_ADINPLACEORVIEW": BELOW_ADINPLACEORVIEW, "recorded": _recorded, "prune": _prune_alone,
-        "View": View, "new": new, "ref": ref, "GRAD": GRAD.get, "Tensor": Tensor, "CLOCK": CLOCK,
+        "View": View, "ref": ref, "GRAD": GRAD.get, "Tensor": Tensor, "CLOCK": CLOCK,
     }  # fmt: skip

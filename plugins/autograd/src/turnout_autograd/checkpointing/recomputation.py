@@ -68,7 +68,7 @@ class Recomputation:
         self._is_checked = is_checked
         self._stops_early = stops_early
         self._enabled, self._allowed = GRAD.get()
-        self._epochs = {bit: epoch for bit, epoch in EPOCHS.items() if bit & self._allowed}
+        self._epochs = {bit: epoch for bit, epoch in EPOCHS.copy().items() if bit & self._allowed}
         self._random = default_generator_states() if keeps_random else None
         self._vmaps = LEVELS.get()
         self._forward = active()

@@ -26,7 +26,10 @@ def recording(enabled: int, run: Callable[..., Result], *args: Any, **kwargs: An
 
 
 class LevelEpochs(dict[int, int]):
-    """Live bit of a functional level -> the clock's epoch when it was entered."""
+    """Live bit of a functional level -> the clock's epoch when it was entered.
+
+    Levels of other threads, and those that the collector frees, end at any time: what reads all of them reads a copy.
+    """
 
 
 EPOCHS = LevelEpochs()
@@ -49,4 +52,4 @@ def for_its_level(hook: Callable[..., Any], levels: int) -> Callable[..., Any]:
 
 def innermost(levels: int) -> int:
     """When the innermost of some levels was entered; 0 where none is functional."""
-    return max((epoch for bit, epoch in EPOCHS.items() if bit & levels), default=0)
+    return max((epoch for bit, epoch in EPOCHS.copy().items() if bit & levels), default=0)

@@ -119,4 +119,4 @@ def _recorded_inside(args: Sequence[Any]) -> bool:
     tracked = 0
     for tensor in _batched(args):
         tracked |= lower(tensor, LEVELS.get()).gmask & enabled
-    return any(tracked & bit and epoch > began for bit, epoch in EPOCHS.items())
+    return any(tracked & bit and epoch > began for bit, epoch in EPOCHS.copy().items())

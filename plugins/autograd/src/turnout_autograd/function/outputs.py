@@ -7,7 +7,7 @@ from weakref import ref
 
 from turnout.dtypes import FLOAT, DType
 from turnout.registry import find_operator
-from turnout_aten.tensor.storage import View
+from turnout_aten.tensor.storage import View, view_record
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine.nodes import Output, attach, start
@@ -49,7 +49,7 @@ def unrecorded(cls: type[Function], value: Any, args: tuple[Any, ...], dirty: tu
 
 def _hide_from_writes(cls: type[Function], value: Tensor, old: View) -> None:
     """Mark a view as one that the function made."""
-    value.view_of = View(old.base, old.chain, value.version(), False, False, cls.__name__)
+    value.view_of = view_record(old.base, old.chain, value.version(), False, False, cls.__name__)
 
 
 def attach_outputs(
@@ -91,7 +91,7 @@ def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, t
     if is_input or value.gmask:
         # An input returned as it came, or something that has a history already: another tensor over the same memory.
         source, value = value, value.new_alias(value.array, value.storage_offset())
-        value.view_of = source.view_of or View(source, (), source.version(), False, False)
+        value.view_of = source.view_of or view_record(source, (), source.version(), False, False)
     if value.view_of is not None:
         _hide_from_writes(cls, value, value.view_of)
     attach(value, output, tracked)

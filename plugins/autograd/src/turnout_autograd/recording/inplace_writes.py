@@ -51,7 +51,7 @@ def _admit_levels(name: str, root: Tensor, mask: int) -> None:
     new = mask & ~root.gmask & ~1
     if new:
         version = root.version()
-        if any(new & bit and version < epoch for bit, epoch in EPOCHS.items()):
+        if any(new & bit and version < epoch for bit, epoch in EPOCHS.copy().items()):
             raise AliasError(errors.recording.captured_written(name))
 
 

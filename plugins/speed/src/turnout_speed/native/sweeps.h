@@ -458,7 +458,7 @@ static PyObject *run_ahead(PyObject *module, PyObject *const *args, Py_ssize_t n
     }
     PyObject *node = args[0] == Py_None ? NULL : Py_NewRef(args[0]), *grad = args[1] == Py_None ? NULL : Py_NewRef(args[1]);
     PyObject *pending = args[2], *heap = args[3], *sinks = args[4], *enabled = is_traced() ? NULL : levels_enabled();
-    int retain = PyObject_IsTrue(args[5]), plain = enabled != NULL && PyLong_CheckExact(enabled) && Py_SIZE(enabled) == 0;
+    int retain = PyObject_IsTrue(args[5]), plain = enabled != NULL && PyObject_RichCompareBool(enabled, ZERO, Py_EQ) == 1;
     Outcome outcome = plain ? DONE : decline_after_error();
     Py_XDECREF(enabled);
     for (int i = 0; outcome == DONE && i < AT_ONCE; i++) {
@@ -625,7 +625,7 @@ static int can_be_kept(PyObject *grad, PyObject *leaf)
 {
     PyArrayObject *a = (PyArrayObject *)SLOT(grad, AT_ARRAY), *b = (PyArrayObject *)SLOT(leaf, AT_ARRAY);
     PyObject *mask = SLOT(grad, AT_GMASK);
-    return Py_REFCNT(grad) == 1 && mask != NULL && PyLong_CheckExact(mask) && Py_SIZE(mask) == 0 && SLOT(grad, AT_STORAGE) == Py_None
+    return Py_REFCNT(grad) == 1 && mask == ZERO && SLOT(grad, AT_STORAGE) == Py_None
            && fits_leaf(grad, leaf) && PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(b), PyArray_NDIM(a));
 }
 
