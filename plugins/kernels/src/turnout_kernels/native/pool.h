@@ -5,8 +5,9 @@
    (Windows) every call is done by the caller.
 
    A thread that has nothing to do looks for work for SPIN_NS before it sleeps, and a caller whose last part is with another thread
-   looks that long for its end: with threads that sleep at once, a sum of 4 million numbers took as long on two as on one. A helper
-   that finds itself on the caller's processor moves to another one, and never looks for work there. */
+   looks that long for its end: with threads that sleep at once, a sum of 4 million numbers took as long on two as on one. A caller
+   sends helpers that sleep to other processors before it wakes them. A helper that finds itself on the caller's processor all the
+   same moves to another one, and never looks for work there. */
 #ifndef TURNOUT_POOL_H
 #define TURNOUT_POOL_H
 
@@ -32,6 +33,8 @@ static struct {
     long round, helpers, threads;
     atomic_int place, unknown; /* the caller's processor when it posted the work; whether the system does not tell processors apart */
     int busy, registered;
+    pthread_t helper[MAX_THREADS];
+    int asleep[MAX_THREADS], barred[MAX_THREADS]; /* of the helpers; a processor that one may not wake up on, plus 1 */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
 static inline void relax(void)
@@ -78,6 +81,40 @@ static void move_away(void)
 #endif
 }
 
+#ifdef __linux__
+/* Keeps helpers that sleep off the caller's processor, with the lock held. A virtual machine that takes idle processors for busy ones
+   wakes a thread on that of the one that wakes it, behind the caller: 1 to 3 ms passed until it ran. */
+static void send_away(int place)
+{
+    for (long i = 0; place >= 0 && i < pool.threads; i++) {
+        cpu_set_t allowed;
+        if (!pool.asleep[i] || pool.barred[i] == place + 1 || pthread_getaffinity_np(pool.helper[i], sizeof allowed, &allowed))
+            continue;
+        if (pool.barred[i])
+            CPU_SET((unsigned)pool.barred[i] - 1, &allowed);
+        if (!CPU_ISSET((unsigned)place, &allowed) || CPU_COUNT(&allowed) < 2)
+            continue;
+        CPU_CLR((unsigned)place, &allowed);
+        if (!pthread_setaffinity_np(pool.helper[i], sizeof allowed, &allowed))
+            pool.barred[i] = place + 1;
+    }
+}
+
+/* Lets a helper that is awake run anywhere again, with the lock held. */
+static void admit(long i)
+{
+    cpu_set_t allowed;
+    if (pool.barred[i] && !sched_getaffinity(0, sizeof allowed, &allowed)) {
+        CPU_SET((unsigned)pool.barred[i] - 1, &allowed);
+        sched_setaffinity(0, sizeof allowed, &allowed);
+    }
+    pool.barred[i] = 0;
+}
+#else
+static void send_away(int place) { (void)place; }
+static void admit(long i) { (void)i; }
+#endif
+
 /* Looks until a number is that one, or is not, but no longer than SPIN_NS. */
 static void look(atomic_long *number, long value, int equal)
 {
@@ -116,10 +153,9 @@ static void take_parts(kernel *fn, const job *work)
         fn(work, part);
 }
 
-static void *help(void *unused)
+static void *help(void *number)
 {
-    long seen = 0;
-    (void)unused;
+    long seen = 0, me = (long)(intptr_t)number;
     take_lock();
     for (;;) {
         if (pool.round == seen || !pool.helpers) {
@@ -128,8 +164,12 @@ static void *help(void *unused)
             if (!beside_caller())
                 look(&pool.posted, seen, 0);
             take_lock();
-            while (pool.round == seen)
+            while (pool.round == seen) {
+                pool.asleep[me] = 1;
                 pthread_cond_wait(&pool.wake, &pool.lock);
+                pool.asleep[me] = 0;
+            }
+            admit(me);
             continue;
         }
         seen = pool.round;
@@ -152,6 +192,8 @@ static void forget_threads(void)
     pthread_cond_init(&pool.wake, NULL);
     pthread_cond_init(&pool.done, NULL);
     pool.threads = pool.helpers = pool.busy = 0;
+    memset(pool.asleep, 0, sizeof pool.asleep);
+    memset(pool.barred, 0, sizeof pool.barred);
     atomic_store(&pool.running, 0);
 }
 
@@ -168,11 +210,9 @@ static void run_parts(kernel *fn, const job *work, long threads)
             if (!pool.registered)
                 pool.registered = pthread_atfork(NULL, NULL, forget_threads) == 0;
             while (pool.threads < threads - 1) {
-                pthread_t made;
-                if (pthread_create(&made, NULL, help, NULL))
+                if (pthread_create(&pool.helper[pool.threads], NULL, help, (void *)(intptr_t)pool.threads))
                     break;
-                pthread_detach(made);
-                pool.threads++;
+                pthread_detach(pool.helper[pool.threads++]);
             }
             pool.fn = fn;
             pool.work = work;
@@ -180,7 +220,9 @@ static void run_parts(kernel *fn, const job *work, long threads)
             pool.helpers = pool.threads < threads - 1 ? pool.threads : threads - 1;
             atomic_store(&pool.running, pool.helpers);
             long round = ++pool.round;
-            atomic_store_explicit(&pool.place, processor(), memory_order_relaxed);
+            int place = processor();
+            atomic_store_explicit(&pool.place, place, memory_order_relaxed);
+            send_away(place);
             pthread_cond_broadcast(&pool.wake);
             pthread_mutex_unlock(&pool.lock);
             atomic_store(&pool.posted, round);
