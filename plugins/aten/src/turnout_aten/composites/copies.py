@@ -47,6 +47,29 @@ def _in_one_step(call: Callable[..., Any]) -> Callable[..., Any]:
     return duplicated
 
 
+def _cloned_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy that the backend makes in one step, without two frames."""
+
+    def cloned(ks: int, self: Tensor, memory_format: Any) -> Any:
+        if self.__class__ is Tensor:
+            array, device = self.array, self.device
+            made, shape = None, array.shape
+            try:
+                if memory_format is None:
+                    if len(shape) < 2 or (1 not in shape and 0 not in shape):  # as above
+                        made = device.backend.duplicate(array, self.dtype)
+                elif memory_format == "contiguous_format":
+                    made = device.backend.row_major_copy(array)
+            except Exception:  # noqa: BLE001 - as above
+                made = None
+            if made is not None:
+                return wrap(made, device)
+        return call(ks, self, memory_format)
+
+    return cloned
+
+
+@shortcut(_cloned_at_once)
 @copies()
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in new memory, with the same layout if that is dense."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnout.devices import Device
-from turnout.dtypes import COMPLEX, DType, bool_, get_default_dtype
+from turnout.dtypes import COMPLEX, DEFAULT, DType, bool_, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
@@ -163,7 +163,7 @@ def _at_once(op: Operator, kernel: Callable[..., Any], value: Any) -> Callable[.
     if shape != "size":  # a dim of length 1 may have any stride, which the new tensor keeps
         plain.append("(len(self.array.shape) < 2 or self.array.__class__ is _at.array_type and _at.row_major is not None")
         plain[-1] += " and _at.row_major(self.array) and 1 not in self.array.shape and 0 not in self.array.shape)"
-    otherwise = f"NUMBER({value})" if isinstance(value, str) else "DEFAULT()"
+    otherwise = f"NUMBER({value})" if isinstance(value, str) else "DEFAULT[0]"
     native = f"_at.native.get(dtype or {otherwise})"
     if of_self:  # the array says its dtype without two frames
         own = "_where is self.device and self.array.__class__ is _at.array_type"
@@ -190,7 +190,7 @@ def _at_once(op: Operator, kernel: Callable[..., Any], value: Any) -> Callable[.
         f"    return {f'FILLED(t, {value}, {op.name!r}, {value!r})' if isinstance(value, str) else 't'}",
     ]
     variables = {
-        "__name__": __name__, "KERNEL": kernel, "FAKE_MODE": FAKE_MODE.get, "DEFAULT": get_default_dtype, "NUMBER": number_dtype,
+        "__name__": __name__, "KERNEL": kernel, "FAKE_MODE": FAKE_MODE.get, "DEFAULT": DEFAULT, "NUMBER": number_dtype,
         "FILLED": _filled, "Tensor": Tensor, "CLOCK": CLOCK,
     }  # fmt: skip
     return does("factory", compile_function("\n".join(lines) + "\n", "factory", f"<factory {op.qualified_name}>", variables))

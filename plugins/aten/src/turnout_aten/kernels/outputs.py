@@ -112,7 +112,10 @@ def fast_out(s: Structured, backend: TensorBackend, row: Row, general: Call) -> 
         computed_by |= variables
     source = f"""\
 def written({", ".join(["ks", *arguments, target])}):
-    {"; ".join(f"{t}_a = {t}.array" for t in [*tensors, target])}
+    try:
+        {"; ".join(f"{t}_a = {t}.array" for t in [*tensors, target])}
+    except AttributeError:  # a number in place of a tensor: a row of another device, which runs here, was given one
+        return general(ks, {", ".join([*arguments, target])})
     array = failure = None
     if {" and ".join(applies)}:
         {"before = SILENCED(QUIET)" if silent else ""}
