@@ -50,7 +50,8 @@ def test_the_convolutional_network_reaches_97_percent_and_is_counted_and_explain
 
 def test_one_step_is_counted_by_key_and_kernel(found):
     calls = {(row["key"], row["kernel"]): row["calls"] for row in found["calls"]}
-    assert calls["CPU", "addmm"] == 2
+    products = [n for (key, kernel), n in calls.items() if key == "CPU" and kernel.startswith("addmm")]
+    assert sum(products) == 2  # of turnout-kernels where it is installed: "addmm, or the kernel below"
     assert {key for key, _ in calls} >= {"AutogradCPU", "ADInplaceOrView", "CPU"}
 
 
