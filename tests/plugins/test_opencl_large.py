@@ -361,9 +361,11 @@ def test_gradients_of_shapes_that_do_not_fit_are_left_to_the_composed_kernel(sha
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "int8", "uint8", "float16"])
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
-def test_the_first_extreme_is_found_in_pieces_and_blocks_of_lines_that_begin_anywhere(name: str, dtype: str) -> None:
-    x = np.zeros(3_000_007, dtype)
-    for first, second in ((65_536 - 3, 65_536), (12_288 + 5, 3_000_005), (2_999_999, 3_000_006), (1, 2)):
+def test_the_first_extreme_is_found_in_pieces_and_their_quarters_of_lines_that_begin_anywhere(name: str, dtype: str) -> None:
+    x = np.zeros(5_000_011, dtype)
+    pieces = ((65_536 - 3, 65_536), (12_288 + 5, 3_000_005), (4_999_999, 5_000_010), (1, 2))
+    quarters = ((20_480, 20_481), (20_481, 81_919), (61_450, 81_920), (143_000, 163_841))  # on two cores, of four-byte elements
+    for first, second in (*pieces, *quarters):
         y = x.copy()
         y[[first, second]] = 1 if "max" in name else -1 if dtype != "uint8" else 0
         agree(lambda a: tuple(getattr(a[1:], name)(0)) if name in ("max", "min") else getattr(a[1:], name)(), y)

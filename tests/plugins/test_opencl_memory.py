@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import mmap
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,34 @@ def test_a_buffer_is_used_again_by_the_next_array_of_its_size() -> None:
     turnout.opencl.empty_cache()
     assert turnout.opencl.memory_stats()["inactive.all.current"] == 0
     assert turnout.opencl.memory_stats()["reserved_bytes.all.current"] < held
+
+
+def marked_for_huge_pages() -> int:
+    """The bytes of this process for which Linux was asked for huge pages."""
+    total = size = 0
+    for name, *rest in map(str.split, Path("/proc/self/smaps").read_text().splitlines()):
+        if name == "Size:":
+            size = int(rest[0]) * 1024
+        elif name == "VmFlags:" and "hg" in rest:
+            total += size
+    return total
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="the system has no such advice")
+def test_large_buffers_of_a_processor_have_huge_pages_and_what_they_held_is_still_there() -> None:
+    turnout.opencl.empty_cache()
+    place = turnout.empty(1, device="opencl").array.place
+    if not place.joins:
+        pytest.skip("the device is no processor")
+    small, before = turnout.ones(MEGA // 8, device="opencl"), marked_for_huge_pages()
+    x = turnout.arange(13 * MEGA, device="opencl")
+    after = marked_for_huge_pages()
+    assert after - before >= 8 * 13 * MEGA - (1 << 13)
+    assert bool((x.cpu() == turnout.arange(13 * MEGA)).all())
+    del x
+    y = turnout.ones(13 * MEGA, dtype=turnout.int64, device="opencl")  # in the memory that x had
+    assert (y + small[0].long()).sum().item() == 26 * MEGA
+    assert marked_for_huge_pages() >= after
 
 
 def test_peaks_are_those_since_they_were_reset() -> None:

@@ -52,7 +52,7 @@ class ClDevice:
         self.units = device.max_compute_units
         self.joins = bool(device.type & cl.device_type.CPU)
         self.context = cl.Context([device])
-        self.memory = Memory()
+        self.memory = Memory(self.context)
         self.main = Queue(self.context, self.memory, 0)
         self._queues = [self.main]
         self._idle: list[Queue] = []  # of streams that are gone

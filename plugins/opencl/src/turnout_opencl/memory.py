@@ -12,6 +12,8 @@ from collections import deque
 import pyopencl as cl
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
+from turnout_opencl.pages import LARGE, pages_for
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,8 @@ class Memory:
     refusals  how many of them did not fit
     """
 
-    def __init__(self) -> None:
+    def __init__(self, context: cl.Context) -> None:
+        self._pages = pages_for(context)
         self._pools: list[Any] = []
         self._held: dict[object, deque[tuple[cl.Event, Sequence[Any]]]] = {}
         self.peaks = (0, 0)
@@ -58,11 +61,15 @@ class Memory:
         return buffer
 
     def _allocated(self, size: int, pool: Any) -> Any:
+        held = pool.managed_bytes if size >= LARGE else 0
         try:
-            return pool.allocate(size)
+            buffer = pool.allocate(size)
         except cl.Error:
             self.release()  # drivers have several errors for too little memory, and the pool knows one of them
-            return pool.allocate(size)
+            held, buffer = pool.managed_bytes, pool.allocate(size)
+        if size >= LARGE and self._pages is not None and pool.managed_bytes > held:
+            self._pages.ask(buffer)
+        return buffer
 
     def _sum(self, name: str) -> int:
         return sum(getattr(pool, name) for pool in self._pools)

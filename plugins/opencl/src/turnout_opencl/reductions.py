@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import bool_, float32, float64, int64
+from turnout.dtypes import bool_, float32, float64
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array, row_major
 from turnout_opencl.backend import contiguous, copy, fill
@@ -168,12 +168,12 @@ def _along(
 def _in_pieces(
     self: ClArray, program: str, kernel: str, call: bytes, buffers: tuple[Any, ...], count: int, pieces: int, left: int
 ) -> None:
-    """Queue a kernel over the pieces of `count` results, which leave `left` numbers each, and what joins them.
+    """Queue a kernel over the pieces of `count` results, which leave `left` numbers of up to 8 bytes each, and what joins them.
 
     One kernel is better than two: while it has all cores, the thread that would start the second one waits for a core.
     """
     place, group = self.place, _group(count * pieces)
-    kept = [new_array(place, (count * pieces,), int64).buffer if pieces > 1 else None for _ in range(left)]
+    kept = [place.allocate(8 * count * pieces) if pieces > 1 else None for _ in range(left)]
     counts = place.counts() if pieces > 1 else None
     buffers = (*buffers, *kept, counts)
     place.start_grid(program, self.dtype, kernel, call, buffers, (-(-count * pieces // group) * group,), (group,))

@@ -203,9 +203,8 @@ __kernel void across(const Call call, __global S *restrict o, __global const S *
 }
 
 #ifdef BEATS
-#define SEARCHED APART
-
-/* Where the first element that is as extreme as `best` stands. No element beats it, so those that are not themselves are it. */
+/* The first element from `found` on that is as extreme as `best`. No element of the line beats it, so those that are not themselves
+   are it; there is one before `end`. */
 #define SEARCH(found, line, end, best)                                            \
   for (; found + BLOCK <= end; found += BLOCK) {                                  \
     long any_ = 0;                                                                \
@@ -220,67 +219,67 @@ __kernel void across(const Call call, __global S *restrict o, __global const S *
     if (x_ == (best) || x_ != x_) break;                                          \
   }
 
-/* The extreme of the pieces of a line, and the block that it is in. */
-#define BEST_PART(best, block, i)                             \
+/* The extreme of the pieces of a line, and where to search for it. */
+#define BEST_PART(best, from, i)                              \
   const long parts_ = (i) * call.extra[1];                    \
   R best = parts[parts_];                                     \
-  long block = places[parts_];                                \
+  long from = places[parts_];                                 \
   for (long part_ = 1; part_ < call.extra[1]; part_++) {      \
     const R x_ = parts[parts_ + part_];                       \
     if (BEATS(x_, best)) {                                    \
       best = x_;                                              \
-      block = places[parts_ + part_];                         \
+      from = places[parts_ + part_];                          \
     }                                                         \
   }
 
-/* What stands at `best` of a block of a line, as result i. Blocks do not reach beyond their piece. extra[0]: elements of a piece. */
-#define STORE_FOUND(block, best)                                                                              \
-  long found_ = block;                                                                                        \
-  const long end_ = min(min(found_ + SEARCHED, (found_ / call.extra[0] + 1) * call.extra[0]), call.inner_n);  \
-  SEARCH(found_, line, end_, best)                                                                            \
-  o[at[0]] = found_;                                                                                          \
+/* Where `best` stands in a line, from an element on, as result i. */
+#define STORE_FOUND(from, best)               \
+  long found_ = from;                         \
+  SEARCH(found_, line, call.inner_n, best)    \
+  o[at[0]] = found_;                          \
   if (values) ST(values, at[2], LD(line, found_));
 
-/* Where the extreme element of a line stands, and the element if asked for. The first one counts: it is in the first block whose
-   extreme beats those before it. extra[0]: elements of a piece, extra[1]: pieces of a line. Several pieces are joined as in `along`;
-   what is left for that is the extreme, and the block. */
+/* Where the extreme element of a line stands, and the element if asked for. The first one counts: it is in the first quarter of the
+   first piece whose extreme beats those before it. extra[0]: elements of a piece, extra[1]: pieces of a line. Several pieces are
+   joined as in `along`; what is left for that is the extreme, and where its quarter begins. */
 __kernel void find(const Call call, __global long *o, __global const S *restrict a, __global S *values,
                    volatile __global R *parts, volatile __global long *places, volatile __global int *counts) {
   const long g = get_global_id(0), i = g / call.extra[1], piece = g % call.extra[1], from = piece * call.extra[0];
   if (i >= call.n) return;
   LOCATE(i)
   __global const S *line = a + at[1];
-  const long to = min(from + call.extra[0], call.inner_n);
-  R best = (R)LD(line, from);
-  long block = from;
-  for (long j = from; j < to; j += SEARCHED) {
-    const long count = min((long)SEARCHED, to - j);
-    RV r[VECTORS];
+  const long count = min(call.extra[0], call.inner_n - from);
+  const R first = (R)LD(line, from);
+  RV r[VECTORS];
 #pragma unroll
-    for (int v = 0; v < VECTORS; v++) r[v] = best;
-    ODD_BEGINS
-    TAKE_LINE(taken, r, line + j, count, 0)
-    R all;
-    JOIN_ALL(all, r)
-    ODD_ENDS(all)
-    for (long k = taken; k < count; k++) {
-      const R x = (R)LD(line, j + k);
-      all = STEP(all, x, 0);
-    }
-    if (BEATS(all, best)) {
-      best = all;
-      block = j;
+  for (int v = 0; v < VECTORS; v++) r[v] = first;
+  ODD_BEGINS
+  TAKE_LINE(taken, r, line + from, count, 0)
+  R best;
+  long begin = from;
+  JOIN_ALL(best, r)
+  ODD_ENDS(best)
+  if (taken >= APART && best == best) { /* not a NaN, which no quarter holds by itself */
+#pragma unroll
+    for (int v = VECTORS - 1; v >= 0; v--)
+      if (ANY(r[v] == (RV)best)) begin = from + v * (taken / VECTORS);
+  }
+  for (long k = taken; k < count; k++) {
+    const R x = (R)LD(line, from + k);
+    if (BEATS(x, best)) {
+      best = x;
+      begin = from + k;
     }
   }
   if (call.extra[1] > 1) {
     parts[g] = best;
-    places[g] = block;
+    places[g] = begin;
     if (!counts || !is_last(counts, i, call.extra[1])) return;
-    BEST_PART(extreme, first, i)
+    BEST_PART(extreme, where, i)
     best = extreme;
-    block = first;
+    begin = where;
   }
-  STORE_FOUND(block, best)
+  STORE_FOUND(begin, best)
 }
 
 __kernel void find_joined(const Call call, __global long *o, __global const S *restrict a, __global S *values,
@@ -289,7 +288,7 @@ __kernel void find_joined(const Call call, __global long *o, __global const S *r
   if (i >= call.n) return;
   LOCATE(i)
   __global const S *line = a + at[1];
-  BEST_PART(best, block, i)
-  STORE_FOUND(block, best)
+  BEST_PART(best, from, i)
+  STORE_FOUND(from, best)
 }
 #endif
