@@ -1,7 +1,7 @@
 """Huge pages for large buffers of devices that compute in the host's memory.
 
-Linux has pages of 2 MB for those who ask, as NumPy does for its arrays. With pages of 4 KB, 40 MB are ten thousand of them, and what
-walks through as much memory takes about a tenth longer.
+Linux has pages of 2 MB for those who ask, as NumPy does for its arrays. With pages of 4 KB, 40 MB are ten thousand of them, and
+what walks through as much memory takes about a tenth longer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class HugePages:
 
     def ask(self, buffer: cl.Buffer) -> None:
         """Ask for huge pages under a buffer that nothing was written to yet. Nothing changes but speed, if that."""
-        mapped, _ = cl.enqueue_map_buffer(self._commands, buffer, cl.map_flags.WRITE, 0, (buffer.size,), np.uint8)
+        mapped, _ = cl.enqueue_map_buffer(self._commands, buffer, cl.map_flags.WRITE, 0, (buffer.size,), np.dtype(np.uint8))
         begin = mapped.ctypes.data
         first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
         ctypes.CDLL(None).madvise(ctypes.c_void_p(first), ctypes.c_size_t(begin + buffer.size - first), _ADVICE)
@@ -35,5 +35,5 @@ class HugePages:
 
 
 def pages_for(context: cl.Context) -> HugePages | None:
-    """For a context of one device: None where buffers lie elsewhere than in the host's memory, or the system has no such advice."""
+    """For a context of one device. None where buffers are not in the host's memory, or the system takes no such advice."""
     return HugePages(context) if _ADVICE is not None and context.devices[0].type & cl.device_type.CPU else None
