@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
@@ -20,8 +19,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Which random programs and cases run. `--require-backend` is an option of turnout-conformance."""
     parser.addoption("--programs", type=int, default=None, metavar="N", help="how many random programs each suite runs")
-    parser.addoption("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program, and of --sample")
-    parser.addoption("--sample", type=int, default=1, metavar="N", help="run one of N tests of tests/conformance, by --seed")
+    parser.addoption("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program")
     parser.addoption("--whole-kit", action="store_true", help="run all of turnout-conformance on dask, not only a part of it")
 
 
@@ -36,26 +34,21 @@ def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
     return choose
 
 
-SAMPLED = Path(__file__).parent / "conformance"
-
-
-# The whole kit takes many minutes on dask, which has a graph for each call. A file -> the tests of operators that run always.
-PART_OF_KIT = {SAMPLED / "test_dask.py": re.compile(r"test_operator_gives_what_cpu_gives\[.*-row-major\]")}
+# The whole kit takes many minutes on dask, which has a graph for each call. Of its tests of operators, these run always.
+DASK = Path(__file__).parent / "conformance" / "test_dask.py"
+PART_OF_KIT = re.compile(r"test_operator_gives_what_cpu_gives\[.*-row-major\]")
 OPERATORS = "turnout_conformance.test_backend_operators"
 
 
-def is_extra(item: pytest.Item, always: re.Pattern[str]) -> bool:
-    """Whether a test is one of operators that does not run always."""
+def is_extra(item: pytest.Item) -> bool:
+    """Whether a test is one of operators on dask that does not run always."""
     module = getattr(getattr(item, "function", None), "__module__", "")
-    return module == OPERATORS and not always.fullmatch(item.name)
+    return item.path == DASK and module == OPERATORS and not PART_OF_KIT.fullmatch(item.name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what `--sample` does not choose, and parts of the kit. Names decide, so all workers of a run choose the same."""
-    among, seed = config.getoption("--sample"), config.getoption("--seed")
-    left_out = {i for i in items if among > 1 and SAMPLED in i.path.parents and crc32(f"{seed} {i.nodeid}".encode()) % among}
-    if not config.getoption("--whole-kit"):
-        left_out |= {i for i in items if i.path in PART_OF_KIT and is_extra(i, PART_OF_KIT[i.path])}
+    """Leave out a part of the kit. Names decide, so all workers of a run choose the same."""
+    left_out = set() if config.getoption("--whole-kit") else {i for i in items if is_extra(i)}
     if left_out:
         config.hook.pytest_deselected(items=[i for i in items if i in left_out])
         items[:] = [i for i in items if i not in left_out]
@@ -65,13 +58,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the garbage collector pass over the tests themselves: with all of them collected, each `gc.collect` takes a second."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what was left out: a run of some tests must not be taken for one of all."""
-    among, seed = config.getoption("--sample"), config.getoption("--seed")
-    if among > 1:
-        terminalreporter.write_line(f"SAMPLED tests/conformance: one of {among} tests, --seed {seed}")
 
 
 def pytest_configure(config: pytest.Config) -> None:
