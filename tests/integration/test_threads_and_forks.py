@@ -13,8 +13,12 @@ FORKS = Path(__file__).resolve().parents[1] / "fixtures" / "forks.py"
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 
+# Python 3.12 and later warn of each fork of a process with threads, which is what the tests are about.
+NO_WARNING = "ignore:This process:DeprecationWarning"
+
+
 def run(*args: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, *args], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-W", NO_WARNING, *args], capture_output=True, text=True, timeout=300)
     return done.returncode, done.stdout, done.stderr
 
 
