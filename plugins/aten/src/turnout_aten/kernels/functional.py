@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.operators.stubs import compile_function, python_name
+from turnout.operators.stubs import compile_function
 from turnout.plugins import replaceable
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array, check_returned
-from turnout_aten.kernels.fast_paths import admitted, after_failure, computing_source, defaults, half_dtype, numbers_of
+from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
 from turnout_aten.kernels.planning import planned, silencing
 from turnout_aten.kernels.rows import BOOL, SAME, Row
 from turnout_aten.kernels.structured import Structured, first_device, row_function
@@ -62,22 +62,13 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
 @replaceable
 def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The functional variant as generated source: the fast path, then `general`."""
-    arguments = [python_name(n) for n in s.names]
-    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
-    tensors = [python_name(n) for n in s.tensors if n not in optional]
-    first = f"{tensors[0]}_a"
-    others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
-    applies = [f"{t}_a.dtype is {first}.dtype" for t in tensors[1:]]
-    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
-    # A number in place of a tensor (mul.Scalar) may raise the dtype's category: int64 times 2.5.
-    numbers = numbers_of(others)
-    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers]
-    applies += [f"{first}.dtype is not HALF"] if numbers and not row.halves else []
-    applies += admitted(row, tensors)
-    unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
+    inputs = Inputs(s)
+    arguments, tensors, first = inputs.names, inputs.tensors, f"{inputs.tensors[0]}_a"
+    applies = inputs.conditions(row)
+    unsure = row.allocates == SAME or (inputs.numbers and row.allocates != BOOL)
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
     silent = row.warns and backend.silence is not None
-    computing, computed_by = computing_source(s, backend, row, arguments, tensors, others)
+    computing, computed_by = computing_source(s, backend, row, inputs)
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
@@ -103,6 +94,6 @@ def wrapped({", ".join(["ks", *arguments])}):
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
         "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
         "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row),
-        **computed_by, **defaults(others), **silencing(backend),
+        **computed_by, **inputs.defaults(), **silencing(backend),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)

@@ -10,7 +10,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.fast_paths import admitted, after_failure, computing_source, defaults, half_dtype, numbers_of
+from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
 from turnout_aten.kernels.outputs import check_result_dtype, check_writable
 from turnout_aten.kernels.planning import kept_answers, planned_write
 from turnout_aten.kernels.rows import ALWAYS, SAME, Row
@@ -20,7 +20,6 @@ from turnout_aten.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnout.schema import Argument
     from turnout_aten.backend.tensor_backend import TensorBackend
 
     Call = Callable[..., Any]
@@ -80,20 +79,12 @@ _ASIDE = 4096
 @replaceable
 def fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The in-place variant with two fast paths: for small tensors, and for large ones with equal shapes and dtypes."""
-    arguments = [python_name(n) for n in s.names]
-    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
-    tensors = [python_name(n) for n in s.tensors if n not in optional]
-    others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
-    first, rest = tensors[0], tensors[1:]
+    inputs = Inputs(s)
+    arguments, tensors, first = inputs.names, inputs.tensors, inputs.tensors[0]
     # If elements of an aliased self share memory with each other or with another argument, the general path must refuse the call.
-    apart = "".join(f" and {t}.storage is not {first}.storage" for t in rest)
-    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})"]
-    applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
-    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
-    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers_of(others)]
-    applies += [f"{first}_a.dtype is not HALF"] if numbers_of(others) and not row.halves else []
-    applies += admitted(row, tensors)
-    computing, computed_by = computing_source(s, backend, row, arguments, tensors, others)
+    apart = "".join(f" and {t}.storage is not {first}.storage" for t in tensors[1:])
+    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})", *inputs.conditions(row)]
+    computing, computed_by = computing_source(s, backend, row, inputs)
     computing = computing.replace("\n", "\n    ")
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
@@ -105,7 +96,7 @@ def wrapped({", ".join(["ks", *arguments])}):
                 {computing}
             except Exception as raised:
                 failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
-{_large_inplace(row, arguments, tensors, others) if row.pointwise and row.allocates == ALWAYS else ""}
+{_large_inplace(inputs) if row.pointwise and row.allocates == ALWAYS else ""}
     if array is None or array.dtype is not {first}_a.dtype or array.shape != {first}_a.shape:
         if failure is not None:
             return after(failure, general, ks, {", ".join(arguments)})
@@ -119,23 +110,23 @@ def wrapped({", ".join(["ks", *arguments])}):
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
         "context": backend.kernel_context, "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row),
-        **computed_by, **defaults(others),
+        **computed_by, **inputs.defaults(),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
 
-def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
+def _large_inplace(inputs: Inputs) -> str:
     """The branch in which the kernel writes into self: with equal operands and warnings off, it cannot raise."""
-    first, rest = tensors[0], tensors[1:]
+    first, *rest = inputs.tensors
     alike = [f"{first}_a.dtype.kind == 'f'", f"{first}_a.flags.c_contiguous"]
     alike += [f"{t}_a.shape == {first}_a.shape" for t in rest]
-    alike += [f"{python_name(a.name)}.__class__ in (float, int)" for a in others if a.type.canonical == "Scalar"]
-    given = ", ".join([f"{a}_a" if a in tensors else a for a in arguments])
+    alike += [f"{python_name(a.name)}.__class__ in (float, int)" for a in inputs.others if a.type.canonical == "Scalar"]
+    given = ", ".join([f"{a}_a" if a in inputs.tensors else a for a in inputs.names])
     return f"""\
         elif {" and ".join(alike)}:
             try:
                 with context():
                     kernel({given}, {first}_a)
             except Exception as raised:  # the memory of self is read-only
-                return after(raised, general, ks, {", ".join(arguments)})
+                return after(raised, general, ks, {", ".join(inputs.names)})
             return {first}"""

@@ -10,7 +10,7 @@ from turnout.plugins import replaceable
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.fast_paths import admitted, after_failure, computing_source, defaults, half_dtype, numbers_of
+from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
 from turnout_aten.kernels.planning import kept_answers, planned_write, silencing
 from turnout_aten.kernels.rows import ALWAYS, SAME, Row
 from turnout_aten.kernels.stepping import steps_into
@@ -85,24 +85,16 @@ _ASIDE = 1 << 10
 def fast_out(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The out variant with a fast path: few elements, into a tensor of the result's shape and dtype that nothing shares memory
     with."""
-    arguments = [python_name(n) for n in s.names]
+    inputs = Inputs(s)
+    arguments, tensors, first = inputs.names, inputs.tensors, inputs.tensors[0]
     target = python_name(s.op.schema.out_arguments[0].name)
-    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
-    tensors = [python_name(n) for n in s.tensors if n not in optional]
-    others = [a for a in s.inputs if a.name not in s.tensors]
-    first = tensors[0]
     # The target was checked where it says less: an expanded or read-only array is not row-major, or raises.
     applies = [f"{target}.storage is None", f"{first}_a.size <= {_ASIDE}", f"{target}_a.dtype is {first}_a.dtype"]
-    applies += [f"{t}_a.dtype is {first}_a.dtype" for t in tensors[1:]]
-    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
-    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers_of(others)]
-    applies += [f"{first}_a.dtype is not HALF"] if numbers_of(others) and not row.halves else []
-    applies += [*admitted(row, tensors), f"ROW_MAJOR({target}_a)"]
+    applies += [*inputs.conditions(row), f"ROW_MAJOR({target}_a)"]
     silent = row.warns and backend.silence is not None
     # What the array module computes by itself goes straight into the target, unless it is an input, too.
-    arrays = {name: f"{python_name(name)}_a" for name in s.tensors if python_name(name) in tensors}
-    steps = steps_into(s, backend, row, arrays, out=f"{target}_a")
-    computing, computed_by = computing_source(s, backend, row, arguments, tensors, others)
+    steps = steps_into(s, backend, row, inputs.arrays, out=f"{target}_a")
+    computing, computed_by = computing_source(s, backend, row, inputs)
     if steps is not None:
         when, lines, variables = steps
         apart = "".join(f" and {t} is not {target}" for t in tensors)
@@ -137,7 +129,7 @@ def written({", ".join(["ks", *arguments, target])}):
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
         "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row), "ROW_MAJOR": backend.row_major,
-        **computed_by, **defaults(others), **silencing(backend),
+        **computed_by, **inputs.defaults(), **silencing(backend),
     }  # fmt: skip
     return compile_function(source, "written", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
