@@ -386,6 +386,17 @@ def test_the_time_between_two_events_is_that_of_the_work_between_them() -> None:
         assert end.elapsed_time(start) == pytest.approx(-whole)
 
 
+def test_waiting_for_a_stream_or_the_device_waits_for_events_with_times() -> None:
+    s, x = turnout.opencl.Stream(), turnout.ones(1000, device="opencl")
+    for wait in (s.synchronize, turnout.opencl.synchronize) * 100:
+        event = turnout.opencl.Event(enable_timing=True)
+        with turnout.opencl.stream(s):
+            x.exp()
+        event.record(s)
+        wait()
+        assert event.query()
+
+
 def test_a_time_that_is_not_there_is_an_error(gate: Gate) -> None:
     start, end = turnout.opencl.Event(enable_timing=True), turnout.opencl.Event(enable_timing=True)
     with pytest.raises(CallError) as raised:

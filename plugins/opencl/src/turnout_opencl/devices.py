@@ -217,7 +217,7 @@ class ClDevice:
     def close(self) -> None:
         """Finish what is queued, and give memory back that no array uses."""
         for queue in self._queues:
-            queue.commands.finish()
+            queue.finish()
             SPECIAL.discard(queue)
         self.release()
 
@@ -290,7 +290,7 @@ class ClDevice:
 
     def finish_queue(self, queue: Queue) -> None:
         """Wait for all work of a queue. Raises what its kernels reported."""
-        queue.commands.finish()
+        queue.finish()
         self.raise_reports(queue)
 
     @contextmanager

@@ -81,6 +81,12 @@ class Queue:
             self.commands.flush()  # else it may never begin
         return self.last is None or is_done(self.last)
 
+    def finish(self) -> None:
+        """Wait for all that is queued, and for events with a time: those are commands of the twin that takes times."""
+        self._plain.finish()
+        if self._timed is not None:
+            self._timed.finish()
+
     def allocated(self, memory: Memory, size: int) -> Any:
         """A buffer of its pool, which writes to a new one in the plain queue: that must be over before another queue uses it."""
         buffer = memory.allocate(size, self.pool)
