@@ -106,7 +106,7 @@ def _kernel_call(row: Row, inputs: Inputs) -> str:
     when = [f"{name} is DEFAULT_{name}" for name in defaulted]
     if row.limit:
         few, size = row.limit_of_halves, f"{sized}.size"
-        # The smaller limit first: a size takes 14 ns to read, and few elements are known by one.
+        # The smaller limit first: a size takes 14 ns to read, and for few elements it is read once.
         within = f"({size} <= {few} or {size} <= {row.limit} and {sized}.dtype.itemsize != 2)"
         when.append(within if few < row.limit else f"{size} <= {row.limit}")
     simple = f"simple({', '.join(value for name, value in given.items() if name not in defaulted)})"
