@@ -157,6 +157,44 @@ def test_an_argument_of_the_wrong_type_is_named_with_what_was_expected(operators
     assert str(caught.value) == f"calltest::all: argument '{argument}' must be {expected}"
 
 
+USED_BY_STUBS = ["state", "ks", "kernel", "each", "miss", "CACHE", "DISPATCH", "FRESH", "Device", "ONE", "TypeError", "as_int"]
+
+
+@pytest.mark.parametrize("name", USED_BY_STUBS)
+def test_an_argument_may_have_a_name_that_its_stub_uses(operators, name):
+    with Registrations("calltest", distribution="calltest", version="1") as library:
+        library.define(f"calltest::f(Tensor x, int {name}, int last=1) -> Tensor")
+        library.impl("f", "CompositeExplicitAutograd", lambda *args: args)
+        x = box(1.0)
+        assert turnout.ops.calltest.f(x, 3) == (x, 3, 1)
+        assert error_of(turnout.ops.calltest.f, x, 3.5) == f"calltest::f: argument '{name}' must be int, got float 3.5"
+
+
+@pytest.mark.parametrize("kind", ["int", "int?", "SymInt", "SymInt?", "Scalar", "Scalar?"])
+@pytest.mark.parametrize("default", [-1, 0, 1, 2, 7])
+def test_whatever_the_default_of_a_number_other_values_are_checked(operators, kind, default):
+    with Registrations("calltest", distribution="calltest", version="1") as library:
+        library.define(f"calltest::f(Tensor x, {kind} n={default}) -> Tensor")
+        library.impl("f", "CompositeExplicitAutograd", lambda x, n: n)
+        f, x = turnout.ops.calltest.f, box(1.0)
+        assert [f(x), f(x, n=default), f(x, -1), f(x, 0), f(x, 1), f(x, 2**40)] == [default, default, -1, 0, 1, 2**40]
+        assert type(f(x, True)) is (bool if kind.startswith("Scalar") else int)
+        expected = "a number" if kind.startswith("Scalar") else "int"
+        assert error_of(f, x, "1") == f"calltest::f: argument 'n' must be {expected}, got str '1'"
+        if kind.endswith("?"):
+            assert f(x, None) is None
+        else:
+            assert error_of(f, x, None) == f"calltest::f: argument 'n' must be {expected}, got None"
+
+
+def test_the_cache_of_an_operator_has_the_very_key_set_that_tensors_share(operators):
+    """A look-up compares objects first; equal ints that are not one object cost another 20 ns."""
+    x, y = box(1.0), box(2.0)
+    operators.all(**good())
+    assert x.keys is y.keys
+    assert [key is x.keys for key in REGISTRY.operators["calltest::all"].cache] == [True]
+
+
 def test_a_long_value_is_cut_in_the_message(operators):
     text = error_of(operators.all, **{**good(), "f": "x" * 100})
     assert text == f"calltest::all: argument 'f' must be int, got str '{'x' * 36}..."

@@ -387,7 +387,12 @@ def test_a_call_of_an_operator_or_a_packet_is_taken(is_on: None):
 
 
 def test_the_slot_of_a_class_without_call_is_not_filled():
-    with pytest.raises(TypeError, match=r"^object has no method __call__$"):
+    class Mute:
+        __slots__ = ("operator",)
+
+    with pytest.raises(TypeError, match=r"^Mute has no method __call__$"):
+        _calls.call_handles(Mute)
+    with pytest.raises(AttributeError, match=r"^type object 'object' has no attribute 'operator'$"):
         _calls.call_handles(object)
     with pytest.raises(ValueError, match=r"^no such argument$"):
         _calls.call_handles(3)

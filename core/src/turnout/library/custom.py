@@ -99,6 +99,8 @@ class CustomOpDef:
     `operator` is the operator itself, `name` its qualified name, `registrations` the group of its definition.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "operator")
+
     def __init__(
         self, name: str, schema: FunctionSchema, fn: Form, device_types: Devices, tags: tuple[str, ...], package: str
     ) -> None:

@@ -42,10 +42,11 @@ def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
 
 
 def keys_of(args: Iterable[Any]) -> int:
-    """The keys that arguments bring, as one key set."""
+    """The keys that arguments bring, as one key set: the very object that they share, if they do, which caches find sooner."""
     ks = 0
     for tensor in tensors_in(args):
-        ks |= tensor.keys
+        if tensor.keys is not ks:
+            ks = ks | tensor.keys if ks else tensor.keys
     return ks
 
 

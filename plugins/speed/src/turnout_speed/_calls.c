@@ -275,7 +275,6 @@ PyMODINIT_FUNC PyInit__calls(void)
     S_DENSE = PyUnicode_InternFromString("dense");
     S_CURRENT_DEVICE = PyUnicode_InternFromString("current_device");
     S_RESOLVE_DEVICE = PyUnicode_InternFromString("resolve_device");
-    S_OPERATOR = PyUnicode_InternFromString("operator");
     S_INDEXED = PyUnicode_InternFromString("indexed");
     S_DTYPE = PyUnicode_InternFromString("dtype");
     FULL_OPTIONS = PyTuple_New(2);
@@ -299,7 +298,7 @@ PyMODINIT_FUNC PyInit__calls(void)
     if (S_DISPATCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
         || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || S_CALL == NULL || S_NATIVE == NULL || S_NEW_ARRAY == NULL
         || S_RANDOM_BITS == NULL || S_HASHED == NULL
-        || S_GRAD == NULL || S_ACQUIRE == NULL || S_RELEASE == NULL || S_SPREAD == NULL || S_TENSOR == NULL || S_NEG == NULL || S_MM == NULL || S_ADD == NULL || FORMULAS == NULL || ONE == NULL || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || S_OPERATOR == NULL || S_INDEXED == NULL || S_PLACE == NULL || S_DTYPE == NULL || FULL_OPTIONS == NULL || ZERO == NULL || NO_TEXT == NULL)
+        || S_GRAD == NULL || S_ACQUIRE == NULL || S_RELEASE == NULL || S_SPREAD == NULL || S_TENSOR == NULL || S_NEG == NULL || S_MM == NULL || S_ADD == NULL || FORMULAS == NULL || ONE == NULL || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || S_INDEXED == NULL || S_PLACE == NULL || S_DTYPE == NULL || FULL_OPTIONS == NULL || ZERO == NULL || NO_TEXT == NULL)
         return NULL;
     return PyModule_Create(&definition);
 }

@@ -5,8 +5,7 @@
  * somebody sets `__call__`, and has its own in subclasses. */
 static ternaryfunc CALL_METHOD; /* Python's own function for the slot */
 static PyTypeObject *OPERATOR, *PACKET;
-static Py_ssize_t AT_CALL, AT_CHOSEN;
-static PyObject *S_OPERATOR;
+static Py_ssize_t AT_CALL, AT_CHOSEN, AT_OPERATOR;
 
 /* The arguments of a call as `vectorcall` has them: the positional ones, then the values of keywords. 0 if they are too many. */
 static int read_call(PyObject *args, PyObject *kwargs, PyObject **values, PyObject **kwnames)
@@ -52,14 +51,11 @@ static PyObject *call_or_method(PyObject *self, PyObject *args, PyObject *kwargs
 /* A handle of `custom_op`: its `__call__` is what its operator calls. */
 static PyObject *call_of_operator(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    PyObject *op = PyObject_GetAttr(self, S_OPERATOR), *call = NULL;
+    PyObject *op = SLOT(self, AT_OPERATOR), *call = NULL;
     if (op != NULL && Py_IS_TYPE(op, OPERATOR))
         call = Py_XNewRef(SLOT(op, AT_CALL));
-    Py_XDECREF(op);
-    if (call == NULL) {
-        PyErr_Clear();
+    if (call == NULL)
         return CALL_METHOD(self, args, kwargs);
-    }
     PyObject *result = PyObject_Call(call, args, kwargs);
     Py_DECREF(call);
     return result;
@@ -98,5 +94,11 @@ static PyObject *call_operators(PyObject *module, PyObject *args)
 /* The class of handles that `custom_op` returns. */
 static PyObject *call_handles(PyObject *module, PyObject *type)
 {
-    return PyType_Check(type) ? put_into_slot((PyTypeObject *)type, call_of_operator) : refuse(NULL);
+    if (!PyType_Check(type))
+        return refuse(NULL);
+    Py_ssize_t at = slot_of((PyTypeObject *)type, "operator");
+    PyObject *done = at < 0 ? NULL : put_into_slot((PyTypeObject *)type, call_of_operator);
+    if (done != NULL)
+        AT_OPERATOR = at;
+    return done;
 }
