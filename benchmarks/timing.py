@@ -78,8 +78,13 @@ def summary(turnout: list[float], other: list[float], values: list[float], note:
     return Result(median(turnout), median(other), median(values), low, high, len(values), note)
 
 
+# Bytes by which results move from one repeat to the next, and the most that they do.
+_SPACING, _MOST_SPACE = 5_003_264, 24 << 20
+
+
 def compare(pair: Pair, repeats: int, batch: float) -> Result:
-    """Time both sides of a pair in turns; each batch takes about `batch` seconds. Who begins changes with every repeat."""
+    """Time both sides of a pair in turns; each batch takes about `batch` seconds. Who begins changes with every repeat, and so does
+    where the allocator puts results: whether these need new pages in every call would else be the luck of a row."""
     sides = (pair.turnout, pair.other)
     numbers = []
     for i, side in enumerate(sides):
@@ -91,11 +96,13 @@ def compare(pair: Pair, repeats: int, batch: float) -> Result:
     times: tuple[list[float], list[float]] = ([], [])
     try:
         for repeat in range(repeats):
+            spacer = bytearray(repeat * _SPACING % _MOST_SPACE)
             for i in (0, 1) if repeat % 2 else (1, 0):
                 if pair.switch is not None:
                     pair.switch(i)
                     sides[i].seconds(1)
                 times[i].append(median([sides[i].seconds(numbers[i]) for _ in range(pair.turns)]))
+            del spacer
     finally:
         gc.unfreeze()
     return summary(*times, [a / b for a, b in zip(*times, strict=True)])

@@ -69,6 +69,29 @@ def test_convolutions_with_many_channels_agree_with_float64(
     np.testing.assert_allclose(found.numpy(), exact, rtol=0, atol=(3e-5 if dtype == "f" else 1e-12) * np.abs(exact).max() / 4)
 
 
+@pytest.mark.parametrize("sizes", [CONVOLUTIONS[0], CONVOLUTIONS[-1]], ids=str)
+def test_where_an_image_lies_changes_neither_a_convolution_nor_its_kernel(sizes: Any, monkeypatch: pytest.MonkeyPatch):
+    image, kernel, stride, padding, dilation, groups = sizes
+    monkeypatch.setattr(convolutions, "_FEW", 0)
+    names = served(monkeypatch)
+    w = turnout.from_numpy(RNG.standard_normal(kernel).astype("f"))
+    x = turnout.from_numpy(RNG.standard_normal(tuple(n + 2 for n in image)).astype("f"))[(..., *[slice(1, -1)] * len(image))]
+    across = x.transpose(-1, 1).contiguous().transpose(-1, 1)
+    function = F.conv1d if len(image) == 3 else F.conv2d
+    found = []
+    for each in (x.contiguous(), x, across):
+        each = each.detach().requires_grad_()
+        weight = w.clone().requires_grad_()
+        made = function(each, weight, stride=stride, padding=padding, dilation=dilation, groups=groups)
+        made.transpose(-1, 1).square().sum().backward()  # the gradient that comes in lies across, too
+        found.append([made.detach().numpy(), each.grad.numpy(), weight.grad.numpy()])
+    assert names[: len(names) // 3] * 3 == names
+    assert "convolve" in names
+    for other in found[1:]:
+        for one, another in zip(found[0], other, strict=True):
+            assert np.array_equal(one, another)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_convolutions_of_two_byte_floats_are_those_in_float32_rounded(

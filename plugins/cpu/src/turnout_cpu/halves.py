@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 # Elements at a time: with fewer, the calls cost more than a nearer cache saves.
-BLOCK = 1 << 17
+BLOCK = 1 << 19
+# Bytes of a line of the cache. Vectors that lie across two of them take a tenth more time in all.
+_LINE = 64
 # Up to this many bfloat16, the calls would cost more than they save.
 SMALL = 1 << 15
 _WORD = np.uint32
@@ -30,9 +32,17 @@ _ADDED = np.array((13 << 23) + (2 << 10), _WORD)
 _PLACED = np.array((1 << 16) + (1 << 3), _WORD)
 
 
+def _rows_of_words(count: int) -> Any:
+    """Two rows of at least that many words, each of which begins a line of the cache."""
+    size = -(-count * 4 // _LINE) * _LINE
+    memory = np.empty(2 * size + _LINE, np.uint8)
+    first = -memory.__array_interface__["data"][0] % _LINE
+    return memory[first : first + 2 * size].view(_WORD).reshape(2, -1)
+
+
 def to_float16(target: Any, source: Any) -> None:
     """Write float32 numbers into an array of float16; both are flat and contiguous."""
-    room = np.empty((2, min(BLOCK, source.size)), _WORD)
+    room = _rows_of_words(min(BLOCK, source.size))
     for start in range(0, source.size, BLOCK):
         part = slice(start, start + BLOCK)
         _converted(target[part], source[part], room)
@@ -67,7 +77,7 @@ def apply(ufunc: Any, self: Any, other: Any, out: Any) -> Any:
     if not (self.flags.c_contiguous and other.flags.c_contiguous and made.flags.c_contiguous):
         return None
     left, right, target = (a.reshape(-1).view(np.uint16) for a in (self, other, made))
-    room = np.empty((2, min(BLOCK, left.size)), _WORD)
+    room = _rows_of_words(min(BLOCK, left.size))
     for start in range(0, left.size, BLOCK):
         part = slice(start, start + BLOCK)
         words, more = room[:, : left[part].size]

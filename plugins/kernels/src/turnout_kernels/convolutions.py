@@ -1,4 +1,4 @@
-"""Convolutions with many channels and their gradients, in one or two dims: contiguous float32 and float64.
+"""Convolutions with many channels and their gradients, in one or two dims: float32 and float64.
 
 Not served, because products of matrices are as fast: kernels of one element, few channels, and images so small that most of a
 line of the padded image would lie between rows.
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from turnout_kernels.native import code, plain, run
+from turnout_kernels.native import code, plain, run, whole
 
 Ints = Sequence[int]
 
@@ -77,6 +77,7 @@ def convolve(input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, di
         made = convolve(input[:, :, None], weight[:, :, None], bias, *two, groups, out[:, :, None])
         return NotImplemented if made is NotImplemented else out
     plan = _plan(input, weight, stride, padding, dilation, groups, out.shape)
+    input = input if plan is None else _in_order(input)
     if plan is None or not plain(input, out) or weight.dtype is not input.dtype or (bias is not None and not plain(bias, input)):
         return NotImplemented
     parts = min(plan.parts, 256)
@@ -111,7 +112,10 @@ def convolve_backward(
 ) -> Any:  # fmt: skip
     """The gradients of a convolution's input and weights; None in place of one that is not wanted."""
     plan = _plan(input, weight, stride, padding, dilation, groups, grad_output.shape)
-    if plan is None or not mask[1] or weight.dtype is not input.dtype or not plain(input, grad_output):
+    if plan is None or not mask[1] or weight.dtype is not input.dtype:
+        return NotImplemented
+    input, grad_output = _in_order(input), _in_order(grad_output)
+    if not plain(input, grad_output):
         return NotImplemented
     of_input = None
     if mask[0]:
@@ -129,6 +133,11 @@ def convolve_backward(
     of_weight = sums.sum(0)[:, :outputs].reshape(weight.shape)
     # Between two rows the kernel multiplies with 0: an infinite element, or nan, would get into sums that it is not part of.
     return (of_input, of_weight) if np.isfinite(of_weight).all() else NotImplemented
+
+
+def _in_order(array: Any) -> Any:
+    """The array, or a whole copy: it takes a part of what many channels take."""
+    return array if whole(array) else np.require(array, None, ("C", "A"))
 
 
 def _pair(values: Ints) -> tuple[int, int]:

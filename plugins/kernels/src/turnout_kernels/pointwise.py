@@ -269,12 +269,21 @@ def many(name: str, *, ufunc: bool = False) -> Row:
 
 
 def compared(name: str) -> Row:
-    """A comparison of two-byte floats. A number beside them has to be one of theirs, because it is not rounded here."""
+    """A comparison: of floats with others of their dtype or a number, which beside two-byte floats has to be one of theirs: it is
+    not rounded to them here."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
-        exact = other.__class__ in _NUMBERS and -256 <= other <= 256 and other % 1 == 0
-        if self.size <= MEDIUM or out is None or not halves(self) or not (exact or halves(other)):
+        two_bytes = halves(self)
+        if self.size <= (MEDIUM if two_bytes else LARGE) or self.dtype.char not in FLOATS:
             return NotImplemented
+        if other.__class__ is np.ndarray:
+            alike = other.dtype is self.dtype
+        else:
+            alike = other.__class__ in _NUMBERS and (not two_bytes or (-256 <= other <= 256 and other % 1 == 0))
+        if not alike:
+            return NotImplemented
+        if out is None:
+            raise NotImplementedError(f"{name}: the result has another dtype and needs an output")
         return computed(name, (self, other), out)
 
     kernel.__name__ = kernel.__qualname__ = name

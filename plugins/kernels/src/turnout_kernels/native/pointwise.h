@@ -9,6 +9,14 @@
 #define CHUNK 512
 #define TILE 64
 /* name, inputs, result. a, b and c are the inputs; p is the operator's numbers. */
+/* Those whose result is a byte, 0 or 1 */
+#define EVERY_QUESTION(X)                                                                                                         \
+    X(gt, a > b)                                                                                                                 \
+    X(ge, a >= b)                                                                                                                \
+    X(lt, a < b)                                                                                                                 \
+    X(le, a <= b)                                                                                                                \
+    X(eq, a == b)                                                                                                                \
+    X(ne, a != b)
 #define EVERY_POINTWISE(X)                                                                                                        \
     X(copy, a)                                                                                                                    \
     X(neg, -a)                                                                                                                    \
@@ -69,12 +77,7 @@
     X(mish, a * V(share_of_mish)(a))                                                                                             \
     X(log_sigmoid, (a < 0 ? a : a != a ? a : 0) - V(loga_plus_one)(V(expo)(-MATHS(fabs)(a))))                                           \
     X(isnan, a != a)                                                                                                             \
-    X(gt, a > b)                                                                                                                 \
-    X(ge, a >= b)                                                                                                                \
-    X(lt, a < b)                                                                                                                 \
-    X(le, a <= b)                                                                                                                \
-    X(eq, a == b)                                                                                                                \
-    X(ne, a != b)                                                                                                                \
+    EVERY_QUESTION(X)                                                                                                             \
     X(hypot, V(hypotenuse)(a, b))                                                                                                \
     X(lerp, p[0] < (T)0.5 ? a + p[0] * (b - a) : b - (b - a) * (1 - p[0]))
 enum {
@@ -207,6 +210,25 @@ static void (*const V(LOOPS_OF_BFLOATS)[])(any_half *, const any_half *, const a
 };
 #endif
 #undef LOOP_OVER
+
+/* Questions without a buffer for the answers */
+#define ASK(name, result)                                                                                                         \
+    static void V(ask_##name)(uint8_t *o, const T *x, const T *y, int64_t n)                                                      \
+    {                                                                                                                             \
+        _Pragma("GCC ivdep") for (int64_t k = 0; k < n; k++)                                                                      \
+        {                                                                                                                         \
+            T a = x[k], b = y[k];                                                                                                 \
+            o[k] = result;                                                                                                        \
+        }                                                                                                                         \
+    }
+EVERY_QUESTION(ASK)
+#undef ASK
+
+static void (*const V(QUESTIONS)[])(uint8_t *, const T *, const T *, int64_t) = {
+#define ADDRESS(name, result) V(ask_##name),
+    EVERY_QUESTION(ADDRESS)
+#undef ADDRESS
+};
 
 /* `n` elements with a stride, as T */
 static void V(load)(T *to, const char *from, int64_t stride, int64_t n, int dtype)
@@ -357,6 +379,7 @@ static void V(map)(const job *j, int64_t part)
         bfloats = bfloats && j->i[2 + k] == BF16 && stride[k][nd - 1] == 2;
     }
     /* A copy that only the input's dtype or layout keeps from being direct needs no buffer. */
+    int asked = j->i[1] >= POINTWISE_gt && j->i[1] <= POINTWISE_ne && j->i[2] == BYTE && stride[0][nd - 1] == 1;
     int converted = j->i[1] == POINTWISE_copy && direct[0] && !all && stride[1][nd - 1];
     share(j->a[0].size, 64, j, part, &first, &last);
     for (int64_t at = first; at < last;) {
@@ -425,7 +448,9 @@ static void V(map)(const job *j, int64_t part)
             for (int k = inputs + 1; k < 4; k++)
                 in[k] = in[1];
             T *out = direct[0] ? (T *)p[0] : buffers[0];
-            if (!direct[0] && j->i[1] == POINTWISE_copy)
+            if (asked)
+                V(QUESTIONS)[j->i[1] - POINTWISE_gt]((uint8_t *)p[0], in[1], in[2], n);
+            else if (!direct[0] && j->i[1] == POINTWISE_copy)
                 V(store)(p[0], stride[0][nd - 1], in[1], n, (int)j->i[2]);
             else {
                 V(LOOPS)[j->i[1]](out, in[1], in[2], in[3], n, numbers);
