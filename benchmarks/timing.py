@@ -83,8 +83,8 @@ _SPACING, _MOST_SPACE = 5_003_264, 24 << 20
 
 
 def compare(pair: Pair, repeats: int, batch: float) -> Result:
-    """Time both sides of a pair in turns; each batch takes about `batch` seconds. Who begins changes with every repeat, and so does
-    where the allocator puts results: whether these need new pages in every call would else be the luck of a row."""
+    """Time both sides of a pair in turns; each batch takes about `batch` seconds. Who begins changes with every repeat, and so
+    does where the allocator puts results: whether these need new pages in every call would else be the luck of a row."""
     sides = (pair.turnout, pair.other)
     numbers = []
     for i, side in enumerate(sides):
