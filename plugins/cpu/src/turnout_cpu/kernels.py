@@ -112,5 +112,4 @@ def _row(kernel: Any, ufunc: Any, *, of_halves: bool = True) -> Row:
         limit=LARGE,
         bools=ufunc is not np.subtract,
         halves=of_halves,
-        warns=ufunc is np.exp,
     )

@@ -9,7 +9,7 @@ from turnout.plugins import replaceable
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array, check_returned
 from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
-from turnout_aten.kernels.planning import planned, silencing
+from turnout_aten.kernels.planning import planned
 from turnout_aten.kernels.rows import BOOL, SAME, Row
 from turnout_aten.kernels.structured import Structured, first_device, row_function
 from turnout_aten.tensor.levels import CLOCK
@@ -67,19 +67,16 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     applies = inputs.conditions(row)
     unsure = row.allocates == SAME or (inputs.numbers and row.allocates != BOOL)
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
-    silent = row.warns and backend.silence is not None
     computing, computed_by = computing_source(s, backend, row, inputs)
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
     array = failure = None
     {f"if {' and '.join(applies)}:" if applies else "if True:"}
-        {"before = SILENCED(QUIET)" if silent else ""}
         try:
             {computing}
         except Exception as raised:
             failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
-        {"finally: SPOKEN(before)" if silent else ""}
     if array.__class__ is not ARRAY:
         if failure is not None:
             return after(failure, general, ks, {", ".join(arguments)})
@@ -94,6 +91,6 @@ def wrapped({", ".join(["ks", *arguments])}):
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
         "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
         "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row),
-        **computed_by, **inputs.defaults(), **silencing(backend),
+        **computed_by, **inputs.defaults(),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)

@@ -11,7 +11,7 @@ from turnout_aten.dtypes import can_cast
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
-from turnout_aten.kernels.planning import kept_answers, planned_write, silencing
+from turnout_aten.kernels.planning import kept_answers, planned_write
 from turnout_aten.kernels.rows import ALWAYS, SAME, Row
 from turnout_aten.kernels.stepping import steps_into
 from turnout_aten.kernels.structured import Structured, kernel_by_size, row_function
@@ -91,7 +91,6 @@ def fast_out(s: Structured, backend: TensorBackend, row: Row, general: Call) -> 
     # The target was checked where it says less: an expanded or read-only array is not row-major, or raises.
     applies = [f"{target}.storage is None", f"{first}_a.size <= {_ASIDE}", f"{target}_a.dtype is {first}_a.dtype"]
     applies += [*inputs.conditions(row), f"ROW_MAJOR({target}_a)"]
-    silent = row.warns and backend.silence is not None
     # What the array module computes by itself goes straight into the target, unless it is an input, too.
     steps = steps_into(s, backend, row, inputs.arrays, out=f"{target}_a")
     computing, computed_by = computing_source(s, backend, row, inputs)
@@ -110,12 +109,10 @@ def written({", ".join(["ks", *arguments, target])}):
         return general(ks, {", ".join([*arguments, target])})
     array = failure = None
     if {" and ".join(applies)}:
-        {"before = SILENCED(QUIET)" if silent else ""}
         try:
             {computing}
         except Exception as raised:
             failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
-        {"finally: SPOKEN(before)" if silent else ""}
     if array is None or array.dtype is not {first}_a.dtype or array.shape != {target}_a.shape:
         if failure is not None:
             return after(failure, general, ks, {", ".join([*arguments, target])})
@@ -129,7 +126,7 @@ def written({", ".join(["ks", *arguments, target])}):
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
         "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row), "ROW_MAJOR": backend.row_major,
-        **computed_by, **inputs.defaults(), **silencing(backend),
+        **computed_by, **inputs.defaults(),
     }  # fmt: skip
     return compile_function(source, "written", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 

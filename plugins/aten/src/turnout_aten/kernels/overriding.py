@@ -143,7 +143,7 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         limit_of_few=min(above.limit_of_halves, below.limit_of_few if below.few is not None else above.limit_of_halves),
         moves=below.moves if above.limit else above.moves,
         steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
-        limit_of_halves=min(of_halves, default=0), warns=below.warns, sized_by=above.sized_by,
+        limit_of_halves=min(of_halves, default=0), sized_by=above.sized_by,
         prepares=_prepared_by(above, below),
     )  # fmt: skip
 

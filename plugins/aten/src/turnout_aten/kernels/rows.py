@@ -32,8 +32,6 @@ class Row:
     sized_by   the name of the tensor that all these limits are about, if it is not the first one
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
-    warns      common numbers lead to ones of which the array library warns (exp of 100). The fast path switches warnings off,
-               which costs 250 ns; NumPy takes 1,800 to find out that a warning is ignored
     steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
                operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A
                function of two operands that has one reduces over `dim`. The text of calls and of plans, and a compiled call path,
@@ -57,7 +55,6 @@ class Row:
     __slots__ = (
         "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "moves",
         "over", "pointwise", "prepares", "quiet", "ranks", "refuses", "simple", "sized_by", "steps",
-        "warns",
     )  # fmt: skip
 
     def __init__(
@@ -65,7 +62,7 @@ class Row:
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
         steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, limit_of_halves: int = 0,
-        over: Callable[[Call], Call] | None = None, moves: str = "", warns: bool = False, prepares: Call | None = None,
+        over: Callable[[Call], Call] | None = None, moves: str = "", prepares: Call | None = None,
         sized_by: str = "",
     ) -> None:  # fmt: skip
         self.limit = limit
@@ -86,7 +83,6 @@ class Row:
         self.over = over
         self.moves = moves
         self.prepares = prepares
-        self.warns = warns
         self.sized_by = sized_by
 
     def function_for(self, *arrays: str, kernel: str = "kernel", few: str = "few") -> str:

@@ -246,7 +246,7 @@ def steps_at_once(
     over_dims = "dim" in s.names
     plain = all(by_elements(function) for function, *_ in steps) and not any(FREEDOM in given for _, *given in steps)
     reduced = [i for i, step in enumerate(steps) if reduces(step)]
-    if not steps or not plain or s.precomputed or backend.new_array is None or backend.row_major is None or row.warns:
+    if not steps or not plain or s.precomputed or backend.new_array is None or backend.row_major is None:
         return None
     if not named <= {*arrays, *numbers} or reduced not in ([], [0]):
         return None
