@@ -2,6 +2,8 @@
 
 Each row is one statement, run by both libraries on the same values and with as many threads as OMP_NUM_THREADS says. `x` and `y` have 4 million elements, `mat` is
 4096 x 1024, `img` is 16 x 64 x 56 x 56. A backward row times the sweep alone; its graph is made beforehand.
+
+On a GPU the same rows have eight times as many elements, and a batch is eight calls in a row and a wait for the device.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numeric import SEED, torch_with_threads
+from numeric import SEED, Skipped, torch_with_threads
 from timing import Pair, Side, rest
 
 import turnout
@@ -144,8 +146,8 @@ ROWS = [
     KernelRow("attention causal", "F.scaled_dot_product_attention(q, q, q, is_causal=True)"),
     KernelRow("einsum",          "m.einsum('bij,bjk->bik', ba, bb)"),
     KernelRow("dropout",         "F.dropout(x, 0.5)"),
-    KernelRow("randn",           "m.randn(4000000)"),
-    KernelRow("rand",            "m.rand(4000000)"),
+    KernelRow("randn",           "m.randn(len(x), device=device)"),
+    KernelRow("rand",            "m.rand(len(x), device=device)"),
     KernelRow("cat 0",           "m.cat([mat, mat], 0)"),
     KernelRow("cat 1",           "m.cat([mat, mat], 1)"),
     KernelRow("clone",           "x.clone()"),
@@ -190,7 +192,7 @@ def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
         arrays = {n: _array(n) for n in ARRAYS if _uses(row, n)}
         for m in (turnout, torch):
             names = {n: m.from_numpy(array) for n, array in arrays.items()}
-            names |= {"m": m, "F": m.nn.functional}
+            names |= {"m": m, "F": m.nn.functional, "device": m.device("cpu")}
             exec(row.before, names)
             names.pop("__builtins__", None)
             sides.append(Side(row.statement, **names))
@@ -199,12 +201,42 @@ def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
     return prepare
 
 
+# Arrays that are eight times as long on a GPU.
+_LONGER = ("x", "y", "pos", "mat", "img", "seq", "q", "tokens", "ba", "bb", "picks", "grid", "target")
+_CALLS = 8
+
+
+def cuda_pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
+    """What prepares both sides of a row on device `cuda`."""
+
+    @contextmanager
+    def prepare() -> Iterator[Pair]:
+        torch = torch_with_threads(1)
+        if not turnout.cuda.is_available():
+            raise Skipped("there is no device cuda")
+        if not torch.cuda.is_available():
+            raise Skipped("this torch has no device cuda")
+        sides = []
+        arrays = {n: _array(n, 8 if n in _LONGER else 1) for n in ARRAYS if _uses(row, n)}
+        statement = f"for _ in range({_CALLS}): {row.statement}\nwait()"
+        for m in (turnout, torch):
+            names = {n: m.from_numpy(array).to("cuda") for n, array in arrays.items()}
+            names |= {"m": m, "F": m.nn.functional, "device": m.device("cuda"), "wait": m.cuda.synchronize}
+            exec(row.before, names)
+            names.pop("__builtins__", None)
+            sides.append(Side(statement, **names))
+        yield Pair(sides[0], sides[1])
+
+    return prepare
+
+
 def _uses(row: KernelRow, name: str) -> bool:
     return re.search(rf"\b{name}\b", f"{row.before}; {row.statement}") is not None
 
 
-def _array(name: str) -> Any:
+def _array(name: str, times: int = 1) -> Any:
     shape, *bound = ARRAYS[name] if isinstance(ARRAYS[name][0], tuple) else (ARRAYS[name],)
+    shape = (shape[0] * times, *shape[1:])
     generator = np.random.default_rng([SEED, *name.encode()])
     if bound:
         return generator.integers(0, bound[0], shape)

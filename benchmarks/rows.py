@@ -34,7 +34,7 @@ LARGE = 10_000_000
 CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
-CALLS, KERNELS, SMALL, TRANSFORMS, OPENCL, DRAWN = "calls", "kernels", "small", "transforms", "opencl", "drawn"
+CALLS, KERNELS, SMALL, TRANSFORMS, OPENCL, CUDA, DRAWN = "calls", "kernels", "small", "transforms", "opencl", "cuda", "drawn"
 
 
 class Row(NamedTuple):
@@ -287,6 +287,7 @@ GROUPS = {
     SMALL: [Row(r.name, r.statement, "torch", None, 1.0, small.pair(r), repeats=15) for r in small.ROWS],
     KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
     TRANSFORMS: [Row(r.name, r.statement, "torch", r.at_most, None, transforms.pair(r), repeats=60) for r in transforms.ROWS],
+    CUDA: [Row(f"cuda {r.name}", r.name, "torch", None, None, kernels.cuda_pair(r), repeats=9) for r in kernels.ROWS],
     OPENCL: [Row(r.name, r.statement, r.against, r.at_most, None, opencl.pair(r), repeats=9) for r in opencl.ROWS],
 }
 

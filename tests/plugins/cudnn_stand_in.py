@@ -15,7 +15,7 @@ import turnout
 
 data_type = types.SimpleNamespace(HALF="float16", BFLOAT16="bfloat16", FLOAT="float32", DOUBLE="float64")
 heur_mode = types.SimpleNamespace(A="A", FALLBACK="FALLBACK")
-numerical_note = types.SimpleNamespace(DOWN_CONVERT_INPUTS="DOWN_CONVERT_INPUTS")
+numerical_note = types.SimpleNamespace(DOWN_CONVERT_INPUTS="DOWN_CONVERT_INPUTS", TENSOR_CORE="TENSOR_CORE")
 graphs: list[Graph] = []
 streams: list[tuple[int, int]] = []  # (handle, stream)
 ORDER = ["validate", "build_operation_graph", "create_execution_plans", "check_support", "build_plans"]
@@ -31,6 +31,13 @@ def create_handle() -> int:
 
 
 create_handle.made = 0
+
+
+def destroy_handle(handle: int) -> None:
+    destroyed.append(handle)
+
+
+destroyed: list[int] = []
 
 
 def set_stream(*, handle: int, stream: int) -> None:
@@ -95,6 +102,8 @@ class Graph:
 
     def described(self, kind: str, inputs: tuple[Tensor, Tensor], *window: list[int]) -> Tensor:
         assert all(len(each) == len(inputs[0].dim) - 2 for each in window)
+        if len(inputs[0].dim) != len(inputs[1].dim):
+            raise RuntimeError("nb_tensor_dims != yDesc.getNbDims()")
         self.kind, self.inputs, self.window = kind, inputs, window
         self.result = Tensor([], [], "")
         return self.result
@@ -127,6 +136,8 @@ class Graph:
         assert self.steps == ORDER
         assert workspace
         assert self.result.output
+        if any(address % 16 for address in tensors.values()):
+            raise RuntimeError("CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER")
         a, b = (turnout.from_numpy(array_at(tensors[t], t)) for t in self.inputs)
         out = array_at(tensors[self.result], self.result)
         padding, stride, dilation = self.window

@@ -173,7 +173,7 @@ class Ufunc:
 
         def run() -> Any:
             with np.errstate(all="ignore"):
-                return own(self.ufunc(*args, **kwargs))
+                return own(self.ufunc(*args, **{"order": "C"} | kwargs))  # in CuPy, what they make is row-major
 
         return recorded(run, [a for a in (*args[self.ufunc.nin :], kwargs.get("out")) if a is not None])
 
@@ -563,7 +563,13 @@ class Module(types.ModuleType):
         return recorded(lambda: own(np.amax(array, axis, out, keepdims)), [] if out is None else [out])
 
     def amin(self, array: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        return recorded(lambda: own(np.amin(array, axis, out, keepdims)), [] if out is None else [out])
+        if out is not None:  # CuPy 14.2.0 takes it for the dtype where CUB reduces
+            raise TypeError("operand type(s) all returned NotImplemented from __array_ufunc__")
+        return recorded(lambda: own(np.amin(array, axis, None, keepdims)))
+
+    def argwhere(self, array: Any) -> Any:
+        refuse_capture()
+        return own(np.ascontiguousarray(np.argwhere(array)))  # row-major, as CuPy's is
 
     def matmul(self, a: Any, b: Any, *, out: Any = None) -> Any:
         return recorded(lambda: own(np.matmul(a, b, out=out)), [] if out is None else [out])

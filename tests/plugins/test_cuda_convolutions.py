@@ -12,6 +12,7 @@ from pretended_cuda import pretended
 
 import turnout
 from turnout import nn
+from turnout.registry import Registrations
 from turnout_cuda import convolutions
 
 F = nn.functional
@@ -72,7 +73,7 @@ def test_a_plan_is_built_once_for_a_shape(backend: Any) -> None:
 def test_float32_is_rounded_to_tf32_only_where_the_setting_says_so(backend: Any) -> None:
     x, w = turnout.randn(1, 2, 6, 5, device="pretended"), turnout.randn(2, 2, 3, 3, device="pretended")
     try:
-        for PRECISION[0], excluded in (("highest", ["DOWN_CONVERT_INPUTS"]), ("high", [])):
+        for PRECISION[0], excluded in (("highest", ["DOWN_CONVERT_INPUTS", "TENSOR_CORE"]), ("high", [])):
             F.conv2d(x, w)
             assert cudnn_stand_in.graphs[-1].excluded == excluded
     finally:
@@ -91,7 +92,7 @@ def test_float64_and_empty_images_go_to_matrix_products(backend: Any) -> None:
 def test_a_front_end_that_is_missing_or_finds_no_library_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cudnn", None)
     assert convolutions.front_end() is None
-    assert convolutions.kernels(None, None, lambda: "highest") == {}
+    assert convolutions.kernels(None, None, lambda: "highest", Registrations("test")) == {}
     monkeypatch.setitem(sys.modules, "cudnn", cudnn_stand_in)
     assert convolutions.front_end() is cudnn_stand_in
 
@@ -100,3 +101,32 @@ def test_a_front_end_that_is_missing_or_finds_no_library_is_not_used(monkeypatch
 
     monkeypatch.setattr(cudnn_stand_in, "backend_version", missing)
     assert convolutions.front_end() is None
+
+
+def test_arrays_that_begin_between_sixteen_bytes_are_copied(backend: Any) -> None:
+    x, w = turnout.randn(41), turnout.randn(2, 1, 3)
+    shifted = x.to("pretended")[1:].view(1, 1, 40)
+    found = F.conv1d(shifted, w.to("pretended"))
+    assert turnout.allclose(found.cpu(), F.conv1d(x[1:].view(1, 1, 40), w), atol=1e-6)
+
+
+def test_shapes_that_do_not_fit_are_the_error_that_they_are_on_cpu(backend: Any) -> None:
+    def error(device: str) -> str:
+        args = [turnout.ones(*shape, device=device) for shape in ((1, 2, 2, 4, 2), (2, 2, 4, 3), (2, 1, 2, 2))]
+        with pytest.raises(turnout.errors.ShapeError) as caught:
+            turnout.ops.aten.convolution_backward(
+                *args, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, True, False]
+            )  # fmt: skip
+        return str(caught.value).partition("\n")[0]
+
+    assert error("pretended") == error("cpu")
+
+
+def test_plans_and_handles_are_given_back(backend: Any) -> None:
+    registrations = Registrations("test")
+    rows = convolutions.kernels(backend.xp, cudnn_stand_in, lambda: "highest", registrations)
+    x, w, out = (turnout.ones(*shape, device="pretended").array for shape in ((1, 1, 4, 4), (1, 1, 3, 3), (1, 1, 2, 2)))
+    rows["convolution.out"](x, w, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1, out)
+    before = len(cudnn_stand_in.destroyed)
+    registrations.undo()
+    assert cudnn_stand_in.destroyed[before:] == [cudnn_stand_in.create_handle.made]

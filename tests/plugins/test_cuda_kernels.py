@@ -216,24 +216,24 @@ def flat(value: Any) -> list[Any]:
     return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
 
 
-def makers(dtype: str) -> tuple[Devices, Devices]:
-    """Functions that put numbers on the pretended device, and the same numbers on cpu, in a dtype."""
+def makers(dtype: str, device: str = "pretended") -> tuple[Devices, Devices]:
+    """Functions that put numbers on a device, and the same numbers on cpu, in a dtype."""
 
     def made(values: Any, device: str) -> Any:
         x = turnout.from_numpy(np.ascontiguousarray(values))
         return (x if values.dtype.kind == "i" else x.to(getattr(turnout, dtype))).to(device)
 
-    return lambda values: made(values, "pretended"), lambda values: made(values, "cpu")
+    return lambda values: made(values, device), lambda values: made(values, "cpu")
 
 
-def agree(here: Any, there: Any, dtype: str) -> None:
+def agree(here: Any, there: Any, dtype: str, device: str = "pretended:0") -> None:
     found, wanted = flat(here), flat(there)
     assert len(found) == len(wanted)
     for got, want in zip(found, wanted, strict=True):
         assert (got is None) == (want is None)
         if got is None:
             continue
-        assert (str(got.device), got.dtype, got.shape, got.stride()) == ("pretended:0", want.dtype, want.shape, want.stride())
+        assert (str(got.device), got.dtype, got.shape, got.stride()) == (device, want.dtype, want.shape, want.stride())
         tolerance = TOLERANCES[dtype]
         scale = max(1.0, float(want.double().nan_to_num(0, 0, 0).abs().max())) if want.numel() else 1.0
         assert np.allclose(got.cpu().double().numpy(), want.double().numpy(), tolerance, tolerance * scale, equal_nan=True)

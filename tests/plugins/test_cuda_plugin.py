@@ -92,6 +92,28 @@ def test_the_shared_kernels_need_no_more_than_cupy_has(case: OperatorCase, backe
                     assert operator_cases.close(np, got.cpu().numpy(), want.numpy(), case.tolerance)
 
 
+@pytest.mark.parametrize("name", ["exp", "neg", "isnan", "add", "gt", "mul"])
+def test_results_have_the_layout_that_they_have_on_cpu(name: str, backend: TensorBackend) -> None:
+    def strides(device: str) -> list[Any]:
+        x = turnout.ones(2, 3, 4, device=device)
+        given = [x, x.permute(2, 0, 1), x.t() if x.ndim == 2 else x.transpose(0, 2), x.expand(5, 2, 3, 4), x[:, ::2]]
+        call = getattr(turnout, name)
+        two = name in ("add", "gt", "mul")
+        made = [call(v, v) if two else call(v) for v in given]
+        made += [call(v, 2) for v in given] if two else []
+        return [t.stride() for t in (*made, turnout.nonzero(x), turnout.nonzero(x.transpose(0, 2)))]
+
+    assert strides("pretended") == strides("cpu")
+
+
+def test_the_least_of_all_is_written_into_an_output(backend: TensorBackend) -> None:
+    x = turnout.tensor([[3.0, 1.0], [2.0, 5.0]], device="pretended")
+    out = turnout.empty(2, 2, device="pretended")[0]
+    assert turnout.amin(x, 1, out=out) is out
+    assert out.tolist() == [1.0, 2.0]
+    assert [t.item() for t in turnout.aminmax(x)] == [1.0, 5.0]
+
+
 def asked_of_the_array_module(path: Path) -> Iterator[tuple[str, ast.AST]]:
     """The names that a module takes from its parameter `xp`, `linalg.solve` for those of a submodule, and where."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -194,7 +194,7 @@ def selecting(xp: Any) -> Table:
         return select and (lambda self, dim, index, sparse_grad, out: select(self, 0, index, out))
 
     def nonzero(self: Any) -> Any:
-        return self.nonzero()[0].reshape(-1, 1) if self.ndim == 1 else xp.argwhere(self)
+        return self.nonzero()[0].reshape(-1, 1) if self.ndim == 1 else xp.ascontiguousarray(xp.argwhere(self).T).T
 
     # fmt: off
     return {

@@ -35,6 +35,7 @@ class CUDABackend(ArrayBackend):
     name = "CUDA"
     device_type = "cuda"
     indexed = True
+    keeps_order = False
     wrapper_module = "turnout_cuda.wrapped"
 
     def __init__(self, cupy: Any, xp: Any) -> None:

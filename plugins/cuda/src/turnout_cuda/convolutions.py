@@ -6,10 +6,12 @@ Without the front end, and for float64, the shared row multiplies matrices.
 
 from __future__ import annotations
 
+import atexit
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from turnout.registry import Registrations
 from turnout_cuda.floats import Arrays, kind
 
 Table = dict[str, Any]
@@ -31,11 +33,14 @@ def front_end() -> Any:
     return cudnn
 
 
-def kernels(xp: Any, cudnn: Any, precision: Callable[[], str]) -> Table:
-    """The rows of this module; none without the front end."""
+def kernels(xp: Any, cudnn: Any, precision: Callable[[], str], library: Registrations) -> Table:
+    """The rows of this module; none without the front end. Undoing the library gives back plans and handles."""
     if cudnn is None:
         return {}
     made = _Convolutions(xp, cudnn, precision)
+    atexit.register(made.close)  # the front end complains of plans that are left when the interpreter has ended
+    library.on_undo(lambda: atexit.unregister(made.close))
+    library.on_undo(made.close)
     return {"convolution.out": made.forward, "convolution_backward": made.backward}
 
 
@@ -57,8 +62,15 @@ class _Convolutions:
         self.handles: dict[int, Any] = {}
         self.plans: OrderedDict[tuple[Any, ...], _Plan] = OrderedDict()
 
+    def close(self) -> None:
+        """Give back all plans and handles; calls make new ones."""
+        self.plans.clear()
+        while self.handles:
+            self.cudnn.destroy_handle(self.handles.popitem()[1])
+
     def run(self, operation: str, inputs: tuple[Any, Any], shape: Ints, window: tuple[Ints, Ints, Ints]) -> Any:
         """A new array from an operation on two contiguous arrays; `window` is (padding, stride, dilation)."""
+        inputs = (_aligned(inputs[0]), _aligned(inputs[1]))
         device = int(self.xp.cuda.runtime.getDevice())
         handle = self.handles.get(device)
         if handle is None:
@@ -94,7 +106,8 @@ class _Convolutions:
         graph.build_operation_graph()
         graph.create_execution_plans([modes.A, modes.FALLBACK])
         if elements is number and self.precision() == "highest":
-            graph.deselect_numeric_notes([cudnn.numerical_note.DOWN_CONVERT_INPUTS])  # TF32
+            notes = cudnn.numerical_note  # engines that compute in TF32 have one of these, or both
+            graph.deselect_numeric_notes([notes.DOWN_CONVERT_INPUTS, notes.TENSOR_CORE])
         graph.check_support()
         graph.build_plans()
         return _Plan(graph, (*given, result))
@@ -124,6 +137,8 @@ class _Convolutions:
         arrays = (grad_output, input, weight)
         if kind(*arrays) not in _TYPES or not all(a.size and a.flags.c_contiguous for a in arrays) or input.ndim > 5:
             return NotImplemented
+        if not grad_output.ndim == input.ndim == weight.ndim:
+            return NotImplemented  # the shared row tells of it
         window = _window(input.ndim - 2, padding, stride, dilation)
         grad, x, w = (_flat(array) for array in arrays)
         found: list[Any] = [None, None, None]
@@ -150,6 +165,11 @@ def _wide(shape: Ints) -> Ints:
 
 def _flat(array: Any) -> Any:
     return array.reshape(_wide(array.shape))
+
+
+def _aligned(array: Any) -> Any:
+    """The array, or a copy where it does not begin at a multiple of 16 bytes, as cuDNN wants it."""
+    return array.copy() if array.data.ptr % 16 else array
 
 
 def _window(ndim: int, padding: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> tuple[Ints, Ints, Ints]:

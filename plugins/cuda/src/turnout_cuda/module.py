@@ -115,7 +115,7 @@ class CuPyModule:
         self.add = Adding(cupy)
         self.linalg = Linalg(cupy.linalg, errstate)
         self.maximum = Reducing(cupy.maximum, cupy.amax)
-        self.minimum = Reducing(cupy.minimum, cupy.amin)
+        self.minimum = Reducing(cupy.minimum, self._amin)
         self.logaddexp = Accumulating(cupy.logaddexp)
         self.logical_and = Reducing(cupy.logical_and, cupy.all)
         self.logical_or = Reducing(cupy.logical_or, cupy.any)
@@ -126,6 +126,14 @@ class CuPyModule:
     def errstate(self, **settings: Any) -> Any:
         """Nothing to do: a GPU raises no floating-point warnings."""
         return nullcontext()
+
+    def _amin(self, array: Any, axis: Any, out: Any, keepdims: bool) -> Any:
+        """CuPy's, which takes `out` for the dtype where CUB reduces (14.2.0)."""
+        made = self._cupy.amin(array, axis, keepdims=keepdims)
+        if out is None:
+            return made
+        self._cupy.copyto(out, made)
+        return out
 
     def matmul(self, a: Any, b: Any, out: Any = None) -> Any:
         """CuPy takes the output by keyword only. float32 is multiplied as precisely as the setting says."""

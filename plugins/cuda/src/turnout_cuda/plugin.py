@@ -51,7 +51,7 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     library.backend(backend)
     library.on_undo(backend.runtime.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
-    raw = raw_kernels(backend.xp, Programs(backend.cupy)) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision)
+    raw = raw_kernels(backend.xp, Programs(backend.cupy)) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
     alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
     if with_host:

@@ -13,8 +13,8 @@ import turnout
 from turnout.dtypes import bool_
 from turnout.errors import ShapeError
 from turnout.registry import REGISTRY
-from turnout_conformance.cases import OperatorCase, Sample, T, build, close
-from turnout_conformance.comparing import flat
+from turnout_conformance.cases import OperatorCase, Sample, T, Vectors, build, close
+from turnout_conformance.comparing import flat, numbers
 
 SIZE = 3
 MIXES = 32
@@ -102,6 +102,7 @@ class Call:
         self.sample = sample
         self.dtype = dtype
         self.tolerance = case.tolerance
+        self.vectors = case.vectors
         # The samples of random operators give one result whatever is drawn.
         self.randomness = "same" if "nondeterministic_seeded" in self.op.tags or "dropout" in case.op else "error"
         self.tensors = tensors_of([list(sample.args), sample.kwargs])
@@ -124,13 +125,15 @@ class Call:
         return [x.clone() for x in found] if self.op.name.startswith("as_strided") else found
 
 
-def compare(found: Any, loops: list[Any], tolerance: float) -> None:
+def compare(found: Any, loops: list[Any], tolerance: float, vectors: Vectors = ()) -> None:
     columns = list(zip(*[flat(loop) for loop in loops], strict=True))
     assert len(columns) == len(flat(found))
     for one, expected in zip(flat(found), columns, strict=True):
         assert one.dtype is expected[0].dtype
         assert one.device == expected[0].device
-        assert close(np, one.cpu().numpy(), np.stack([e.cpu().numpy() for e in expected]), tolerance)
+    apart = [np.stack(arrays) for arrays in zip(*[numbers(flat(loop), vectors) for loop in loops], strict=True)]
+    for one, expected in zip(numbers(flat(found), vectors), apart, strict=True):
+        assert close(np, one, expected, tolerance)
 
 
 def calls(case: OperatorCase) -> Iterator[Call]:
@@ -175,4 +178,4 @@ def check(call: Call, mix: tuple[int | None, ...], device: str) -> None:
     except ShapeError:  # view: not every layout can be seen in another shape
         assert isinstance(raised(lambda: mapped(*batches)), ShapeError)
         return
-    compare(mapped(*batches), loops, call.tolerance)
+    compare(mapped(*batches), loops, call.tolerance, call.vectors)

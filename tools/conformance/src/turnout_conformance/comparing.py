@@ -11,7 +11,7 @@ import turnout
 from turnout.errors import DTypeError, NoDataError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
-from turnout_conformance.cases import close
+from turnout_conformance.cases import Vectors, close
 from turnout_conformance.making import dtypes_of
 
 
@@ -51,11 +51,41 @@ def layout(tensor: turnout.Tensor) -> list[int]:
     return [s for n, s in zip(tensor.shape, tensor.stride(), strict=True) if n > 1] if tensor.numel() > 1 else []
 
 
+def choices(results: list[Any], vectors: Vectors) -> dict[int, Any]:
+    """Position of a result -> what its vectors are multiplied by, so that in each of them the first element of at least 0.618 of
+    the largest magnitude is positive. `results` are arrays, `vectors` those of `OperatorCase`."""
+    found: dict[int, Any] = {}
+    shared: Any = None
+    for position, axis in vectors:
+        if not results[position].size:
+            continue  # not computed
+        columns = np.moveaxis(results[position], axis, -1)
+        sizes = np.abs(columns)
+        first = (sizes >= 0.618 * sizes.max(-2, keepdims=True)).argmax(-2)
+        chosen = np.take_along_axis(columns, np.expand_dims(first, -2), -2)
+        factors = np.conj(chosen) / np.abs(chosen)
+        if shared is None:
+            shared = factors
+        else:
+            theirs = np.conj(shared) if axis == -2 else shared
+            factors = np.concatenate([theirs, factors[..., theirs.shape[-1] :]], -1)[..., : factors.shape[-1]]
+        found[position] = factors if axis == -1 else np.swapaxes(factors, -1, -2)
+    return found
+
+
+def numbers(results: list[Any], vectors: Vectors = ()) -> list[Any]:
+    """The results as arrays of NumPy, those of which only directions are determined in one way of many."""
+    arrays = [t.detach().cpu().numpy() for t in results]
+    factors = choices(arrays, vectors)
+    return [a * factors[i] if i in factors else a for i, a in enumerate(arrays)]
+
+
 def check(
-    found: Any, expected: Any, device: str, tolerance: float, *, layouts: bool = True, names: tuple[str, str] = ("", "cpu")
-) -> None:
+    found: Any, expected: Any, device: str, tolerance: float, *, layouts: bool = True, names: tuple[str, str] = ("", "cpu"),
+    vectors: Vectors = (),
+) -> None:  # fmt: skip
     """The outcome is the expected one. A result of a dtype that the device has not must be refused. `names` are those of the two
-    outcomes in messages, the first is the device's where it is empty."""
+    outcomes in messages, the first is the device's where it is empty. `vectors` are those of `OperatorCase`."""
     first, second = names[0] or device, names[1]
     if isinstance(expected, Raised) or isinstance(found, Raised):
         absent = {t.dtype.name for t in tensors(expected)} - dtypes_of(device)
@@ -75,8 +105,10 @@ def check(
         assert (got.device.type, got.dtype, got.shape) == (device, want.dtype, want.shape)
         if layouts:
             assert layout(got) == layout(want), f"{first} gave strides {got.stride()}, and {second} {want.stride()}"
-        same = close(np, got.detach().cpu().numpy(), want.detach().numpy(), tolerance)
-        assert same, f"{first} gave {got}\nand {second} gave {want}"
+    kept = [(g, w) for g, w in zip(found, expected, strict=True) if isinstance(w, turnout.Tensor)]
+    values = zip(numbers([g for g, _ in kept], vectors), numbers([w for _, w in kept], vectors), strict=True)
+    for (got, want), (a, b) in zip(kept, values, strict=True):
+        assert close(np, a, b, tolerance), f"{first} gave {got}\nand {second} gave {want}"
 
 
 def shown(value: Any) -> str:

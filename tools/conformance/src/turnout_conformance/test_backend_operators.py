@@ -16,8 +16,21 @@ from turnout import autograd
 from turnout.dtypes import bool_, dtype_named
 from turnout.operators import Operator
 from turnout_conformance import batches
-from turnout_conformance.cases import ABOUT_STRIDES, CASES, FAMILIES, OperatorCase, Sample
-from turnout_conformance.comparing import Raised, check, facts, find, flat, form, on_meta, outcome, promised, shown, tensors
+from turnout_conformance.cases import ABOUT_STRIDES, CASES, FAMILIES, OperatorCase, Sample, Vectors
+from turnout_conformance.comparing import (
+    Raised,
+    check,
+    choices,
+    facts,
+    find,
+    flat,
+    form,
+    on_meta,
+    outcome,
+    promised,
+    shown,
+    tensors,
+)
 from turnout_conformance.making import LAYOUTS, Make, arguments, dtypes_of, leaf, row_major, samples, spread
 from turnout_conformance.replays import call_of, check_replays, gradients_of
 
@@ -54,7 +67,7 @@ def test_operator_gives_what_cpu_gives(case: OperatorCase, turnout_device: str, 
         before = shown([*args, *kwargs.values()])
         found = outcome(op, *args, **kwargs)
         expected = outcome(op, *cpu_args, **cpu_kwargs)
-        check(found, expected, turnout_device, case.tolerance, layouts=arrangement != "spread")
+        check(found, expected, turnout_device, case.tolerance, layouts=arrangement != "spread", vectors=case.vectors)
         assert before == shown([*args, *kwargs.values()]), "a functional operator changed its input"
         if arrangement == "row-major" and not isinstance(found, Raised) and not isinstance(expected, Raised):
             promise = promised(op, args, kwargs)
@@ -124,16 +137,20 @@ def test_out_form_fills_what_it_is_given(case: OperatorCase, turnout_device: str
             returned = out(*args, **kwargs, **dict(zip(names, outputs, strict=True)))
             # The out forms of operators that return lists return nothing.
             assert returned is None or all(r is g for r, g in zip(flat(returned), given, strict=True))
-            check(given, expected, turnout_device, case.tolerance, layouts=False)  # an output keeps its own
+            # An output keeps its own layout.
+            check(given, expected, turnout_device, case.tolerance, layouts=False, vectors=case.vectors)
 
 
 # ---- the functionalities above
 
 
-def gradients(op: Operator, args: Any, kwargs: Any) -> list[Any]:
+def gradients(op: Operator, args: Any, kwargs: Any, vectors: Vectors = ()) -> list[Any]:
     """The gradients of the sum of all outputs, of every leaf that requires one; None for those that have none."""
     leaves = [t for t in tensors([*args, *kwargs.values()]) if t.requires_grad]
-    outputs = [t for t in tensors(op(*args, **kwargs)) if t.requires_grad]
+    made = tensors(op(*args, **kwargs))
+    for position, factors in choices([t.detach().cpu().numpy() for t in made] if vectors else [], vectors).items():
+        made[position] = made[position] * turnout.from_numpy(factors).to(made[position].device)
+    outputs = [t for t in made if t.requires_grad]
     if not leaves or not outputs:
         return []
     return list(autograd.grad(outputs, leaves, [turnout.ones_like(t) for t in outputs], allow_unused=True))
@@ -151,8 +168,8 @@ def test_gradients_are_those_of_cpu(case: OperatorCase, turnout_device: str) -> 
     op = find(case.op)
     for sample, dtype in nonempty(samples(case, turnout_device, (precise(case, turnout_device),)), turnout_device):
         (args, kwargs), (cpu_args, cpu_kwargs) = both(sample, dtype, leaf, turnout_device)
-        found = outcome(gradients, op, args, kwargs)
-        expected = outcome(gradients, op, cpu_args, cpu_kwargs)
+        found = outcome(gradients, op, args, kwargs, case.vectors)
+        expected = outcome(gradients, op, cpu_args, cpu_kwargs, case.vectors)
         check(found, expected, turnout_device, case.tolerance, layouts=False)
 
 

@@ -54,7 +54,8 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
         return planned(s, backend, row, general, compute) if kept else general
     if backend.new_array is not None and s.plannable:
         general = planned(s, backend, row, general, compute)
-    if row.allocates and not s.precomputed and s.tensors:
+    known = backend.keeps_order or backend.row_major is not None
+    if row.allocates and known and not s.precomputed and s.tensors:
         return fast_functional(s, backend, row, general)
     return general
 
@@ -64,7 +65,9 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     """The functional variant as generated source: the fast path, then `general`."""
     inputs = Inputs(s)
     arguments, tensors, first = inputs.names, inputs.tensors, f"{inputs.tensors[0]}_a"
-    applies = inputs.conditions(row)
+    applies = inputs.conditions(row) + (
+        [] if backend.keeps_order else [f"ROW_MAJOR({array})" for array in inputs.arrays.values()]
+    )
     unsure = row.allocates == SAME or (inputs.numbers and row.allocates != BOOL)
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
     computing, computed_by = computing_source(s, backend, row, inputs)
@@ -91,6 +94,7 @@ def wrapped({", ".join(["ks", *arguments])}):
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
         "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
         "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row),
+        "ROW_MAJOR": backend.row_major,
         **computed_by, **inputs.defaults(),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)

@@ -31,9 +31,9 @@ from turnout_conformance.cases import (
     view_copies,
     views,
 )
-from turnout_conformance.cases.model import ABOUT_STRIDES, OperatorCase, S, Sample, T, build, calls, close, values
+from turnout_conformance.cases.model import ABOUT_STRIDES, OperatorCase, S, Sample, T, Vectors, build, calls, close, values
 
-__all__ = ["ABOUT_STRIDES", "CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close", "values"]
+__all__ = ["ABOUT_STRIDES", "CASES", "OperatorCase", "S", "Sample", "T", "Vectors", "build", "calls", "close", "values"]
 
 FAMILIES = (
     pointwise,

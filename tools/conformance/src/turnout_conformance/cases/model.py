@@ -10,6 +10,7 @@ FLOATS = ("float32", "float64")
 INTS = ("int64", "int32", "uint8")
 NUMBERS = (*FLOATS, "int64")
 BITS = ("int64", "bool")
+Vectors = tuple[tuple[int, int], ...]
 
 # Operators that see strides, not elements alone: they refuse some layouts, whichever the device.
 ABOUT_STRIDES = (
@@ -44,6 +45,8 @@ class OperatorCase:
     dtypes          the names that `T(data)` is tried in
     tolerance       relative and absolute, for float64; float32 gets a fixed wider one
     differentiable  whether gradients with respect to floating tensors are checked; an output that is not floating has none
+    vectors         results of which only directions are determined: (position, axis that counts the vectors). A factor of
+                    modulus 1 of each is anybody's choice; vectors of the same number share it, rows (axis -2) conjugated
     """
 
     op: str
@@ -52,6 +55,7 @@ class OperatorCase:
     dtypes: tuple[str, ...] = FLOATS
     tolerance: float = 1e-9
     differentiable: bool = True
+    vectors: Vectors = ()
 
     def __str__(self) -> str:
         return self.op
