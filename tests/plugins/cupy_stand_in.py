@@ -473,12 +473,7 @@ class Cuda(types.SimpleNamespace):
             return count
 
         self.get_current_stream = lambda: self.stream
-        self.math_modes: list[int] = []  # those that cuBLAS's handle was put into
         self.get_cublas_handle = lambda: 1 + self.current
-        self.cublas = types.SimpleNamespace(
-            getMathMode=lambda handle: self.math_modes[-1] if self.math_modes else 0,
-            setMathMode=lambda handle, mode: self.math_modes.append(mode),
-        )
         self.runtime = types.SimpleNamespace(
             getDeviceProperties=lambda index: {
                 "name": b"Pretended GPU",
@@ -572,6 +567,8 @@ class Module(types.ModuleType):
         return own(np.ascontiguousarray(np.argwhere(array)))  # row-major, as CuPy's is
 
     def matmul(self, a: Any, b: Any, *, out: Any = None) -> Any:
+        if cuda.capturing is not None:
+            raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
         return recorded(lambda: own(np.matmul(a, b, out=out)), [] if out is None else [out])
 
     def from_dlpack(self, array: Any) -> Any:

@@ -25,7 +25,8 @@ FOLDER = Path(tempfile.gettempdir()) / f"turnout-emulated-cuda-{os.getuid() if h
 
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(\s*(.*?)\s*\)\s*\{', re.DOTALL)
 _NAMES = {
-    "float": "float32", "double": "float64", "whole": "int64", "int": "int32", "__half": "float16", "__nv_bfloat16": "bfloat16",
+    "float": "float32", "double": "float64", "whole": "int64", "int": "int32", "bool": "bool", "word64": "uint64",
+    "__half": "float16", "__nv_bfloat16": "bfloat16",
 }  # fmt: skip
 
 
@@ -109,7 +110,8 @@ def program(code: str, options: tuple[str, ...]) -> dict[str, Kernel]:
 
 def _types(options: tuple[str, ...]) -> dict[str, str]:
     kind = next(option.partition("=")[2] for option in options if option.startswith("-DDTYPE="))
-    scalar = {"16": "float16", "17": "bfloat16", "32": "float32", "64": "float64"}[kind]
+    moved = {"101": "uint8", "102": "uint16", "104": "uint32", "108": "uint64", "116": "complex128"}
+    scalar = ({"16": "float16", "17": "bfloat16", "32": "float32", "64": "float64"} | moved)[kind]
     return {**_NAMES, "scalar": scalar, "accum": "float64" if kind == "64" else "float32"}
 
 

@@ -24,9 +24,14 @@ from test_cuda_kernels import (
     rows,
     step,
 )
+from test_cuda_pointwise import CASES as POINTWISE
+from test_cuda_pointwise import draw
+from test_cuda_rows import CASES as ROWS
+from test_cuda_windows import CASES as WINDOWS
 
 import turnout
 from turnout import cuda, nn
+from turnout_cuda import pointwise
 
 F = nn.functional
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="there is no device of type cuda")
@@ -50,9 +55,36 @@ LARGE: list[Case] = [
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_a_raw_kernel_gives_what_cpu_gives(case: Case, dtype: str) -> None:
+@pytest.mark.parametrize("case", [*CASES, *POINTWISE, *ROWS, *WINDOWS], ids=lambda case: case[0])
+def test_a_raw_kernel_gives_what_cpu_gives(case: Case, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pointwise, "LIMIT", 1)
     compare(case[2], dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elementwise_kernels_serve_many_elements(dtype: str) -> None:
+    def run(t: Devices) -> Any:
+        x, y, row, column = (t(numbers(s, i)) for i, s in enumerate([(3_001, 1_024), (3_001, 1_024), (1_024,), (3_001, 1)]))
+        return (
+            x + y,
+            x * 1.5,
+            x.exp(),
+            F.gelu(x),
+            x > y,
+            x * row,
+            x - column,
+            turnout.where(x > 0, x, y),
+            x.clamp(-1, 1),
+            x.float(),
+        )
+
+    compare(run, dtype)
+
+
+def test_random_numbers_are_those_of_cpu() -> None:
+    for got, want in zip(draw("cuda"), draw("cpu"), strict=True):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        assert turnout.allclose(got.cpu().double(), want.double(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])

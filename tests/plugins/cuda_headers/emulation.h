@@ -13,11 +13,27 @@
 #include <cstring>
 #include <vector>
 
+using std::atan;
+using std::ceil;
+using std::cos;
+using std::cosh;
+using std::erf;
 using std::exp;
 using std::expm1;
+using std::fabs;
+using std::floor;
 using std::log;
+using std::log10;
 using std::log1p;
+using std::log2;
+using std::pow;
+using std::rint;
+using std::sin;
+using std::sinh;
 using std::sqrt;
+using std::tan;
+using std::tanh;
+using std::trunc;
 
 #define __global__
 #define __device__

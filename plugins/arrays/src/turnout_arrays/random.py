@@ -21,10 +21,10 @@ def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
     count = 1
     for length in shape:
         count *= length
-    key = mix_number((seed + _GAMMA) & _WORD)
+    key = stream_key(seed)
     words = xp.arange(count, dtype=xp.uint64)
     words *= xp.uint64(_GAMMA)
-    words += xp.uint64((key + (offset + 1) * _GAMMA) & _WORD)
+    words += xp.uint64(first_word(seed, offset))
     for between in (key, None):  # the finaliser twice, in place
         words ^= words >> xp.uint64(30)
         words *= xp.uint64(_FIRST)
@@ -34,6 +34,16 @@ def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
         if between is not None:
             words ^= xp.uint64(between)
     return words.reshape(shape)
+
+
+def stream_key(seed: int) -> int:
+    """What the finaliser's two applications have between them."""
+    return mix_number((seed + _GAMMA) & _WORD)
+
+
+def first_word(seed: int, offset: int) -> int:
+    """The word at an offset before it is hashed. Its neighbours are the golden ratio of 2**64 apart."""
+    return (stream_key(seed) + (offset + 1) * _GAMMA) & _WORD
 
 
 FACTORS = 1.0, -2.0, 2 * pi

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from turnout.config.lock import new_lock
 from turnout.devices import Device, device
 from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
+from turnout_arrays.random import first_word, stream_key
+from turnout_cuda.pointwise import convert
+from turnout_cuda.programs import DTYPES
 from turnout_cuda.replays import RecordedReplay
 from turnout_cuda.runtime import Runtime
 
@@ -36,6 +40,7 @@ class CUDABackend(ArrayBackend):
     device_type = "cuda"
     indexed = True
     keeps_order = False
+    keeps_answers = True
     wrapper_module = "turnout_cuda.wrapped"
 
     def __init__(self, cupy: Any, xp: Any) -> None:
@@ -119,7 +124,8 @@ class CUDABackend(ArrayBackend):
             source = source.real
         if source.device != target.device:
             source = self.cupy.asarray(source)  # to the current device, which is the target's
-        self.cupy.copyto(target, source, casting="unsafe")
+        if not convert(self.xp, target, source):
+            self.cupy.copyto(target, source, casting="unsafe")
 
     def to_host(self, array: Any) -> bytes | memoryview:
         """Waits for the current stream."""
@@ -139,8 +145,30 @@ class CUDABackend(ArrayBackend):
         return None
 
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
+        return self._drawn("random_words", shape, "uint64", seed, device, offset)
+
+    def uniform(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        return self._drawn("random_uniform", shape, self.native[dtype], seed, device, offset) if dtype.name in DTYPES else None
+
+    def normal(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        if dtype.name not in DTYPES:
+            return None
+        return self._drawn("random_normal", shape, self.native[dtype], seed, device, offset, offset + prod(shape))
+
+    def _drawn(self, kernel: str, shape: Ints, native: Any, seed: int, device: Device, *offsets: int) -> Any:
+        """A new array that a raw kernel draws, from words that begin at these offsets of a stream."""
         with self._on(device):
-            return super().random_bits(shape, seed, offset, device)
+            made = self.xp.empty(shape, native)
+            if made.size:
+                state = [signed(word) for word in (*[first_word(seed, at) for at in offsets], stream_key(seed))]
+                kind = "float32" if made.dtype.kind == "u" else made.dtype.name
+                self.xp.programs.over_elements(kernel, kind, made.size, (made, made.size, *state))
+            return made
+
+
+def signed(word: int) -> int:
+    """64 bits as kernels take them."""
+    return word - (1 << 64) if word >> 63 else word
 
 
 def _layout(array: Any) -> tuple[Any, ...]:

@@ -16,14 +16,13 @@ from typing import Any
 
 from numpy.linalg import LinAlgError  # CuPy raises NumPy's
 
-from turnout.errors import ArgumentError, CallError
+from turnout.errors import CallError
+from turnout_cuda.pointwise import functions
+from turnout_cuda.products import Products, library
+from turnout_cuda.programs import Programs
 
 # Operators whose shared kernels combine values at repeated indices by products, maxima or minima. They have raw kernels instead.
 WITHOUT = ("scatter_reduce.two_out",)
-
-# How precisely float32 is multiplied -> cuBLAS's math mode: all digits (CUBLAS_DEFAULT_MATH), or the 10 of TF32
-# (CUBLAS_TF32_TENSOR_OP_MATH). The numbers are those of cublasMath_t in cublas_api.h.
-PRECISIONS = {"highest": 0, "high": 3}
 
 # What CuPy adds atomically. Other integers are added in uint64, where sums wrap around to the same bits.
 _ADDED = frozenset({"int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"})
@@ -65,13 +64,14 @@ class Reducing(Accumulating):
 class Adding:
     """CuPy's `add`, whose `at` takes every dtype."""
 
-    def __init__(self, cupy: Any) -> None:
+    def __init__(self, cupy: Any, add: Callable[..., Any]) -> None:
         self._cupy = cupy
+        self._add = add
         self.reduce = cupy.add.reduce
         self.__name__ = "add"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._cupy.add(*args, **kwargs)
+        return self._add(*args, **kwargs)
 
     def at(self, array: Any, indices: Any, values: Any) -> None:
         """array[indices] += values, where repeated indices add up."""
@@ -109,19 +109,26 @@ class CuPyModule:
 
     wraps_indices = True
 
-    def __init__(self, cupy: Any, errstate: Callable[..., Any], precision: Callable[[], str] = lambda: "highest") -> None:
-        self._cupy = cupy
+    def __init__(
+        self, cupy: Any, errstate: Callable[..., Any], precision: Callable[[], str] = lambda: "highest",
+        cublas: Callable[[Any], Any] = library,
+    ) -> None:  # fmt: skip
+        self.cupy = cupy
         self.precision = precision
-        self.add = Adding(cupy)
+        self.programs = Programs(cupy)
+        self.products = Products(self, precision, cublas)
+        made = functions(self)
+        vars(self).update(made)
+        self.add = Adding(cupy, made["add"])
         self.linalg = Linalg(cupy.linalg, errstate)
-        self.maximum = Reducing(cupy.maximum, cupy.amax)
-        self.minimum = Reducing(cupy.minimum, self._amin)
+        self.maximum = Reducing(made["maximum"], cupy.amax)
+        self.minimum = Reducing(made["minimum"], self._amin)
         self.logaddexp = Accumulating(cupy.logaddexp)
         self.logical_and = Reducing(cupy.logical_and, cupy.all)
         self.logical_or = Reducing(cupy.logical_or, cupy.any)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._cupy, name)
+        return getattr(self.cupy, name)
 
     def errstate(self, **settings: Any) -> Any:
         """Nothing to do: a GPU raises no floating-point warnings."""
@@ -129,42 +136,32 @@ class CuPyModule:
 
     def _amin(self, array: Any, axis: Any, out: Any, keepdims: bool) -> Any:
         """CuPy's, which takes `out` for the dtype where CUB reduces (14.2.0)."""
-        made = self._cupy.amin(array, axis, keepdims=keepdims)
+        made = self.cupy.amin(array, axis, keepdims=keepdims)
         if out is None:
             return made
-        self._cupy.copyto(out, made)
+        self.cupy.copyto(out, made)
         return out
 
     def matmul(self, a: Any, b: Any, out: Any = None) -> Any:
-        """CuPy takes the output by keyword only. float32 is multiplied as precisely as the setting says."""
-        if a.dtype.char == "f":
-            self._set_precision(self.precision())
-        return self._cupy.matmul(a, b, out=out)
-
-    def _set_precision(self, wanted: str) -> None:
-        """Put cuBLAS's handle, that of this thread and device, into the mode that is asked for."""
-        if wanted not in PRECISIONS:
-            raise ArgumentError(f"plugin.cuda.matmul_precision: expected one of {', '.join(PRECISIONS)}, got {wanted!r}")
-        cuda, mode = self._cupy.cuda, PRECISIONS[wanted]
-        handle = cuda.get_cublas_handle()
-        if cuda.cublas.getMathMode(handle) != mode:
-            cuda.cublas.setMathMode(handle, mode)
+        """By cuBLAS, or by CuPy's loops for integers."""
+        made = self.products.multiply(a, b, out)
+        return self.cupy.matmul(a, b, out=out) if made is NotImplemented else made
 
     # ---- from the host
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         """An array of the device; a CuPy array stays as it is."""
         self._refuse_while_recording(value)
-        return self._cupy.asarray(value) if dtype is None else self._cupy.asarray(value, dtype)
+        return self.cupy.asarray(value) if dtype is None else self.cupy.asarray(value, dtype)
 
     def array(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """A new array."""
         self._refuse_while_recording(value)
-        return self._cupy.array(value, *args, **kwargs)
+        return self.cupy.array(value, *args, **kwargs)
 
     def _refuse_while_recording(self, value: Any) -> None:
         """Replays of recorded work would copy from where the value lay on the host then."""
-        if not isinstance(value, self._cupy.ndarray) and self._cupy.cuda.get_current_stream().is_capturing():
+        if not isinstance(value, self.cupy.ndarray) and self.cupy.cuda.get_current_stream().is_capturing():
             raise CallError(
                 "cuda graph: a value of the host cannot be copied to the device while work is recorded; make the tensor before"
             )

@@ -163,7 +163,7 @@ class _Rows(_Kernels):
         if output_mask[1] or output_mask[2]:
             sums = self.xp.empty((2, C), wide)
             args = (grad_out, input, middle, factor, sums[0], sums[1], N, C, HxW, group, channels)
-            self.programs.over_groups("parameters_of_channels", dtype, C, N * HxW, args)
+            self.programs.over_groups("parameters_of_channels", dtype, C, N * HxW, args, most=1024)
             kept = grad_out.dtype if weight is None else weight.dtype
             found[1:] = [sums[at].astype(kept) if output_mask[at + 1] else None for at in (0, 1)]
         return tuple(found)
@@ -215,7 +215,7 @@ class _Batches(_Kernels):
             has_running,
             float(momentum),
         )
-        self.programs.over_groups("channel_statistics", dtype, channels, images * area, args)
+        self.programs.over_groups("channel_statistics", dtype, channels, images * area, args, most=1024)
         factor = self.factor(sums[1], eps)
         made = self.normalised(input, sums[0], factor, weight, bias)
         kept = input.dtype if weight is None else weight.dtype
@@ -278,7 +278,7 @@ class _Batches(_Kernels):
         sums = self.xp.empty((2, channels), wide)
         if train or output_mask[1] or output_mask[2]:
             args = (grad_out, input, middle, factor, sums[0], sums[1], images, channels, area, 0, 1)
-            self.programs.over_groups("parameters_of_channels", dtype, channels, images * area, args)
+            self.programs.over_groups("parameters_of_channels", dtype, channels, images * area, args, most=1024)
         made = None
         if output_mask[0]:
             made = self.xp.empty(input.shape, input.dtype)

@@ -13,11 +13,10 @@ from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
 from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.tables import register_kernels
-from turnout_cuda import convolutions
+from turnout_cuda import convolutions, products
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
-from turnout_cuda.programs import Programs
 from turnout_cuda.table import raw_kernels
 
 
@@ -51,7 +50,11 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     library.backend(backend)
     library.on_undo(backend.runtime.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
-    raw = raw_kernels(backend.xp, Programs(backend.cupy)) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
+    raw = (
+        raw_kernels(backend.xp, backend.xp.programs)
+        | products.kernels(backend.xp, backend.xp.products)
+        | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
+    )
     alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
     if with_host:

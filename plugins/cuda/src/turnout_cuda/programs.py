@@ -14,10 +14,21 @@ from typing import Any
 
 # A kind of elements -> what DTYPE is in the text.
 DTYPES = {"float16": 16, "bfloat16": 17, "float32": 32, "float64": 64}
-PROGRAMS = ("batch", "normalise", "scan", "scatter", "softmax", "steps")
+# Where elements are only moved: their size in bytes -> the dtype that their arrays are viewed as. DTYPE is 100 + size.
+MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
+PROGRAMS = (
+    "activations", "arithmetic", "batch", "functions", "normalise", "picking", "random", "reduce", "resize",
+    "scan", "scatter", "softmax", "sort", "steps", "windows",
+)  # fmt: skip
 
+PACKED = {"float16": 8, "bfloat16": 8, "float32": 4, "float64": 2}  # elements in 16 bytes
+# Texts that come before a program, beside what all have.
+HEADERS = dict.fromkeys(("activations", "arithmetic", "functions"), "pointwise.cuh")
+
+_KINDS = DTYPES | {name: 100 + size for size, name in MOVED.items()}
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
 _MOST_BLOCKS = 65_535  # more blocks than any GPU runs at once: loops go over the rest
+_WIDE = 8192  # elements from which on a group has as many threads as its kernel takes
 _LONG = 1024  # elements from which on a row has a block to itself
 
 
@@ -25,12 +36,13 @@ _LONG = 1024  # elements from which on a row has a block to itself
 def source(program: str) -> str:
     """The text of a program, with what all of them share."""
     folder = files("turnout_cuda") / "kernels"
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in ("types.cuh", f"{program}.cu"))
+    names = ("types.cuh", *([HEADERS[program]] if program in HEADERS else []), f"{program}.cu")
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
 def options(dtype: str) -> tuple[str, ...]:
     """The compiler's options for a kind of elements."""
-    return ("-std=c++17", f"-DDTYPE={DTYPES[dtype]}")
+    return ("-std=c++17", f"-DDTYPE={_KINDS[dtype]}")
 
 
 @cache
@@ -66,10 +78,11 @@ class Programs:
         else:
             self.start(name, dtype, (rows,), (256,), args)
 
-    def over_elements(self, name: str, dtype: str, size: int, args: Sequence[Any]) -> None:
-        """A thread for each element, or for every so many."""
-        self.start(name, dtype, (min(-(-size // 256), _MOST_BLOCKS),), (256,), args)
+    def over_elements(self, name: str, dtype: str, size: int, args: Sequence[Any], *, packed: bool = False) -> None:
+        """A thread for each element, or for every so many; `packed` where the kernel computes 16 bytes at once."""
+        threads = -(-size // PACKED[dtype]) if packed else size
+        self.start(name, dtype, (min(-(-threads // 256), _MOST_BLOCKS),), (256,), args)
 
-    def over_groups(self, name: str, dtype: str, groups: int, length: int, args: Sequence[Any]) -> None:
-        """A block for each group of elements."""
-        self.start(name, dtype, (groups,), (32 if length <= 64 else 256,), args)
+    def over_groups(self, name: str, dtype: str, groups: int, length: int, args: Sequence[Any], *, most: int = 256) -> None:
+        """A block for each group of elements, of up to so many threads."""
+        self.start(name, dtype, (groups,), (32 if length <= 64 else 256 if length < _WIDE else most,), args)

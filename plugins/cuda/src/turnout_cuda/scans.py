@@ -1,5 +1,8 @@
-"""Running extremes and running logarithms of sums. CuPy accumulates sums and products only; the shared rows join whole arrays as
-often as the length has bits, where a kernel goes over memory once."""
+"""Running sums, products, extremes and logarithms of sums. A kernel goes over memory once.
+
+CuPy accumulates sums and products only, and converts floats to double precision in memory of their own; for the others the shared
+rows join whole arrays as often as the length has bits.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,10 @@ from turnout_cuda.floats import Arrays, kind
 from turnout_cuda.programs import Programs
 
 Table = dict[str, Any]
+_EACH = 4  # neighbouring elements of a thread, as in the text
+# Lines from which on, and lengths up to which the kernels for sums and products are faster than CuPy's, which divide lines.
+_FEW_ROWS, _LONG_ROW = 64, 1 << 15
+_FEW_COLUMNS, _LONG_COLUMN = 1 << 10, 1 << 12
 
 
 def kernels(xp: Any, programs: Programs) -> Table:
@@ -49,4 +56,34 @@ def kernels(xp: Any, programs: Programs) -> Table:
         arrays.deliver(made, out)
         return out
 
-    return {"cummax.out": extreme("cummax", 1), "cummin.out": extreme("cummin", -1), "logcumsumexp.out": logcumsumexp}
+    def total(name: str, *, product: bool) -> Any:
+        def kernel(self: Any, dim: int, dtype: Any, out: Any) -> Any:
+            integers = self.dtype.name == "int64"
+            if not (integers or kind(self)) or self.dtype != out.dtype or not self.ndim or not self.size:
+                return NotImplemented
+            lines, length, inner = sizes(self, dim)
+            few, long = (_FEW_ROWS, _LONG_ROW) if inner == 1 else (_FEW_COLUMNS, _LONG_COLUMN)
+            if lines < few and length > long:
+                return NotImplemented
+            x, made = arrays.packed(self), arrays.target(out, self.dtype)
+            # Integers are the same in programs of all dtypes.
+            start, of = ("running_whole", "float32") if integers else ("running_total", self.dtype.name)
+            if inner == 1:
+                aligned = length % _EACH == 0 and x.data.ptr % (_EACH * x.dtype.itemsize) == 0
+                programs.over_rows(f"{start}_rows", of, lines, length, (x, made, lines, length, int(product), int(aligned)))
+            else:
+                args = (x, made, lines, length, inner, int(product))
+                programs.over_elements(f"{start}_columns", of, lines, args)
+            arrays.deliver(made, out)
+            return out
+
+        kernel.__name__ = kernel.__qualname__ = name
+        return kernel
+
+    return {
+        "cummax.out": extreme("cummax", 1),
+        "cummin.out": extreme("cummin", -1),
+        "cumprod.out": total("cumprod", product=True),
+        "cumsum.out": total("cumsum", product=False),
+        "logcumsumexp.out": logcumsumexp,
+    }

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_cuda import foreach, normalisation, scans, scattering, softmax, steps
+from turnout_cuda import (
+    foreach,
+    normalisation,
+    picking,
+    pointwise,
+    reduce,
+    resize,
+    scans,
+    scattering,
+    softmax,
+    sorting,
+    steps,
+    windows,
+)
 from turnout_cuda.programs import Programs
 
-FAMILIES = (foreach, normalisation, scans, scattering, softmax, steps)
+FAMILIES = (foreach, normalisation, picking, pointwise, reduce, resize, scans, scattering, softmax, sorting, steps, windows)
 
 
 def raw_kernels(xp: Any, programs: Programs) -> dict[str, Any]:

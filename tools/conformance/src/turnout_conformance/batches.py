@@ -132,8 +132,8 @@ def compare(found: Any, loops: list[Any], tolerance: float, vectors: Vectors = (
         assert one.dtype is expected[0].dtype
         assert one.device == expected[0].device
     apart = [np.stack(arrays) for arrays in zip(*[numbers(flat(loop), vectors) for loop in loops], strict=True)]
-    for one, expected in zip(numbers(flat(found), vectors), apart, strict=True):
-        assert close(np, one, expected, tolerance)
+    for values, wanted in zip(numbers(flat(found), vectors), apart, strict=True):
+        assert close(np, values, wanted, tolerance)
 
 
 def calls(case: OperatorCase) -> Iterator[Call]:

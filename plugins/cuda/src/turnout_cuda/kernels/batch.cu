@@ -1,5 +1,10 @@
 // Batch normalisation of arrays [images, channels, area]. Statistics and parameters are in the type that is computed in.
 
+// The channel of an element of all.
+__device__ inline whole channel_of(whole i, whole channels, whole area) {
+    return i >> 32 ? i / area % channels : (whole)((unsigned)i / (unsigned)area % (unsigned)channels);
+}
+
 // The mean and the variance of each channel, divided by the number of elements, and the new running statistics. A block has a
 // channel. Of a single element the unbiased variance is nan.
 extern "C" __global__ void channel_statistics(
@@ -8,10 +13,10 @@ extern "C" __global__ void channel_statistics(
 ) {
     whole channel = blockIdx.x, count = images * area;
     accum middle = 0, square = 0;
-    for (whole i = threadIdx.x; i < count; i += blockDim.x) middle += load(x[(i / area * channels + channel) * area + i % area]);
+    for (whole i = threadIdx.x; i < count; i += blockDim.x) middle += load(x[place_of(i, channel, channels, area)]);
     middle = row_sum(middle) / count;
     for (whole i = threadIdx.x; i < count; i += blockDim.x) {
-        accum centred = load(x[(i / area * channels + channel) * area + i % area]) - middle;
+        accum centred = load(x[place_of(i, channel, channels, area)]) - middle;
         square += centred * centred;
     }
     square = row_sum(square);
@@ -30,7 +35,7 @@ extern "C" __global__ void batch_normalise(
     whole channels, whole area, whole has_weight, whole has_bias
 ) {
     for (whole i = first_place(); i < size; i += all_threads()) {
-        whole channel = i / area % channels;
+        whole channel = channel_of(i, channels, area);
         accum value = (load(x[i]) - mean[channel]) * rstd[channel];
         if (has_weight) value *= weight[channel];
         if (has_bias) value += bias[channel];
@@ -45,7 +50,7 @@ extern "C" __global__ void batch_normalise_backward(
 ) {
     accum count = accum(size / channels);
     for (whole i = first_place(); i < size; i += all_threads()) {
-        whole channel = i / area % channels;
+        whole channel = channel_of(i, channels, area);
         accum factor = rstd[channel], value = load(grad[i]);
         if (training) value -= (of_shift[channel] + (load(x[i]) - mean[channel]) * factor * of_scale[channel]) / count;
         put(made + i, has_weight ? value * factor * weight[channel] : value * factor);

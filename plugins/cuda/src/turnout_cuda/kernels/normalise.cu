@@ -110,8 +110,8 @@ extern "C" __global__ void parameters_of_channels(
     whole channel = blockIdx.x;
     accum along = 0, total = 0;
     for (whole i = threadIdx.x; i < images * area; i += blockDim.x) {
-        whole image = i / area, at = (image * channels + channel) * area + i % area;
-        whole statistic = image * per_image + channel / together;
+        whole at = place_of(i, channel, channels, area);
+        whole statistic = (per_image ? image_of(i, area) * per_image : 0) + channel / together;
         accum each = load(grad[at]);
         total += each;
         along += each * (load(x[at]) - mean[statistic]) * rstd[statistic];

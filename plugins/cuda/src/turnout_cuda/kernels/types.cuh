@@ -18,6 +18,21 @@ typedef float scalar;
 typedef float accum;
 __device__ inline accum load(scalar value) { return value; }
 __device__ inline void put(scalar* at, accum value) { *at = value; }
+#elif DTYPE > 100  // elements of so many bytes more than 100, which are only moved
+#if DTYPE == 101
+typedef unsigned char scalar;
+#elif DTYPE == 102
+typedef unsigned short scalar;
+#elif DTYPE == 104
+typedef unsigned int scalar;
+#elif DTYPE == 108
+typedef unsigned long long scalar;
+#else
+struct alignas(16) scalar {
+    unsigned long long low, high;
+};
+#endif
+typedef float accum;
 #else
 typedef double scalar;
 typedef double accum;
@@ -26,6 +41,7 @@ __device__ inline void put(scalar* at, accum value) { *at = value; }
 #endif
 
 typedef long long whole;
+typedef unsigned long long word64;
 
 // NVRTC has no INFINITY.
 __device__ inline accum infinity() { return __int_as_float(0x7f800000); }
@@ -33,6 +49,14 @@ __device__ inline accum infinity() { return __int_as_float(0x7f800000); }
 // The place of a thread among all, and their number: a loop from one by the other goes over any number of elements.
 __device__ inline whole first_place() { return (whole)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline whole all_threads() { return (whole)gridDim.x * blockDim.x; }
+
+// An element of a channel of arrays [images, channels, area]: its image and its place. Numbers of 64 bits take ten times as long to
+// divide.
+__device__ inline whole image_of(whole i, whole area) { return i >> 32 ? i / area : (whole)((unsigned)i / (unsigned)area); }
+__device__ inline whole place_of(whole i, whole channel, whole channels, whole area) {
+    whole image = image_of(i, area);
+    return (image * channels + channel) * area + (i - image * area);
+}
 
 // Rows: threadIdx.x goes along a row. Either a warp has a row, and a block has several (blockDim is (32, rows)), or a block has one.
 __device__ inline whole row_of_thread() { return (whole)blockIdx.x * blockDim.y + threadIdx.y; }

@@ -1,0 +1,43 @@
+// Random words as a function of a seed and a counter, and numbers made of them: those of `turnout_arrays.random`.
+
+#if DTYPE == 16
+#define PRECISION 11
+#elif DTYPE == 17
+#define PRECISION 8
+#elif DTYPE == 32
+#define PRECISION 24
+#else
+#define PRECISION 53
+#endif
+
+__device__ inline word64 finalised(word64 value) {
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9ull;
+    value = (value ^ value >> 27) * 0x94D049BB133111EBull;
+    return value ^ value >> 31;
+}
+
+// Word i of a stream: `start` is the state of its first one.
+__device__ inline word64 word_at(whole i, whole start, whole key) {
+    return finalised(finalised((word64)i * 0x9E3779B97F4A7C15ull + (word64)start) ^ (word64)key);
+}
+
+// In [0, 1)
+__device__ inline accum fraction(word64 bits) {
+    return (accum)(bits & ((1ull << PRECISION) - 1)) * ((accum)1 / (accum)(1ull << PRECISION));
+}
+
+extern "C" __global__ void random_words(word64* y, whole size, whole start, whole key) {
+    for (whole i = first_place(); i < size; i += all_threads()) y[i] = word_at(i, start, key);
+}
+
+extern "C" __global__ void random_uniform(scalar* y, whole size, whole start, whole key) {
+    for (whole i = first_place(); i < size; i += all_threads()) put(y + i, fraction(word_at(i, start, key)));
+}
+
+// Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v), where v is drawn after all u.
+extern "C" __global__ void random_normal(scalar* y, whole size, whole start, whole second, whole key) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+        accum u = fraction(word_at(i, start, key)), v = fraction(word_at(i, second, key));
+        put(y + i, sqrt((accum)-2 * log((accum)1 - u)) * cos((accum)6.283185307179586 * v));
+    }
+}

@@ -1,0 +1,133 @@
+"""Slices and elements at indices, and triangles, of all dtypes: arrays are viewed as numbers of as many bytes.
+
+Indices are checked by the kernel that reads at them. A call with one that is out of range goes on to the row below, which raises
+the error. Asking waits for the stream, as that row would; while a stream is captured nothing may wait, so there the elements are
+left out. `embedding` is composed of `index_select`.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from turnout_cuda.floats import Arrays
+from turnout_cuda.programs import MOVED, Programs
+
+Table = dict[str, Any]
+_INDICES = ("int32", "int64")
+_THREADS = 256
+_MOST_ROWS = 65_535  # blocks along the rows: loops go over the rest
+_BLOCKS = 4096  # blocks that keep any GPU busy: few long rows are divided among so many
+_NARROW = 2**31  # elements from which on 32 bits do not number them
+
+
+def spread(rows: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """(grid, block) for rows of elements: as many threads along a row as it has elements, the rest of a block for more rows."""
+    along = min(1 << (width - 1).bit_length(), _THREADS)
+    blocks = min(-(-rows // (_THREADS // along)), _MOST_ROWS)
+    return (blocks, min(-(-width // along), max(_BLOCKS // blocks, 1))), (along, _THREADS // along)
+
+
+def aligned(size: int, *arrays: Any) -> bool:
+    """Whether all the arrays begin at a multiple of so many bytes."""
+    return all(array.data.ptr % size == 0 for array in arrays)
+
+
+def units(array: Any, size: int) -> Any:
+    """A contiguous array as a row of numbers of so many bytes."""
+    return array.reshape(-1).view(MOVED[size])
+
+
+def kernels(xp: Any, programs: Programs) -> Table:
+    """The rows of this module."""
+    arrays = Arrays(xp)
+
+    def all_in_range(wrong: Any) -> bool:
+        """Whether no kernel has found an index out of range. Waits for the stream, but for one that is captured."""
+        return xp.cuda.get_current_stream().is_capturing() or not int(wrong[0])
+
+    def serves(self: Any, index: Any, out: Any) -> bool:
+        """Whether there is something to read, and it is not what is written. A view of more elements than are read stays one."""
+        if index.dtype.name not in _INDICES or self.dtype != out.dtype or not self.size or not out.size:
+            return False
+        if out.data.ptr in (self.data.ptr, index.data.ptr):
+            return False
+        return bool(self.flags.c_contiguous or self.size <= out.size)
+
+    def narrow(*given: Any) -> int:
+        return int(max([array.size for array in given]) < _NARROW)
+
+    def slices(self: Any, dim: int, index: Any, out: Any, wraps: bool) -> Any:
+        """The slices along a dim at an index of any shape."""
+        given, made = arrays.packed(self), arrays.target(out, self.dtype)
+        inner = prod(self.shape[dim + 1 :])
+        size = inner * self.dtype.itemsize
+        unit = next(each for each in sorted(MOVED, reverse=True) if size % each == 0 and aligned(each, given, made))
+        rows, width = made.size // inner, size // unit
+        wrong = xp.zeros(1, "int32")
+        ints = (rows, width, self.shape[dim], index.size, int(wraps), int(max(given.nbytes, made.nbytes) // unit < _NARROW))
+        args = (units(given, unit), arrays.packed(index, "int64"), units(made, unit), wrong, *ints)
+        programs.start("pick_rows", MOVED[unit], *spread(rows, width), args)
+        if not all_in_range(wrong):
+            return NotImplemented
+        arrays.deliver(made, out)
+        return out
+
+    # ---- rows
+
+    def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
+        if not self.ndim or not serves(self, index, out):
+            return NotImplemented
+        return slices(self, dim % self.ndim, index, out, wraps=False)
+
+    def index(self: Any, indices: Any, out: Any) -> Any:
+        given = [(dim, each) for dim, each in enumerate(indices) if each is not None]
+        if len(given) != 1 or not serves(self, given[0][1], out):
+            return NotImplemented
+        return slices(self, *given[0], out, wraps=True)
+
+    def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
+        if not self.ndim or index.ndim != self.ndim or not serves(self, index, out):
+            return NotImplemented
+        dim %= self.ndim
+        size = self.dtype.itemsize
+        # The index may cover less than all of the other dims.
+        part = arrays.packed(self[tuple([slice(None) if i == dim else slice(0, n) for i, n in enumerate(index.shape)])])
+        made = arrays.target(out, self.dtype)
+        if not aligned(size, part, made):
+            return NotImplemented
+        count, inner = index.shape[dim], prod(index.shape[dim + 1 :])
+        width, shared = (count, 1) if inner == 1 else (inner, count)
+        rows, wrong = made.size // width, xp.zeros(1, "int32")
+        ints = (rows, width, self.shape[dim], shared, inner, narrow(part, made))
+        args = (units(part, size), arrays.packed(index, "int64"), units(made, size), wrong, *ints)
+        programs.start("pick_elements", MOVED[size], *spread(rows, width), args)
+        if not all_in_range(wrong):
+            return NotImplemented
+        arrays.deliver(made, out)
+        return out
+
+    def triangle(name: str, *, upper: bool) -> Any:
+        def kernel(self: Any, diagonal: int, out: Any) -> Any:
+            if self.ndim < 2 or not self.size or self.dtype != out.dtype:
+                return NotImplemented
+            given, made, size = arrays.packed(self), arrays.target(out, self.dtype), self.dtype.itemsize
+            if not aligned(size, given, made):
+                return NotImplemented
+            height, width = self.shape[-2:]
+            rows = self.size // width
+            ints = (rows, width, height, min(max(diagonal, -height), width), int(upper), narrow(self))
+            programs.start("triangle", MOVED[size], *spread(rows, width), (units(given, size), units(made, size), *ints))
+            arrays.deliver(made, out)
+            return out
+
+        kernel.__name__ = kernel.__qualname__ = name
+        return kernel
+
+    return {
+        "index_select.out": index_select,
+        "index.Tensor_out": index,
+        "gather.out": gather,
+        "tril.out": triangle("tril", upper=False),
+        "triu.out": triangle("triu", upper=True),
+    }

@@ -1,0 +1,219 @@
+"""Products of matrices by cuBLAS, called through its C interface.
+
+CuPy's functions refuse to be recorded into a graph, and switch the precision of float32 for a whole handle.
+
+cuBLAS counts matrices column by column. A row-major matrix is the transposed one there, so c = a b is computed as c' = b' a'.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from turnout.errors import ArgumentError
+from turnout_aten.kernels.rows import Row
+
+Table = dict[str, Any]
+Ints = tuple[int, ...]
+
+# A dtype -> cudaDataType and cublasComputeType_t of library_types.h and cublas_api.h, and what its factors are made of.
+TYPES = {
+    "float16": (2, 68, ctypes.c_float),
+    "bfloat16": (14, 68, ctypes.c_float),
+    "float32": (0, 68, ctypes.c_float),
+    "float64": (1, 70, ctypes.c_double),
+    "complex64": (4, 68, ctypes.c_float * 2),
+    "complex128": (5, 70, ctypes.c_double * 2),
+}
+# How precisely float32 is multiplied -> the compute type: all digits (CUBLAS_COMPUTE_32F), or the 10 of TF32
+# (CUBLAS_COMPUTE_32F_FAST_TF32).
+PRECISIONS = {"highest": 68, "high": 77}
+_DEFAULT_ALGORITHM = -1  # CUBLAS_GEMM_DEFAULT
+_WORKSPACE = 32 << 20  # bytes that cuBLAS may use in recorded work, where it must not allocate
+_LARGEST = (1 << 31) - 1  # of a dim and of a distance between rows
+
+
+def library(cupy: Any) -> Any:
+    """cuBLAS as CuPy has loaded it."""
+    cupy.cuda.get_cublas_handle()
+    major = cupy.cuda.runtime.runtimeGetVersion() // 1000
+    return ctypes.CDLL(f"cublas64_{major}.dll" if sys.platform == "win32" else f"libcublas.so.{major}")
+
+
+class Matrix(NamedTuple):
+    """Where cuBLAS finds matrices: the array, whether columns lie together and not rows, their distance, and that of matrices."""
+
+    array: Any
+    transposed: bool
+    row: int
+    step: int
+
+
+class Products:
+    """`load` gives the library when the first product is computed."""
+
+    def __init__(self, xp: Any, precision: Callable[[], str], load: Callable[[Any], Any] = library) -> None:
+        self.xp = xp
+        self.precision = precision
+        self._load = load
+        self._cublas: Any = None
+
+    def multiply(self, a: Any, b: Any, out: Any = None, alpha: Any = 1, beta: Any = 0) -> Any:
+        """alpha a b + beta out, with the shapes that NumPy's matmul takes; NotImplemented for other dtypes."""
+        name = a.dtype.name
+        if name not in TYPES or b.dtype != a.dtype or not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+            return NotImplemented
+        left, right = a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
+        lead = left.shape[:-2]
+        if lead != right.shape[:-2]:
+            lead = np.broadcast_shapes(lead, right.shape[:-2])
+        m, k, n = left.shape[-2], left.shape[-1], right.shape[-1]
+        shape = (*lead, *(() if a.ndim == 1 else (m,)), *(() if b.ndim == 1 else (n,)))
+        if out is not None and (out.shape != shape or out.dtype != a.dtype):
+            return NotImplemented
+        if max(m, k, n) > _LARGEST:
+            return NotImplemented
+        direct = out is not None and out.flags.c_contiguous
+        made = out if direct else self.xp.empty(shape, a.dtype)
+        if beta != 0 and not direct:
+            self.xp.copyto(made, out)
+        if made.size and k:
+            self._start(name, self._placed(left, lead), self._placed(right, lead), made, (prod(lead), m, n, k), (alpha, beta))
+        elif made.size and beta == 0:
+            made.fill(0)
+        elif made.size and beta != 1:
+            self.xp.multiply(made, beta, made)
+        if out is None or direct:
+            return made
+        self.xp.copyto(out, made)
+        return out
+
+    def _placed(self, matrices: Any, lead: Ints) -> Matrix:
+        """Matrices of a batch as cuBLAS finds them, copied if they lie otherwise."""
+        found = self._as_it_lies(matrices, lead)
+        if found is None:
+            whole = self.xp.ascontiguousarray(self.xp.broadcast_to(matrices, (*lead, *matrices.shape[-2:])))
+            found = Matrix(whole, False, whole.shape[-1], whole.shape[-2] * whole.shape[-1])
+        return found
+
+    def _as_it_lies(self, matrices: Any, lead: Ints) -> Matrix | None:
+        itemsize = matrices.dtype.itemsize
+        *outer, row, column = [step // itemsize for step in matrices.strides]
+        rows, columns = matrices.shape[-2:]
+        step = 0
+        if prod(matrices.shape[:-2]) > 1:
+            if matrices.shape[:-2] != lead:
+                return None
+            # From each matrix to the next there must be one distance.
+            steps = [(length, own) for length, own in zip(lead, outer, strict=True) if length > 1]
+            step = expected = steps[-1][1]
+            for length, own in reversed(steps):
+                if own != expected:
+                    return None
+                expected *= length
+        if (column == 1 or columns == 1) and (row >= columns or rows == 1):
+            return self._within(Matrix(matrices, False, row if rows > 1 else columns, step))
+        if (row == 1 or rows == 1) and (column >= rows or columns == 1):
+            return self._within(Matrix(matrices, True, column if columns > 1 else rows, step))
+        return None
+
+    def _within(self, found: Matrix) -> Matrix | None:
+        return found if found.row <= _LARGEST else None
+
+    def _start(self, name: str, a: Matrix, b: Matrix, made: Any, sizes: Ints, factors: tuple[Any, Any]) -> None:
+        batch, m, n, k = sizes
+        kind, compute, number = TYPES[name]
+        if name == "float32":
+            compute = self._compute_type()
+        if self._cublas is None:
+            self._cublas = typed(self._load(self.xp.cupy))
+        cublas, cuda = self._cublas, self.xp.cupy.cuda
+        handle, stream = cuda.get_cublas_handle(), cuda.get_current_stream()
+        check("cublasSetStream_v2", cublas.cublasSetStream_v2(handle, stream.ptr))
+        if stream.is_capturing():
+            room = self.xp.empty(_WORKSPACE, "uint8")
+            check("cublasSetWorkspace_v2", cublas.cublasSetWorkspace_v2(handle, room.data.ptr, _WORKSPACE))
+        alpha, beta = (_number(factor, number) for factor in factors)
+        first = (handle, int(b.transposed), int(a.transposed), n, m, k, ctypes.byref(alpha), b.array.data.ptr, kind, b.row)
+        if batch == 1:
+            second = (a.array.data.ptr, kind, a.row, ctypes.byref(beta), made.data.ptr, kind, n)
+            check("cublasGemmEx", cublas.cublasGemmEx(*first, *second, compute, _DEFAULT_ALGORITHM))
+            return
+        third = (b.step, a.array.data.ptr, kind, a.row, a.step, ctypes.byref(beta), made.data.ptr, kind, n, m * n, batch)
+        status = cublas.cublasGemmStridedBatchedEx(*first, *third, compute, _DEFAULT_ALGORITHM)
+        check("cublasGemmStridedBatchedEx", status)
+
+    def _compute_type(self) -> int:
+        wanted = self.precision()
+        if wanted not in PRECISIONS:
+            raise ArgumentError(f"plugin.cuda.matmul_precision: expected one of {', '.join(PRECISIONS)}, got {wanted!r}")
+        return PRECISIONS[wanted]
+
+
+def typed(cublas: Any) -> Any:
+    """The library, whose functions know what they take: Python's numbers are passed as they are."""
+    pointer, number, long, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong, ctypes.c_size_t
+    first = [pointer, *[number] * 5, pointer, pointer, number, number]
+    cublas.cublasSetStream_v2.argtypes = [pointer, pointer]
+    cublas.cublasSetWorkspace_v2.argtypes = [pointer, pointer, size]
+    cublas.cublasGemmEx.argtypes = [*first, pointer, number, number, pointer, pointer, *[number] * 4]
+    third = [long, pointer, number, number, long, pointer, pointer, number, number, long, number]
+    cublas.cublasGemmStridedBatchedEx.argtypes = [*first, *third, number, number]
+    return cublas
+
+
+def check(name: str, status: int) -> None:
+    """Raises RuntimeError for a status of cuBLAS that is an error."""
+    if status:
+        raise RuntimeError(f"cuBLAS: {name} failed with status {status}")
+
+
+def _number(factor: Any, kind: Any) -> Any:
+    """A factor as cuBLAS reads it."""
+    return kind(factor) if kind in (ctypes.c_float, ctypes.c_double) else kind(complex(factor).real, complex(factor).imag)
+
+
+def kernels(xp: Any, products: Products) -> Table:
+    """The rows of this module."""
+
+    def product(name: str) -> Callable[..., Any]:
+        def kernel(self: Any, other: Any, out: Any = None) -> Any:
+            if self.ndim == 3 and len(self) != len(other):
+                return NotImplemented  # a batch of one does not broadcast here
+            return products.multiply(self, other, out)
+
+        kernel.__name__ = kernel.__qualname__ = name
+        return kernel
+
+    def vdot(self: Any, other: Any, out: Any = None) -> Any:
+        return products.multiply(self.conj() if self.dtype.kind == "c" else self, other, out)
+
+    def added(name: str) -> Callable[..., Any]:
+        def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
+            if out is None and beta != 0 and self.ndim <= first.ndim:
+                shape = (*first.shape[:-1], *second.shape[first.ndim - 1 :])
+                if second.ndim in (1, first.ndim) and all(
+                    n in (1, m) for n, m in zip(self.shape[::-1], shape[::-1], strict=False)
+                ):
+                    out = xp.empty(shape, self.dtype)
+            if out is None or self.dtype.name not in TYPES or not self.dtype == first.dtype == second.dtype == out.dtype:
+                return NotImplemented
+            if not out.flags.c_contiguous or first.shape[-1] != second.shape[-2 if second.ndim > 1 else 0]:
+                return NotImplemented
+            if beta != 0:  # else `self` is ignored, even NaN
+                xp.copyto(out, self)
+            return products.multiply(first, second, out, alpha, beta)
+
+        kernel.__name__ = kernel.__qualname__ = name
+        return kernel
+
+    return {
+        **{f"{name}.out": Row(product(name)) for name in ("mm", "bmm", "mv", "dot")},
+        "vdot.out": Row(vdot),
+        **{f"{name}.out": Row(added(name)) for name in ("addmm", "addmv", "baddbmm")},
+    }

@@ -1,0 +1,77 @@
+"""Images in another size by nearest, linear or cubic interpolation, and the gradients. A thread has a result; in gradients, an
+element of the image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from turnout_arrays.images import CUBIC, EXACT, LINEAR, MODES, NEAREST
+from turnout_cuda.floats import Arrays, computed, kind
+from turnout_cuda.programs import Programs
+
+Table = dict[str, Any]
+Ints = tuple[int, ...]
+
+_KERNELS = {NEAREST: "resize_nearest", EXACT: "resize_nearest", LINEAR: "resize_linear", CUBIC: "resize_cubic"}
+_MOST = 1 << 28  # the kernels count along a dim with ints of 32 bits
+_NARROW = 1 << 31  # elements up to which positions are ints of 32 bits
+
+
+def _step(dtype: Any, length: int, count: int, align_corners: bool, scale: float | None) -> float:
+    """The distance between the sources of two neighbours, as the shared kernels round it."""
+    if align_corners:
+        return float(dtype(length - 1) / dtype(count - 1)) if count > 1 else 0.0
+    return float(dtype(1.0 / scale) if scale is not None and scale > 0 else dtype(length) / dtype(count))
+
+
+def kernels(xp: Any, programs: Programs) -> Table:
+    """The rows of this module."""
+    arrays = Arrays(xp)
+
+    def run(name: str, mode: str, source: Any, out: Any, image: Ints, results: Ints, rest: Sequence[Any]) -> Any:
+        """Start a kernel; `image` and `results` are the lengths of the dims that are resized, `rest` what says how."""
+        ndim = len(image)
+        if kind(source) is None or not source.size or not out.size or max(*image, *results) >= _MOST:
+            return NotImplemented
+        align = mode in (LINEAR, CUBIC) and bool(rest[0])
+        dtype = xp.dtype(computed(source.dtype.name)).type
+        scaled = zip(image, results, rest[-ndim:], strict=True)
+        steps = [_step(dtype, length, count, align, scale) for length, count, scale in scaled]
+        if not all(map(isfinite, steps)):
+            return NotImplemented
+        shift = 0.0 if align or mode == NEAREST else 0.5
+        given = arrays.packed(source)
+        made = arrays.target(out, source.dtype)
+        if made.data.ptr == given.data.ptr:  # neighbours would be read after they were written
+            made = xp.empty(out.shape, source.dtype)
+        dims = [each for dim in zip(image, results, steps, strict=True) for each in dim]
+        narrow = int(max(source.size, made.size) < _NARROW)
+        args = (given, made, made.size, narrow, ndim, shift, *(1, 1, 1.0) * (3 - ndim), *dims)
+        programs.over_elements(name, source.dtype.name, made.size, args)
+        arrays.deliver(made, out)
+        return out
+
+    def forward(name: str, mode: str) -> Any:
+        def kernel(self: Any, output_size: Any, *rest: Any) -> Any:
+            *options, out = rest
+            return run(_KERNELS[mode], mode, self, out, self.shape[2:], out.shape[2:], options)
+
+        kernel.__name__ = kernel.__qualname__ = name
+        return kernel
+
+    def backward(name: str, mode: str) -> Any:
+        def kernel(grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
+            *options, out = rest
+            return run(f"{_KERNELS[mode]}_backward", mode, grad_output, out, out.shape[2:], grad_output.shape[2:], options)
+
+        kernel.__name__ = kernel.__qualname__ = f"{name}_backward"
+        return kernel
+
+    table: Table = {}
+    for name, (mode, _) in MODES.items():
+        if mode in _KERNELS:
+            table[f"{name}.out"] = forward(name, mode)
+            table[f"{name}_backward.grad_input"] = backward(name, mode)
+    return table
