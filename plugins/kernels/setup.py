@@ -7,7 +7,7 @@ from setuptools.command.build_ext import build_ext
 FOLDER = "src/turnout_kernels/native"
 HEADERS = [
     "job", "pool", "halves", "transposes", "functions", "sums", "pointwise", "rows", "reductions", "scattering", "images",
-    "convolutions", "recurrent", "products", "moving", "random", "kernels",
+    "convolutions", "recurrent", "products", "batches", "moving", "random", "kernels",
 ]  # fmt: skip
 EXTENSION = Extension(
     "turnout_kernels._native",

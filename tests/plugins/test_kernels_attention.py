@@ -70,3 +70,17 @@ def test_a_mask_of_another_dtype_is_refused_as_without_the_row():
     with pytest.raises(DTypeError) as caught:
         F.scaled_dot_product_attention(q, q, q, mask)
     assert str(caught.value) == "scaled_dot_product_attention: 'attn_mask' must be bool or float32, got float64"
+
+
+@pytest.mark.parametrize("room", [0, 1 << 17, 1 << 30])
+def test_any_number_of_heads_at_once_and_of_threads_gives_the_same(room, monkeypatch):
+    monkeypatch.setattr(attention, "_SCORES", room)
+    made = np.random.default_rng(4)
+    q, k, v = (turnout.from_numpy(made.standard_normal((2, 7, 200, 64), np.float32)) for _ in range(3))
+    expected = F.scaled_dot_product_attention(*[t.double() for t in (q, k, v)], is_causal=True)
+    found = []
+    for threads in (1, 2):
+        with turnout.config.override({"plugin.cpu.threads": threads}):
+            found.append(F.scaled_dot_product_attention(q, k, v, is_causal=True))
+    np.testing.assert_allclose(found[0].numpy(), expected.numpy(), rtol=2e-5, atol=2e-5)
+    assert turnout.equal(*found)

@@ -21,7 +21,7 @@ pytest.importorskip("turnout_kernels._native", reason="the extension module is n
 
 from turnout_kernels import native
 from turnout_kernels.native import code, run
-from turnout_kernels.products import FEW_WEIGHTS, MANY_ROWS, linalg_matmul, rows_with_rows, select_backward, slice_backward
+from turnout_kernels.products import FEW_WEIGHTS, MANY_ROWS, bmm, linalg_matmul, rows_with_rows, select_backward, slice_backward
 
 RNG = np.random.default_rng(3)
 PAIRS = [
@@ -260,3 +260,87 @@ def test_infinity_and_nan_go_only_where_they_meet() -> None:
     found, wanted = (turnout.from_numpy(x) @ turnout.from_numpy(w).t()).numpy(), x @ w.T
     assert np.array_equal(np.isnan(found), np.isnan(wanted))
     assert np.array_equal(np.isinf(found), np.isinf(wanted))
+
+
+# Rows, depth and columns of each matrix of a batch
+BATCHES = [(6, 40, 64), (1, 1, 1), (7, 33, 65), (13, 5, 130), (40, 64, 17), (5, 70, 50), (12, 300, 31)]
+
+
+def laid_out(how: str, dtype: str, *shape: int) -> Any:
+    """A batch of matrices: row-major, transposed, every other row and column of larger ones, or heads beside each other."""
+    batch, rows, columns = shape
+    if how == "transposed":
+        return given(dtype, batch, columns, rows).swapaxes(1, 2)
+    if how == "strided":
+        return given(dtype, batch, 2 * rows, 2 * columns)[:, ::2, ::2]
+    return given(dtype, rows, batch, columns).swapaxes(0, 1) if how == "heads" else given(dtype, *shape)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("instructions", ["generic", "avx2", "avx512"])
+@pytest.mark.parametrize("sizes", BATCHES)
+def test_batches_of_products_are_their_sums_with_all_instructions(
+    sizes: tuple[int, int, int], instructions: str, dtype: str
+) -> None:
+    rows, depth, columns = sizes
+    near = {"f": 1e-4, "d": 1e-12}[dtype]
+    layouts = ["row-major", "transposed", "strided", "heads"]
+    try:
+        native.choose_instructions(instructions)
+        for first in layouts:
+            for second in layouts:
+                x, w = laid_out(first, dtype, 5, rows, depth), laid_out(second, dtype, 5, depth, columns)
+                made = []
+                for parts in (1, 2, 5):
+                    found, failed = np.full((5, rows, columns), np.nan, dtype), np.zeros(parts, np.uint8)
+                    run("batches", (found, failed), (x, w), (code(x),), parts=parts)
+                    assert not failed.any()
+                    made.append(found)
+                np.testing.assert_allclose(made[0], x.astype("d") @ w.astype("d"), rtol=near, atol=near)
+                assert all(np.array_equal(made[0], other) for other in made[1:])
+    except ValueError as error:
+        pytest.skip(str(error))
+    finally:
+        native.choose_instructions("")
+
+
+@pytest.mark.skipif(native.instructions() != "avx512", reason="fewer registers: BLAS is faster")
+def test_all_variants_of_a_product_of_batches_are_compiled_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = served(monkeypatch)
+    x, w = (turnout.from_numpy(given("f", *shape)) for shape in ((8, 48, 64), (8, 64, 64)))
+    made = turnout.bmm(x, w)
+    np.testing.assert_allclose(made.numpy(), x.numpy().astype("d") @ w.numpy().astype("d"), rtol=1e-4, atol=1e-4)
+    assert turnout.equal(x @ w, made)
+    assert turnout.equal(turnout.einsum("bij,bjk->bik", x, w), made)
+    gaps = turnout.stack([made, made], -1)[..., 0]
+    for out in (turnout.empty(8, 48, 64), turnout.empty(8, 64, 48).mT, gaps, turnout.empty(0, 0, 0)):
+        assert turnout.equal(turnout.bmm(x, w, out=out), made)
+    assert names == ["batches"] * len(names)
+    assert len(names) >= 7
+    array = w.numpy().copy()
+    assert np.array_equal(bmm(array, array, array), turnout.bmm(w, w).numpy())
+
+
+@pytest.mark.skipif(native.instructions() != "avx512", reason="fewer registers: BLAS is faster")
+def test_products_of_batches_do_not_depend_on_the_number_of_threads() -> None:
+    x, w = (turnout.from_numpy(given("f", *shape)) for shape in ((9, 100, 70), (9, 70, 130)))
+    made = []
+    for threads in (1, 2):
+        with turnout.config.override({"plugin.cpu.threads": threads}):
+            made.append(turnout.bmm(x, w))
+    assert turnout.equal(*made)
+
+
+def test_batches_that_are_few_or_small_or_large_are_left() -> None:
+    shapes = {
+        "few": ((3, 64, 64), (3, 64, 64)), "flat": ((8, 12, 64), (8, 64, 64)), "narrow": ((8, 64, 64), (8, 64, 8)),
+        "deep": ((4, 32, 1024), (4, 1024, 32)), "large": ((4, 512, 512), (4, 512, 512)), "uneven": ((8, 64, 64), (8, 64, 33)),
+        "not alike": ((8, 64, 64), (9, 64, 64)), "not matching": ((8, 64, 48), (8, 64, 64)), "no batches": ((64, 64), (64, 64)),
+    }  # fmt: skip
+    for name, (first, second) in shapes.items():
+        assert bmm(given("f", *first), given("f", *second)) is NotImplemented, name
+    x = given("f", 8, 64, 64)
+    assert bmm(x, x.astype("d")) is NotImplemented
+    assert bmm(x.astype("e"), x.astype("e")) is NotImplemented
+    doubles = given("d", 8, 64, 64)
+    assert bmm(doubles.swapaxes(1, 2), doubles) is NotImplemented

@@ -67,6 +67,7 @@ ARGUMENTS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "index_select.out":               lambda x, y: (x, 0, index(x[:, 0], x.shape[0])),
     "index.Tensor_out":               lambda x, y: (x, [index(x[:, 0], x.shape[0])]),
     "mm.out":                         lambda x, y: (x, y.t()),
+    "bmm.out":                        lambda x, y: (x.expand(5, *x.shape), y.t().expand(5, *y.t().shape)),
     "addmm.out":                      lambda x, y: (y[:, 0], x, y.t()),
     "index_add.out":                  lambda x, y: (x, 0, index(x[:, 0], x.shape[0]), y),
     "index_put.out":                  lambda x, y: (x, [index(x[:, 0], x.shape[0])], y, True),

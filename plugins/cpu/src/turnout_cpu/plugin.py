@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from turnout.plugins import hookimpl
+from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.tables import register_kernels
+from turnout_cpu import normalisation
 from turnout_cpu.backend import CPUBackend
 from turnout_cpu.kernels import kernels
 from turnout_cpu.pool import Pool
@@ -28,6 +30,7 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     backend = CPUBackend()
     pool = Pool(lambda: int(options["threads"]))
     library.backend(backend)
+    register_over(library, backend.name, normalisation.kernels(pool), yields=False)
     register_kernels(library, backend, kernels(pool))
     _POOLS.append(pool)
     keep_freed_memory()

@@ -1,21 +1,25 @@
-"""The row of attention: all heads at once where they are small, else some queries at a time, so that the matrix of all scores is
-never there.
+"""The row of attention: all heads at once where they are small, else some queries of some heads at a time, so that the matrix of
+all scores is never there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from math import prod, sqrt
 from typing import Any
 
 import numpy as np
 
-from turnout_kernels.native import code, run
+from turnout_kernels.native import code, instructions, run
+from turnout_kernels.products import multiply
 
 # Queries at a time: their scores for 1024 keys are half a megabyte.
 _QUERIES = 128
 # Scores of all heads up to which they are computed at once
 _FEW = 1 << 16
+# Bytes of the scores of some heads, which threads share: a few megabytes stay in their caches.
+_SCORES = 1 << 22
 
 
 def scaled_dot_product_attention(
@@ -31,21 +35,33 @@ def scaled_dot_product_attention(
     made = np.empty((*lead, length, depth), dtype)
     q = query * dtype.type(1 / sqrt(width) if scale is None else scale)
     mask = None if attn_mask is None else np.broadcast_to(attn_mask, (*lead, length, keys))
-    for head in [...] if prod(lead) * length * keys <= _FEW else np.ndindex(lead):
+    for head in _heads(lead, length * keys, min(length, _QUERIES) * keys * dtype.itemsize):
         for first in range(0, length, _QUERIES):
             last = min(first + _QUERIES, length)
             seen = min(last, keys) if is_causal else keys
             some, out = q[head][..., first:last, :], made[head][..., first:last, :]
             scores = np.empty((*some.shape[:-1], seen), dtype)
-            np.matmul(some, key[head][..., :seen, :].swapaxes(-1, -2), scores)
+            multiply(some, key[head][..., :seen, :].swapaxes(-1, -2), scores)
             if is_causal and seen > first:
                 scores[..., first:] += _later(dtype.char)[: last - first, : seen - first]
             nothing = None if mask is None else _masked(scores, mask[head][..., first:last, :])
             run("softmax", (scores,), (scores,), (code(scores), seen, 0))
             if nothing is not None:
                 np.copyto(scores, 0, where=nothing)
-            np.matmul(scores, value[head][..., :seen, :], out)
+            multiply(scores, value[head][..., :seen, :], out)
     return made
+
+
+def _heads(lead: tuple[int, ...], scores: int, room: int) -> Iterator[Any]:
+    """Which heads are computed at once, as indices: all, or some of the last dim. A head has that many scores, and needs
+    that many bytes at a time."""
+    if prod(lead) * scores <= _FEW:
+        yield ...
+        return
+    step = max(1, _SCORES // room) if instructions() == "avx512" else 1  # products of BLAS are shared one by one
+    for outer in np.ndindex(lead[:-1]):
+        for first in range(0, lead[-1], step):
+            yield (*outer, slice(first, first + step))
 
 
 def _spreads(mask: Any, shape: tuple[int, ...], dtype: Any) -> bool:

@@ -1,4 +1,5 @@
-"""Rows of matrix products and of gradients of views: rows with rows, or one call of NumPy in place of several operators."""
+"""Rows of matrix products and of gradients of views: rows with rows, batches of small matrices shared among threads, or one call
+of NumPy in place of several operators."""
 
 from __future__ import annotations
 
@@ -20,6 +21,12 @@ MANY_ROWS = 64
 SHORT, LONG = 128, 16384
 # Products of numbers in a part: 40 us.
 PART = 1 << 21
+# The least extents of matrices of a batch for which a tile is as fast as BLAS; the most products that are added up; the most
+# bytes of two matrices and their product, which stay in the second-level cache.
+LEAST_OF_BATCH, DEEPEST, MOST_BYTES = 32, 512, 1 << 20
+# Rows and bytes of columns of a tile, as in native/batches.h
+_ROWS, _BYTES = 6, 64
+_MOST_PARTS = 256
 
 
 def linalg_matmul(self: Any, other: Any) -> Any:
@@ -80,6 +87,54 @@ def rows_with_rows(first: Any, second: Any, added: Any, out: Any) -> Any:
     return made
 
 
+def bmm(self: Any, mat2: Any, out: Any = None) -> Any:
+    """Each thread multiplies whole matrices. BLAS shares each product among its own threads, which wait for each other in each:
+    with another program on the same processors, a call took ten times as long."""
+    if not _tiles(self, mat2):
+        return NotImplemented
+    shape = (*self.shape[:2], mat2.shape[2])
+    fits = out is not None and out.dtype is self.dtype and out.shape == shape and native.whole(out)
+    apart = fits and not (np.may_share_memory(out, self) or np.may_share_memory(out, mat2))
+    made = out if apart else np.empty(shape, self.dtype)
+    parts = min(len(self), _MOST_PARTS)
+    failed = np.zeros(parts, np.uint8)
+    run("batches", (made, failed), (self, mat2), (code(self),), parts=parts)
+    if failed.any():
+        return NotImplemented
+    if out is not None and made is not out:
+        np.copyto(out, made, "unsafe")
+        return out
+    return made
+
+
+def multiply(first: Any, second: Any, out: Any) -> None:
+    """The product of matrices or of batches, by tiles where they are as fast as BLAS."""
+    if bmm(first, second, out) is NotImplemented:
+        np.matmul(first, second, out)
+
+
+def _tiles(first: Any, second: Any) -> bool:
+    """Whether these are batches of float matrices for which tiles are as fast as BLAS on one thread."""
+    if first.ndim != 3 or second.ndim != 3:
+        return False
+    (batch, rows, depth), size = first.shape, first.itemsize
+    if native.instructions() != "avx512" or first.dtype.char not in "fd" or second.dtype is not first.dtype or batch < 4:
+        return False
+    columns = second.shape[2]
+    if second.shape[:2] != (batch, depth) or not LEAST_OF_BATCH <= depth <= DEEPEST or min(rows, columns) < LEAST_OF_BATCH:
+        return False
+    if (
+        not (first.flags.aligned and second.flags.aligned)
+        or (rows * depth + depth * columns + rows * columns) * size > MOST_BYTES
+    ):
+        return False
+    if size == 8 and first.strides[2] != size:  # a tile would use too little of each line of the cache
+        return False
+    # What a tile computes beside the product, at the ends of rows and columns, is an eighth at most.
+    computed = -(-rows // _ROWS) * _ROWS * -(-columns * size // _BYTES) * _BYTES
+    return 7 * computed <= 8 * rows * columns * size
+
+
 def _place(ndim: int, dim: int, index: Any) -> tuple[Any, ...] | None:
     """The index of one dim; None where the dim is out of range."""
     return (*(slice(None),) * (dim % ndim), index) if -ndim <= dim < ndim else None
@@ -110,6 +165,7 @@ def _scattered(grad: Any, shape: Sequence[int], place: tuple[Any, ...]) -> Any:
 KERNELS_BY_OPERATOR: dict[str, Any] = {
     "mm.out": Row(mm, limit=FEW_WEIGHTS, sized_by="mat2"),
     "addmm.out": Row(addmm, limit=FEW_WEIGHTS, sized_by="mat2"),
+    "bmm.out": Row(bmm, limit=FEW_WEIGHTS, sized_by="mat2"),
     "linalg_matmul": Row(linalg_matmul, steps=((np.matmul, "self", "other"),)),
     "slice_backward": Row(slice_backward, quiet=True),
     "select_backward": Row(select_backward, quiet=True),

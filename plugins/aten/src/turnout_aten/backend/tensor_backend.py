@@ -41,8 +41,8 @@ class TensorBackend(Backend):
 
     `random_bits`, `fill` and `item` may wait: until they are there, the installed backend of lowest rank does it on the host.
 
-    keeps_answers   whether what shape functions answer is kept though `array_type` is None: its arrays show `shape`, `strides`
-                    and `dtype`
+    keeps_answers   whether what shape functions answer is kept though there is no `new_array`: its arrays show `shape`,
+                    `strides` and `dtype`
     array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
     is_functional   its arrays cannot be written: set by `FunctionalBackend`
     has_values      False for arrays without elements: checks of values are left out

@@ -52,7 +52,7 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     if backend.array_type is None:
         kept = backend.keeps_answers and s.plannable and not hasattr(s.shape, "prepare")
         return planned(s, backend, row, general, compute) if kept else general
-    if backend.new_array is not None and s.plannable:
+    if (backend.new_array is not None or backend.keeps_answers) and s.plannable:
         general = planned(s, backend, row, general, compute)
     known = backend.keeps_order or backend.row_major is not None
     if row.allocates and known and not s.precomputed and s.tensors:

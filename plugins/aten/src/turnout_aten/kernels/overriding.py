@@ -33,18 +33,22 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-def register_over(library: Registrations, backend: str, table: Mapping[str, Any], *, namespace: str = "aten") -> None:
+def register_over(
+    library: Registrations, backend: str, table: Mapping[str, Any], *, namespace: str = "aten", yields: bool = True
+) -> None:
     """Register rows for a backend of another package, by its name in dispatch keys. The backend may come later.
 
     A row is that of `register_kernels`, and may return NotImplemented. One with a `limit` is not asked where the first tensor (or
     the size) and the output have up to so many elements, so that small calls are as fast as without it. If the operator is
     composed of others for its gradient (CompositeImplicitAutograd), calls that record a gradient stay composed. Kernels that a
     program registers come before these.
+
+    With `yields=False` they are rows of the backend's own library, over composite kernels: those of other packages come first.
     """
     for name, row in checked_rows(library, backend, table, namespace).items():
         label = f"{getattr(row.fn, '__name__', 'kernel')}, or the kernel below"
         for variant, binder in binders(name, row):
-            library.impl(variant, backend, row.fn, form=ARRAY, yields=True, binder=_Over(binder), label=label)
+            library.impl(variant, backend, row.fn, form=ARRAY, yields=yields, binder=_Over(binder), label=label)
         if name not in STRUCTURED and _is_composed(library, name):
             _compose(library, name)
 
@@ -108,12 +112,12 @@ def _bound(op: Operator, entry: Entry, key: str) -> Call:
 
 
 def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
-    """What would serve a key if the library of `kernel` had no kernel there; None if nothing would."""
+    """What would serve a key without the kernels of this one's library and those that come before it; None if nothing would."""
     registry = op.registry
     left = {
         at: registry.winner(op, at, stack)
         for at, whole in op.kernels.items()
-        if (stack := [k for k in whole if k.library is not kernel.library])
+        if (stack := [k for k in whole if k.library is not kernel.library and kernel.yields >= k.yields])
     }
     return compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
 

@@ -18,6 +18,7 @@
 #include "convolutions.h"
 #include "recurrent.h"
 #include "products.h"
+#include "batches.h"
 #undef T
 #undef V
 #undef IS_FLOAT
@@ -34,6 +35,7 @@
 #include "convolutions.h"
 #include "recurrent.h"
 #include "products.h"
+#include "batches.h"
 #undef T
 #undef V
 #undef IS_FLOAT
@@ -76,6 +78,7 @@ BY_TYPE(convolve_weights)
 BY_TYPE(topk)
 BY_TYPE(recurrent)
 BY_TYPE(products)
+BY_TYPE(batches)
 #undef BY_TYPE
 #include "moving.h"
 #include "random.h"
