@@ -54,6 +54,7 @@ def cublasGemmStridedBatchedEx(
     b_kind: int, ldb: int, b_step: int, beta: Any, c: int, c_kind: int, ldc: int, c_step: int, batch: int, compute: int,
     algorithm: int,
 ) -> int:  # fmt: skip
+    assert c_kind == a_kind or (a_kind in (2, 14) and c_kind == 0)
     if m > 1 << 20:
         return 7  # CUBLAS_STATUS_INVALID_VALUE
     calls.append({"kind": a_kind, "compute": compute, "batch": batch, "sizes": (m, n, k), "steps": (a_step, b_step)})

@@ -205,12 +205,28 @@ def embeddings() -> Iterator[Case]:
             yield f"embedding_backward {padding} {by_frequency}", {"add_at"}, gradient
 
 
+def attention() -> Iterator[Case]:
+    """Attention with and without later keys."""
+    for shape, keys, depth in (((2, 3, 5, 4), 7, 3), ((6, 4), 6, 4), ((2, 40, 8), 40, 8), ((1, 3, 16), 1_100, 5)):
+        for causal in (False, True):
+
+            def attended(t: Devices, shape: Any = shape, keys: int = keys, depth: int = depth, causal: bool = causal) -> Any:
+                q, k, v = (
+                    t(numbers(s, i)) for i, s in enumerate((shape, (*shape[:-2], keys, shape[-1]), (*shape[:-2], keys, depth)))
+                )
+                return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=0.4)
+
+            yield f"attention {list(shape)} {keys}{' causal' if causal else ''}", {"softmax_of_scores"}, attended
+
+
 CASES: list[Case] = [
     *rows(1), *rows(3, 5), *rows(2, 33), *rows(5, 37, dim=0), *rows(2, 7, 3, dim=1), *rows(2, 1100), *rows(300, 2, dim=0),
+    *rows(3, 64), *rows(2, 1024), *rows(1, 4096),
     *layers(1, 1), *layers(6, 33), *layers(3, 2, 5, inner=2), *layers(70, 3, weight=False), *layers(2, 1300), *layers(100, 65),
+    *layers(3, 64), *layers(2, 1024),
     *channels(2, 6, 5, groups=3), *channels(1, 4, 3, 11, groups=1), *channels(7, 2, groups=2), *channels(3, 2, 150, groups=1),
     *indices(5, 3, dim=0, count=9), *indices(2, 5, 3, dim=1, count=7), *indices(4, dim=0, count=300),
-    *indices(2, 3, dim=1, count=2), *embeddings(),
+    *indices(2, 3, dim=1, count=2), *embeddings(), *attention(),
 ]  # fmt: skip
 
 

@@ -170,13 +170,23 @@ def draw(device: str) -> list[Any]:
     made = [turnout.randint(0, 1000, (50,), device=device)]
     for dtype in (turnout.float16, turnout.bfloat16, turnout.float32, turnout.float64):
         made += [turnout.rand(5_000, device=device, dtype=dtype), turnout.randn(37, 3, device=device, dtype=dtype)]
-    return [*made, turnout.rand(0, device=device), F.dropout(turnout.ones(300, device=device), 0.4)]
+    return [*made, turnout.rand(0, device=device), *dropped(device)]
+
+
+def dropped(device: str) -> list[Any]:
+    found = []
+    for dtype in (turnout.float16, turnout.bfloat16, turnout.float32, turnout.float64):
+        x = turnout.ones(300, device=device, dtype=dtype, requires_grad=True)
+        made, kept = turnout.native_dropout(x, 0.4, True)
+        made.sum().backward()
+        found += [made.detach(), kept, x.grad]
+    return [*found, F.dropout(turnout.ones(300, device=device), 0.4), F.dropout(turnout.ones(2, 3, device=device).t(), 0.9)]
 
 
 def test_random_numbers_are_those_of_cpu(backend: Any) -> None:
     cupy_stand_in.launched.clear()
     found = draw("pretended")
-    assert {name for name, _ in cupy_stand_in.launched} >= {"random_words", "random_uniform", "random_normal"}
+    assert {name for name, _ in cupy_stand_in.launched} >= {"random_words", "random_uniform", "random_normal", "random_dropout"}
     for got, want in zip(flat(found), flat(draw("cpu")), strict=True):
         assert (got.dtype, got.shape) == (want.dtype, want.shape)
         assert turnout.allclose(got.cpu().double(), want.double(), rtol=1e-5, atol=1e-6)

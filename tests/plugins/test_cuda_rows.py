@@ -149,7 +149,19 @@ def in_order(*shape: int, dim: int = -1) -> Iterator[Case]:
             yield f"topk {k} {where}{' downwards' if down else ''}", {"sort_rows"}, first
 
 
+def joined() -> Iterator[Case]:
+    """Tensors beside each other."""
+    for dim, shapes in ((0, [(3, 4), (2, 4)]), (1, [(3, 4), (3, 1), (3, 8)]), (-1, [(2, 3, 8), (2, 3, 8)]), (0, [(5,), (300,)])):
+
+        def together(t: Devices, dim: int = dim, shapes: Any = shapes) -> Any:
+            return turnout.cat([t(numbers(shape, i)) for i, shape in enumerate(shapes)], dim)
+
+        yield f"cat {shapes} along {dim}", {"place_rows"}, together
+    yield "cat with an empty one", {"place_rows"}, lambda t: turnout.cat([t(numbers((0,), 1)), t(numbers((2, 3), 2))], 1)
+
+
 CASES: list[Case] = [
+    *joined(),
     *picked(1, dim=0, count=1), *picked(5, 3, dim=0, count=9), *picked(2, 5, 3, dim=1, count=7), *picked(4, dim=0, count=300),
     *picked(3, 40, dim=1, count=500), *picked(6, 32, dim=0, count=5), *picked(7, 2, 600, dim=0, count=3),
     *picked(2, 3, 4, 5, dim=-2 % 4, count=6),

@@ -21,7 +21,7 @@ from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
 from turnout_arrays.random import first_word, stream_key
 from turnout_cuda.pointwise import convert
-from turnout_cuda.programs import DTYPES
+from turnout_cuda.programs import DTYPES, name_of, signed
 from turnout_cuda.replays import RecordedReplay
 from turnout_cuda.runtime import Runtime
 
@@ -161,14 +161,9 @@ class CUDABackend(ArrayBackend):
             made = self.xp.empty(shape, native)
             if made.size:
                 state = [signed(word) for word in (*[first_word(seed, at) for at in offsets], stream_key(seed))]
-                kind = "float32" if made.dtype.kind == "u" else made.dtype.name
+                kind = "float32" if made.dtype.kind == "u" else name_of(made)
                 self.xp.programs.over_elements(kernel, kind, made.size, (made, made.size, *state))
             return made
-
-
-def signed(word: int) -> int:
-    """64 bits as kernels take them."""
-    return word - (1 << 64) if word >> 63 else word
 
 
 def _layout(array: Any) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from turnout.registry import Registrations
 from turnout_cuda.floats import Arrays, kind
+from turnout_cuda.programs import name_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
@@ -77,7 +78,7 @@ class _Convolutions:
             handle = self.handles[device] = self.cudnn.create_handle()
         self.cudnn.set_stream(handle=handle, stream=self.xp.cuda.get_current_stream().ptr)
         made = self.xp.empty(shape, inputs[0].dtype)
-        key = (device, operation, inputs[0].dtype.name, inputs[0].shape, inputs[1].shape, shape, window, self.precision())
+        key = (device, operation, name_of(inputs[0]), inputs[0].shape, inputs[1].shape, shape, window, self.precision())
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = self.built(handle, operation, (*inputs, made), window)
@@ -93,7 +94,7 @@ class _Convolutions:
     def built(self, handle: Any, operation: str, arrays: tuple[Any, Any, Any], window: tuple[Ints, Ints, Ints]) -> _Plan:
         """A plan for arrays of these shapes. Products are added up in float32."""
         cudnn, modes = self.cudnn, self.cudnn.heur_mode
-        elements, number = getattr(cudnn.data_type, _TYPES[arrays[0].dtype.name]), cudnn.data_type.FLOAT
+        elements, number = getattr(cudnn.data_type, _TYPES[name_of(arrays[0])]), cudnn.data_type.FLOAT
         graph = cudnn.pygraph(
             handle=handle, io_data_type=elements, intermediate_data_type=number, compute_data_type=number
         )  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnout_cuda.programs import DTYPES
+from turnout_cuda.programs import DTYPES, name_of
 
 
 def kind(*arrays: Any) -> str | None:
     """The name of the dtype of all the arrays, None where they differ or raw kernels do not compute in it."""
-    name: str = arrays[0].dtype.name
-    return name if name in DTYPES and all(array.dtype.name == name for array in arrays) else None
+    name: str = name_of(arrays[0])
+    return name if name in DTYPES and all(name_of(array) == name for array in arrays) else None
 
 
 def computed(name: str) -> str:
@@ -27,7 +27,7 @@ class Arrays:
 
     def packed(self, array: Any, dtype: str | None = None) -> Any:
         """The array itself if it is contiguous and of the dtype, else a copy that is."""
-        if dtype is not None and array.dtype.name != dtype:
+        if dtype is not None and name_of(array) != dtype:
             return self.xp.ascontiguousarray(array.astype(dtype))
         return array if array.flags.c_contiguous else self.xp.ascontiguousarray(array)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout_cuda.lists import Tables
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 _CHUNK_THREADS = 256
@@ -62,7 +62,7 @@ def _row(name: str, tables: Tables, programs: Programs, case: int, count: int) -
         rows, blocks = found
         scalars = xp.asarray([float(n) for n in numbers], "float64") if each else rows.view("float64").reshape(-1)
         args = (rows, blocks, scalars, int(each), case, float(numbers[0]))
-        programs.start("each_element", self_[0].dtype.name, (len(blocks),), (_CHUNK_THREADS,), args)
+        programs.start("each_element", name_of(self_[0]), (len(blocks),), (_CHUNK_THREADS,), args)
         return None if in_place else list(made)
 
     kernel.__name__ = kernel.__qualname__ = f"each_{name}"

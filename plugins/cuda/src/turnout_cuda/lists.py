@@ -12,6 +12,7 @@ from typing import Any
 
 from turnout.config.lock import new_lock
 from turnout_cuda.floats import kind
+from turnout_cuda.programs import name_of
 
 Arrays = Sequence[Any]
 _CHUNK = 4096  # as in kernels/steps.cu
@@ -45,7 +46,7 @@ class Tables:
             shape = group[0].shape
             if any(a.shape != shape or not a.flags.c_contiguous for a in group):
                 return False
-        return all(a.dtype.name == "float32" and a.size == 1 for a in counts)
+        return all(name_of(a) == "float32" and a.size == 1 for a in counts)
 
     def of(self, lists: Sequence[Arrays], written: Sequence[int], counts: Arrays = ()) -> tuple[Any, Any] | None:
         """The table of lists that are served; None where memory overlaps that is written, and for no elements.

@@ -19,7 +19,7 @@ from numpy.linalg import LinAlgError  # CuPy raises NumPy's
 from turnout.errors import CallError
 from turnout_cuda.pointwise import functions
 from turnout_cuda.products import Products, library
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 # Operators whose shared kernels combine values at repeated indices by products, maxima or minima. They have raw kernels instead.
 WITHOUT = ("scatter_reduce.two_out",)
@@ -75,9 +75,9 @@ class Adding:
 
     def at(self, array: Any, indices: Any, values: Any) -> None:
         """array[indices] += values, where repeated indices add up."""
-        if array.dtype.name in _ADDED:
+        if name_of(array) in _ADDED:
             self._cupy.add.at(array, indices, values)
-        elif array.dtype.name == "int64":
+        elif name_of(array) == "int64":
             self._cupy.add.at(array.view("u8"), indices, values.astype("i8").view("u8"))
         else:
             wide = array.astype("i8").view("u8")

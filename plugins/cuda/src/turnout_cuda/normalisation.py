@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from turnout_cuda.floats import Arrays, computed, kind
-from turnout_cuda.programs import DTYPES, Programs
+from turnout_cuda.programs import DTYPES, Programs, name_of
 
 Table = dict[str, Any]
 _EPS = {"float64": 2.0**-52}
@@ -24,7 +24,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
 
 
 def _floats(*arrays: Any) -> bool:
-    return all(array is None or array.dtype.name in DTYPES for array in arrays)
+    return all(array is None or name_of(array) in DTYPES for array in arrays)
 
 
 class _Kernels:
@@ -54,7 +54,7 @@ class _Rows(_Kernels):
         rms: bool = False,
     ) -> tuple[Any, Any]:  # fmt: skip
         """Normalise into a contiguous output. Returns mean and reciprocal deviation; `places` begins with the length."""
-        dtype = input.dtype.name
+        dtype = name_of(input)
         wide = computed(dtype)
         mean, rstd = self.xp.empty(rows, wide), self.xp.empty(rows, wide)
         scale, has_scale = self.arrays.parameter(weight, wide, mean)
@@ -101,7 +101,7 @@ class _Rows(_Kernels):
         ):
             return NotImplemented
         length, made = prod(shape), self.xp.empty(input.shape, input.dtype)
-        eps = _EPS.get(input.dtype.name, 2.0**-23) if eps is None else eps
+        eps = _EPS.get(name_of(input), 2.0**-23) if eps is None else eps
         self.run(input, weight, None, eps, input.size // length, (length, 1, length, 1), made, rms=True)
         return made
 
@@ -112,9 +112,9 @@ class _Rows(_Kernels):
     ) -> Any:
         """The gradient of the input; mean and rstd are in the dtype that is computed in."""
         made = self.xp.empty(input.shape, input.dtype)
-        scale, has_scale = self.arrays.parameter(weight, computed(input.dtype.name), mean)
+        scale, has_scale = self.arrays.parameter(weight, computed(name_of(input)), mean)
         args = (grad, input, scale, mean, rstd, made, rows, *places, has_scale)
-        self.programs.over_rows("normalise_backward", input.dtype.name, rows, places[0], args)
+        self.programs.over_rows("normalise_backward", name_of(input), rows, places[0], args)
         return made
 
     def layer_norm_backward(
@@ -195,7 +195,7 @@ class _Batches(_Kernels):
         self, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
     ) -> tuple[Any, ...]:
         """(result, mean, reciprocal deviation, new running mean, new running variance), the last two None without old ones."""
-        dtype = input.dtype.name
+        dtype = name_of(input)
         wide, (images, channels) = computed(dtype), input.shape[:2]
         area = prod(input.shape[2:])
         sums = self.xp.empty((4, channels), wide)
@@ -231,13 +231,13 @@ class _Batches(_Kernels):
 
     def normalised(self, input: Any, mean: Any, factor: Any, weight: Any, bias: Any) -> Any:
         """(input - mean) * factor * weight + bias"""
-        dtype, made = input.dtype.name, self.xp.empty(input.shape, input.dtype)
+        dtype, made = name_of(input), self.xp.empty(input.shape, input.dtype)
         wide = computed(dtype)
         scale, has_scale = self.arrays.parameter(weight, wide, mean)
         shift, has_shift = self.arrays.parameter(bias, wide, mean)
         sizes = (input.size, input.shape[1], prod(input.shape[2:]))
         args = (input, mean, factor, scale, shift, made, *sizes, has_scale, has_shift)
-        self.programs.over_elements("batch_normalise", dtype, input.size, args)
+        self.programs.over_elements("batch_normalise", dtype, input.size, args, packed=True)
         return made
 
     def no_stats(self, input: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
@@ -257,7 +257,7 @@ class _Batches(_Kernels):
     ) -> Any:
         if not self.serves(input, weight, bias, running_mean, running_var):
             return NotImplemented
-        wide = computed(input.dtype.name)
+        wide = computed(name_of(input))
         mean, factor = self.arrays.packed(running_mean, wide), self.factor(self.arrays.packed(running_var, wide), eps)
         none = (self.xp.empty(0, input.dtype), self.xp.empty(0, input.dtype))
         return self.normalised(input, mean, factor, weight, bias), *none
@@ -271,7 +271,7 @@ class _Batches(_Kernels):
             return NotImplemented
         if not self.serves(input, weight, mean, spread) or not _whole(grad_out):
             return NotImplemented
-        dtype, (images, channels), area = input.dtype.name, input.shape[:2], prod(input.shape[2:])
+        dtype, (images, channels), area = name_of(input), input.shape[:2], prod(input.shape[2:])
         wide = computed(dtype)
         middle, spread = self.arrays.packed(mean, wide), self.arrays.packed(spread, wide)
         factor = spread if train else self.factor(spread, eps)

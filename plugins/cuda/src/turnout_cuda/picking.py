@@ -1,4 +1,4 @@
-"""Slices and elements at indices, and triangles, of all dtypes: arrays are viewed as numbers of as many bytes.
+"""Slices and elements at indices, triangles, and joined arrays, of all dtypes: arrays are viewed as numbers of as many bytes.
 
 Indices are checked by the kernel that reads at them. A call with one that is out of range goes on to the row below, which raises
 the error. Asking waits for the stream, as that row would; while a stream is captured nothing may wait, so there the elements are
@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from turnout_cuda.floats import Arrays
-from turnout_cuda.programs import MOVED, Programs
+from turnout_cuda.programs import MOVED, Programs, name_of
 
 Table = dict[str, Any]
 _INDICES = ("int32", "int64")
@@ -38,6 +38,12 @@ def units(array: Any, size: int) -> Any:
     return array.reshape(-1).view(MOVED[size])
 
 
+def _overlap(array: Any, out: Any) -> bool:
+    """Whether two contiguous arrays share memory."""
+    first, other = array.data.ptr, out.data.ptr
+    return bool(first < other + out.nbytes and other < first + array.nbytes)
+
+
 def kernels(xp: Any, programs: Programs) -> Table:
     """The rows of this module."""
     arrays = Arrays(xp)
@@ -48,7 +54,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
 
     def serves(self: Any, index: Any, out: Any) -> bool:
         """Whether there is something to read, and it is not what is written. A view of more elements than are read stays one."""
-        if index.dtype.name not in _INDICES or self.dtype != out.dtype or not self.size or not out.size:
+        if name_of(index) not in _INDICES or self.dtype != out.dtype or not self.size or not out.size:
             return False
         if out.data.ptr in (self.data.ptr, index.data.ptr):
             return False
@@ -107,6 +113,25 @@ def kernels(xp: Any, programs: Programs) -> Table:
         arrays.deliver(made, out)
         return out
 
+    def cat(tensors: Any, dim: int, out: Any) -> Any:
+        """Each tensor is a row of columns of the output."""
+        given = [a for a in tensors if a.size]
+        if not out.ndim or not out.flags.c_contiguous or any(a.dtype != out.dtype or not a.flags.c_contiguous for a in given):
+            return NotImplemented
+        if sum([a.size for a in given]) != out.size or any(a.ndim != out.ndim or _overlap(a, out) for a in given):
+            return NotImplemented
+        dim %= out.ndim
+        rows, inner = prod(out.shape[:dim]), prod(out.shape[dim + 1 :]) * out.dtype.itemsize
+        widths = [a.shape[dim] * inner for a in given]
+        whole, first = out.shape[dim] * inner, 0
+        for array, width in zip(given, widths, strict=True):
+            sizes = (width, whole, first)
+            unit = next(u for u in sorted(MOVED, reverse=True) if all(n % u == 0 for n in sizes) and aligned(u, array, out))
+            args = (units(array, unit), units(out, unit), rows, *[n // unit for n in sizes])
+            programs.start("place_rows", MOVED[unit], *spread(rows, width // unit), args)
+            first += width
+        return out
+
     def triangle(name: str, *, upper: bool) -> Any:
         def kernel(self: Any, diagonal: int, out: Any) -> Any:
             if self.ndim < 2 or not self.size or self.dtype != out.dtype:
@@ -128,6 +153,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         "index_select.out": index_select,
         "index.Tensor_out": index,
         "gather.out": gather,
+        "cat.out": cat,
         "tril.out": triangle("tril", upper=False),
         "triu.out": triangle("triu", upper=True),
     }

@@ -13,10 +13,11 @@ from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
 from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.tables import register_kernels
-from turnout_cuda import convolutions, products
+from turnout_cuda import attention, convolutions, dropout, products
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
+from turnout_cuda.programs import name_of
 from turnout_cuda.table import raw_kernels
 
 
@@ -50,11 +51,9 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     library.backend(backend)
     library.on_undo(backend.runtime.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
-    raw = (
-        raw_kernels(backend.xp, backend.xp.programs)
-        | products.kernels(backend.xp, backend.xp.products)
-        | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
-    )
+    raw = raw_kernels(backend.xp, backend.xp.programs) | products.kernels(backend.xp, backend.xp.products)
+    raw |= attention.kernels(backend.xp) | dropout.kernels(backend)
+    raw |= convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
     alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
     if with_host:
@@ -93,7 +92,7 @@ def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend, with_host:
         if with_host:
             return elsewhere(*args)
         raise NoKernelError(
-            f"{name}: {backend.device_type} does not compute this in {args[0].dtype.name}; "
+            f"{name}: {backend.device_type} does not compute this in {name_of(args[0])}; "
             f"plugin.{backend.device_type}.host_fallback = true lets it run on cpu"
         )
 

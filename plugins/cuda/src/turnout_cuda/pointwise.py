@@ -11,7 +11,7 @@ from typing import Any
 
 from turnout_aten.kernels.rows import SAME, Row
 from turnout_cuda.floats import kind
-from turnout_cuda.programs import DTYPES, Programs
+from turnout_cuda.programs import DTYPES, Programs, name_of
 
 Table = dict[str, Any]
 # Elements from which on a raw kernel is worth the questions that are asked before it.
@@ -29,7 +29,7 @@ def _serves(x: Any, *others: Any) -> bool:
     """Whether all are contiguous floats of one dtype and shape."""
     dtype, shape = x.dtype, x.shape
     return (
-        dtype.name in DTYPES
+        name_of(x) in DTYPES
         and x.flags.c_contiguous
         and all(o.dtype == dtype and o.shape == shape and o.flags.c_contiguous for o in others)
     )
@@ -63,7 +63,7 @@ class OfOne(Function):
         if not options and x.size >= LIMIT and _serves(x):
             made = self.target(x, out)
             if made is not None:
-                self.xp.programs.over_elements(self.kernel, x.dtype.name, x.size, (x, made, x.size), packed=True)
+                self.xp.programs.over_elements(self.kernel, name_of(x), x.size, (x, made, x.size), packed=True)
                 return made
         return self.ufunc(x, **options) if out is None else self.ufunc(x, out=out, **options)
 
@@ -78,7 +78,7 @@ class OfTwo(Function):
             if place is not None and made is not None:
                 given, number, inner, count = place
                 args = (x, given, made, x.size, inner, count, number)
-                self.xp.programs.over_elements(self.kernel, x.dtype.name, x.size, args, packed=True)
+                self.xp.programs.over_elements(self.kernel, name_of(x), x.size, args, packed=True)
                 return made
         return self.ufunc(x, other, **options) if out is None else self.ufunc(x, other, out=out, **options)
 
@@ -113,7 +113,7 @@ def functions(xp: Any) -> Table:
 
 def convert(xp: Any, target: Any, source: Any) -> bool:
     """Write a contiguous array of floats into one of another dtype, if a raw kernel does that: from float32 or to it."""
-    names = source.dtype.name, target.dtype.name
+    names = name_of(source), name_of(target)
     alike = source.shape == target.shape and source.flags.c_contiguous and target.flags.c_contiguous
     if source.size < LIMIT or not alike or names[0] == names[1] or "float32" not in names or not {*names} <= DTYPES.keys():
         return False
@@ -132,7 +132,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         made = xp.empty(x.shape, x.dtype) if out is None else out
         if made.shape != x.shape or made.dtype != x.dtype or not made.flags.c_contiguous:
             return NotImplemented
-        programs.over_elements(f"of_{name}", x.dtype.name, x.size, (*given, made, x.size, *numbers), packed=True)
+        programs.over_elements(f"of_{name}", name_of(x), x.size, (*given, made, x.size, *numbers), packed=True)
         return made
 
     def one(name: str) -> Callable[..., Any]:
@@ -189,7 +189,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         given = [out if number is not None else v for v, number in zip((self, other), numbers, strict=True)]
         which = sum(bit for bit, number in zip((1, 2), numbers, strict=True) if number is not None)
         args = (condition, *given, out, out.size, which, *[number or 0.0 for number in numbers])
-        programs.over_elements("of_where", out.dtype.name, out.size, args, packed=True)
+        programs.over_elements("of_where", name_of(out), out.size, args, packed=True)
         return out
 
     def pointwise(fn: Any) -> Row:

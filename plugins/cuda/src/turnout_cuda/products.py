@@ -17,6 +17,7 @@ import numpy as np
 
 from turnout.errors import ArgumentError
 from turnout_aten.kernels.rows import Row
+from turnout_cuda.programs import name_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
@@ -64,8 +65,9 @@ class Products:
         self._cublas: Any = None
 
     def multiply(self, a: Any, b: Any, out: Any = None, alpha: Any = 1, beta: Any = 0) -> Any:
-        """alpha a b + beta out, with the shapes that NumPy's matmul takes; NotImplemented for other dtypes."""
-        name = a.dtype.name
+        """alpha a b + beta out, with the shapes that NumPy's matmul takes; NotImplemented for other dtypes. The output of
+        two-byte floats may be float32."""
+        name = name_of(a)
         if name not in TYPES or b.dtype != a.dtype or not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
             return NotImplemented
         left, right = a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
@@ -74,12 +76,14 @@ class Products:
             lead = np.broadcast_shapes(lead, right.shape[:-2])
         m, k, n = left.shape[-2], left.shape[-1], right.shape[-1]
         shape = (*lead, *(() if a.ndim == 1 else (m,)), *(() if b.ndim == 1 else (n,)))
-        if out is not None and (out.shape != shape or out.dtype != a.dtype):
+        if out is not None and (
+            out.shape != shape or (out.dtype != a.dtype and not (a.itemsize == 2 and out.dtype == "float32"))
+        ):
             return NotImplemented
         if max(m, k, n) > _LARGEST:
             return NotImplemented
         direct = out is not None and out.flags.c_contiguous
-        made = out if direct else self.xp.empty(shape, a.dtype)
+        made = out if direct else self.xp.empty(shape, a.dtype if out is None else out.dtype)
         if beta != 0 and not direct:
             self.xp.copyto(made, out)
         if made.size and k:
@@ -139,12 +143,13 @@ class Products:
             room = self.xp.empty(_WORKSPACE, "uint8")
             check("cublasSetWorkspace_v2", cublas.cublasSetWorkspace_v2(handle, room.data.ptr, _WORKSPACE))
         alpha, beta = (_number(factor, number) for factor in factors)
+        made_kind = TYPES[name_of(made)][0]
         first = (handle, int(b.transposed), int(a.transposed), n, m, k, ctypes.byref(alpha), b.array.data.ptr, kind, b.row)
         if batch == 1:
-            second = (a.array.data.ptr, kind, a.row, ctypes.byref(beta), made.data.ptr, kind, n)
+            second = (a.array.data.ptr, kind, a.row, ctypes.byref(beta), made.data.ptr, made_kind, n)
             check("cublasGemmEx", cublas.cublasGemmEx(*first, *second, compute, _DEFAULT_ALGORITHM))
             return
-        third = (b.step, a.array.data.ptr, kind, a.row, a.step, ctypes.byref(beta), made.data.ptr, kind, n, m * n, batch)
+        third = (b.step, a.array.data.ptr, kind, a.row, a.step, ctypes.byref(beta), made.data.ptr, made_kind, n, m * n, batch)
         status = cublas.cublasGemmStridedBatchedEx(*first, *third, compute, _DEFAULT_ALGORITHM)
         check("cublasGemmStridedBatchedEx", status)
 
@@ -201,7 +206,7 @@ def kernels(xp: Any, products: Products) -> Table:
                     n in (1, m) for n, m in zip(self.shape[::-1], shape[::-1], strict=False)
                 ):
                     out = xp.empty(shape, self.dtype)
-            if out is None or self.dtype.name not in TYPES or not self.dtype == first.dtype == second.dtype == out.dtype:
+            if out is None or name_of(self) not in TYPES or not self.dtype == first.dtype == second.dtype == out.dtype:
                 return NotImplemented
             if not out.flags.c_contiguous or first.shape[-1] != second.shape[-2 if second.ndim > 1 else 0]:
                 return NotImplemented

@@ -12,6 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+from ml_dtypes import bfloat16
+
 # A kind of elements -> what DTYPE is in the text.
 DTYPES = {"float16": 16, "bfloat16": 17, "float32": 32, "float64": 64}
 # Where elements are only moved: their size in bytes -> the dtype that their arrays are viewed as. DTYPE is 100 + size.
@@ -29,7 +32,21 @@ _KINDS = DTYPES | {name: 100 + size for size, name in MOVED.items()}
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
 _MOST_BLOCKS = 65_535  # more blocks than any GPU runs at once: loops go over the rest
 _WIDE = 8192  # elements from which on a group has as many threads as its kernel takes
-_LONG = 1024  # elements from which on a row has a block to itself
+_LONG = 1024  # elements of a row up to which a warp has it, as many as its threads keep
+
+
+# `name` of a dtype of NumPy's takes a microsecond.
+_NAMES = {np.dtype(kind): np.dtype(kind).name for kind in "?bhilqBHILQefdFD"} | {np.dtype(bfloat16): "bfloat16"}
+
+
+def name_of(array: Any) -> str:
+    """The name of an array's dtype."""
+    return _NAMES.get(array.dtype) or str(array.dtype.name)
+
+
+def signed(word: int) -> int:
+    """64 bits as kernels take them."""
+    return word - (1 << 64) if word >> 63 else word
 
 
 @cache
@@ -73,7 +90,7 @@ class Programs:
 
     def over_rows(self, name: str, dtype: str, rows: int, length: int, args: Sequence[Any]) -> None:
         """A warp for each row, four of them in a block, or a block for each long one."""
-        if length < _LONG:
+        if length <= _LONG:
             self.start(name, dtype, (-(-rows // 4),), (32, 4), args)
         else:
             self.start(name, dtype, (rows,), (256,), args)

@@ -10,7 +10,7 @@ from math import inf, prod
 from typing import Any
 
 from turnout_cuda.floats import Arrays, computed, kind
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 _COLUMN_BLOCK = (32, 8)  # as in the text: columns, and threads for each
@@ -65,7 +65,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             if found is None:
                 return NotImplemented
             made, places = arrays.target(values, self.dtype), arrays.target(indices, xp.dtype("int64"))
-            start("extreme", self.dtype.name, (arrays.packed(self), made, places), found, (sign, 1))
+            start("extreme", name_of(self), (arrays.packed(self), made, places), found, (sign, 1))
             arrays.deliver(made, values)
             arrays.deliver(places, indices)
             return None
@@ -79,7 +79,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             if found is None:
                 return NotImplemented
             x, places = arrays.packed(self), arrays.target(out, xp.dtype("int64"))
-            start("extreme", self.dtype.name, (x, x, places), found, (sign, 0))
+            start("extreme", name_of(self), (x, x, places), found, (sign, 0))
             arrays.deliver(places, out)
             return out
 
@@ -93,7 +93,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
                 return NotImplemented
             freedom = float(max(found[1] - (1 if correction is None else correction), 0))
             made = arrays.target(out, self.dtype)
-            start("spread", self.dtype.name, (arrays.packed(self), made), found, (int(root), freedom))
+            start("spread", name_of(self), (arrays.packed(self), made), found, (int(root), freedom))
             arrays.deliver(made, out)
             return out
 
@@ -104,7 +104,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         found = lines(self, dim) if kind(self, out) and ord in _ORDERS else None
         if found is None:
             return NotImplemented
-        (outer, length, inner), order, name = found, _ORDERS[ord], self.dtype.name
+        (outer, length, inner), order, name = found, _ORDERS[ord], name_of(self)
         idle = is_idle(*found)
         if idle and inner > 1:
             return NotImplemented

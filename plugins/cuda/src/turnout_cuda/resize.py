@@ -9,7 +9,7 @@ from typing import Any
 
 from turnout_arrays.images import CUBIC, EXACT, LINEAR, MODES, NEAREST
 from turnout_cuda.floats import Arrays, computed, kind
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
@@ -36,7 +36,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         if kind(source) is None or not source.size or not out.size or max(*image, *results) >= _MOST:
             return NotImplemented
         align = mode in (LINEAR, CUBIC) and bool(rest[0])
-        dtype = xp.dtype(computed(source.dtype.name)).type
+        dtype = xp.dtype(computed(name_of(source))).type
         scaled = zip(image, results, rest[-ndim:], strict=True)
         steps = [_step(dtype, length, count, align, scale) for length, count, scale in scaled]
         if not all(map(isfinite, steps)):
@@ -49,7 +49,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         dims = [each for dim in zip(image, results, steps, strict=True) for each in dim]
         narrow = int(max(source.size, made.size) < _NARROW)
         args = (given, made, made.size, narrow, ndim, shift, *(1, 1, 1.0) * (3 - ndim), *dims)
-        programs.over_elements(name, source.dtype.name, made.size, args)
+        programs.over_elements(name, name_of(source), made.size, args)
         arrays.deliver(made, out)
         return out
 

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from turnout_cuda.floats import Arrays, kind
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 _EACH = 4  # neighbouring elements of a thread, as in the text
@@ -39,7 +39,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             lines, length, inner = sizes(self, dim)
             made, places = arrays.target(values, self.dtype), arrays.target(indices, xp.dtype("int64"))
             args = (arrays.packed(self), made, places, length, inner, sign)
-            programs.over_groups("running_extreme", self.dtype.name, lines, length, args)
+            programs.over_groups("running_extreme", name_of(self), lines, length, args)
             arrays.deliver(made, values)
             arrays.deliver(places, indices)
             return None
@@ -52,13 +52,13 @@ def kernels(xp: Any, programs: Programs) -> Table:
             return NotImplemented
         lines, length, inner = sizes(self, dim)
         made = arrays.target(out, self.dtype)
-        programs.over_groups("running_log_of_sum", self.dtype.name, lines, length, (arrays.packed(self), made, length, inner))
+        programs.over_groups("running_log_of_sum", name_of(self), lines, length, (arrays.packed(self), made, length, inner))
         arrays.deliver(made, out)
         return out
 
     def total(name: str, *, product: bool) -> Any:
         def kernel(self: Any, dim: int, dtype: Any, out: Any) -> Any:
-            integers = self.dtype.name == "int64"
+            integers = name_of(self) == "int64"
             if not (integers or kind(self)) or self.dtype != out.dtype or not self.ndim or not self.size:
                 return NotImplemented
             lines, length, inner = sizes(self, dim)
@@ -67,7 +67,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
                 return NotImplemented
             x, made = arrays.packed(self), arrays.target(out, self.dtype)
             # Integers are the same in programs of all dtypes.
-            start, of = ("running_whole", "float32") if integers else ("running_total", self.dtype.name)
+            start, of = ("running_whole", "float32") if integers else ("running_total", name_of(self))
             if inner == 1:
                 aligned = length % _EACH == 0 and x.data.ptr % (_EACH * x.dtype.itemsize) == 0
                 programs.over_rows(f"{start}_rows", of, lines, length, (x, made, lines, length, int(product), int(aligned)))

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from turnout_cuda.floats import Arrays, computed, kind
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 _WHICH = {"prod": 0, "amax": 1, "amin": 2}
@@ -42,8 +42,8 @@ class _Scattering:
 
     def room(self, array: Any, out: Any) -> Any:
         """A contiguous copy of `array` in the dtype that is computed in: the output, if that is such an array."""
-        wide = computed(array.dtype.name)
-        own = out is not array and out.shape == array.shape and out.flags.c_contiguous and out.dtype.name == wide
+        wide = computed(name_of(array))
+        own = out is not array and out.shape == array.shape and out.flags.c_contiguous and name_of(out) == wide
         made = out if own else self.xp.empty(array.shape, wide)
         self.xp.copyto(made, array, casting="unsafe")
         return made
@@ -57,7 +57,7 @@ class _Scattering:
         by = room if divisors is None else divisors
         ints = (source.size, *sizes, int(each), left_out, int(divisors is not None))
         self.programs.over_elements(
-            "add_at", source.dtype.name, source.size, (room, index, source, by, wrong, *ints, float(factor))
+            "add_at", name_of(source), source.size, (room, index, source, by, wrong, *ints, float(factor))
         )
         return wrong
 
@@ -66,7 +66,7 @@ class _Scattering:
     def index_add(self, self_: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
         if kind(self_, source) is None or not self_.ndim or not source.size or not self_.size or source.ndim != self_.ndim:
             return NotImplemented
-        if index.dtype.name != "int64" or index.ndim != 1 or isinstance(alpha, complex):
+        if name_of(index) != "int64" or index.ndim != 1 or isinstance(alpha, complex):
             return NotImplemented
         dim %= self_.ndim
         room = self.room(self_, out)
@@ -82,7 +82,7 @@ class _Scattering:
         if not accumulate or index is None or kind(self_, values) is None or not self_.ndim or not values.size:
             return NotImplemented
         # Negative indices count from the end, which the row below knows.
-        if index.dtype.name != "int64" or values.shape != (*index.shape, *self_.shape[1:]) or not self_.size:
+        if name_of(index) != "int64" or values.shape != (*index.shape, *self_.shape[1:]) or not self_.size:
             return NotImplemented
         room, inner = self.room(self_, out), prod(self_.shape[1:])
         given = self.arrays.packed(index.reshape(-1)), self.arrays.packed(values)
@@ -93,7 +93,7 @@ class _Scattering:
 
     def cut(self, self_: Any, dim: int, index: Any, src: Any) -> tuple[Any, Any, tuple[int, int, int]] | None:
         """The part of `self` that the index covers, that of `src`, and (length, count, inner); None for what has no kernel."""
-        if kind(self_, src) is None or not self_.ndim or not self_.size or not index.size or index.dtype.name != "int64":
+        if kind(self_, src) is None or not self_.ndim or not self_.size or not index.size or name_of(index) != "int64":
             return None
         if not index.ndim == src.ndim == self_.ndim:
             return None
@@ -126,7 +126,7 @@ class _Scattering:
         if cut is None:
             return NotImplemented
         part, values, sizes = cut
-        dtype, places, values = src.dtype.name, self.arrays.packed(index), self.arrays.packed(values)
+        dtype, places, values = name_of(src), self.arrays.packed(index), self.arrays.packed(values)
         room, wrong = self.room(part, out), self.xp.zeros(1, "int32")
         ints = (values.size, *sizes, 1)
         if not include_self:
@@ -149,7 +149,7 @@ class _Scattering:
         self, grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
     ) -> Any:
         dtype = kind(grad_output)
-        if dtype is None or grad_output.shape[:-1] != indices.shape or not grad_output.size or indices.dtype.name != "int64":
+        if dtype is None or grad_output.shape[:-1] != indices.shape or not grad_output.size or name_of(indices) != "int64":
             return NotImplemented
         width, wide = grad_output.shape[-1], computed(dtype)
         index, grad = self.arrays.packed(indices).reshape(-1), self.arrays.packed(grad_output)

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from turnout_cuda.floats import Arrays, kind
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 
@@ -17,7 +17,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
 
     def along(name: str, made: Any, inputs: tuple[Any, ...], dim: int, logarithm: bool) -> None:
         """Start the kernel for rows or for columns; all arrays have one shape."""
-        shape, dtype = made.shape, inputs[0].dtype.name
+        shape, dtype = made.shape, name_of(inputs[0])
         dim %= max(len(shape), 1)
         length = shape[dim] if shape else 1
         inner = prod(shape[dim + 1 :])
@@ -42,7 +42,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
 
     def backward(logarithm: bool) -> Any:
         def kernel(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
-            if kind(grad_output, output) is None or (out is None and input_dtype.name != output.dtype.name):
+            if kind(grad_output, output) is None or (out is None and input_dtype.name != name_of(output)):
                 return NotImplemented
             if grad_output.shape != output.shape or not -max(output.ndim, 1) <= dim < max(output.ndim, 1):
                 return NotImplemented

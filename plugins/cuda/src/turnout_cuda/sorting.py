@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_cuda.floats import Arrays, kind
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 _MOST = 2048  # elements of a row, as in the text
@@ -30,7 +30,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         padded = max(1 << (length - 1).bit_length(), 2)
         threads = min(max(padded // 2, 32), _THREADS)
         args = (rows, made, places, length, padded, count, int(descending))
-        programs.start("sort_rows", self.dtype.name, (rows.size // length,), (threads,), args)
+        programs.start("sort_rows", name_of(self), (rows.size // length,), (threads,), args)
         for own, out in ((made, values), (places, indices)):
             arrays.deliver(own if is_last else xp.moveaxis(own, -1, dim), out)
         return None

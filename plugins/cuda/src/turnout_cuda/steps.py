@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout_cuda.lists import Tables
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 Arrays = Sequence[Any]
@@ -69,7 +69,7 @@ class _Steps:
                 return NotImplemented
             ints = (int(amsgrad), int(maximize), int(decoupled))
             numbers = (beta1, beta2, weight_decay, eps)
-            self.start("adam_step", self_[0].dtype.name, table, lr, grad_scale, found_inf, ints, numbers)
+            self.start("adam_step", name_of(self_[0]), table, lr, grad_scale, found_inf, ints, numbers)
             return None
 
         kernel.__name__ = kernel.__qualname__ = "adamw" if decoupled else "adam"
@@ -84,7 +84,7 @@ class _Steps:
             return NotImplemented
         ints = (int(nesterov), int(maximize), int(is_first_step))
         numbers = (momentum, dampening, weight_decay)
-        self.start("sgd_step", self_[0].dtype.name, table, lr, grad_scale, found_inf, ints, numbers)
+        self.start("sgd_step", name_of(self_[0]), table, lr, grad_scale, found_inf, ints, numbers)
         return None
 
     def adagrad(
@@ -95,5 +95,5 @@ class _Steps:
         if table is None:
             return NotImplemented
         numbers = (lr_decay, weight_decay, eps)
-        self.start("adagrad_step", self_[0].dtype.name, table, lr, grad_scale, found_inf, (int(maximize),), numbers)
+        self.start("adagrad_step", name_of(self_[0]), table, lr, grad_scale, found_inf, (int(maximize),), numbers)
         return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from turnout_arrays.convolutions import spread
 from turnout_cuda.floats import Arrays, kind
-from turnout_cuda.programs import Programs
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
@@ -76,9 +76,9 @@ class _Pooling:
         made, places = self.room(out, given), self.arrays.target(indices, self.xp.dtype("int64"))
         args = (given, made, places, made.size, _narrow(dims, image, made), *dims)
         if self.is_large(dims, made.size):
-            self.programs.start("largest_of_large_windows", image.dtype.name, (-(-made.size // 4),), (32, 4), args)
+            self.programs.start("largest_of_large_windows", name_of(image), (-(-made.size // 4),), (32, 4), args)
         else:
-            self.programs.over_elements("largest_of_windows", image.dtype.name, made.size, args)
+            self.programs.over_elements("largest_of_windows", name_of(image), made.size, args)
         self.arrays.deliver(made, out)
         self.arrays.deliver(places, indices)
         return None
@@ -91,9 +91,9 @@ class _Pooling:
         made = self.room(out, given)
         args = (given, made, made.size, _narrow(dims, image, made), int(padded), float(divisor or 0), *dims)
         if self.is_large(dims, made.size):
-            self.programs.over_rows("mean_of_large_windows", image.dtype.name, made.size, self.elements(dims), args)
+            self.programs.over_rows("mean_of_large_windows", name_of(image), made.size, self.elements(dims), args)
         else:
-            self.programs.over_elements("mean_of_windows", image.dtype.name, made.size, args)
+            self.programs.over_elements("mean_of_windows", name_of(image), made.size, args)
         self.arrays.deliver(made, out)
         return out
 
@@ -104,7 +104,7 @@ class _Pooling:
         given = self.arrays.packed(grad)
         made = self.room(out, given)
         args = (given, made, made.size, _narrow(dims, grad, made), int(padded), float(divisor or 0), *dims)
-        self.programs.over_elements("mean_of_windows_backward", grad.dtype.name, made.size, args)
+        self.programs.over_elements("mean_of_windows_backward", name_of(grad), made.size, args)
         self.arrays.deliver(made, out)
         return out
 

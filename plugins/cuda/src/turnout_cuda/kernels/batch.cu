@@ -34,7 +34,16 @@ extern "C" __global__ void batch_normalise(
     const scalar* x, const accum* mean, const accum* rstd, const accum* weight, const accum* bias, scalar* y, whole size,
     whole channels, whole area, whole has_weight, whole has_bias
 ) {
-    for (whole i = first_place(); i < size; i += all_threads()) {
+    whole packs = area % WIDTH == 0 && together(x) && together(y) ? size / WIDTH : 0;
+    for (whole i = first_place(); i < packs; i += all_threads()) {
+        whole channel = channel_of(i, channels, area / WIDTH);
+        accum middle = mean[channel], factor = rstd[channel], shift = has_bias ? bias[channel] : accum(0);
+        accum scale = has_weight ? weight[channel] : accum(1);
+        Pack<scalar> pack = ((const Pack<scalar>*)x)[i];
+        for (int j = 0; j < WIDTH; ++j) pack.of[j] = made((load(pack.of[j]) - middle) * factor * scale + shift);
+        ((Pack<scalar>*)y)[i] = pack;
+    }
+    for (whole i = packs * WIDTH + first_place(); i < size; i += all_threads()) {
         whole channel = channel_of(i, channels, area);
         accum value = (load(x[i]) - mean[channel]) * rstd[channel];
         if (has_weight) value *= weight[channel];

@@ -22,6 +22,42 @@ extern "C" __global__ void normalise(
     x += row * length;
     y += row * length;
     accum middle = 0;
+    if (is_held(x, length) && together(y) && area == 1 && groups == 1) {
+        accum held[HELD], square = 0;
+        hold(held, x, length, 0);
+        if (!rms) {
+#pragma unroll
+            for (int i = 0; i < HELD; ++i) middle += held[i];
+            middle = row_sum(middle) / length;
+        }
+#pragma unroll
+        for (int k = 0; k < HELD / WIDTH; ++k)
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j) {
+                accum centred = held[k * WIDTH + j] - middle;
+                if (pack_at(k) < length) square += centred * centred;
+            }
+        accum factor = accum(1) / sqrt(row_sum(square) / length + accum(eps));
+#pragma unroll
+        for (int k = 0; k < HELD / WIDTH; ++k) {
+            whole at = pack_at(k);
+            if (at >= length) continue;
+            Pack<scalar> pack;
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j) {
+                accum value = (held[k * WIDTH + j] - middle) * factor;
+                if (has_weight) value *= weight[at + j];
+                if (has_bias) value += bias[at + j];
+                pack.of[j] = made(value);
+            }
+            *(Pack<scalar>*)(y + at) = pack;
+        }
+        if (threadIdx.x == 0) {
+            mean[row] = middle;
+            rstd[row] = factor;
+        }
+        return;
+    }
     if (!rms) {
         for (whole i = threadIdx.x; i < length; i += blockDim.x) middle += load(x[i]);
         middle = row_sum(middle) / length;

@@ -1,4 +1,4 @@
-// Slices and elements at indices, and triangles. Elements are moved as they are, so programs differ in their size only.
+// Slices and elements at indices, triangles, and what is joined. Elements are moved as they are, so programs differ in their size only.
 //
 // A block has blockDim.y rows at a time; threads along x, of all blocks along y, have the elements of a row. What is divided, is
 // divided once for each row, and in 32 bits where `narrow` says that no array has more elements. An index that is out of range
@@ -91,4 +91,15 @@ extern "C" __global__ void triangle(
     typedef unsigned long long large;
     if (narrow) copy_triangle<small>(x, y, small(rows), small(width), small(height), diagonal, upper);
     else copy_triangle<large>(x, y, large(rows), large(width), large(height), diagonal, upper);
+}
+
+// Copies `x` [rows, width] to the columns of `y` [rows, pitch] from `first` on.
+extern "C" __global__ void place_rows(const scalar* x, scalar* y, whole rows, whole width, whole pitch, whole first) {
+    whole step = (whole)gridDim.y * blockDim.x;
+    for (whole row = (whole)blockIdx.x * blockDim.y + threadIdx.y; row < rows; row += (whole)gridDim.x * blockDim.y) {
+        const scalar* from = x + row * width;
+        scalar* to = y + row * pitch + first;
+#pragma unroll 4
+        for (whole i = (whole)blockIdx.y * blockDim.x + threadIdx.x; i < width; i += step) to[i] = from[i];
+    }
 }

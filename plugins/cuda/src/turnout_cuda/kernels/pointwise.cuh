@@ -1,22 +1,6 @@
 // Element-wise functions. A thread computes 16 bytes at once of what lies together: with an element for each thread, starting
 // threads would take more time than memory does.
 
-#define WIDTH (16 / (int)sizeof(scalar))
-
-template <typename T>
-struct alignas(sizeof(T) * WIDTH > 16 ? 16 : sizeof(T) * WIDTH) Pack {
-    T of[WIDTH];
-};
-
-template <typename T>
-__device__ inline bool together(const T* at) { return (whole)at % (whole)alignof(Pack<T>) == 0; }
-
-__device__ inline scalar made(accum value) {
-    scalar result;
-    put(&result, value);
-    return result;
-}
-
 // y[i] = f(x[i])
 template <typename X, typename Y, typename F>
 __device__ inline void each(const X* x, Y* y, whole size, F f) {

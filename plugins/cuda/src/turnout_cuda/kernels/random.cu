@@ -41,3 +41,18 @@ extern "C" __global__ void random_normal(scalar* y, whole size, whole start, who
         put(y + i, sqrt((accum)-2 * log((accum)1 - u)) * cos((accum)6.283185307179586 * v));
     }
 }
+
+// Elements are kept with a probability, and multiplied by `scale`; the others become 0.
+extern "C" __global__ void random_dropout(
+    const scalar* x, scalar* y, bool* kept, whole size, whole start, whole key, double probability, double scale
+) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+#if DTYPE == 64
+        bool keeps = fraction(word_at(i, start, key)) < probability;
+#else
+        bool keeps = (float)(word_at(i, start, key) & 0xFFFFFF) * (1.0f / 16777216.0f) < (float)probability;
+#endif
+        kept[i] = keeps;
+        put(y + i, load(x[i]) * (accum)keeps * (accum)scale);
+    }
+}

@@ -29,13 +29,48 @@ extern "C" __global__ void softmax_rows(const scalar* x, scalar* y, whole rows, 
     if (row >= rows) return;  // a whole warp, or a whole block
     x += row * length;
     y += row * length;
+    Running found;
+    if (is_held(x, length)) {
+        accum held[HELD], largest = -infinity(), total = 0;
+        hold(held, x, length, -infinity());
+#pragma unroll
+        for (int i = 0; i < HELD; ++i) largest = held[i] > largest ? held[i] : largest;
+        found.largest = row_max(largest);
+#pragma unroll
+        for (int i = 0; i < HELD; ++i) total += held[i] == -infinity() ? accum(0) : exp(held[i] - found.largest);
+        found.total = row_sum(total);
+#pragma unroll
+        for (int k = 0; k < HELD / WIDTH; ++k) {
+            Pack<scalar> pack;
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j) pack.of[j] = made(answer(held[k * WIDTH + j], found, logarithm));
+            if (pack_at(k) < length) *(Pack<scalar>*)(y + pack_at(k)) = pack;
+        }
+        return;
+    }
     Running mine = {-infinity(), 0};
     for (whole i = threadIdx.x; i < length; i += blockDim.x) take(mine, load(x[i]));
-    Running found;
     found.largest = row_max(mine.largest);
     // The sum of a thread whose elements were -infinity or nan, if any, is 0 or nan.
     found.total = row_sum(mine.largest == -infinity() ? mine.total : shrunk(mine.total, mine.largest, found.largest));
     for (whole i = threadIdx.x; i < length; i += blockDim.x) put(y + i, answer(load(x[i]), found, logarithm));
+}
+
+// The weights of attention: row i of each `queries` rows sees the first i + 1 elements if it is causal. It may write where it reads.
+extern "C" __global__ void softmax_of_scores(
+    const accum* x, scalar* y, whole rows, whole length, whole queries, whole causal
+) {
+    whole row = row_of_thread();
+    if (row >= rows) return;
+    x += row * length;
+    y += row * length;
+    whole last = row % queries + 1, seen = causal && last < length ? last : length;
+    Running mine = {-infinity(), 0};
+    for (whole i = threadIdx.x; i < seen; i += blockDim.x) take(mine, x[i]);
+    Running found;
+    found.largest = row_max(mine.largest);
+    found.total = row_sum(mine.largest == -infinity() ? mine.total : shrunk(mine.total, mine.largest, found.largest));
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) put(y + i, i < seen ? answer(x[i], found, 0) : accum(0));
 }
 
 // A thread has a column, so that neighbours read what lies next to each other.

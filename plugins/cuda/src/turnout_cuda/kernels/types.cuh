@@ -50,6 +50,48 @@ __device__ inline accum infinity() { return __int_as_float(0x7f800000); }
 __device__ inline whole first_place() { return (whole)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline whole all_threads() { return (whole)gridDim.x * blockDim.x; }
 
+#if DTYPE < 100
+
+// Elements in 16 bytes, and what holds as many of another type.
+#define WIDTH (16 / (int)sizeof(scalar))
+
+template <typename T>
+struct alignas(sizeof(T) * WIDTH > 16 ? 16 : sizeof(T) * WIDTH) Pack {
+    T of[WIDTH];
+};
+
+template <typename T>
+__device__ inline bool together(const T* at) { return (whole)at % (whole)alignof(Pack<T>) == 0; }
+
+__device__ inline scalar made(accum value) {
+    scalar result;
+    put(&result, value);
+    return result;
+}
+
+// A row that a thread keeps its elements of, up to HELD, so that it is read once. It must begin at 16 bytes, and be whole packs.
+#define HELD 32
+__device__ inline bool is_held(const scalar* x, whole length) {
+    return length <= (whole)HELD * blockDim.x && length % WIDTH == 0 && together(x);
+}
+
+// Where pack k of this thread begins in its row.
+__device__ inline whole pack_at(int k) { return ((whole)k * blockDim.x + threadIdx.x) * WIDTH; }
+
+// Fills `held` with the elements, and with `otherwise` past the end of the row.
+__device__ inline void hold(accum* held, const scalar* x, whole length, accum otherwise) {
+#pragma unroll
+    for (int k = 0; k < HELD / WIDTH; ++k) {
+        whole i = pack_at(k);
+        Pack<scalar> pack;
+        if (i < length) pack = *(const Pack<scalar>*)(x + i);
+#pragma unroll
+        for (int j = 0; j < WIDTH; ++j) held[k * WIDTH + j] = i < length ? load(pack.of[j]) : otherwise;
+    }
+}
+
+#endif
+
 // An element of a channel of arrays [images, channels, area]: its image and its place. Numbers of 64 bits take ten times as long to
 // divide.
 __device__ inline whole image_of(whole i, whole area) { return i >> 32 ? i / area : (whole)((unsigned)i / (unsigned)area); }
