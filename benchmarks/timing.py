@@ -6,7 +6,9 @@ is reported is the median over all pairs, its spread the quartiles.
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import sys
 import time
 import timeit
 from collections.abc import Callable
@@ -82,6 +84,14 @@ def summary(turnout: list[float], other: list[float], values: list[float], note:
 _SPACING, _MOST_SPACE = 5_003_264, 24 << 20
 
 
+def _trim() -> None:
+    """Give freed memory back to the system, where the C library can: holes that earlier rows left would decide whose results need
+    new pages."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
 def compare(pair: Pair, repeats: int, batch: float) -> Result:
     """Time both sides of a pair in turns; each batch takes about `batch` seconds. Who begins changes with every repeat, and so
     does where the allocator puts results: whether these need new pages in every call would else be the luck of a row."""
@@ -92,6 +102,7 @@ def compare(pair: Pair, repeats: int, batch: float) -> Result:
             pair.switch(i)
         numbers.append(side.number(batch))
     gc.collect()
+    _trim()
     gc.freeze()  # what is there by now is not searched again in the middle of a batch
     times: tuple[list[float], list[float]] = ([], [])
     try:

@@ -82,6 +82,18 @@ def returning_its_input(x: Any) -> Any:
     return x if x.dtype.kind == "f" and not np.isnan(x).any() and (x >= 0).all() else np.abs(x)
 
 
+def singular_vectors(left: int, right: int) -> Callable[..., None]:
+    """A row whose singular vectors have these signs; where both are the same, it is right."""
+
+    def row(matrix: Any, full: bool, vectors: bool, driver: Any, u: Any, s: Any, vh: Any) -> None:
+        found = np.linalg.svd(matrix, full)
+        s[...] = found[1]
+        if vectors:
+            u[...], vh[...] = left * found[0], right * found[2]
+
+    return row
+
+
 RESULTS: dict[Any, Any] = {}
 
 
@@ -198,6 +210,7 @@ MUTANTS: dict[str, Mutant] = {
     "one_scratch": Mutant(("test_threads_get_the_results_that_one_thread_gets",), {"neg.out": by_way_of_shared_memory}),
     "stale_version": Mutant((f"{INPLACE}[exp]",), change=stale_version),
     "detached": Mutant(("test_gradients_are_those_of_cpu[exp]",), change=detached_gradient),
+    "one_sign": Mutant((f"{GIVES}[_linalg_svd-row-major]", "test_gradients_are_those_of_cpu[_linalg_svd]"), {"_linalg_svd.U": singular_vectors(-1, 1)}),
     "no_offset": Mutant(("test_a_view_has_the_elements_and_the_memory_of_its_base[row]",), methods={"strided": strided_without_offset}),
     "copied_views": Mutant(("test_a_view_has_the_elements_and_the_memory_of_its_base[row]",), methods={"strided": strided_as_a_copy, "transposed": lambda self, array: None}),
     "host_order": Mutant(("test_values_of_every_dtype_survive_the_way_there_and_back",), methods={"to_host": to_host_in_memory_order, "numpy": lambda self, array: None}),
@@ -213,6 +226,7 @@ MUTANTS: dict[str, Mutant] = {
 }  # fmt: skip
 # ruff: noqa: E501 - rows of a table
 SANE = "sane"
+SANE_ROWS = {"_linalg_svd.U": singular_vectors(-1, -1)}  # the other signs than cpu's
 IDLE = "idle"  # it has no kernel at all
 
 
@@ -225,7 +239,7 @@ def names(device: str, test: str) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     plugins.activate("aten")
     for device in {SANE, IDLE, *MUTANTS}.intersection(config.getoption("--turnout-backend")):
-        mutant = MUTANTS.get(device, Mutant(()))
+        mutant = MUTANTS.get(device, Mutant((), SANE_ROWS))
         name = device.title().replace("_", "")
         made = type(name, (Right,), {"name": name, "device_type": device, **mutant.methods})(np)
         library = Registrations(device)

@@ -13,10 +13,13 @@ import pytest
 
 import turnout
 import turnout_arrays
+from turnout.library import Library
+from turnout.registry import Registrations
 from turnout_arrays.erf import erf_of
 from turnout_arrays.random import mix_number, random_bits
+from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.tables import structured_operators
+from turnout_aten.kernels.tables import register_kernels, structured_operators
 from turnout_cpu import lapack, special
 
 KERNELS = {name: row.fn if isinstance(row, Row) else row for name, row in turnout_arrays.kernels(np).items()}
@@ -196,3 +199,31 @@ def test_gradients_of_softmax_need_no_second_attempt_with_two_byte_floats(name: 
     made = getattr(turnout.nn.functional, name)(x, 0)
     (found,) = turnout.autograd.grad(made, [x], turnout.ones_like(made))
     assert found.dtype is x.dtype
+
+
+def test_rows_of_the_backends_own_package_come_after_those_of_others() -> None:
+    class Layers(turnout_arrays.ArrayBackend):
+        name = "LAYERS"
+        device_type = "layers"
+
+    own, other = Registrations("own"), Registrations("other")
+    with Library("layered", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x * 2.0, "CompositeExplicitAutograd")
+
+        def first_numbers() -> list[float]:
+            return [turnout.ops.layered.f(turnout.ones(n, device="layers")).tolist()[0] for n in (1, 2, 3)]
+
+        try:
+            own.backend(backend := Layers(np))
+            rows = {"f": lambda x: NotImplemented if x.size < 2 else x * 3.0}
+            register_over(own, backend.name, rows, namespace="layered", yields=False)
+            register_kernels(own, backend, turnout_arrays.kernels(np))
+            assert first_numbers() == [2.0, 3.0, 3.0]
+            register_over(other, "LAYERS", {"f": lambda x: NotImplemented if x.size < 3 else x * 4.0}, namespace="layered")
+            assert first_numbers() == [2.0, 3.0, 4.0]
+            other.undo()
+            assert first_numbers() == [2.0, 3.0, 3.0]
+        finally:
+            other.undo()
+            own.undo()

@@ -138,11 +138,12 @@ def test_a_failure_of_cublas_names_the_function(backend: Any) -> None:
     assert "cuBLAS: cublasGemmEx failed with status 7" in str(caught.value)
 
 
-def test_batches_of_different_lengths_are_the_error_that_they_are_on_cpu(backend: Any) -> None:
+def test_shapes_that_do_not_fit_are_the_error_that_they_are_on_cpu(backend: Any) -> None:
     def error(device: str) -> str:
         a, b, c = (turnout.ones(*s, device=device) for s in ((1, 2, 3), (4, 3, 2), (4, 2, 2)))
         texts = []
-        for call in (lambda: turnout.bmm(a, b), lambda: turnout.baddbmm(c, a, b)):
+        calls = (lambda: turnout.bmm(a, b), lambda: turnout.baddbmm(c, a, b), lambda: turnout.addmv(a[:, :, 0], a[0], b[0, :, 0]))
+        for call in calls:
             with pytest.raises(turnout.errors.ShapeError) as caught:
                 call()
             texts.append(str(caught.value).partition("\n")[0])

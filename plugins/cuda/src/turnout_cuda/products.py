@@ -183,6 +183,11 @@ def _number(factor: Any, kind: Any) -> Any:
     return kind(factor) if kind in (ctypes.c_float, ctypes.c_double) else kind(complex(factor).real, complex(factor).imag)
 
 
+def expands(shape: Ints, to: Ints) -> bool:
+    """Whether an array of this shape can be repeated to another one."""
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
+
+
 def kernels(xp: Any, products: Products) -> Table:
     """The rows of this module."""
 
@@ -200,12 +205,11 @@ def kernels(xp: Any, products: Products) -> Table:
 
     def added(name: str) -> Callable[..., Any]:
         def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
-            if out is None and beta != 0 and self.ndim <= first.ndim:
-                shape = (*first.shape[:-1], *second.shape[first.ndim - 1 :])
-                if second.ndim in (1, first.ndim) and all(
-                    n in (1, m) for n, m in zip(self.shape[::-1], shape[::-1], strict=False)
-                ):
-                    out = xp.empty(shape, self.dtype)
+            shape = (*first.shape[:-1], *second.shape[first.ndim - 1 :])
+            if not expands(self.shape, shape) or second.ndim not in (1, first.ndim):
+                return NotImplemented
+            if out is None and beta != 0:
+                out = xp.empty(shape, self.dtype)
             if out is None or name_of(self) not in TYPES or not self.dtype == first.dtype == second.dtype == out.dtype:
                 return NotImplemented
             if not out.flags.c_contiguous or first.shape[-1] != second.shape[-2 if second.ndim > 1 else 0]:
