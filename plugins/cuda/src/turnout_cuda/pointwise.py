@@ -86,8 +86,8 @@ class OfTwo(Function):
 def _repeated(x: Any, other: Any) -> tuple[Any, float, int, int] | None:
     """(array, number, inner, count) such that element i of x meets element i / inner % count of the array, or the number where
     count is 0. None where that is not so."""
-    if other.__class__ is float or other.__class__ is int:
-        return (x, float(other), 1, 0) if abs(other) <= 1 << 53 or other != other or other.__class__ is float else None
+    if other.__class__ is float or (other.__class__ is int and abs(other) <= 1 << 53):
+        return x, float(other), 1, 0
     if getattr(other, "dtype", None) != x.dtype or not hasattr(other, "flags") or not other.flags.c_contiguous:
         return None
     if other.shape == x.shape:
@@ -97,7 +97,7 @@ def _repeated(x: Any, other: Any) -> tuple[Any, float, int, int] | None:
     lead = x.ndim - other.ndim
     dims = [i for i, n in enumerate(other.shape, lead) if n != 1]
     if not dims:
-        return other, 0.0, 1, 1
+        return other, 0.0, x.size, 1
     first, end = dims[0], dims[-1] + 1
     if other.shape[first - lead : end - lead] != x.shape[first:end]:
         return None
