@@ -21,10 +21,10 @@ def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
     count = 1
     for length in shape:
         count *= length
-    key = stream_key(seed)
+    key = mix_number((seed + _GAMMA) & _WORD)
     words = xp.arange(count, dtype=xp.uint64)
     words *= xp.uint64(_GAMMA)
-    words += xp.uint64(first_word(seed, offset))
+    words += xp.uint64((key + (offset + 1) * _GAMMA) & _WORD)
     for between in (key, None):  # the finaliser twice, in place
         words ^= words >> xp.uint64(30)
         words *= xp.uint64(_FIRST)
@@ -36,14 +36,11 @@ def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
     return words.reshape(shape)
 
 
-def stream_key(seed: int) -> int:
-    """What the finaliser's two applications have between them."""
-    return mix_number((seed + _GAMMA) & _WORD)
-
-
-def first_word(seed: int, offset: int) -> int:
-    """The word at an offset before it is hashed. Its neighbours are the golden ratio of 2**64 apart."""
-    return (stream_key(seed) + (offset + 1) * _GAMMA) & _WORD
+def start_of(seed: int, offset: int) -> tuple[int, int]:
+    """What kernels of other languages need for `random_bits`: the word at an offset before it is hashed, whose neighbours are the
+    golden ratio of 2**64 apart, and what the finaliser's two applications have between them."""
+    key = mix_number((seed + _GAMMA) & _WORD)
+    return (key + (offset + 1) * _GAMMA) & _WORD, key
 
 
 FACTORS = 1.0, -2.0, 2 * pi

@@ -19,7 +19,7 @@ from turnout.config.lock import new_lock
 from turnout.devices import Device, device
 from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
-from turnout_arrays.random import first_word, stream_key
+from turnout_arrays.random import start_of
 from turnout_cuda.pointwise import convert
 from turnout_cuda.programs import DTYPES, name_of, signed
 from turnout_cuda.replays import RecordedReplay
@@ -160,7 +160,8 @@ class CUDABackend(ArrayBackend):
         with self._on(device):
             made = self.xp.empty(shape, native)
             if made.size:
-                state = [signed(word) for word in (*[first_word(seed, at) for at in offsets], stream_key(seed))]
+                starts = [start_of(seed, at) for at in offsets]
+                state = [signed(word) for word in (*[first for first, _ in starts], starts[0][1])]
                 kind = "float32" if made.dtype.kind == "u" else name_of(made)
                 self.xp.programs.over_elements(kernel, kind, made.size, (made, made.size, *state))
             return made

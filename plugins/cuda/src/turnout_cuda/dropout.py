@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.devices import device
-from turnout_arrays.random import first_word, stream_key
+from turnout_arrays.random import start_of
 from turnout_aten.tensor.random import default_generator
 from turnout_cuda.floats import kind
 from turnout_cuda.programs import name_of, signed
@@ -23,7 +23,7 @@ def kernels(backend: Any) -> Table:
         where = device(backend.device_type, input.device.id)
         seed, offset = default_generator(where).reserve(input.size)
         made, kept = xp.empty(input.shape, input.dtype), xp.empty(input.shape, "bool")
-        state = signed(first_word(seed, offset)), signed(stream_key(seed))
+        state = [signed(word) for word in start_of(seed, offset)]
         args = (input, made, kept, input.size, *state, float(1 - p), float(1 / (1 - p)))
         programs.over_elements("random_dropout", name_of(input), input.size, args)
         return made, kept
