@@ -9,11 +9,11 @@ import cupy_stand_in
 import numpy as np
 import pytest
 from pretended_cuda import pretended
-from test_cuda_kernels import DTYPES, Case, Devices, agree, flat, makers, numbers
+from test_cuda_kernels import DTYPES, Case, Devices, agree, check, flat, kernels_of, launched_by, makers, numbers
 
 import turnout
 from turnout import nn
-from turnout_cuda import pointwise, programs
+from turnout_cuda import pointwise
 
 F = nn.functional
 OURS = ("activations", "arithmetic", "functions", "random")
@@ -101,25 +101,14 @@ CASES: list[Case] = [*functions(), *pairs(), *choices(), *slopes()]
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_an_elementwise_kernel_gives_what_cpu_gives(case: Case, dtype: str, backend: Any) -> None:
-    _, kernels, run = case
-    here, there = makers(dtype)
-    cupy_stand_in.launched.clear()
-    found = run(here)
-    names = {name for name, _ in cupy_stand_in.launched}
-    assert kernels <= names, names
-    agree(found, run(there), dtype)
+    check(case, dtype)
 
 
 def test_every_kernel_of_these_programs_is_launched(backend: Any) -> None:
-    cupy_stand_in.launched.clear()
-    here, _ = makers("float32")
-    for _, _, run in CASES:
-        run(here)
+    found = launched_by(CASES)
     draw("pretended")
-    half = here(np.ones(3)).half()
-    half.float()
-    ours = {name for name, program in programs.programs_by_kernel().items() if program in OURS}
-    assert ours <= {name for name, _ in cupy_stand_in.launched}
+    turnout.ones(3, device="pretended").half().float()
+    assert kernels_of(*OURS) <= found | {name for name, _ in cupy_stand_in.launched}
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 8, 31, 260])

@@ -11,7 +11,7 @@ import cupy_stand_in
 import numpy as np
 import pytest
 from pretended_cuda import pretended
-from test_cuda_kernels import DTYPES, NVCC, Case, Devices, agree, flat, makers, numbers, rows
+from test_cuda_kernels import DTYPES, NVCC, Case, Devices, agree, check, flat, kernels_of, launched_by, makers, numbers, rows
 
 import turnout
 from turnout import nn, ops
@@ -181,22 +181,11 @@ CASES: list[Case] = [
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_a_raw_kernel_gives_what_cpu_gives(case: Case, dtype: str, backend: Any) -> None:
-    _, kernels, run = case
-    cupy_stand_in.launched.clear()
-    here, there = makers(dtype)
-    found = run(here)
-    names = {name for name, _ in cupy_stand_in.launched}
-    assert kernels <= names, names
-    agree(found, run(there), dtype)
+    check(case, dtype)
 
 
 def test_every_kernel_is_launched_by_some_case(backend: Any) -> None:
-    cupy_stand_in.launched.clear()
-    here, _ = makers("float32")
-    for _, _, run in (*CASES, *rows(2, 3)):
-        run(here)
-    own = {name for name, program in programs.programs_by_kernel().items() if program in OWN}
-    assert own <= {name for name, _ in cupy_stand_in.launched}
+    assert kernels_of(*OWN) <= launched_by((*CASES, *rows(2, 3)))
 
 
 @pytest.mark.skipif(NVCC is None, reason="nvcc is not installed")

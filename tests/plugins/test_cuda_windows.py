@@ -9,7 +9,7 @@ import cupy_stand_in
 import numpy as np
 import pytest
 from pretended_cuda import pretended
-from test_cuda_kernels import DTYPES, Case, Devices, agree, makers, numbers
+from test_cuda_kernels import DTYPES, Case, Devices, agree, check, kernels_of, launched_by, makers, numbers
 
 import turnout
 from turnout import nn, ops
@@ -180,22 +180,11 @@ CASES: list[Case] = [
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_a_raw_kernel_gives_what_cpu_gives(case: Case, dtype: str, backend: Any) -> None:
-    _, kernels, run = case
-    cupy_stand_in.launched.clear()
-    here, there = makers(dtype)
-    found = run(here)
-    names = {name for name, _ in cupy_stand_in.launched}
-    assert all(any(kernel in name for name in names) for kernel in kernels), names
-    agree(found, run(there), dtype)
+    check(case, dtype)
 
 
 def test_every_kernel_is_launched_by_some_case(backend: Any) -> None:
-    cupy_stand_in.launched.clear()
-    here, _ = makers("float32")
-    for _, _, run in CASES:
-        run(here)
-    kernels = {name for name, program in programs.programs_by_kernel().items() if program in ("resize", "windows")}
-    assert kernels <= {name for name, _ in cupy_stand_in.launched}
+    assert kernels_of("resize", "windows") <= launched_by(CASES)
 
 
 @pytest.mark.parametrize("module", [resize, windows])
