@@ -1,4 +1,4 @@
-"""Dropout in one step: what is kept is drawn, and multiplied, where the composed one goes over memory five times."""
+"""Dropout in one step: what is kept is drawn, and multiplied, where the composed one takes six."""
 
 from __future__ import annotations
 
