@@ -13,11 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 
 FOLDERS = ("core/src", "plugins/*/src", "tools/*/src")
-EXCHANGED = {
-    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "is": "is not", "is not": "is", "in": "not in",
-    "not in": "in", "+": "-", "-": "+", "*": "/", "/": "*", "and": "or", "or": "and", "min": "max", "max": "min", "any": "all", "all": "any",
-}  # fmt: skip
+PAIRS = [("<", "<="), (">", ">="), ("==", "!="), ("is", "is not"), ("in", "not in"), ("+", "-"), ("*", "/"), ("and", "or"),
+         ("min", "max"), ("any", "all")]  # fmt: skip
+EXCHANGED = dict(PAIRS) | {b: a for a, b in PAIRS}
 LONGEST = 6  # lines of a fault: the list has to stay readable
+BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)
 Edit = tuple[int, int, str]  # the first byte, the end, the text instead
 
 
@@ -68,26 +68,17 @@ class Places(ast.NodeVisitor):
             for left, right in pairwise(node.values):
                 self.operator("and, or", left, right)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            start = self.span(node)[0]
-            self.add("not", (start, start + len("not "), ""))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-            self.add("constant", (*self.span(node), str(not node.value)))
+            self.add("not", (self.span(node)[0], self.span(node)[0] + len("not "), ""))
         elif isinstance(node, ast.Constant) and isinstance(node.value, int):
-            self.add("constant", (*self.span(node), str(node.value + 1)))
+            self.add("constant", (*self.span(node), str(not node.value if isinstance(node.value, bool) else node.value + 1)))
         elif isinstance(node, ast.Return) and node.value is not None and self.text(node.value) != "None":
             self.add("returned", (*self.span(node.value), "None"))
         elif isinstance(node, ast.Call):
             self.call(node)
         elif isinstance(node, ast.Dict):
-            keys = [key for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
-            self.swapped("key", keys)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            self.deletions(
-                [b for b in node.body if not isinstance(b, ast.AnnAssign)] if isinstance(node, ast.ClassDef) else node.body
-            )
-        elif isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
-            for body in (node.body, getattr(node, "orelse", []), getattr(node, "finalbody", [])):
-                self.deletions(body)
+            self.swapped("key", [key for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)])
+        elif isinstance(node, BLOCKS):
+            self.deletions([*node.body, *getattr(node, "orelse", []), *getattr(node, "finalbody", [])])
         if test is not None and not isinstance(node, ast.Assert):
             self.add("condition", (*self.span(test), f"not ({self.text(test)})"))
         for name, value in ast.iter_fields(node):
@@ -144,7 +135,7 @@ def draws(root: Path, seed: int) -> Iterator[dict]:
             same = ast.dump(ast.parse("\n".join(lines))) == ast.dump(ast.parse(source))
         except SyntaxError:
             continue
-        fault = {"path": path.relative_to(root).as_posix(), "line": line, "kind": kind, "before": before, "after": after}
+        fault = {"path": path.relative_to(root).as_posix(), "line": line, "what": kind, "before": before, "after": after}
         if not same and before.count("\n") < LONGEST and (path, line, after) not in seen:
             seen.add((path, line, after))
             yield fault
