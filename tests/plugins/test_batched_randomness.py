@@ -102,3 +102,14 @@ def test_generators_are_advanced_as_outside() -> None:
     seeded = turnout.Generator().manual_seed(3)
     made = vmap(lambda x: turnout.rand(4, generator=seeded), randomness="different")(batch())
     assert made.tolist() == turnout.rand(3, 4, generator=turnout.Generator().manual_seed(3)).tolist()
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 4])
+def test_chunks_draw_what_all_examples_at_once_draw(chunk_size: int) -> None:
+    def shifted(x: turnout.Tensor) -> turnout.Tensor:
+        return x + turnout.rand(2) * turnout.randn(2)
+
+    turnout.manual_seed(3)
+    at_once = vmap(shifted, randomness="same")(turnout.zeros(5, 2))
+    turnout.manual_seed(3)
+    assert vmap(shifted, randomness="same", chunk_size=chunk_size)(turnout.zeros(5, 2)).tolist() == at_once.tolist()

@@ -220,3 +220,19 @@ def test_nothing_here_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         turnout.tensor(np.arange(3)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (np.datetime64("2020-01-01"), "no tensor has dtype datetime64[D]"),
+        (np.timedelta64(3, "s"), "no tensor has dtype timedelta64[s]"),
+        (np.bytes_(b"abc"), "no tensor has dtype |S3"),
+        (b"ab", "tensor: expected numbers in nested sequences of one shape, got bytes as a number"),
+    ],
+)
+def test_bytes_of_what_is_not_a_number_are_not_taken_for_numbers(data, said) -> None:
+    for make in (turnout.tensor, turnout.as_tensor):
+        with pytest.raises((DTypeError, CallError)) as caught:
+            make(data)
+        assert str(caught.value) == said

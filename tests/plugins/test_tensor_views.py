@@ -207,6 +207,8 @@ def test_functions_of_tensors_take_them_one_by_one_or_as_a_list() -> None:
     assert turnout.cartesian_prod(a, b).shape == (6, 2)
     assert turnout.block_diag(a, b).shape == (2, 5)
     assert [t.tolist() for t in turnout.unravel_index(turnout.tensor([5, 0]), (2, 3))] == [[1, 0], [2, 0]]
+    narrow = turnout.unravel_index(turnout.tensor([100], dtype=turnout.uint8), (2, 300))
+    assert [(t.dtype.name, t.tolist()) for t in narrow] == [("int64", [0]), ("int64", [100])]
     with pytest.raises(ShapeError, match=r"unravel_index: an index is outside shape \[2, 3\]"):
         turnout.unravel_index(turnout.tensor([6]), (2, 3))
     with pytest.raises(ShapeError, match="meshgrid: needs at least one tensor"):

@@ -10,6 +10,7 @@ from turnout import plugins
 from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.errors import transforms as transform_texts
+from turnout_aten.tensor.random import default_generator_states, set_default_generator_states
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import Level, check_active, moved
@@ -59,7 +60,10 @@ def vmap(
         if chunk_size is None or size <= chunk_size:
             return _run(func, leaves, dims, structure, kwargs, size, out_dims, randomness)
         results = []
+        drawn = default_generator_states() if randomness == "same" else None
         for start in range(0, size, chunk_size):
+            if drawn is not None:
+                set_default_generator_states(drawn)
             count = min(chunk_size, size - start)
             part = [
                 v if d is None else aten.slice__Tensor(v, d, start, start + count, 1) for v, d in zip(leaves, dims, strict=True)

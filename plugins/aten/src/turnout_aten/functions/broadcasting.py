@@ -149,7 +149,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates of flat indices into a row-major tensor of `shape`, one tensor per dim.
+    """The coordinates of flat indices into a row-major tensor of `shape`, one tensor of int64 per dim.
 
     Raises DTypeError for indices that are not integers, ShapeError for a negative length or an index outside the shape.
 
@@ -161,7 +161,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         >>> turnout.unravel_index(turnout.tensor([4]), (2, 3))
         (tensor([1]), tensor([1]))
     """
-    from turnout.dtypes import BOOL, INT
+    from turnout.dtypes import BOOL, INT, int64
     from turnout.errors import DTypeError, ShapeError
 
     if indices.dtype.category not in (BOOL, INT) or indices.dtype.category == BOOL:
@@ -175,6 +175,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     if indices.numel() and indices.device.backend.has_values and not 0 <= indices.min().item() <= indices.max().item() < total:
         raise ShapeError(f"unravel_index: an index is outside shape {list(lengths)}")
     found = []
+    indices = indices.to(dtype=int64)  # a narrower dtype may hold an index, and not the lengths that divide it
     for n in reversed(lengths):
         found.append(indices.remainder(n))
         indices = indices.div(n, rounding_mode="floor")

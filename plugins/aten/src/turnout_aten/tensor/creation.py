@@ -117,6 +117,8 @@ def _from_array(data: Any, dtype: DType | None, place: TensorDevice) -> Tensor |
         copied = backend.empty(adopted.shape, target, place)
         backend.copy(copied, adopted)
         return wrap(copied, place)
+    if isinstance(data, bytes) or (hasattr(data, "dtype") and elements.foreign_dtype(data.dtype) is None):
+        return _from_foreign(data, dtype, place)  # its buffer says that it holds bytes, which are no numbers
     try:
         view = memoryview(data)
     except (TypeError, ValueError, BufferError):

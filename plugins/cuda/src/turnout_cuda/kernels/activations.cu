@@ -5,7 +5,7 @@ __device__ inline accum gate(accum a) { return a < -3 ? 0 : a > 3 ? 6 : a + 3; }
 extern "C" __global__ void of_sigmoid(const scalar* x, scalar* y, whole size) { each(x, y, size, OF(1 / (1 + exp(-a)))); }
 extern "C" __global__ void of_silu(const scalar* x, scalar* y, whole size) { each(x, y, size, OF(a / (1 + exp(-a)))); }
 extern "C" __global__ void of_gelu(const scalar* x, scalar* y, whole size) { each(x, y, size, OF((erf(a * (accum)0.7071067811865476) + 1) * (accum)0.5 * a)); }
-extern "C" __global__ void of_gelu_tanh(const scalar* x, scalar* y, whole size) { each(x, y, size, OF((tanh(a * ((accum)0.7978845608028654 + (accum)0.03567740813636141 * a * a)) + 1) * (accum)0.5 * a)); }
+extern "C" __global__ void of_gelu_tanh(const scalar* x, scalar* y, whole size) { each(x, y, size, OF((tanh(a * ((accum)0.7978845608028654 + (accum)0.035677408136300125 * a * a)) + 1) * (accum)0.5 * a)); }
 extern "C" __global__ void of_hardswish(const scalar* x, scalar* y, whole size) { each(x, y, size, OF(a * gate(a) / 6)); }
 extern "C" __global__ void of_mish(const scalar* x, scalar* y, whole size) { each(x, y, size, OF(a * tanh((a > 0 ? a : 0) + log1p(exp(-fabs(a)))))); }
 extern "C" __global__ void of_leaky_relu(const scalar* x, scalar* y, whole size, double slope) {
@@ -34,8 +34,8 @@ __device__ inline accum gelu_slope(accum b) {
 
 // ((1 + t) + b (1 - t) (1 + t) d) / 2, with d the derivative of the argument of t; b comes last, because it may be large.
 __device__ inline accum gelu_tanh_slope(accum b) {
-    accum square = b * b, t = tanh(b * ((accum)0.7978845608028654 + (accum)0.03567740813636141 * square));
-    accum d = (accum)0.10703222440908423 * square + (accum)0.7978845608028654;
+    accum square = b * b, t = tanh(b * ((accum)0.7978845608028654 + (accum)0.035677408136300125 * square));
+    accum d = (accum)0.10703222440890037 * square + (accum)0.7978845608028654;
     return ((1 + t) + b * (d * (1 - t) * (1 + t))) * (accum)0.5;
 }
 

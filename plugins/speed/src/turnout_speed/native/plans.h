@@ -230,6 +230,7 @@ static int convert_arguments(PlanKernel *self, PyObject *casts, PyObject *device
 static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     PlanKernel *self = (PlanKernel *)face;
+    /* All that a tensor holds is held here too: a collection may run finalisers that give it something else. */
     PyObject *arrays[MOST] = {NULL}, *outs[OUTS] = {NULL}, *passed[MOST + OUTS + 1], *plan = NULL, *made = NULL, *device = NULL;
     Look look;
     Outcome outcome = DECLINED;
@@ -253,7 +254,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
             if ((array = look_at(&look, value)) == NULL)
                 goto end;
             arrays[i] = Py_NewRef(array);
-            device = device != NULL || i != self->first ? device : SLOT(value, AT_DEVICE);
+            device = device != NULL || i != self->first ? device : Py_XNewRef(SLOT(value, AT_DEVICE));
         } else {
             int is_list = PyList_CheckExact(value);
             Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
@@ -266,7 +267,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
                     goto end;
                 PyList_SET_ITEM(arrays[i], k, Py_NewRef(array));
                 if (k == 0 && i == self->first)
-                    device = tensor == Py_None ? NULL : SLOT(tensor, AT_DEVICE);
+                    device = tensor == Py_None ? NULL : Py_XNewRef(SLOT(tensor, AT_DEVICE));
             }
         }
     }
@@ -279,13 +280,12 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     }
     if (PyErr_Occurred() || (plan = plan_of(self, &look, args, &is_new)) == NULL)
         goto end;
-    Py_INCREF(device);
     int at = 4 * self->outs;
     PyObject *casts = PyTuple_GET_ITEM(plan, at), *values = PyTuple_GET_ITEM(plan, at + 1), *extra = PyTuple_GET_ITEM(plan, at + 2);
     if (casts != Py_None && !convert_arguments(self, casts, device, arrays))
-        goto release;
+        goto end;
     if (!PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
-        goto release;
+        goto end;
     if (values != Py_None) {
         Py_ssize_t k = 0;
         for (int i = 0; i < n; i++)
@@ -298,13 +298,13 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     for (int k = 0; k < self->outs; k++) {
         outs[k] = new_output(PyTuple_GET_ITEM(plan, 4 * k), PyTuple_GET_ITEM(plan, 4 * k + 1), PyTuple_GET_ITEM(plan, 4 * k + 3));
         if (outs[k] == NULL)
-            goto release;
+            goto end;
     }
     Py_ssize_t count = 0;
     for (int i = 0; i < self->passes; i++) {
         int from = self->passed[i];
         if (from >= EXTRA && from - EXTRA >= PyTuple_GET_SIZE(extra))
-            goto release;
+            goto end;
         passed[1 + count++] = from >= EXTRA ? PyTuple_GET_ITEM(extra, from - EXTRA) : arrays[from];
     }
     for (int k = 0; k < self->outs; k++)
@@ -320,7 +320,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         } else
             Py_XDECREF(computed);
         if (PyErr_Occurred())
-            goto release;
+            goto end;
     }
     PyObject *kernel = self->kernel;
     if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
@@ -335,11 +335,11 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     if (made != NULL && is_new) { /* now the Python function would know it, too */
         PyObject *none = PyObject_Vectorcall(self->learned, args, self->arguments, NULL);
         if (none == NULL)
-            goto release;
+            goto end;
         Py_DECREF(none);
     }
     if (made == NULL || !(made == Py_None || (self->outs == 1 && made == outs[0])))
-        goto release;
+        goto end;
     PyObject *tensors[OUTS];
     int wrapped = 0;
     for (; wrapped < self->outs; wrapped++) {
@@ -356,8 +356,6 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     while (wrapped > 0)
         Py_DECREF(tensors[--wrapped]);
     outcome = *result == NULL ? DECLINED : DONE;
-release:
-    Py_DECREF(device);
 end:
     if (outcome == DECLINED)
         outcome = decline_after_error();
@@ -367,6 +365,7 @@ end:
         Py_XDECREF(outs[k]);
     Py_XDECREF(made);
     Py_XDECREF(plan);
+    Py_XDECREF(device);
     return outcome;
 }
 

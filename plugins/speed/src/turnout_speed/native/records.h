@@ -66,14 +66,15 @@ static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *ar
     }
     for (int i = 0; i < self->saves; i++) {
         Save *save = &self->save[i];
-        PyObject *value = NULL, *version;
+        PyObject *value = NULL, *version, *storage;
         if (!(save->need & tracks))
             continue;
         switch (save->kind) {
         case SAVE_TENSOR:
             value = Py_NewRef(args[save->argument]);
-            version = SLOT(value, AT_STORAGE);
-            version = version == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : PyObject_GetAttr(version, S_VER);
+            storage = Py_XNewRef(SLOT(value, AT_STORAGE));
+            version = storage == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : PyObject_GetAttr(storage, S_VER);
+            Py_XDECREF(storage);
             if (version == NULL) {
                 Py_DECREF(value);
                 return DECLINED;

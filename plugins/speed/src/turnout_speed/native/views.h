@@ -48,18 +48,13 @@ static PyObject *array_over(PyObject *root, PyObject *geometry)
 
 static int is_geometry(PyObject *found) { return PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4; }
 
-/* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements), or a tuple of those. A new
- * reference; NULL with or without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet. */
-static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t n)
+/* What a view operator remembers of an array and a start in elements: see geometry_of. */
+static PyObject *remembered_of(ViewKernel *self, PyArrayObject *array, PyObject *offset, PyObject *const *args, Py_ssize_t n)
 {
-    PyObject *tensor = args[0], *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
-    PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
     PyObject *passed[MOST + 4], *found = NULL;
-    if (offset == NULL || array == NULL || !PyArray_CheckExact(array))
-        return NULL;
     Look look;
     look.count = look.holds = 0;
-    int known = look_at(&look, tensor) != NULL && look_at_value(&look, offset);
+    int known = look_at(&look, args[0]) != NULL && look_at_value(&look, offset);
     for (Py_ssize_t i = 1; i < n && known; i++)
         known = look_at_value(&look, args[i]);
     if (known && (found = find_kept(&self->memo, &look)) != NULL)
@@ -82,6 +77,20 @@ static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t
         Py_CLEAR(found);
     if (found != NULL && known && keep(&self->memo, &look, found) < 0)
         Py_CLEAR(found);
+    return found;
+}
+
+/* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements), or a tuple of those. A new
+ * reference; NULL with or without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet.
+ * Array and start are held meanwhile, for a collection may run finalisers that give the tensor others. */
+static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t n)
+{
+    PyObject *tensor = args[0], *array = Py_XNewRef(SLOT(tensor, AT_ARRAY)), *found = NULL;
+    PyObject *offset = Py_XNewRef(SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET));
+    if (offset != NULL && array != NULL && PyArray_CheckExact(array))
+        found = remembered_of(self, (PyArrayObject *)array, offset, args, n);
+    Py_XDECREF(array);
+    Py_XDECREF(offset);
     return found;
 }
 
@@ -137,20 +146,20 @@ static PyObject *chain_of(PyObject *old, PyObject *op, PyObject *rest, PyObject 
 /* Say of a new tensor that it is a view; 0, or -1 with an error. */
 static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, Py_ssize_t n, PyObject *storage, PyObject *index)
 {
-    PyObject *rest = PyTuple_New(n - 1), *views = SLOT(storage, AT_VIEWS), *chain = NULL, *enabled = NULL, *view = NULL, *ref = NULL;
+    PyObject *rest = PyTuple_New(n - 1), *chain = NULL, *enabled = NULL, *view = NULL, *ref = NULL;
     int failed = -1;
     if (rest == NULL)
         return -1;
     for (Py_ssize_t i = 1; i < n; i++)
         PyTuple_SET_ITEM(rest, i - 1, Py_NewRef(args[i]));
-    PyObject *old = SLOT(args[0], AT_VIEW_OF);
-    if ((old != Py_None && (self->is_as_strided || !Py_IS_TYPE(old, View) || !has_record(old))) || views == NULL
+    /* Held: what is allocated below may start a collection, whose finalisers may give the tensor another record. */
+    PyObject *old = Py_XNewRef(SLOT(args[0], AT_VIEW_OF)), *views = Py_XNewRef(SLOT(storage, AT_VIEWS));
+    if (old == NULL || (old != Py_None && (self->is_as_strided || !Py_IS_TYPE(old, View) || !has_record(old))) || views == NULL
         || !PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 32) {
         PyObject *none = PyObject_CallFunctionObjArgs(self->attach, made, args[0], self->op, rest, index, NULL);
         failed = none == NULL ? -1 : 0;
         Py_XDECREF(none);
-        Py_DECREF(rest);
-        return failed;
+        goto end;
     }
     int on = (enabled = levels_enabled()) == NULL ? -1 : PyObject_IsTrue(enabled);
     if (on >= 0 && (chain = chain_of(old, self->op, rest, index)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL
@@ -165,7 +174,10 @@ static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, 
         Py_SETREF(SLOT(made, AT_VIEW_OF), Py_NewRef(view));
         failed = PyList_Append(views, ref);
     }
+end:
     Py_DECREF(rest);
+    Py_XDECREF(old);
+    Py_XDECREF(views);
     Py_XDECREF(enabled);
     Py_XDECREF(chain);
     Py_XDECREF(view);
