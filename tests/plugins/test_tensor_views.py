@@ -7,6 +7,7 @@ import math
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import AliasError, ArgumentError, DimError, DTypeError, ShapeError
 
 
@@ -48,8 +49,7 @@ def test_a_view_that_turns_stays_a_view_of_its_base() -> None:
 
 def test_a_leaf_that_requires_a_gradient_turns_only_without_recording() -> None:
     x = leaf()
-    with pytest.raises(AliasError, match="t_: self is a leaf that requires a gradient"):
-        x.t_()
+    assert "t_: self is a leaf that requires a gradient" in refused(AliasError, x.t_)
     with turnout.no_grad():
         x.t_()
     assert x.shape == (3, 2)
@@ -69,9 +69,7 @@ def test_detach_forgets_the_history_in_place() -> None:
     assert y.is_leaf
     assert not y.requires_grad
     base = leaf() * 2
-    with pytest.raises(AliasError) as caught:
-        base[0].detach_()
-    assert str(caught.value) == (
+    assert refused(AliasError, lambda: base[0].detach_()) == (
         "detach_: a view cannot be detached in place because its base would keep the history; use detach()"
     )
 
@@ -113,9 +111,7 @@ def test_smaller_and_larger_elements_change_the_last_length() -> None:
     ],
 )
 def test_a_view_that_would_cut_elements_is_refused(make, text) -> None:
-    with pytest.raises(ShapeError) as caught:
-        make().view(turnout.float64)
-    assert text in str(caught.value)
+    assert text in refused(ShapeError, lambda: make().view(turnout.float64))
 
 
 # ---- memory formats
@@ -138,9 +134,7 @@ def test_complex_numbers_share_the_memory_of_their_parts() -> None:
     x = turnout.arange(8, dtype=turnout.float64).view((2, 2, 2))
     turnout.view_as_complex(x.transpose(0, 1)).mul_(1j)
     assert x.tolist() == [[[-1.0, 0.0], [-3.0, 2.0]], [[-5.0, 4.0], [-7.0, 6.0]]]
-    with pytest.raises(ShapeError) as caught:
-        turnout.view_as_complex(x.view((4, 2)).t()[:, :2])
-    assert str(caught.value) == (
+    assert refused(ShapeError, lambda: turnout.view_as_complex(x.view((4, 2)).t()[:, :2])) == (
         "view_as_complex: the last stride must be 1, the offset and the other strides even, got strides [1, 2] and offset 0; "
         "make the tensor contiguous"
     )
@@ -182,8 +176,9 @@ def test_channels_last_is_kept_made_and_recognised() -> None:
     assert y.tolist() == x.tolist()
     assert turnout.empty(2, 3, 4, 5, 6, memory_format=turnout.channels_last_3d).stride() == (360, 1, 90, 18, 3)
     assert turnout.empty_permuted((2, 3, 4), (2, 0, 1)).stride() == (3, 1, 6)
-    with pytest.raises(turnout.TurnoutError, match="channels_last needs 4 dimensions"):
-        turnout.empty(2, 3, memory_format=turnout.channels_last)
+    assert "channels_last needs 4 dimensions" in refused(
+        turnout.TurnoutError, turnout.empty, 2, 3, memory_format=turnout.channels_last
+    )
 
 
 # ---- lists of outputs, tensors one by one
@@ -209,10 +204,10 @@ def test_functions_of_tensors_take_them_one_by_one_or_as_a_list() -> None:
     assert [t.tolist() for t in turnout.unravel_index(turnout.tensor([5, 0]), (2, 3))] == [[1, 0], [2, 0]]
     narrow = turnout.unravel_index(turnout.tensor([100], dtype=turnout.uint8), (2, 300))
     assert [(t.dtype.name, t.tolist()) for t in narrow] == [("int64", [0]), ("int64", [100])]
-    with pytest.raises(ShapeError, match=r"unravel_index: an index is outside shape \[2, 3\]"):
-        turnout.unravel_index(turnout.tensor([6]), (2, 3))
-    with pytest.raises(ShapeError, match="meshgrid: needs at least one tensor"):
-        turnout.meshgrid()
+    assert "unravel_index: an index is outside shape [2, 3]" in refused(
+        ShapeError, lambda: turnout.unravel_index(turnout.tensor([6]), (2, 3))
+    )
+    assert "meshgrid: needs at least one tensor" in refused(ShapeError, turnout.meshgrid)
 
 
 @pytest.mark.parametrize("name", ["hsplit", "vsplit", "dsplit", "tensor_split"])
@@ -253,11 +248,8 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
     assert x.int().is_signed()
     assert not x.byte().is_signed()
     assert (x.itemsize, x.nbytes, x.ndimension()) == (4, 24, 2)
-    with pytest.raises(ArgumentError) as caught:
-        bool(x)
-    assert str(caught.value) == "the truth value of a tensor with 6 elements is ambiguous; use .any() or .all()"
-    with pytest.raises(ShapeError, match=r"is_nonzero: expected a tensor with one element, got shape \[2, 3\]"):
-        turnout.is_nonzero(x)
+    assert refused(ArgumentError, bool, x) == "the truth value of a tensor with 6 elements is ambiguous; use .any() or .all()"
+    assert "is_nonzero: expected a tensor with one element, got shape [2, 3]" in refused(ShapeError, turnout.is_nonzero, x)
 
 
 @pytest.mark.parametrize(
@@ -280,9 +272,7 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
 def test_writes_that_do_not_fit_say_why(call, kind, text) -> None:
     x = turnout.tensor([1.0, 2.0, 3.0])
     before = x.tolist()
-    with pytest.raises(kind) as caught:
-        call(x, turnout.tensor([0, 1]))
-    assert text in str(caught.value)
+    assert text in refused(kind, lambda: call(x, turnout.tensor([0, 1])))
     assert x.tolist() == before
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import turnout
 from turnout.dtypes import bool_
 from turnout.errors import ShapeError
 from turnout.registry import REGISTRY
-from turnout_conformance.cases import OperatorCase, Sample, T, Vectors, build, close
+from turnout_conformance.cases import ABOUT_STRIDES, OperatorCase, Sample, T, Vectors, build, close
 from turnout_conformance.comparing import flat, numbers
 
 SIZE = 3
@@ -23,6 +24,7 @@ MASKED = ("index.Tensor", "masked_select")
 # Their last tensor is asked for its numbers, so it must be the same for all examples.
 SHARED = ("narrow.Tensor", "tensor_split.tensor_indices_or_sections", "repeat_interleave.self_Tensor")
 BY_MEMORY = ("as_strided", "as_strided_copy")
+Mix = tuple[int | None, ...]  # in_dims
 
 
 def tensors_of(value: Any) -> list[T]:
@@ -42,32 +44,39 @@ def examples_of(tensor: T, dtype: str) -> list[np.ndarray]:
     return [np.roll(first.reshape(-1), i).reshape(first.shape) for i in range(SIZE)]
 
 
-def choices(tensor: T) -> list[int | None]:
-    """The in_dims that a batch of such examples can have."""
-    return [d for d in (0, 1, -1, None) if d is None or d < 1 or np.ndim(tensor.data)]
+def choices(op: str, tensors: list[T]) -> tuple[tuple[int | None, ...], ...]:
+    """The in_dims that batches of such examples can have, for each tensor."""
+    found = [tuple(d for d in (0, 1, -1, None) if d is None or d < 1 or np.ndim(t.data)) for t in tensors]
+    if op in SHARED:
+        found[-1] = (None,)
+    return tuple(found)
 
 
-def mixes(op: str, tensors: list[T]) -> list[tuple[int | None, ...]]:
+def mixes(op: str, tensors: list[T]) -> list[Mix]:
     """in_dims for the tensors of a call: all combinations for two tensors, else enough for all pairs of choices."""
     if op in BY_MEMORY:  # the loop's examples have storages of their own only where the batch is in front
         return [(0,)]
-    factors = [choices(t) for t in tensors]
-    if op in SHARED:
-        factors[-1] = [None]
+    factors = choices(op, tensors)
     if len(tensors) <= 2:
         return [mix for mix in itertools.product(*factors) if any(d is not None for d in mix)]
-    return pairwise(factors, lambda mix: any(d is not None for d in mix))
+    return pairwise(factors, 1)
 
 
-def pairwise(factors: list[list[Any]], allowed: Callable[[Any], bool]) -> list[tuple[Any, ...]]:
-    """Up to `MIXES` rows, one choice of each factor; any two choices of two factors meet in a row. Each time the same."""
+@cache
+def pairwise(factors: tuple[tuple[int | None, ...], ...], levels: int) -> list[Mix]:
+    """Up to `MIXES` rows, one choice of each factor; any two choices of two factors meet in a row. Each time the same.
+
+    A row has in_dims of several levels one after the other, and in each a batch.
+    """
     draw = random.Random(len(factors))
+    count = len(factors) // levels
     missing = {(i, a, j, b) for i, j in itertools.combinations(range(len(factors)), 2) for a in factors[i] for b in factors[j]}
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Mix] = []
     while missing and len(rows) < MIXES:
         i, a, j, b = min(missing, key=repr)
         tries = [tuple(draw.choice(f) for f in factors) for _ in range(40)]
-        tries = [row for row in ((*r[:i], a, *r[i + 1 : j], b, *r[j + 1 :]) for r in tries) if allowed(row)]
+        tries = [(*r[:i], a, *r[i + 1 : j], b, *r[j + 1 :]) for r in tries]
+        tries = [r for r in tries if all(r[at : at + count] != (None,) * count for at in range(0, len(r), count))]
         if not tries:
             missing.remove((i, a, j, b))
             continue
@@ -82,16 +91,12 @@ def met(row: tuple[Any, ...]) -> set[tuple[int, Any, int, Any]]:
     return {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(row)), 2)}
 
 
-def levels(op: str, tensors: list[T]) -> list[tuple[Any, Any]]:
+def levels(op: str, tensors: list[T]) -> list[tuple[Mix, Mix]]:
     """(outer, inner) in_dims of two nested vmaps: pairs of choices over all tensors and both levels."""
     if op in BY_MEMORY:
         return [((0,), (0,))]
     count = len(tensors)
-    factors = [choices(t) for t in tensors]
-    if op in SHARED:
-        factors[-1] = [None]
-    rows = pairwise(factors * 2, lambda row: any(d is not None for d in row[:count]) and any(d is not None for d in row[count:]))
-    return [(row[:count], row[count:]) for row in rows]
+    return [(row[:count], row[count:]) for row in pairwise(choices(op, tensors) * 2, 2)]
 
 
 class Call:
@@ -107,33 +112,51 @@ class Call:
         self.randomness = "same" if "nondeterministic_seeded" in self.op.tags or "dropout" in case.op else "error"
         self.tensors = tensors_of([list(sample.args), sample.kwargs])
         self.examples = [examples_of(t, dtype) for t in self.tensors]
+        self.by_strides = case.op in ABOUT_STRIDES
+        self._loops: dict[tuple[tuple[Any, ...], ...], Loop] = {}
 
     def __call__(self, *tensors: turnout.Tensor) -> Any:
         rest = iter(tensors)
         args, kwargs = build([list(self.sample.args), self.sample.kwargs], self.dtype, lambda data, dtype: next(rest))
         return self.op(*args, **kwargs)
 
-    def batches(self, mix: tuple[int | None, ...], device: str = "cpu") -> list[turnout.Tensor]:
+    def batches(self, mix: Mix, device: str = "cpu") -> list[turnout.Tensor]:
         return [
             turnout.from_numpy(np.stack(examples, d) if d is not None else examples[0].copy()).to(device)
             for examples, d in zip(self.examples, mix, strict=True)
         ]
 
-    def example(self, batches: list[turnout.Tensor], mix: tuple[int | None, ...], i: int) -> list[turnout.Tensor]:
+    def example(self, batches: list[turnout.Tensor], mix: Mix, i: int) -> list[turnout.Tensor]:
         found = [x if d is None else x.select(d, i) for x, d in zip(batches, mix, strict=True)]
         # as_strided sees an example as if it had a storage of its own, with the strides that it has in the batch.
         return [x.clone() for x in found] if self.op.name.startswith("as_strided") else found
 
+    def once(self, mixes: tuple[Mix, ...], sizes: tuple[int, ...], loop: Callable[[], list[Any]]) -> Loop:
+        """What a loop over the examples gives. It is run once for all mixes of the same examples, unless the operator sees where
+        in memory a batch has its dim."""
+        key = mixes if self.by_strides else tuple(tuple(d is None for d in mix) for mix in mixes)
+        if key not in self._loops:
+            self._loops[key] = Loop(loop(), sizes, self.vectors)
+        return self._loops[key]
 
-def compare(found: Any, loops: list[Any], tolerance: float, vectors: Vectors = ()) -> None:
-    columns = list(zip(*[flat(loop) for loop in loops], strict=True))
-    assert len(columns) == len(flat(found))
-    for one, expected in zip(flat(found), columns, strict=True):
-        assert one.dtype is expected[0].dtype
-        assert one.device == expected[0].device
-    apart = [np.stack(arrays) for arrays in zip(*[numbers(flat(loop), vectors) for loop in loops], strict=True)]
-    for values, wanted in zip(numbers(flat(found), vectors), apart, strict=True):
-        assert close(np, values, wanted, tolerance)
+    def compare(self, found: Any, loop: Loop) -> None:
+        """The results of vmap are those of a loop."""
+        results = flat(found)
+        assert len(results) == len(loop.first)
+        for one, expected in zip(results, loop.first, strict=True):
+            assert one.dtype is expected.dtype
+            assert one.device == expected.device
+        for values, wanted in zip(numbers(results, self.vectors), loop.values, strict=True):
+            assert close(np, values, wanted, self.tolerance)
+
+
+class Loop:
+    """The results of all examples, of as many as `sizes` say in nested loops, and those of the first one."""
+
+    def __init__(self, results: list[Any], sizes: tuple[int, ...], vectors: Vectors) -> None:
+        self.first = flat(results[0])
+        columns = zip(*[numbers(flat(each), vectors) for each in results], strict=True)
+        self.values = [np.stack(arrays).reshape(sizes + arrays[0].shape) for arrays in columns]
 
 
 def calls(case: OperatorCase) -> Iterator[Call]:
@@ -166,7 +189,7 @@ def is_refused(op: Any, masks: bool) -> bool:
     return "dynamic_output_shape" in op.tags and op.name != "linalg_lstsq"  # all samples of it have full rank
 
 
-def check(call: Call, mix: tuple[int | None, ...], device: str) -> None:
+def check(call: Call, mix: Mix, device: str) -> None:
     """vmap next to the loop over the examples, on one device."""
     batches = call.batches(mix, device)
     mapped = turnout.vmap(call, mix, randomness=call.randomness)
@@ -174,8 +197,8 @@ def check(call: Call, mix: tuple[int | None, ...], device: str) -> None:
         assert "depends on values" in str(raised(lambda: mapped(*batches)))
         return
     try:
-        loops = [call(*call.example(batches, mix, i)) for i in range(SIZE)]
+        loop = call.once((mix,), (SIZE,), lambda: [call(*call.example(batches, mix, i)) for i in range(SIZE)])
     except ShapeError:  # view: not every layout can be seen in another shape
         assert isinstance(raised(lambda: mapped(*batches)), ShapeError)
         return
-    compare(mapped(*batches), loops, call.tolerance, call.vectors)
+    call.compare(mapped(*batches), loop)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -131,11 +132,26 @@ def promised(op: Operator, args: Any, kwargs: Any) -> list[Any] | None:
 
 def on_meta(value: Any) -> Any:
     """Arguments with their tensors' shapes, dtypes and strides on meta."""
+    return each(value, lambda t: turnout.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta"))
+
+
+def each(value: Any, change: Callable[[turnout.Tensor], Any]) -> Any:
+    """Nested arguments with their tensors changed."""
     if isinstance(value, turnout.Tensor):
-        return turnout.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+        return change(value)
     if isinstance(value, dict):
-        return {name: on_meta(v) for name, v in value.items()}
-    return type(value)(on_meta(v) for v in value) if isinstance(value, (tuple, list)) else value
+        return {name: each(v, change) for name, v in value.items()}
+    return type(value)(each(v, change) for v in value) if isinstance(value, (tuple, list)) else value
+
+
+@contextmanager
+def about(*facts: object) -> Iterator[None]:
+    """An error says what it is about too."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"about: {', '.join(map(str, facts))}")
+        raise
 
 
 # ---- operators

@@ -11,7 +11,7 @@ import numpy as np
 import turnout
 from turnout.dtypes import DTYPES, dtype_named
 from turnout.errors import DTypeError
-from turnout_conformance.cases import OperatorCase, Sample, T, build
+from turnout_conformance.cases import Drawn, OperatorCase, Sample, Seen, T, build
 
 Make = Callable[[Any, str], turnout.Tensor]
 
@@ -76,7 +76,9 @@ def dtypes_of(device: str) -> frozenset[str]:
 
 def dtypes_in(value: Any, dtype: str) -> set[str]:
     """The dtypes of a sample's tensors."""
-    if isinstance(value, T):
+    while isinstance(value, Seen):
+        value = value.tensor
+    if isinstance(value, (T, Drawn)):
         return {value.dtype or dtype}
     if isinstance(value, dict):
         value = value.values()

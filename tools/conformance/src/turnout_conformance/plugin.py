@@ -241,7 +241,7 @@ def need_device(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
     def need(device_type: str) -> None:
         if device_type not in reasons:
-            reasons[device_type] = _why_not(device_type)
+            reasons[device_type] = why_not(device_type)
         if reasons[device_type]:
             stop = pytest.fail if device_type in request.config.getoption("--require-backend") else pytest.skip
             stop(f"no device {device_type}: {reasons[device_type]}")
@@ -249,7 +249,7 @@ def need_device(request: pytest.FixtureRequest) -> Callable[[str], None]:
     return need
 
 
-def _why_not(device_type: str) -> str:
+def why_not(device_type: str) -> str:
     from turnout.devices import device
     from turnout.errors import DeviceError, DisabledError, PluginError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import turnout
 from turnout import autograd
@@ -46,15 +46,20 @@ def alike(found: Any, expected: Any, close: float) -> bool:
     return bool(turnout.allclose(a, b, rtol=close, atol=close, equal_nan=True))
 
 
+class Way(NamedTuple):
+    """A way to trace a function, and the relative difference that numbers of a replay may have."""
+
+    trace: Callable[..., Any]
+    close: float = 0.0
+
+
+PLAIN = Way(lambda function: turnout.trace(function))
+
+
 def check_replays(
-    function: Callable[..., Any],
-    samples: Iterable[tuple[Sample, str]],
-    make: Make,
-    trace: Callable[..., Any] | None = None,
-    close: float = 0.0,
+    function: Callable[..., Any], samples: Iterable[tuple[Sample, str]], make: Make, ways: tuple[Way, ...] = (PLAIN,)
 ) -> None:
-    """Trace (by `turnout.trace`, or another) on each sample, replay on its values reversed, compare with the function there."""
-    trace = trace or turnout.trace
+    """Trace on each sample in each way, replay on its values reversed, compare with the function there."""
     with warnings.catch_warnings():
         # Empty reductions, item() of its own case, and formulas that branch on values: those of prod are traced along the branch
         # that they took.
@@ -63,14 +68,15 @@ def check_replays(
         warnings.simplefilter("error", KernelWarning)
         for sample, dtype in samples:
             args, kwargs = arguments(sample, dtype, make)
-            traced = trace(function)(args, kwargs)
-            others = [build([reversed_data(a) for a in sample.args], dtype, make) for _ in range(2)]
+            others, given = (build([reversed_data(a) for a in sample.args], dtype, make) for _ in range(2))
             turnout.manual_seed(1)
-            found = traced(others[0], kwargs)
-            turnout.manual_seed(1)
-            expected = function(others[1], kwargs)
-            assert alike(found, expected, close), (sample, found, expected)
-            assert alike(others[0], others[1], close), "inputs are written alike"
+            expected = function(others, kwargs)
+            for way in ways:
+                replay = way.trace(function)(args, kwargs)
+                turnout.manual_seed(1)
+                found = replay(given, kwargs)
+                assert alike(found, expected, way.close), (sample, found, expected)
+                assert alike(given, others, way.close), "inputs are written alike"
 
 
 def call_of(case: OperatorCase) -> Callable[[list[Any], dict[str, Any]], Any]:

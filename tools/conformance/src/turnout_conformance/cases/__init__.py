@@ -4,7 +4,12 @@ Samples are plain Python data, so that any backend can build them: `T(data)` sta
 "int64")` for one of a fixed dtype. A reference is called with the array module and the arguments, tensors as arrays; it says what
 the result is, not how it is computed. `CASES` are the rows of the modules here, one for each family; `build` turns a sample into
 arguments.
+
+Samples of many elements are drawn when they are built: `Drawn(shape)`. `sets` has further samples of operators by purpose, and
+each case has those of its operator.
 """
+
+from dataclasses import replace
 
 from turnout_conformance.cases import (
     activations,
@@ -31,9 +36,27 @@ from turnout_conformance.cases import (
     view_copies,
     views,
 )
-from turnout_conformance.cases.model import ABOUT_STRIDES, OperatorCase, S, Sample, T, Vectors, build, calls, close, values
+from turnout_conformance.cases.model import (
+    ABOUT_STRIDES,
+    Drawn,
+    OperatorCase,
+    S,
+    Sample,
+    SampleSet,
+    Seen,
+    T,
+    Vectors,
+    build,
+    calls,
+    close,
+    values,
+)
+from turnout_conformance.cases.sets import SETS, sets_of
 
-__all__ = ["ABOUT_STRIDES", "CASES", "OperatorCase", "S", "Sample", "T", "Vectors", "build", "calls", "close", "values"]
+__all__ = [
+    "ABOUT_STRIDES", "CASES", "SETS", "Drawn", "OperatorCase", "S", "Sample", "SampleSet", "Seen", "T", "Vectors", "build",
+    "calls", "close", "values",
+]  # fmt: skip
 
 FAMILIES = (
     pointwise,
@@ -61,4 +84,4 @@ FAMILIES = (
     backward,
 )
 
-CASES: tuple[OperatorCase, ...] = tuple(case for family in FAMILIES for case in family.CASES)
+CASES: tuple[OperatorCase, ...] = tuple(replace(case, sets=sets_of(case.op)) for family in FAMILIES for case in family.CASES)

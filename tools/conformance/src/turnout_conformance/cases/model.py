@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 FLOATS = ("float32", "float64")
@@ -28,11 +29,93 @@ class T:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A tensor of a sample with so many elements that NumPy draws them, when the sample is built: the same ones each time.
+
+    shape     its shape
+    dtype     the name of a fixed dtype, None for the dtype under test
+    low, high the numbers lie between them, those of unsigned integers above 0; a bool is true where a number is above their mean
+    seed      another one gives other numbers
+    step      they are multiples of it, so that many are equal; 0.0 for any numbers
+    marked    (place in row-major order, number) of elements that are not drawn
+    """
+
+    shape: tuple[int, ...]
+    dtype: str | None = None
+    low: float = -3.0
+    high: float = 3.0
+    seed: int = 1
+    step: float = 0.0
+    marked: tuple[tuple[int, Any], ...] = ()
+
+    @lru_cache(maxsize=8)  # noqa: B019 - those of one sample, which is built several times
+    def data(self, dtype: str) -> Any:
+        """The array of NumPy that a tensor of this dtype is made of, which nobody may write into."""
+        import numpy as np
+
+        random = np.random.default_rng(self.seed)
+        kind = "bool" if dtype == "bool" else "u" if dtype[0] == "u" else dtype[0]
+        made: Any = random.uniform(max(self.low, 0.0) if kind == "u" else self.low, self.high, self.shape)
+        if kind == "c":
+            made = made + 1j * random.uniform(self.low, self.high, self.shape)
+        if self.step or kind in "ui":
+            made = np.round(made / (self.step or 1.0)) * (self.step or 1.0)
+        if kind == "bool":
+            made = made > (self.low + self.high) / 2
+        elif kind in "ui":
+            made = made.astype(np.int64)
+        for place, number in self.marked:
+            made.reshape(-1)[place] = number
+        return made
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A tensor of a sample that is seen through a view: `Seen(Drawn((9, 14)), lambda x: x[:, ::2])`."""
+
+    tensor: T | Drawn | Seen
+    view: Callable[[Any], Any]
+
+
+class DTypeUnderTest:
+    """Stands for the dtype that a tensor without one of its own has, where an operator takes a dtype."""
+
+
+UNDER_TEST = DTypeUnderTest()
+
+
+@dataclass(frozen=True)
 class Sample:
     """The arguments of one call."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """Samples of an operator that stand for one purpose: special values, large arrays.
+
+    samples    calls; their results are compared with those of cpu in float64
+    dtypes     the names that tensors without a dtype of their own are tried in
+    tolerance  None where each number of a result is rounded on its own, and its error counted in units in the last place.
+               Otherwise the error relative to the largest number of the result, in those of `accuracy.TOLERANCES`
+    in_turn    in how many of the dtypes each sample is tried, in turn; 0 for all
+    wide       whether floats of 64 bits are expected; False where a step depends on rounding, and cpu's own dtype is
+    """
+
+    samples: Sequence[Sample]
+    dtypes: tuple[str, ...]
+    tolerance: float | None = None
+    in_turn: int = 0
+    wide: bool = True
+
+    def calls(self) -> Iterator[tuple[Sample, str]]:
+        """Each sample with the dtypes in which it is tried."""
+        for i, sample in enumerate(self.samples):
+            first = i * self.in_turn % len(self.dtypes)
+            for dtype in (self.dtypes * 2)[first : first + (self.in_turn or len(self.dtypes))]:
+                yield sample, dtype
 
 
 @dataclass(frozen=True)
@@ -45,6 +128,7 @@ class OperatorCase:
     dtypes          the names that `T(data)` is tried in
     tolerance       relative and absolute, for float64; float32 gets a fixed wider one
     differentiable  whether gradients with respect to floating tensors are checked; an output that is not floating has none
+    sets            further samples by the name of their set, for those who ask for them: see `sets`
     vectors         results of which only directions are determined: (position, axis that counts the vectors). A factor of
                     modulus 1 of each is anybody's choice; vectors of the same number share it, rows (axis -2) conjugated
     """
@@ -56,15 +140,22 @@ class OperatorCase:
     tolerance: float = 1e-9
     differentiable: bool = True
     vectors: Vectors = ()
+    sets: Mapping[str, tuple[SampleSet, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.op
 
 
 def build(value: Any, dtype: str, make: Callable[[Any, str], Any]) -> Any:
-    """A sample's value with `make(data, dtype name)` in place of each T, inside lists and dicts too."""
+    """A sample's value with `make(data, dtype name)` in place of each T and Drawn, inside lists and dicts too."""
     if isinstance(value, T):
         return make(value.data, value.dtype or dtype)
+    if isinstance(value, Drawn):
+        return make(value.data(value.dtype or dtype), value.dtype or dtype)
+    if isinstance(value, Seen):
+        return value.view(build(value.tensor, dtype, make))
+    if isinstance(value, DTypeUnderTest):
+        return make([], dtype).dtype
     if isinstance(value, list):
         return [build(v, dtype, make) for v in value]
     if isinstance(value, dict):
