@@ -1,7 +1,8 @@
 # Every target sets up what it needs in .venv, from python3, pip and make alone.
 #
 #   make demo     train a classifier and see the dispatcher explain itself
-#   make test     the test suite, without torch
+#   make test     the fast selection of the tests, in some three minutes
+#   make test-all all tests that need neither torch nor a GPU
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every wheel, test each in an environment of its own
@@ -23,11 +24,11 @@ EXTRAS_plugins/dask := [distributed,zarr]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
-# Tests on all cores; ARGS="-n 0" runs them in one process.
-SHARED := -n auto --dist worksteal
-TOOLS  := array-api-strict hypothesis mypy "pyright[nodejs]" pytest pytest-xdist ruff types-PyYAML
+# Tests on all cores; ARGS="-n 0" runs them in one process. `make test ARGS="--selection rest"` is what `make test-all` adds.
+SHARED := -q -n auto --dist worksteal -o console_output_style=classic
+TOOLS  := array-api-strict hypothesis mypy "pyright[nodejs]" pytest pytest-timeout pytest-xdist ruff types-PyYAML
 
-.PHONY: help setup demo test core-alone bench oracle lint format wheels docs codegen freeze clean
+.PHONY: help setup demo test test-all seconds core-alone bench oracle lint format wheels docs codegen freeze clean
 .DELETE_ON_ERROR:
 
 help:
@@ -65,7 +66,14 @@ demo: .venv/.stamp-generated
 	.venv/bin/turnout demo $(ARGS)
 
 test: .venv/.stamp-generated
-	$(PY) -m pytest $(SHARED) $(ARGS)
+	@$(PY) -m pytest $(SHARED) --selection fast $(ARGS)
+
+test-all: .venv/.stamp-generated
+	@$(PY) -m pytest $(SHARED) $(ARGS)
+
+# The record from which the fast selection is chosen: on an idle machine, after tests were added or changed.
+seconds: .venv/.stamp-generated
+	@$(PY) -m pytest $(SHARED) --record-seconds $(ARGS)
 
 # The dispatcher in an environment with no plugin, no NumPy and nothing to spread tests with.
 core-alone: .venv-core/.stamp-install
@@ -74,7 +82,7 @@ core-alone: .venv-core/.stamp-install
 .venv-core/.stamp-install: core/pyproject.toml core/setup.py constraints.txt .venv/.stamp-install
 	$(PY) -m venv --clear --without-pip .venv-core
 	$(PIP) --python .venv-core/bin/python install -q -c constraints.txt setuptools
-	$(PIP) --python .venv-core/bin/python install -q --no-build-isolation -c constraints.txt -e ./core hypothesis pytest
+	$(PIP) --python .venv-core/bin/python install -q --no-build-isolation -c constraints.txt -e ./core hypothesis pytest pytest-timeout
 	@touch $@
 
 oracle: .venv/.stamp-oracle

@@ -1,63 +1,39 @@
-"""What holds for every suite: a run that depends on nothing outside the repository."""
+"""What holds for every suite: a run that depends on nothing outside the repository, and which tests it takes."""
 
 from __future__ import annotations
 
 import gc
 import os
-import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import progress
+import selection
+
+ROOT = Path(__file__).parents[1]
 
 # Workers share the cores: in each of them the libraries under NumPy, which read this when they are loaded, use one.
 if "PYTEST_XDIST_WORKER" in os.environ:
     for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
+# Interpreters that tests start read what an earlier one compiled, also where the caller wants no bytecode beside the sources.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    sys.dont_write_bytecode = False
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Which random programs and cases run. `--require-backend` is an option of turnout-conformance."""
-    parser.addoption("--programs", type=int, default=None, metavar="N", help="how many random programs each suite runs")
-    parser.addoption("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program")
-    parser.addoption("--whole-kit", action="store_true", help="run all of turnout-conformance on dask, not only a part of it")
-
-
-@pytest.fixture(scope="session")
-def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
-    """`seeds(200)`: the seeds of a suite that runs 200 random programs unless the command line asks for another number."""
-
-    def choose(default: int) -> range:
-        first, count = request.config.getoption("--seed"), request.config.getoption("--programs")
-        return range(first, first + (default if count is None else count))
-
-    return choose
-
-
-# The whole kit takes many minutes on dask, which has a graph for each call. Of its tests of operators, these run always.
-DASK = Path(__file__).parent / "conformance" / "test_dask.py"
-PART_OF_KIT = re.compile(r"test_operator_gives_what_cpu_gives\[.*-row-major\]")
-OPERATORS = "turnout_conformance.test_backend_operators"
-
-
-def is_extra(item: pytest.Item) -> bool:
-    """Whether a test is one of operators on dask that does not run always."""
-    module = getattr(getattr(item, "function", None), "__module__", "")
-    return item.path == DASK and module == OPERATORS and not PART_OF_KIT.fullmatch(item.name)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out a part of the kit. Names decide, so all workers of a run choose the same."""
-    left_out = set() if config.getoption("--whole-kit") else {i for i in items if is_extra(i)}
-    if left_out:
-        config.hook.pytest_deselected(items=[i for i in items if i in left_out])
-        items[:] = [i for i in items if i not in left_out]
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let the garbage collector pass over the tests themselves: with all of them collected, each `gc.collect` takes a second."""
-    gc.collect()
-    gc.freeze()
+    """Which tests and random programs run. `--require-backend` is an option of turnout-conformance."""
+    add = parser.addoption
+    add("--selection", choices=selection.SELECTIONS, default="all", help="which tests run: see tests/selection.py")
+    add("--record-seconds", action="store_true", help="write what each test took to tests/seconds.tsv")
+    add("--programs", type=int, default=None, metavar="N", help="how many random programs each suite runs")
+    add("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,3 +48,106 @@ def pytest_configure(config: pytest.Config) -> None:
             f"run again without them: env {' '.join(f'-u {name}' for name in stray)} make test",
             returncode=pytest.ExitCode.USAGE_ERROR,
         )
+    if not hasattr(config, "workerinput") and (config.getoption("numprocesses", None) or config.getoption("--record-seconds")):
+        config.pluginmanager.register(progress.Progress(config), "progress")
+
+
+@pytest.fixture(scope="session")
+def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
+    """`seeds(200)`: the seeds of a suite that runs 200 random programs unless the command line asks for another number."""
+
+    def choose(default: int) -> range:
+        first, count = request.config.getoption("--seed"), request.config.getoption("--programs")
+        return range(first, first + (default if count is None else count))
+
+    return choose
+
+
+# ---- which tests run
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of which the selection has no test."""
+    if collection_path.suffix != ".py" or not collection_path.is_relative_to(selection.TESTS):
+        return None
+    file = collection_path.relative_to(ROOT).as_posix()
+    return None if selection.may_have(file, config.getoption("--selection")) else True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Collect without the garbage collector, which would look at all tests many times, and freeze them for its later passes."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the selection whose devices are there, slow files first. All workers of a run choose the same.
+
+    Tests of core and of aten keep their places before those that activate plugins.
+    """
+    chosen = selection.SELECTIONS[config.getoption("--selection")]
+    missing = Missing(config)
+    left_out = [item for item in items if not chosen(item.nodeid) or missing.device_of(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+    seconds: dict[Path, float] = {}
+    for item in items:
+        seconds[item.path] = seconds.get(item.path, 0.0) + (selection.record().seconds(item.nodeid) or 0.0)
+    items.sort(key=lambda item: 0.0 if item.nodeid.startswith(("tests/core/", "tests/aten/")) else 1 / (1 + seconds[item.path]))
+    config.stash[LEFT_OUT] = {f"no device {name}: {why}": count for (name, why), count in missing.counted.items()}
+
+
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
+
+class Missing:
+    """The devices that are not there.
+
+    A module says with `NEEDS_DEVICE` which device all its tests are for. Tests of the kit are for the device that they prove.
+    Where `--require-backend` names the device, its tests stay, and fail.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.required = config.getoption("--require-backend", [])
+        self.reasons: dict[str, str] = {}
+        self.counted: dict[tuple[str, str], int] = {}
+
+    def device_of(self, item: pytest.Item) -> str:
+        """The device without which a test cannot run, if it is missing; else an empty text."""
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        name = params.get("turnout_device") or getattr(getattr(item, "module", None), "NEEDS_DEVICE", "")
+        if not isinstance(name, str) or not name or name in self.required:
+            return ""
+        if name not in self.reasons:
+            from turnout_conformance.plugin import why_not
+
+            self.reasons[name] = why_not(name)
+        if not self.reasons[name]:
+            return ""
+        key = name, self.reasons[name]
+        self.counted[key] = self.counted.get(key, 0) + 1
+        return name
+
+
+@pytest.fixture(autouse=True, scope="module")
+def needed_device(request: pytest.FixtureRequest) -> None:
+    """Fail the tests of a module for a device that is required and missing."""
+    name = getattr(request.module, "NEEDS_DEVICE", "")
+    if name:
+        request.getfixturevalue("need_device")(name)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that started this worker what it left out and how much memory it has had."""
+    told: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if told is not None:
+        told["left out"] = session.config.stash.get(LEFT_OUT, {})
+        told["peak"] = progress.peak()

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from transform_programs import Data, Program, cube, program, sines, squares, written
-
-WITH_OTHERS: dict[str, Program] = {}
-
+from transform_programs import cube, programs, sines, squares, written
 
 # ---- autocast: small whole numbers and halves, so that lower precision rounds nothing
 
 
-@program("48 autocast outside, inside, and off inside", WITH_OTHERS)
-def _(t):
+def autocast_outside_inside_and_off_inside(t, _):
     w, m = layer(t)
 
     def plain(x):
@@ -39,8 +35,7 @@ def _(t):
     return inside, around
 
 
-@program("48 autocast with backward", WITH_OTHERS)
-def _(t):
+def autocast_with_backward(t, _):
     w, m = layer(t)
     w.requires_grad_()
     with t.cast():
@@ -58,9 +53,7 @@ def layer(t: Any) -> Any:
 # ---- traces: recorded with the first inputs, replayed on others
 
 
-@program("49 replays of traces", WITH_OTHERS)
-def _(t):
-    d = Data(t)
+def replays_of_traces(t, d):
     first, other = (d.q,), (d.q * 0.5 + 0.25,)
 
     def cast(m):
@@ -79,20 +72,14 @@ def _(t):
     )
 
 
-@program("50 a step of gradients of examples", WITH_OTHERS)
-def _(t):
-    d = Data(t)
-
+def step_of_gradients_of_examples(t, d):
     def step(w, m):
         return w - 0.1 * t.vmap(t.grad(lambda w, x: squares((w * x).sin())), (None, 0))(w, m).sum(0)
 
     return t.traced(step, (d.c, d.m))(d.x, d.m * 0.5)
 
 
-@program("50 a step of backward and an update in place", WITH_OTHERS)
-def _(t):
-    d = Data(t)
-
+def step_of_backward_and_an_update_in_place(t, d):
     def step(w, m):
         t.vmap(lambda x: squares((w * x).sin()))(m).sum().backward()
         with t.no_grad():
@@ -107,9 +94,7 @@ def _(t):
 # ---- custom operators
 
 
-@program("51 custom operators", WITH_OTHERS)
-def _(t):
-    d = Data(t)
+def custom_operators(t, d):
     found = []
     for cubed in t.cubes():
 
@@ -127,3 +112,18 @@ def _(t):
         t.vmap(cubed)(leaf).sum().backward()
         found.append(leaf.grad)
     return found
+
+
+# fmt: off
+WITH_OTHERS = programs({
+    # ---- autocast: small whole numbers and halves, so that lower precision rounds nothing
+    "48 autocast outside, inside, and off inside": autocast_outside_inside_and_off_inside,
+    "48 autocast with backward": autocast_with_backward,
+    # ---- traces: recorded with the first inputs, replayed on others
+    "49 replays of traces": replays_of_traces,
+    "50 a step of gradients of examples": step_of_gradients_of_examples,
+    "50 a step of backward and an update in place": step_of_backward_and_an_update_in_place,
+    # ---- custom operators
+    "51 custom operators": custom_operators,
+})
+# fmt: on

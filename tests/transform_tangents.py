@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transform_programs import Data, Program, cube, program, sines, squares, written
-
-TANGENTS: dict[str, Program] = {}
-
+from transform_programs import cube, programs, sines, squares, written
 
 # ---- writes and views
 
@@ -36,28 +33,7 @@ def shifted(x: Any) -> Any:
     return y * z.squeeze(1)
 
 
-@program("writes into a tensor of its own", TANGENTS)
-def _(t):
-    d = Data(t)
-    return (
-        filled(d.x), t.jvp(filled, (d.x,), (d.c,)), t.jacfwd(filled)(d.x), t.jacrev(filled)(d.x),
-        t.vmap(lambda x, v: t.jvp(filled, (x,), (v,)))(d.m, d.m * 2), t.grad(lambda m: squares(t.vmap(filled)(m)))(d.m),
-    )  # fmt: skip
-
-
-@program("in-place operators along tangents", TANGENTS)
-def _(t):
-    d = Data(t)
-    return (
-        t.jvp(shifted, (d.x,), (d.c,)), t.jacfwd(t.jacrev(shifted))(d.x), t.vmap(t.jacfwd(shifted))(d.m),
-        t.linearize(shifted, d.x)[1](d.c), t.jvp(written, (d.x,), (d.c,)),
-    )  # fmt: skip
-
-
-@program("views as results and as arguments", TANGENTS)
-def _(t):
-    d = Data(t)
-
+def views_as_results_and_as_arguments(t, d):
     def views(q):
         return q.t(), q[0].expand(2, 3), q.diagonal(), q[:, ::2], q.unflatten(0, (3, 1))
 
@@ -67,9 +43,7 @@ def _(t):
     )  # fmt: skip
 
 
-@program("written after it was used as an argument", TANGENTS)
-def _(t):
-    d = Data(t)
+def written_after_it_was_used_as_an_argument(t, d):
     y, pull = t.vjp(lambda x: x * 3, d.x)
     d.x.add_(1)
     return y, pull(d.c), t.grad(cube)(d.x)
@@ -84,24 +58,12 @@ def half_constant(t: Any, x: Any) -> Any:
     return x * constant
 
 
-@program("no_grad inside a tangent", TANGENTS)
-def _(t):
-    d = Data(t)
-    return (
-        t.jvp(lambda x: half_constant(t, x), (d.x,), (d.c,)), t.jacfwd(lambda x: half_constant(t, x))(d.x),
-        t.vmap(t.jacfwd(lambda x: half_constant(t, x)))(d.m), t.linearize(lambda x: half_constant(t, x), d.x)[1](d.c),
-    )  # fmt: skip
-
-
-@program("no_grad outside of a tangent", TANGENTS)
-def _(t):
-    d = Data(t)
+def no_grad_outside_of_a_tangent(t, d):
     with t.no_grad():
         return t.jvp(cube, (d.x,), (d.c,)), t.hessian(cube)(d.x), t.vmap(t.jacfwd(sines))(d.m)
 
 
-@program("autocast inside a tangent", TANGENTS)
-def _(t):
+def autocast_inside_a_tangent(t, _):
     w, m = t.single([[1.0, 0.5, -2.0], [0.0, 3.0, 1.0]]), t.single([[1.0, 2.0, -1.0], [0.5, -3.0, 4.0]])
 
     def cast(x):
@@ -115,10 +77,7 @@ def _(t):
 # ---- transforms of transforms
 
 
-@program("transforms as decorators", TANGENTS)
-def _(t):
-    d = Data(t)
-
+def transforms_as_decorators(t, d):
     @t.vmap
     @t.grad
     def per_example(x):
@@ -136,10 +95,7 @@ def _(t):
     return per_example(d.m), total(d.m), by_second(d.m, d.c), t.vmap(by_second, (None, 0))(d.m, d.q)
 
 
-@program("second derivatives by two arguments", TANGENTS)
-def _(t):
-    d = Data(t)
-
+def second_derivatives_by_two_arguments(t, d):
     def both(a, b):
         return (a.sin() * b * b).sum() + a[0] * b[1]
 
@@ -149,34 +105,14 @@ def _(t):
     )  # fmt: skip
 
 
-@program("linear functions of tangents", TANGENTS)
-def _(t):
-    d = Data(t)
+def linear_functions_of_tangents(t, d):
     y, push = t.linearize(lambda p: {"s": p["a"].sin() * p["b"], "t": [p["b"].sum()]}, {"a": d.x, "b": d.c})
     return (
         y, push({"a": d.c, "b": d.x}), t.vmap(lambda v: push({"a": v, "b": v * 2}))(d.m),
     )  # fmt: skip
 
 
-@program("derivatives of linear functions of tangents", TANGENTS)
-def _(t):
-    d = Data(t)
-    return (
-        t.grad(lambda x: squares(t.linearize(lambda a: a * a * a, x)[1](d.c)))(d.x),
-        t.jvp(lambda x: t.linearize(lambda a: a * a, x)[1](x), (d.x,), (d.c,)),
-    )  # fmt: skip
-
-
-@program("second derivatives by the last argument", TANGENTS)
-def _(t):
-    d = Data(t)
-    return t.hessian(lambda a, b: (a.sin() * b * b).sum(), -1)(d.x, d.c)
-
-
-@program("structures of constants and of arguments", TANGENTS)
-def _(t):
-    d = Data(t)
-
+def structures_of_constants_and_of_arguments(t, d):
     def mixed(x):
         y = x * 2
         return {"same": (y, y), "given": x, "constant": d.c * 1, "zero": x.detach() * 3}
@@ -243,9 +179,7 @@ def own_functions(t: Any) -> Any:
     return Scaled, Sine
 
 
-@program("functions with gradients of their own", TANGENTS)
-def _(t):
-    d = Data(t)
+def functions_with_gradients_of_their_own(t, d):
     scaled, sine = own_functions(t)
 
     def function(x):
@@ -257,3 +191,39 @@ def _(t):
         t.jacrev(t.jacrev(function))(d.x), t.vmap(t.jacrev(t.grad(function)))(d.m),
         t.grad(lambda m: squares(t.vmap(t.grad(function))(m)))(d.m),
     )  # fmt: skip
+
+
+# fmt: off
+TANGENTS = programs({
+    # ---- writes and views
+    "writes into a tensor of its own": lambda t, d: (
+        filled(d.x), t.jvp(filled, (d.x,), (d.c,)), t.jacfwd(filled)(d.x), t.jacrev(filled)(d.x),
+        t.vmap(lambda x, v: t.jvp(filled, (x,), (v,)))(d.m, d.m * 2), t.grad(lambda m: squares(t.vmap(filled)(m)))(d.m),
+    ),
+    "in-place operators along tangents": lambda t, d: (
+        t.jvp(shifted, (d.x,), (d.c,)), t.jacfwd(t.jacrev(shifted))(d.x), t.vmap(t.jacfwd(shifted))(d.m),
+        t.linearize(shifted, d.x)[1](d.c), t.jvp(written, (d.x,), (d.c,)),
+    ),
+    "views as results and as arguments": views_as_results_and_as_arguments,
+    "written after it was used as an argument": written_after_it_was_used_as_an_argument,
+    # ---- modes
+    "no_grad inside a tangent": lambda t, d: (
+        t.jvp(lambda x: half_constant(t, x), (d.x,), (d.c,)), t.jacfwd(lambda x: half_constant(t, x))(d.x),
+        t.vmap(t.jacfwd(lambda x: half_constant(t, x)))(d.m), t.linearize(lambda x: half_constant(t, x), d.x)[1](d.c),
+    ),
+    "no_grad outside of a tangent": no_grad_outside_of_a_tangent,
+    "autocast inside a tangent": autocast_inside_a_tangent,
+    # ---- transforms of transforms
+    "transforms as decorators": transforms_as_decorators,
+    "second derivatives by two arguments": second_derivatives_by_two_arguments,
+    "linear functions of tangents": linear_functions_of_tangents,
+    "derivatives of linear functions of tangents": lambda t, d: (
+        t.grad(lambda x: squares(t.linearize(lambda a: a * a * a, x)[1](d.c)))(d.x),
+        t.jvp(lambda x: t.linearize(lambda a: a * a, x)[1](x), (d.x,), (d.c,)),
+    ),
+    "second derivatives by the last argument": lambda t, d: t.hessian(lambda a, b: (a.sin() * b * b).sum(), -1)(d.x, d.c),
+    "structures of constants and of arguments": structures_of_constants_and_of_arguments,
+    # ---- functions with gradients of their own
+    "functions with gradients of their own": functions_with_gradients_of_their_own,
+})
+# fmt: on

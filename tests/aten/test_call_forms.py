@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from outcomes import refused
 from turnout.errors import CallError
 from turnout_aten.functions import call_forms
 
@@ -75,9 +76,7 @@ def test_an_array_on_the_right_becomes_a_tensor_and_one_on_the_left_is_an_error(
     tensors, scalar = called("tensors", "scalar")
     array = Array()
     assert call_forms.binary(Operand(), array, tensors, scalar) == ("tensors", ("tensor of", array))
-    with pytest.raises(CallError) as caught:
-        call_forms.reflected(Operand(), array, tensors, scalar)
-    assert str(caught.value) == (
+    assert refused(CallError, call_forms.reflected, Operand(), array, tensors, scalar) == (
         "an operator with Array on the left and Tensor on the right: either library could compute it\n"
         "  to fix  make the array a tensor with turnout.from_numpy(array), or the tensor an array with tensor.numpy()"
     )
@@ -95,9 +94,9 @@ def test_ints_written_one_by_one():
 def test_out_of_several_outputs_is_a_tuple_of_that_length():
     assert call_forms.out_tuple("f", (1, 2), 2) == (1, 2)
     for wrong in (3, (1,), "ab"):
-        with pytest.raises(CallError) as caught:
-            call_forms.out_tuple("f", wrong, 2)
-        assert str(caught.value) == f"f: argument 'out' must be a tuple of 2 tensors, got {type(wrong).__name__}"
+        assert refused(CallError, call_forms.out_tuple, "f", wrong, 2) == (
+            f"f: argument 'out' must be a tuple of 2 tensors, got {type(wrong).__name__}"
+        )
 
 
 def test_a_dtype_of_numbers():

@@ -10,6 +10,7 @@ import traceback
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import ConflictError
 from turnout.keys import KEYS
 from turnout.registry import REGISTRY, Registrations, Registry
@@ -130,15 +131,11 @@ def test_a_star_import_brings_functions():
 
 def test_names_that_no_operator_has_are_attribute_errors():
     for name, near in (("expp", "; did you mean exp?"), ("_exp", ""), ("Ω", "")):
-        with pytest.raises(AttributeError) as caught:
-            getattr(turnout, name)
-        assert str(caught.value) == f"module 'turnout' has no attribute {name!r}{near}"
+        assert refused(AttributeError, getattr, turnout, name) == f"module 'turnout' has no attribute {name!r}{near}"
     with pytest.raises(ImportError):
         from turnout import expp  # noqa: F401
     for name in ("expp", "add__", "add__Tensr", "__path__"):
-        with pytest.raises(AttributeError) as caught:
-            getattr(operators, name)
-        assert str(caught.value) == f"no operator has the stub {name!r}"
+        assert refused(AttributeError, getattr, operators, name) == f"no operator has the stub {name!r}"
 
 
 def test_functions_methods_and_operators_pickle_by_their_public_names():
@@ -287,12 +284,9 @@ def test_kernels_that_come_before_their_operator_wait_for_it(fruits):
 def test_a_kernel_where_the_source_has_one_is_the_conflict_that_it_always_was(fruits):
     registry, _ = fruits
     other = Registrations("fruit", registry=registry)
-    with pytest.raises(ConflictError):
-        other.impl("peel", "CompositeImplicitAutograd", lambda x: x)
-    with pytest.raises(ConflictError):
-        other.define("peel(int x) -> int")
-    with pytest.raises(ConflictError):
-        Registrations("aten").impl("where", "CompositeImplicitAutograd", lambda condition: condition)
+    refused(ConflictError, other.impl, "peel", "CompositeImplicitAutograd", lambda x: x)
+    refused(ConflictError, other.define, "peel(int x) -> int")
+    refused(ConflictError, Registrations("aten").impl, "where", "CompositeImplicitAutograd", lambda condition: condition)
 
 
 def test_a_handle_of_an_operator_that_is_not_defined_yet_finds_its_definition(fruits):
@@ -311,8 +305,7 @@ def test_a_definition_that_fails_is_tried_again(fruits):
     registry, source = fruits
     registry.add_source("bad", source)
     good, source.define = source.define, lambda name: 1 / 0
-    with pytest.raises(ZeroDivisionError):
-        registry.find("bad::peel")
+    refused(ZeroDivisionError, registry.find, "bad::peel")
     source.define = good
     assert registry.find("fruit::peel").is_defined
     assert source.defining == set()

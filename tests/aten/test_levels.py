@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from outcomes import refused
 from turnout_aten.tensor import levels
 
 
@@ -27,5 +26,4 @@ def test_lowering_is_what_the_plugin_installed_and_gone_after_undo(monkeypatch):
     assert levels.peel(1) == (1, (), ())
     levels.LEVELS.reset(with_levels)
     undo()
-    with pytest.raises(IndexError):
-        levels.lower(1, (2,))
+    refused(IndexError, levels.lower, 1, (2,))

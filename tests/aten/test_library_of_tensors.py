@@ -8,6 +8,7 @@ import pytest
 from handles import Cells, CellsBackend, tensor, values
 
 import turnout
+from outcomes import refused
 from turnout.errors.library import KernelResultError
 from turnout.library import Library, custom_op
 from turnout.registry import Registrations
@@ -104,18 +105,16 @@ def test_a_warning_that_is_an_error_sends_a_kernel_on_arrays_to_the_quiet_path()
 )
 def test_a_kernel_may_not_return_the_memory_of_an_input(define, kernel):
     f = define("t::f", kernel, mutates_args=(), schema="(Tensor x) -> Tensor")
-    with pytest.raises(KernelResultError, match="the result shares memory with x"):
-        f(tensor([1.0]))
+    assert "the result shares memory with x" in refused(KernelResultError, f, tensor([1.0]))
 
 
 def test_a_kernel_on_arrays_may_not_return_its_input(define):
     f = define("t::f", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor", arrays=True)
-    with pytest.raises(KernelResultError, match="the result shares memory with x"):
-        f(tensor([1.0]))
+    assert "the result shares memory with x" in refused(KernelResultError, f, tensor([1.0]))
 
 
 def test_an_array_kernel_that_returns_something_else_is_an_error(define):
     f = define("t::f", lambda x, n: None, mutates_args=(), schema="(Tensor x, int[] n) -> Tensor[]", arrays=True)
-    with pytest.raises(KernelResultError) as caught:
-        f(tensor([1.0]), [1])
-    assert str(caught.value).startswith("t::f: its kernel must return a list of tensors as the result, got None")
+    assert refused(KernelResultError, f, tensor([1.0]), [1]).startswith(
+        "t::f: its kernel must return a list of tensors as the result, got None"
+    )

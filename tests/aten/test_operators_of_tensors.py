@@ -8,6 +8,7 @@ import handles
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import CallError, NoKernelError, RegistrationError, UnknownOperatorError
 from turnout.explanation.explanation import explain, find
 from turnout.library import Library
@@ -27,9 +28,7 @@ def x():
 
 
 def error_of(call, *args, **kwargs) -> str:
-    with pytest.raises(TypeError) as caught:
-        call(*args, **kwargs)
-    return str(caught.value)
+    return refused(TypeError, call, *args, **kwargs)
 
 
 def test_functions_methods_and_operators_of_tensors_name_the_argument(x):
@@ -44,9 +43,7 @@ def test_functions_methods_and_operators_of_tensors_name_the_argument(x):
 
 
 def test_a_tensor_is_no_generator_and_a_generator_is_no_tensor(x):
-    with pytest.raises(CallError) as caught:
-        turnout.ops.aten.randn.generator([2], generator=x, device="cells")
-    assert str(caught.value) == (
+    assert refused(CallError, turnout.ops.aten.randn.generator, [2], generator=x, device="cells") == (
         "aten::randn.generator: argument 'generator' must be a turnout.Generator, got Tensor float32 [2] on cells"
     )
     text = error_of(turnout.exp, turnout.Generator("cells"))
@@ -92,11 +89,10 @@ def test_a_standard_operator_pickles_by_name():
 
 
 def test_an_overload_that_does_not_exist_names_those_that_do():
-    with pytest.raises(UnknownOperatorError) as caught:
-        turnout.ops.aten.exp.Tensor
-    assert str(caught.value) == "aten::exp has no overload 'Tensor'; it has default, out"
-    with pytest.raises(UnknownOperatorError, match=r"no operator aten::expp; did you mean aten::exp"):
-        turnout.ops.aten.expp
+    assert refused(UnknownOperatorError, lambda: turnout.ops.aten.exp.Tensor) == (
+        "aten::exp has no overload 'Tensor'; it has default, out"
+    )
+    assert "no operator aten::expp; did you mean aten::exp" in refused(UnknownOperatorError, lambda: turnout.ops.aten.expp)
 
 
 def test_no_grad_is_shown_by_explain(x):
@@ -111,9 +107,7 @@ def test_the_namespace_of_the_standard_operators_is_theirs():
     from turnout.library import Library
 
     assert turnout.ops.aten.exp
-    with pytest.raises(ConflictError) as caught:
-        Library("aten", "DEF")
-    assert str(caught.value) == (
+    assert refused(ConflictError, Library, "aten", "DEF") == (
         f"Library: namespace 'aten' is defined already\n  first   turnout-aten {turnout.__version__}\n"
         "  to fix  Library('aten', 'FRAGMENT') adds operators to it, Library('aten', 'IMPL') kernels"
     )
@@ -129,9 +123,14 @@ def test_touching_the_namespace_first_activates_the_standard_operators():
 
 
 def test_rows_of_a_namespace_without_operators_are_refused():
-    with pytest.raises(RegistrationError) as caught:
-        register_kernels(Registrations("early"), turnout.device("cpu").backend, {"f.out": None}, namespace="nowhere")
-    assert str(caught.value) == (
+    assert refused(
+        RegistrationError,
+        register_kernels,
+        Registrations("early"),
+        turnout.device("cpu").backend,
+        {"f.out": None},
+        namespace="nowhere",
+    ) == (
         "early: no operator of namespace 'nowhere' is defined yet\n"
         "  to fix  name the plugin that defines them in the manifest of early: requires_plugins = [...]"
     )

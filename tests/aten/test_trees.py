@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
 
+from outcomes import refused
 from turnout.errors import ArgumentError
 from turnout_aten import trees
 
@@ -81,7 +82,7 @@ def test_subclasses_are_not_registered_with_their_base(registered):
 
 @pytest.mark.parametrize("kind", [Layer, dict, OrderedDict, tuple, list, deque, Pair])
 def test_a_kind_of_node_cannot_be_registered_again(registered, kind):
-    with pytest.raises(ArgumentError) as caught:
-        trees.register(kind, lambda value: ((), None), lambda parts, held: held)
-    assert str(caught.value) == f"trees.register: {kind.__qualname__} already is a kind of node"
+    assert refused(ArgumentError, trees.register, kind, lambda value: ((), None), lambda parts, held: held) == (
+        f"trees.register: {kind.__qualname__} already is a kind of node"
+    )
     assert len(trees.flatten(Layer(1, 2, ""))[0]) == 2

@@ -1,13 +1,12 @@
-"""Every operator case on every array backend against NumPy: values, shapes, dtypes, and that inputs are left alone.
+"""Every operator case against NumPy, for other strides and on a second device too: values, shapes, dtypes, and inputs left alone.
 
-The in-place, out and strided forms of the same calls must agree with the functional one on contiguous tensors.
+The in-place and out forms of the same calls must agree with the functional one.
 """
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,10 @@ from turnout.registry import REGISTRY, Registrations
 from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.kernels.tables import register_kernels
 from turnout_aten.views.recording import INPLACE_VIEW
-from turnout_conformance import cases as operator_cases
-from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase
+from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase, Sample, close
+from turnout_conformance.comparing import about, find, flat, form, shown, tensors
+from turnout_conformance.making import Make, arguments, row_major, samples, spread
 from turnout_cpu import lapack, special
-
-DEVICES = ("cpu", "second")
-GRID = [pytest.param(case, dtype, id=f"{case.op}-{dtype}") for case in CASES for dtype in case.dtypes]
 
 
 class Second(ArrayBackend):
@@ -66,147 +63,101 @@ def test_a_composite_kernel_that_makes_a_tensor_on_the_default_device_is_found()
             turnout.ops.careless.careless(turnout.zeros(1, device="second"))
 
 
-def array(data: Any, dtype: str) -> np.ndarray:
-    return np.array(data, dtype)
+def reference(case: OperatorCase, sample: Sample, dtype: str) -> list[Any]:
+    """What NumPy gives."""
+    args, kwargs = arguments(sample, dtype, np.array)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return flat(case.reference(np, *args, **kwargs))
 
 
-def tensor(data: Any, dtype: str, device: str = "cpu") -> turnout.Tensor:
-    return turnout.tensor(data, dtype=dtype_named(dtype), device=device)
-
-
-def spread(data: Any, dtype: str) -> turnout.Tensor:
-    """The same values with other strides: every second element of twice as much memory, the dims reversed."""
-    plain = np.array(data, dtype)
-    room = np.zeros([2 * n for n in reversed(plain.shape)], dtype)
-    view = room[(..., *(slice(None, None, 2) for _ in plain.shape))].T
-    view[...] = plain
-    return turnout.from_numpy(view)
-
-
-def find(name: str) -> Operator:
-    return REGISTRY.find(f"aten::{name}")
-
-
-def flat(value: Any) -> list[Any]:
-    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
-
-
-def call(op: Operator, args: Any, kwargs: Any) -> list[Any]:
-    return flat(op(*args, **kwargs))
-
-
-def check(case: OperatorCase, found: list[Any], expected: Any) -> None:
-    expected = flat(expected)
-    assert len(found) == len(expected)
+def check(case: OperatorCase, found: list[Any], expected: list[Any]) -> None:
     for got, want in zip(found, expected, strict=True):
         got = got.numpy() if isinstance(got, turnout.Tensor) else got
-        assert operator_cases.close(np, got, want, case.tolerance), f"{case.op}: got\n{got}\nexpected\n{want}"
+        assert close(np, got, want, case.tolerance), f"{case.op}: got\n{got}\nexpected\n{want}"
 
 
-def samples(case: OperatorCase, dtype: str, make: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """(args, kwargs, what the reference says) of each call."""
-    built = operator_cases.calls(case, dtype, make)
-    for (args, kwargs), (plain, named) in zip(built, operator_cases.calls(case, dtype, array), strict=True):
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected = case.reference(np, *plain, **named)
-        yield args, kwargs, expected
+def of_each_kind(case: OperatorCase) -> tuple[str, ...]:
+    """The widest dtype of each kind: a float, an integer, a complex one, bool. Strides and devices do not depend on the width."""
+    widest = sorted(case.dtypes, key=lambda name: dtype_named(name).itemsize)
+    return tuple({dtype_named(name).category: name for name in widest}.values())
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("case", "dtype"), GRID)
-def test_operator_agrees_with_numpy(case: OperatorCase, dtype: str, device: str) -> None:
-    for args, kwargs, expected in samples(case, dtype, lambda d, t: tensor(d, t, device)):
-        before = [t.tolist() for t in flat([*args, *kwargs.values()]) if isinstance(t, turnout.Tensor)]
-        with turnout.config.override({"default_device": "cpu" if device == "cpu" else "forbidden"}):
-            found = call(find(case.op), args, kwargs)
-        check(case, found, expected)
-        assert {t.device.type for t in found if isinstance(t, turnout.Tensor)} == {device}
-        after = [t.tolist() for t in flat([*args, *kwargs.values()]) if isinstance(t, turnout.Tensor)]
-        assert str(before) == str(after), "a functional operator changed its input"
+def places(case: OperatorCase, dtype: str) -> Iterator[tuple[str, Callable[[str], Make]]]:
+    """Where a call is made, and how its tensors are."""
+    yield "cpu", row_major
+    if dtype in of_each_kind(case):
+        yield "second", row_major
+        if case.op not in ABOUT_STRIDES:
+            yield "cpu", spread
 
 
-@pytest.mark.parametrize(("case", "dtype"), [p for p in GRID if p.values[0].op not in ABOUT_STRIDES])
-def test_strides_of_inputs_do_not_change_results(case: OperatorCase, dtype: str) -> None:
-    op = find(case.op)
-    for args, kwargs, expected in samples(case, dtype, spread):
-        check(case, call(op, args, kwargs), expected)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_operator_agrees_with_numpy_for_any_strides_and_on_a_second_device(case: OperatorCase) -> None:
+    for sample, dtype in samples(case, "cpu"):
+        expected = reference(case, sample, dtype)
+        for device, make in places(case, dtype):
+            args, kwargs = arguments(sample, dtype, make(device))
+            before = shown([*args, *kwargs.values()])
+            with about(dtype, device, make.__name__):
+                with turnout.config.override({"default_device": "cpu" if device == "cpu" else "forbidden"}):
+                    found = flat(find(case.op)(*args, **kwargs))
+                check(case, found, expected)
+                assert {t.device.type for t in tensors(found)} == {device}
+                assert before == shown([*args, *kwargs.values()]), "a functional operator changed its input"
 
 
-@functools.cache
-def variant(op: Operator, kind: str) -> Operator | None:
-    """The in-place or out form of a functional operator: same arguments, other kind."""
-    names = {a.name for a in op.schema.arguments}
-    for other in REGISTRY.operators.values():
-        if other.is_defined and other.namespace == "aten" and other.schema.kind == kind:
-            if other.name.rstrip("_") != op.name and not (kind == "out" and other.name == op.name):
-                continue
-            if any("[" in a.type.canonical for a in other.schema.out_arguments):
-                continue  # lists of outputs: tests/plugins/test_tensor_views
-            outs = {a.name for a in other.schema.out_arguments}
-            kept = [a for a in other.schema.arguments if a.name not in outs]
-            types = [(a.name, a.type.canonical) for a in kept]
-            if {n for n, _ in types} == names and types == [(a.name, a.type.canonical) for a in op.schema.arguments]:
-                return other
-    return None
+# ---- the other forms
 
 
-def with_form(kind: str) -> list[Any]:
-    """The rows of the grid whose operator has a form of this kind; a complex tensor does not become real in place."""
-    rows = [p for p in GRID if variant(find(p.values[0].op), kind) is not None]
-    return [p for p in rows if kind == "out" or (p.values[0].op, p.values[1][:7]) != ("abs", "complex")]
+# A complex tensor does not become real in place.
+INPLACE = [c for c in CASES if form(find(c.op), "inplace") is not None and (c.op != "abs" or "float64" in c.dtypes)]
+TURNED = [c for c in INPLACE if INPLACE_VIEW in form(find(c.op), "inplace").tags]
 
 
-WRITTEN = [p for p in with_form("inplace") if INPLACE_VIEW not in variant(find(p.values[0].op), "inplace").tags]
-TURNED = [p for p in with_form("inplace") if INPLACE_VIEW in variant(find(p.values[0].op), "inplace").tags]
-
-
-@pytest.mark.parametrize(("case", "dtype"), TURNED)
-def test_inplace_view_makes_self_what_the_view_is(case: OperatorCase, dtype: str) -> None:
-    op = find(case.op)
-    inplace = variant(op, "inplace")
-    for args, kwargs, expected in samples(case, dtype, tensor):
+@pytest.mark.parametrize("case", TURNED, ids=str)
+def test_inplace_view_makes_self_what_the_view_is(case: OperatorCase) -> None:
+    inplace = form(find(case.op), "inplace")
+    for sample, dtype in samples(case, "cpu"):
+        args, kwargs = arguments(sample, dtype, row_major("cpu"))
         target, version, alias = args[0], args[0]._version, args[0].detach()
-        view = op(*args, **kwargs)
+        view = find(case.op)(*args, **kwargs)
         assert inplace(*args, **kwargs) is target
         assert (target.stride(), target.storage_offset()) == (view.stride(), view.storage_offset())
         assert target._version == version + 1
-        check(case, [target], expected)
+        check(case, [target], reference(case, sample, dtype))
         target.fill_(7)
         assert set(flat(alias.reshape(-1).tolist())) <= {7} or target.numel() < alias.numel()
 
 
-@pytest.mark.parametrize(("case", "dtype"), WRITTEN)
-def test_inplace_form_writes_the_same_result_into_self(case: OperatorCase, dtype: str) -> None:
-    op = find(case.op)
-    inplace = variant(op, "inplace")
-    tried = 0
-    for args, kwargs, expected in samples(case, dtype, tensor):
-        functional = op(*args, **kwargs)
+@pytest.mark.parametrize("case", [c for c in INPLACE if c not in TURNED], ids=str)
+def test_inplace_form_writes_the_same_result_into_self(case: OperatorCase) -> None:
+    inplace, tried = form(find(case.op), "inplace"), set()
+    for sample, dtype in samples(case, "cpu"):
+        args, kwargs = arguments(sample, dtype, row_major("cpu"))
+        functional = find(case.op)(*args, **kwargs)
         target = args[0]
         if not isinstance(target, turnout.Tensor) or functional.shape != target.shape:
             continue
+        tried.add(dtype)
         version = target._version
         if functional.dtype.category > target.dtype.category:
             with pytest.raises(DTypeError):
                 inplace(*args, **kwargs)
-            tried += 1
             continue
         assert inplace(*args, **kwargs) is target
         assert target._version == version + 1
-        expected = np.asarray(functional.numpy()).astype(target.numpy().dtype)
-        assert operator_cases.close(np, target.numpy(), expected, case.tolerance)
-        tried += 1
-    assert tried
+        check(case, [target], [functional.numpy().astype(target.numpy().dtype)])
+    assert tried == set(case.dtypes)
 
 
-@pytest.mark.parametrize(("case", "dtype"), with_form("out"))
-def test_out_form_fills_what_it_is_given(case: OperatorCase, dtype: str) -> None:
-    op = find(case.op)
-    out = variant(op, "out")
+@pytest.mark.parametrize("case", [c for c in CASES if form(find(c.op), "out") is not None], ids=str)
+def test_out_form_fills_what_it_is_given(case: OperatorCase) -> None:
+    out = form(find(case.op), "out")
     names = [a.name for a in out.schema.out_arguments]
-    for args, kwargs, expected in samples(case, dtype, tensor):
-        functional = call(op, args, kwargs)
+    for sample, dtype in samples(case, "cpu", of_each_kind(case)):
+        args, kwargs = arguments(sample, dtype, row_major("cpu"))
+        functional = flat(find(case.op)(*args, **kwargs))
         for targets in (
             [turnout.empty(0, dtype=f.dtype) for f in functional],
             [turnout.empty(f.shape, dtype=f.dtype) for f in functional],
@@ -215,7 +166,7 @@ def test_out_form_fills_what_it_is_given(case: OperatorCase, dtype: str) -> None
             given = [strided_half(t, f) for t, f in zip(targets, functional, strict=True)]
             returned = flat(out(*args, **kwargs, **dict(zip(names, given, strict=True))))
             assert all(r is g for r, g in zip(returned, given, strict=True))
-            check(case, given, expected)
+            check(case, given, [f.numpy() for f in functional])
 
 
 def strided_half(target: turnout.Tensor, like: turnout.Tensor) -> turnout.Tensor:
@@ -238,9 +189,9 @@ def test_an_output_that_is_also_an_input_is_written_through() -> None:
 
 def test_the_suite_notices_a_wrong_kernel() -> None:
     case = next(c for c in CASES if c.op == "exp")
-    args, kwargs, expected = next(samples(case, "float32", tensor))
+    args, kwargs = arguments(case.samples[0], "float32", row_major("cpu"))
     with pytest.raises(AssertionError):
-        check(case, call(find("log1p"), args, kwargs), expected)
+        check(case, flat(find("log1p")(*args, **kwargs)), reference(case, case.samples[0], "float32"))
 
 
 def test_every_functional_operator_with_a_kernel_has_a_case() -> None:

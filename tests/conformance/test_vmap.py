@@ -13,8 +13,8 @@ import pytest
 import turnout
 from turnout.errors import ShapeError
 from turnout.registry import REGISTRY
-from turnout_conformance.batches import SHARED, SIZE, Call, calls, check, is_refused, levels, mixes, raised
-from turnout_conformance.cases import CASES, OperatorCase, close
+from turnout_conformance.batches import SHARED, SIZE, Call, Mix, calls, check, is_refused, levels, mixes, raised
+from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.comparing import flat
 
 
@@ -67,17 +67,16 @@ def test_two_levels_give_what_two_loops_give(case: OperatorCase) -> None:
             given = [nested(*each) for each in zip(call.examples, outer, inner, strict=True)]
             mapped = turnout.vmap(turnout.vmap(call, inner, randomness="same"), outer, randomness="same")
             try:
-                loops = [
-                    [call(*call.example(row, inner, j)) for j in range(SIZE)]
-                    for row in [call.example(given, outer, i) for i in range(2)]
-                ]
+                loop = call.once((outer, inner), (2, SIZE), lambda: two_loops(call, given, outer, inner))  # noqa: B023
             except ShapeError:
                 assert isinstance(raised(lambda: mapped(*given)), ShapeError)  # noqa: B023
                 continue
-            found = flat(mapped(*given))
-            for k, one in enumerate(found):
-                expected = [[flat(each)[k].numpy() for each in row] for row in loops]
-                assert close(np, one.numpy(), np.stack([np.stack(row) for row in expected]), case.tolerance)
+            call.compare(mapped(*given), loop)
+
+
+def two_loops(call: Call, given: list[turnout.Tensor], outer: Mix, inner: Mix) -> list[Any]:
+    rows = [call.example(given, outer, i) for i in range(2)]
+    return [call(*call.example(row, inner, j)) for row in rows for j in range(SIZE)]
 
 
 def nested(examples: list[np.ndarray], outer: int | None, inner: int | None) -> turnout.Tensor:

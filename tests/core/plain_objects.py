@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import outcomes
 from turnout.devices import Backend, Device, device
 from turnout.keys import KEYS
 from turnout.library import custom
@@ -17,6 +18,8 @@ from turnout.operators.kernels import Kernel
 from turnout.plugins import environment
 from turnout.plugins.discovery import Catalog
 from turnout.registry import REGISTRY, Registrations
+
+NAMESPACES = ("t", "u", "v", "bystander")  # of the tests' operators
 
 
 class Cells:
@@ -130,17 +133,25 @@ def backends() -> Iterator[None]:
 
 
 def state_of_registry() -> tuple[Any, ...]:
-    """All that registrations can change, to be compared."""
+    """All that registrations can change, to be compared; of the operators of plugins, which may be thousands, their number."""
     operators = {
         name: (op.schema_text, op.tags, {key: list(stack) for key, stack in op.kernels.items()})
-        for name, op in REGISTRY.operators.items()
-    }
+        for name, op in REGISTRY.operators.items() if name.partition("::")[0] in NAMESPACES
+    }  # fmt: skip
     packets = {
         (namespace, name): sorted(packet.overloads())
-        for namespace, packets in REGISTRY.packets.items()
-        for name, packet in packets.items()
-    }
-    return operators, packets, dict(REGISTRY.fallbacks), dict(REGISTRY.services), REGISTRY.keys.universe.runtime_keys
+        for namespace in NAMESPACES for name, packet in REGISTRY.packets.get(namespace, {}).items()
+    }  # fmt: skip
+    counts = len(REGISTRY.operators), {name: len(packets) for name, packets in REGISTRY.packets.items() if packets}
+    return operators, packets, counts, dict(REGISTRY.fallbacks), dict(REGISTRY.services), REGISTRY.keys.universe.runtime_keys
+
+
+def refused(error: type[Exception], call: Callable[..., Any], /, *args: Any, **options: Any) -> str:
+    """What the error says that a call raises, which leaves the registry as it was."""
+    before = state_of_registry()
+    says = outcomes.refused(error, call, *args, **options)
+    assert state_of_registry() == before
+    return says
 
 
 def source(function: Any) -> str:

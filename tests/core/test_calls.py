@@ -6,6 +6,7 @@ import pytest
 from plain_objects import backends, box  # noqa: F401
 
 import turnout
+from outcomes import refused
 from turnout.errors import CallError, NoKernelError, OverloadError, UnknownOperatorError
 from turnout.registry import REGISTRY, Registrations
 
@@ -74,9 +75,7 @@ def good() -> dict:
 
 
 def error_of(call, *args, **kwargs) -> str:
-    with pytest.raises(TypeError) as caught:
-        call(*args, **kwargs)
-    return str(caught.value)
+    return refused(TypeError, call, *args, **kwargs)
 
 
 def test_a_kernel_gets_every_argument_in_the_schemas_order_converted_and_with_defaults(operators):
@@ -152,9 +151,9 @@ def test_what_stands_for_an_argument_is_converted(operators, argument, given, ex
     ],
 )
 def test_an_argument_of_the_wrong_type_is_named_with_what_was_expected(operators, argument, given, expected):
-    with pytest.raises(CallError) as caught:
-        operators.all(**{**good(), argument: given})
-    assert str(caught.value) == f"calltest::all: argument '{argument}' must be {expected}"
+    assert refused(CallError, operators.all, **{**good(), argument: given}) == (
+        f"calltest::all: argument '{argument}' must be {expected}"
+    )
 
 
 USED_BY_STUBS = ["state", "ks", "kernel", "each", "miss", "CACHE", "DISPATCH", "FRESH", "Device", "ONE", "TypeError", "as_int"]
@@ -202,9 +201,9 @@ def test_a_long_value_is_cut_in_the_message(operators):
 
 def test_a_device_that_nobody_has_is_an_error_when_it_is_used_not_when_it_is_named(operators):
     assert str(operators.all(**{**good(), "l": "nosuch:3"})[NAMES.index("l")]) == "nosuch:3"
-    with pytest.raises(RuntimeError) as caught:
-        operators.all(**{**good(), "l": "no such"})
-    assert str(caught.value) == "a device is written TYPE or TYPE:INDEX, got 'no such'"
+    assert refused(RuntimeError, operators.all, **{**good(), "l": "no such"}) == (
+        "a device is written TYPE or TYPE:INDEX, got 'no such'"
+    )
 
 
 def test_missing_and_surplus_arguments_are_named(operators):
@@ -229,16 +228,12 @@ def test_redispatch_and_direct_kernel_calls_check_number_and_names_too(operators
 
 def test_a_packet_without_a_matching_overload_says_why_each_does_not_match(operators):
     x = box(1.0)
-    with pytest.raises(OverloadError) as caught:
-        operators.scale(x, "2")
-    assert str(caught.value) == (
+    assert refused(OverloadError, operators.scale, x, "2") == (
         "calltest::scale: no overload takes (Tensor, str)\n"
         "  default  by: expected Scalar, got str\n"
         "  int      by: expected int[], got str"
     )
-    with pytest.raises(OverloadError) as caught:
-        operators.scale(x, 2, up=True)
-    assert str(caught.value) == (
+    assert refused(OverloadError, operators.scale, x, 2, up=True) == (
         "calltest::scale: no overload takes (Tensor, int, up=bool)\n"
         "  default  has no argument up\n"
         "  int      by: expected int[], got int"
@@ -246,21 +241,17 @@ def test_a_packet_without_a_matching_overload_says_why_each_does_not_match(opera
 
 
 def test_names_that_do_not_exist_are_errors_that_show_near_ones(operators):
-    with pytest.raises(UnknownOperatorError) as caught:
-        operators.scal
-    assert (
-        str(caught.value) == "no operator calltest::scal; did you mean calltest::scale or calltest::all or calltest::scale.int?"
+    assert refused(UnknownOperatorError, lambda: operators.scal) == (
+        "no operator calltest::scal; did you mean calltest::scale or calltest::all or calltest::scale.int?"
     )
-    with pytest.raises(UnknownOperatorError) as caught:
-        operators.scale.flot
-    assert str(caught.value) == "calltest::scale has no overload 'flot'; it has default, int"
+    assert refused(UnknownOperatorError, lambda: operators.scale.flot) == (
+        "calltest::scale has no overload 'flot'; it has default, int"
+    )
 
 
 def test_a_call_that_no_kernel_serves_says_which_argument_asked_for_it(operators):
     x = box(1.0)
-    with pytest.raises(NoKernelError) as caught:
-        operators.scale(x, 2)
-    assert str(caught.value).splitlines()[:3] == [
+    assert refused(NoKernelError, operators.scale, x, 2).splitlines()[:3] == [
         "calltest::scale: no kernel for Shelf",
         "  asked for by  x: Box [1.0] on shelf",
         "  kernels       none",

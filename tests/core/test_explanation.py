@@ -8,6 +8,7 @@ import pytest
 from plain_objects import installed
 
 import turnout
+from outcomes import refused
 from turnout import state
 from turnout.errors import CallError, OverloadError, StaleOperatorError, UnknownOperatorError
 from turnout.explanation.explanation import explain, find
@@ -158,8 +159,7 @@ def test_a_packet_is_explained_by_the_overload_that_the_call_would_choose(regist
     packet = registry.packet("lib", "f")
     assert explain(packet, 3).operator == "lib::f.int"
     assert explain(packet, "a").operator == "lib::f.str"
-    with pytest.raises(OverloadError):
-        explain(packet, None)
+    refused(OverloadError, explain, packet, None)
 
 
 def test_the_explanation_as_data_goes_through_json(registry, library, x):
@@ -191,16 +191,15 @@ def test_explaining_fills_no_cache(registry, library, x):
 
 def test_wrong_arguments_are_the_errors_of_the_call(registry, library, x):
     library.define("f(Tensor x) -> Tensor")
-    with pytest.raises(CallError):
-        explain(registry.find("lib::f"), x, x)
+    refused(CallError, explain, registry.find("lib::f"), x, x)
 
 
 def test_an_operator_that_was_undone_is_a_clear_error(registry, x):
     with Registrations("gone", registry=registry) as gone:
         op = gone.define("gone::f(Tensor x) -> Tensor")
-    with pytest.raises(StaleOperatorError) as caught:
-        explain(op, x)
-    assert str(caught.value) == "gone::f is gone: the library that defined it was undone; look the operator up again"
+    assert refused(StaleOperatorError, explain, op, x) == (
+        "gone::f is gone: the library that defined it was undone; look the operator up again"
+    )
 
 
 @pytest.fixture
@@ -239,8 +238,7 @@ def test_what_says_its_operator_is_found(shop):
 
 
 def test_what_is_no_operator_is_refused(shop):
-    with pytest.raises(UnknownOperatorError):
-        find("shop::no_such_operator")
-    with pytest.raises(TypeError) as caught:
-        find(3)
-    assert str(caught.value) == ("explain: expected an operator, a function of an operator or a name such as 'mylib::add', got 3")
+    refused(UnknownOperatorError, find, "shop::no_such_operator")
+    assert refused(TypeError, find, 3) == (
+        "explain: expected an operator, a function of an operator or a name such as 'mylib::add', got 3"
+    )

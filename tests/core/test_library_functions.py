@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from plain_objects import backends, box, source, state_of_registry, values  # noqa: F401
+from plain_objects import backends, box, refused, source, values  # noqa: F401
 
 import turnout
 from turnout import library
@@ -24,14 +23,6 @@ from turnout.registry import REGISTRY
 
 def double(x):
     return box(*[2 * v for v in values(x)])
-
-
-def refused(error, call):
-    before = state_of_registry()
-    with pytest.raises(error) as caught:
-        call()
-    assert state_of_registry() == before
-    return str(caught.value)
 
 
 def test_an_operator_is_defined_and_implemented_by_functions():

@@ -6,6 +6,7 @@ import pytest
 from plain_objects import Box, backends, box, values  # noqa: F401
 
 import turnout
+from outcomes import refused
 from turnout import library, plugins
 from turnout.errors import CallError, ConflictError, NoKernelError, PublicNameError, SchemaError, UniverseError
 from turnout.library import Library
@@ -40,10 +41,8 @@ def test_a_kernel_that_was_got_stays_when_another_overrides_it(lib):
 
 
 def test_a_key_without_a_kernel_and_an_unknown_key_are_errors():
-    with pytest.raises(NoKernelError):
-        library.get_kernel("t::f", "Rack")
-    with pytest.raises(UniverseError):
-        library.get_kernel("t::f", "NoSuchKey")
+    refused(NoKernelError, library.get_kernel, "t::f", "Rack")
+    refused(UniverseError, library.get_kernel, "t::f", "NoSuchKey")
 
 
 # ---- register_torch_dispatch
@@ -96,9 +95,9 @@ def test_a_rule_ends_with_its_library_and_there_is_one_for_each_class(lib):
 
     other = Library("t", "FRAGMENT")
     library.register_torch_dispatch("t::f", Mode, rule, lib=other)
-    with pytest.raises(ConflictError) as caught:
-        library.register_torch_dispatch("t::f", Mode, rule, lib=lib)
-    assert str(caught.value) == "t::f has a rule for Mode already\n  to fix  undo the library that registered it"
+    assert refused(ConflictError, library.register_torch_dispatch, "t::f", Mode, rule, lib=lib) == (
+        "t::f has a rule for Mode already\n  to fix  undo the library that registered it"
+    )
     with Mode():
         assert turnout.ops.t.f(box(1)) == "rule"
         other.undo()
@@ -106,9 +105,7 @@ def test_a_rule_ends_with_its_library_and_there_is_one_for_each_class(lib):
 
 
 def test_a_class_that_dispatches_nothing_is_refused(lib):
-    with pytest.raises(CallError) as caught:
-        library.register_torch_dispatch("t::f", int, lambda *args: None, lib=lib)
-    assert str(caught.value) == (
+    assert refused(CallError, library.register_torch_dispatch, "t::f", int, lambda *args: None, lib=lib) == (
         "register_torch_dispatch: expected a DispatchMode, or a Tensor subclass with __turnout_dispatch__, got <class 'int'>"
     )
 

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from guard_scenarios import SCENARIOS
+from outcomes import refused
 from turnout import config, guards
 from turnout.explanation import tracing
 from turnout.explanation.tracing import trace_dispatch
@@ -36,8 +37,7 @@ def test_a_guard_restores_the_state_after_an_exception(make):
             inside.append(DISPATCH.get())
             raise KeyError
 
-    with pytest.raises(KeyError):
-        fail()
+    refused(KeyError, fail)
     assert inside[0] != before
     assert DISPATCH.get() == before
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from turnout.keys import KeySpace, Universe
 from turnout.registry import Registrations, Registry
 from turnout.table import Entry, compute
 
+COMPOSED = "CompositeExplicitAutogradNonFunctional"
 DATA = Path(__file__).with_name("dispatch_tables.json.gz")
 
 
@@ -28,32 +30,34 @@ def torch_universe() -> Universe:
     return Universe(data["functionalities"], data["backends"], data["aliases"], data["backends_of"])
 
 
-def letter(entry: Entry | None) -> str:
-    if entry is None:
-        return "."
-    words = {reason: letter for letter, reason in recorded()["legend"].items() if letter != "d"}
-    return "d" if entry.key == "CompositeExplicitAutogradNonFunctional" else words[entry.reason]
+@cache
+def words() -> dict[str, str]:
+    """Reason of a kernel -> its letter."""
+    return {reason: letter for letter, reason in recorded()["legend"].items() if letter != "d"}
 
 
 def letters(table: dict[str, Entry]) -> str:
-    return "".join(letter(table.get(key)) for key in torch_universe().runtime_keys)
+    found = map(table.get, torch_universe().runtime_keys)
+    return "".join("." if e is None else "d" if e.key == COMPOSED else words()[e.reason] for e in found)
 
 
 def test_the_universe_has_torchs_runtime_keys_in_torchs_order():
     assert list(torch_universe().runtime_keys) == recorded()["runtime_keys"]
 
 
+def sets(kind: str) -> dict[tuple[str, ...], str]:
+    """Every set of keys that is recorded, with its table: many operators have the same."""
+    assert len(recorded()[kind]) >= 1500
+    found = {tuple(keys): table for _, keys, table in recorded()[kind]}
+    assert all(found[tuple(keys)] == table for _, keys, table in recorded()[kind])
+    return found
+
+
 @pytest.mark.parametrize("kind", ["operators", "random"])
 def test_every_recorded_cell_is_reproduced(kind):
-    data = recorded()
-    fallbacks = {key: key for key in data["fallbacks"]}
-    wrong = [
-        (name, keys)
-        for name, keys, table in data[kind]
-        if letters(compute(torch_universe(), {k: k for k in keys}, fallbacks)) != table
-    ]
-    assert len(data[kind]) >= 1500
-    assert wrong == []
+    fallbacks = {key: key for key in recorded()["fallbacks"]}
+    tables = {keys: letters(compute(torch_universe(), {k: k for k in keys}, fallbacks)) for keys in sets(kind)}
+    assert tables == sets(kind)
 
 
 def live_registry() -> Registry:
@@ -68,27 +72,27 @@ def kernel_function(*args):
     return args
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_the_live_registry_gives_the_same_table_for_any_order_of_registration(part):
+def orders(keys: tuple[str, ...], draw: random.Random) -> list[tuple[str | None, ...]]:
+    """In which orders kernels and definition, None, are registered: all where they are few, and else some."""
+    steps = (*keys, None)
+    return list(permutations(steps)) if len(steps) <= 4 else [tuple(draw.sample(steps, len(steps))) for _ in range(20)]
+
+
+@pytest.mark.parametrize("count", range(7))
+def test_the_live_registry_gives_the_same_table_for_any_order_of_registration(count):
     registry = live_registry()
-    shuffle = random.Random(part).shuffle
-    sets = recorded()["random"][part::4]
+    draw = random.Random(count)
     wrong = []
-    for number, (_, keys, table) in enumerate(sets):
-        for order in range(20):
-            keys = list(keys)
-            shuffle(keys)
-            name = f"case{number}_{order}"
-            library = Registrations("test", registry=registry)
-            where = order % (len(keys) + 1)  # the definition comes before, between or after the kernels
-            for i, key in enumerate([*keys, None]):
-                if i == where:
-                    op = library.define(f"test::{name}(Tensor x) -> Tensor", trusted=True)
-                if key is not None:
-                    library.impl(name, key, kernel_function, form="internal")
-            if letters(op.table()) != table:
-                wrong.append((keys, order))
-            library.undo()
+    for keys, table in sets("random").items():
+        for order in orders(keys, draw) if len(keys) == count else ():
+            with Registrations("test", registry=registry) as library:
+                for key in order:
+                    if key is None:
+                        op = library.define("test::case(Tensor x) -> Tensor", trusted=True)
+                    else:
+                        library.impl("case", key, kernel_function, form="internal")
+                if letters(op.table()) != table:
+                    wrong.append(order)
     assert wrong == []
     assert registry.operators == {}
 

@@ -9,16 +9,6 @@ import numpy as np
 import turnout
 from faults.model import COMPOSITE, Spec, given, values, whole
 from turnout import library
-from turnout.schema import FunctionSchema
-
-CORRECT: dict[str, Spec] = {}
-
-
-def spec(name: str, schema: str, kernel: Any, inputs: Any, **parts: Any) -> Spec:
-    """Add an operator to the table."""
-    FunctionSchema.parse(f"faults::{name}{schema}")
-    CORRECT[name] = made = Spec(name, schema, kernel, inputs, **parts)
-    return made
 
 
 def of(array: Any) -> turnout.Tensor:
@@ -46,50 +36,6 @@ def at_front(x: Any, dim: int | None) -> Any:
 # ---- one tensor
 
 
-def cube_backward(ctx, grad):
-    (x,) = ctx.saved_tensors
-    return grad * 3 * x * x
-
-
-def cube_vmap(info, in_dims, x):
-    return x * x * x, in_dims[0]
-
-
-CUBE = spec(
-    "cube",
-    "(Tensor x) -> Tensor",
-    lambda x: of(x.numpy() ** 3),
-    lambda: given(values(2, 3)),
-    fake=like,
-    backward=cube_backward,
-    setup=save_inputs,
-    vmap=cube_vmap,
-)
-
-spec(
-    "exp_of_arrays",
-    "(Tensor x) -> Tensor",
-    np.exp,
-    lambda: given(values(3)),
-    key="CPU",
-    arrays=True,
-    fake=lambda x: x.new_empty(x.shape, dtype=x.dtype if x.is_floating_point() or x.is_complex() else turnout.float64),
-    backward=lambda ctx, grad: grad * ctx.saved_tensors[0].exp(),
-    setup=save_inputs,
-)
-
-spec(
-    "checked_square",
-    "(Tensor x) -> Tensor",
-    lambda x: of(x.numpy() * x.numpy()),
-    lambda: given(values(2, 2)),
-    fake=like,
-    backward=lambda ctx, grad: grad * 2 * ctx.saved_tensors[0],
-    setup=save_inputs,
-    checked=True,
-)
-
-
 def rows_forward(x, eps=1e-5):
     a = x.numpy()
     return of(a / (np.abs(a).sum(-1, keepdims=True) + eps))
@@ -106,28 +52,10 @@ def rows_backward(ctx, grad):
     return grad / total - (grad * x).sum(-1, keepdim=True) * x.sign() / (total * total), None
 
 
-spec(
-    "normalised_rows",
-    "(Tensor x, float eps=1e-05) -> Tensor",
-    rows_forward,
-    lambda: given(values(2, 3)),
-    fake=like,
-    backward=rows_backward,
-    setup=rows_setup,
-)
-
-
 def clipped(x, lo=None, hi=None):
     a = x.numpy()
     a = a if lo is None else np.maximum(a, np.asarray(lo, a.dtype))
     return of(a if hi is None else np.minimum(a, np.asarray(hi, a.dtype)))
-
-
-spec("clipped", "(Tensor x, float? lo=None, float? hi=None) -> Tensor", clipped, lambda: given(values(4), -1.0, 1.0), fake=like)
-
-
-def total_backward(ctx, grad):
-    return grad.expand(ctx.shape)
 
 
 def total_setup(ctx, inputs, output):
@@ -139,18 +67,6 @@ def total_vmap(info, in_dims, x):
     return x.reshape((x.shape[0], -1)).sum(1, dtype=x.dtype), 0
 
 
-spec(
-    "total",
-    "(Tensor x) -> Tensor",
-    lambda x: of(x.numpy().sum(dtype=x.numpy().dtype)),
-    lambda: given(values(2, 3)),
-    fake=lambda x: x.new_empty(()),
-    backward=total_backward,
-    setup=total_setup,
-    vmap=total_vmap,
-)
-
-
 def largest(x):
     a = x.numpy()
     if not a.size:
@@ -158,41 +74,14 @@ def largest(x):
     return of(a.max())
 
 
-spec("largest", "(Tensor x) -> Tensor", largest, lambda: given(values(5)), fake=lambda x: x.new_empty(()))
-
-
 def power_setup(ctx, inputs, output):
     ctx.save_for_backward(inputs[0])
     ctx.exponent = inputs[1]
 
 
-spec(
-    "power",
-    "(Tensor x, Scalar exponent=2) -> Tensor",
-    lambda x, exponent=2: x**exponent,
-    lambda: given(values(3, low=0.5, high=2.0), 3),
-    fake=lambda x, exponent=2: x**exponent,
-    backward=lambda ctx, grad: (grad * ctx.exponent * ctx.saved_tensors[0] ** (ctx.exponent - 1), None),
-    setup=power_setup,
-)
-
-
 def reduced(x, how="sum"):
     a = x.numpy()
     return of({"sum": lambda: a.sum(dtype=a.dtype), "count": lambda: np.asarray(a.size, a.dtype)}[how]())
-
-
-spec(
-    "reduced", '(Tensor x, str how="sum") -> Tensor', reduced, lambda: given(values(3)), fake=lambda x, how="sum": x.new_empty(())
-)
-
-spec(
-    "as_dtype",
-    "(Tensor x, ScalarType dtype) -> Tensor",
-    lambda x, dtype: x.to(dtype, copy=True),
-    lambda: given(values(3), turnout.float32),
-    fake=lambda x, dtype: turnout.empty_like(x, dtype=dtype),
-)
 
 
 # ---- several tensors
@@ -219,17 +108,6 @@ def summed_to(grad, shape):
     return grad.sum(dims, keepdim=True) if dims else grad
 
 
-spec(
-    "add_scaled",
-    "(Tensor x, Tensor y, *, float alpha=1.0) -> Tensor",
-    add_scaled,
-    lambda: given(values(2, 3), values(3, seed=3), alpha=2.0),
-    fake=add_scaled_fake,
-    setup=add_scaled_setup,
-    backward=lambda ctx, grad: (summed_to(grad, ctx.shapes[0]), summed_to(grad * ctx.alpha, ctx.shapes[1])),
-)
-
-
 def outer_forward(x, y):
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError("outer: x and y have one dim")
@@ -243,18 +121,6 @@ def outer_vmap(info, in_dims, x, y):
     return x.unsqueeze(2) * y.unsqueeze(1), 0
 
 
-spec(
-    "outer",
-    "(Tensor x, Tensor y) -> Tensor",
-    outer_forward,
-    lambda: given(values(2), values(3, seed=3)),
-    fake=lambda x, y: turnout.empty((x.shape[0], y.shape[0]), dtype=turnout.promote_types(x.dtype, y.dtype), device=x.device),
-    backward=lambda ctx, grad: (grad @ ctx.saved_tensors[1], grad.transpose(0, 1) @ ctx.saved_tensors[0]),
-    setup=save_inputs,
-    vmap=outer_vmap,
-)
-
-
 def linear(x, w, b=None):
     made = x.numpy() @ w.numpy().T
     return of(made if b is None else made + b.numpy())
@@ -264,55 +130,6 @@ def linear_setup(ctx, inputs, output):
     ctx.save_for_backward(inputs[0], inputs[1])
     ctx.has_bias = inputs[2] is not None
 
-
-spec(
-    "linear",
-    "(Tensor x, Tensor w, Tensor? b=None) -> Tensor",
-    linear,
-    lambda: given(values(2, 3), values(4, 3, seed=3), values(4, seed=5)),
-    fake=lambda x, w, b=None: x.new_empty((x.shape[0], w.shape[0])),
-    setup=linear_setup,
-    backward=lambda ctx, g: (
-        g @ ctx.saved_tensors[1],
-        g.transpose(0, 1) @ ctx.saved_tensors[0],
-        g.sum(0) if ctx.has_bias else None,
-    ),
-)
-
-
-def product_rule(ctx, grad):
-    x, y = ctx.saved_tensors
-    return grad @ y.transpose(0, 1), x.transpose(0, 1) @ grad
-
-
-spec(
-    "product",
-    "(Tensor x, Tensor y) -> Tensor",
-    lambda x, y: x @ y,
-    lambda: given(values(2, 3), values(3, 2, seed=3)),
-    fake=lambda x, y: x.new_empty((x.shape[0], y.shape[1])),
-    backward=product_rule,
-    setup=save_inputs,
-    autocast=turnout.bfloat16,
-)
-
-spec(
-    "taken_rows",
-    "(Tensor x, Tensor index) -> Tensor",
-    lambda x, index: of(x.numpy()[index.numpy()]),
-    lambda: given(values(4, 2), whole(3, high=4)),
-    fake=lambda x, index: x.new_empty((*index.shape, *x.shape[1:])),
-)
-
-spec(
-    "near",
-    "(Tensor x, Tensor y, float tolerance=0.5) -> Tensor",
-    lambda x, y, tolerance=0.5: of(np.abs(x.numpy() - y.numpy()) <= tolerance),
-    lambda: given(values(3), values(3, seed=3)),
-    fake=lambda x, y, tolerance=0.5: turnout.empty(
-        turnout.broadcast_shapes(x.shape, y.shape), dtype=turnout.bool, device=x.device
-    ),
-)
 
 # ---- lists, optional tensors, several results
 
@@ -327,49 +144,6 @@ def weighted_setup(ctx, inputs, output):
     ctx.weights = inputs[1]
 
 
-spec(
-    "weighted",
-    "(Tensor[] xs, float[] weights) -> Tensor",
-    weighted,
-    lambda: given([values(2, 3), values(2, 3, seed=3)], [0.5, 2.0]),
-    fake=lambda xs, weights: broadcast_like(*xs),
-    backward=lambda ctx, grad: ([grad * w for w in ctx.weights], None),
-    setup=weighted_setup,
-)
-
-spec(
-    "halves",
-    "(Tensor x) -> Tensor[]",
-    lambda x: [p.clone(memory_format=turnout.contiguous_format) for p in (x[: x.shape[0] // 2], x[x.shape[0] // 2 :])],
-    lambda: given(values(4, 2)),
-    fake=lambda x: [like(x[: x.shape[0] // 2]), like(x[x.shape[0] // 2 :])],
-    backward=lambda ctx, grads: turnout.cat(list(grads)),
-)
-
-
-def sum_of_some(xs):
-    return of(sum(x.numpy() for x in xs if x is not None))
-
-
-spec(
-    "sum_of_some",
-    "(Tensor?[] xs) -> Tensor",
-    sum_of_some,
-    lambda: given([values(3), None, values(3, seed=3)]),
-    fake=lambda xs: broadcast_like(*[x for x in xs if x is not None]),
-)
-
-spec(
-    "signs",
-    "(Tensor x) -> (Tensor, Tensor)",
-    lambda x: (of(np.maximum(x.numpy(), 0)), of(np.minimum(x.numpy(), 0))),
-    lambda: given(values(2, 3)),
-    fake=lambda x: (like(x), like(x)),
-    setup=save_inputs,
-    backward=lambda ctx, up, down: up * (ctx.saved_tensors[0] > 0) + down * (ctx.saved_tensors[0] < 0),
-)
-
-
 def top(x, k=1):
     order = np.argsort(-x.numpy(), kind="stable")[:k]
     return of(x.numpy()[order]), of(order)
@@ -380,16 +154,6 @@ def top_setup(ctx, inputs, output):
     ctx.shape = inputs[0].shape
 
 
-spec(
-    "top",
-    "(Tensor x, int k=1) -> (Tensor values, Tensor indices)",
-    top,
-    lambda: given(values(5), 2),
-    fake=lambda x, k=1: (x.new_empty((min(k, x.shape[0]),)), x.new_empty((min(k, x.shape[0]),), dtype=turnout.int64)),
-    backward=lambda ctx, grad, unused: (grad.new_zeros(ctx.shape).index_add(0, ctx.saved_tensors[0], grad), None),
-    setup=top_setup,
-)
-
 # ---- writes
 
 
@@ -397,28 +161,9 @@ def fill(x, value):
     x.fill_(value)
 
 
-spec("fill_", "(Tensor(a!) x, float value) -> ()", fill, lambda: given(values(2, 3), 5.0), fake=lambda x, value: None)
-
-
-def scale(x, by):
-    return x.mul_(by)
-
-
-spec("scale_", "(Tensor(a!) x, float by) -> Tensor(a!)", scale, lambda: given(values(2, 3), 5.0), fake=lambda x, by: x)
-
-
 def add_out(x, y, *, out):
     out.copy_(x + y)
     return out
-
-
-spec(
-    "add_out",
-    "(Tensor x, Tensor y, *, Tensor(a!) out) -> Tensor(a!)",
-    add_out,
-    lambda: given(values(2, 3), values(2, 3, seed=3), out=turnout.zeros(2, 3, dtype=turnout.float64)),
-    fake=lambda x, y, *, out: out,
-)
 
 
 def swap(x, y):
@@ -427,35 +172,15 @@ def swap(x, y):
     y.copy_(kept)
 
 
-spec("swap_", "(Tensor(a!) x, Tensor(b!) y) -> ()", swap, lambda: given(values(3), values(3, seed=3)), fake=lambda x, y: None)
-
-
 def scale_all(xs, by):
     for x in xs:
         x.mul_(by)
-
-
-spec(
-    "scale_all_",
-    "(Tensor(a!)[] xs, float by) -> ()",
-    scale_all,
-    lambda: given([values(3), values(2, 2)], 3.0),
-    fake=lambda xs, by: None,
-)
 
 
 def count_up(state, x):
     state.add_(1)
     return x * 2
 
-
-spec(
-    "counted",
-    "(Tensor(a!) state, Tensor x) -> Tensor",
-    count_up,
-    lambda: given(whole(1), values(3)),
-    fake=lambda state, x: like(x),
-)
 
 # ---- symmetric matrices
 
@@ -477,114 +202,22 @@ def lower_squares_backward(ctx, grad):
     return (lower + lower.mT) * grad[..., None, None]  # of a symmetric matrix: half of 2 * lower in each triangle
 
 
-spec(
-    "squares_of_a_triangle",
-    "(Tensor x) -> Tensor",
-    lower_squares,
-    lambda: given(values(3, 3) + values(3, 3).t()),
-    fake=lower_squares_fake,
-    backward=lower_squares_backward,
-    setup=save_inputs,
-)
-
-# ---- views
-
-
-spec("first_row", "(Tensor(a) x) -> Tensor(a)", lambda x: x[0], lambda: given(values(2, 3)), key=COMPOSITE)
-spec(
-    "flipped_dims",
-    "(Tensor(a) x) -> Tensor(a)",
-    lambda x: x.permute(tuple(reversed(range(x.ndim)))),
-    lambda: given(values(2, 3)),
-    key=COMPOSITE,
-)
-spec("pieces", "(Tensor(a -> *) x) -> Tensor(a)[]", lambda x: list(x.unbind(0)), lambda: given(values(2, 3)), key=COMPOSITE)
-spec("row_major", "(Tensor(a) x) -> Tensor(a)", lambda x: x.contiguous(), lambda: given(values(2, 3)), key=COMPOSITE)
-
 # ---- integer, complex, numbers, no tensor, sizes that depend on data, random numbers
-
-spec(
-    "mixed_bits",
-    "(Tensor x, Tensor y) -> Tensor",
-    lambda x, y: of((x.numpy() ^ y.numpy()) & 0xFF),
-    lambda: given(whole(4), whole(4, seed=3)),
-    fake=broadcast_like,
-)
-
-
-def conj_product(x, y):
-    return of(np.conj(x.numpy()) * y.numpy())
 
 
 def complex_values():
     return turnout.complex(values(3), values(3, seed=5)), turnout.complex(values(3, seed=3), values(3, seed=7))
 
 
-spec(
-    "conj_product",
-    "(Tensor x, Tensor y) -> Tensor",
-    conj_product,
-    lambda: given(*complex_values()),
-    fake=broadcast_like,
-    backward=lambda ctx, grad: (grad.conj() * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]),
-    setup=save_inputs,
-)
-
-spec("positives", "(Tensor x) -> int", lambda x: int((x.detach().numpy() > 0).sum()), lambda: given(values(5)))
-spec("any_negative", "(Tensor x) -> bool", lambda x: bool((x.detach().numpy() < 0).any()), lambda: given(values(5)))
-spec(
-    "ramp",
-    "(int n, float step=1.0, *, Device? device=None) -> Tensor",
-    lambda n, step=1.0, *, device=None: turnout.arange(n, dtype=turnout.float64, device=device) * step,
-    lambda: given(4, 0.5),
-    fake=lambda n, step=1.0, *, device=None: turnout.empty((n,), dtype=turnout.float64, device=device),
-)
-
-spec(
-    "counts",
-    "(Tensor x, int bins) -> Tensor",
-    lambda x, bins: of(np.bincount(x.numpy(), minlength=bins)[:bins].astype(np.int64)),
-    lambda: given(whole(6, high=4), 4),
-    fake=lambda x, bins: x.new_empty((bins,), dtype=turnout.int64),
-)
-
-
 def found_fake(x):
     return x.new_empty((library.get_ctx().new_dynamic_size(), x.ndim), dtype=turnout.int64)
-
-
-spec(
-    "found",
-    "(Tensor x) -> Tensor",
-    lambda x: of(np.argwhere(x.numpy() > 0)),
-    lambda: given(values(4)),
-    fake=found_fake,
-    tags=("dynamic_output_shape",),
-)
 
 
 def noisy(x, scale=1.0):
     return x + turnout.rand(x.shape, dtype=x.dtype) * scale
 
 
-spec(
-    "noisy",
-    "(Tensor x, float scale=1.0) -> Tensor",
-    noisy,
-    lambda: given(values(3)),
-    fake=like,
-    tags=("nondeterministic_seeded",),
-    backward=lambda ctx, grad: (grad, None),
-)
-
 # ---- composites, several kernels
-
-
-def soft(x, slope=1.5):
-    return x * (x * slope).sigmoid()
-
-
-spec("soft", "(Tensor x, float slope=1.5) -> Tensor", soft, lambda: given(values(2, 3)), key=COMPOSITE)
 
 
 def padded(x, pads, value=0.0):
@@ -593,30 +226,130 @@ def padded(x, pads, value=0.0):
     return turnout.cat([x.new_full((*end, left), value), x, x.new_full((*end, right), value)], -1)
 
 
-spec(
-    "padded", "(Tensor x, int[] pads, float value=0.0) -> Tensor", padded, lambda: given(values(2, 2), [1, 2], 3.0), key=COMPOSITE
-)
-
-spec(
-    "twice_served",
-    "(Tensor x) -> Tensor",
-    lambda x: x * 2 + 1,
-    lambda: given(values(3)),
-    fake=like,
-    kernels={"CPU": lambda x: of(x.numpy() * np.asarray(2, x.numpy().dtype) + np.asarray(1, x.numpy().dtype))},
-    backward=lambda ctx, grad: grad * 2,
-)
-
-
 def mean_over(x, dim=None, keepdim=False):
     dims = tuple(range(x.ndim)) if dim is None else tuple(dim)
     return x.mean(dims, keepdim) if dims else x.clone()
 
 
-spec(
-    "mean_over",
-    "(Tensor x, int[]? dim=None, bool keepdim=False) -> Tensor",
-    mean_over,
-    lambda: given(values(2, 3), [1]),
-    key=COMPOSITE,
-)
+# fmt: off
+CORRECT: dict[str, Spec] = {made.name: made for made in [
+    # ---- one tensor
+    Spec("cube", "(Tensor x) -> Tensor", lambda x: of(x.numpy() ** 3), lambda: given(values(2, 3)), fake=like,
+         backward=lambda ctx, grad: grad * 3 * ctx.saved_tensors[0] * ctx.saved_tensors[0], setup=save_inputs,
+         vmap=lambda info, dims, x: (x * x * x, dims[0])),
+    Spec("exp_of_arrays", "(Tensor x) -> Tensor", np.exp, lambda: given(values(3)), key="CPU", arrays=True,
+         fake=lambda x: x.new_empty(x.shape, dtype=x.dtype if x.is_floating_point() or x.is_complex() else turnout.float64),
+         backward=lambda ctx, grad: grad * ctx.saved_tensors[0].exp(), setup=save_inputs),
+    Spec("checked_square", "(Tensor x) -> Tensor", lambda x: of(x.numpy() * x.numpy()), lambda: given(values(2, 2)), fake=like,
+         backward=lambda ctx, grad: grad * 2 * ctx.saved_tensors[0], setup=save_inputs, checked=True),
+    Spec("normalised_rows", "(Tensor x, float eps=1e-05) -> Tensor", rows_forward, lambda: given(values(2, 3)), fake=like,
+         backward=rows_backward, setup=rows_setup),
+    Spec("clipped", "(Tensor x, float? lo=None, float? hi=None) -> Tensor", clipped, lambda: given(values(4), -1.0, 1.0),
+         fake=like),
+    Spec("total", "(Tensor x) -> Tensor", lambda x: of(x.numpy().sum(dtype=x.numpy().dtype)), lambda: given(values(2, 3)),
+         fake=lambda x: x.new_empty(()), backward=lambda ctx, grad: grad.expand(ctx.shape), setup=total_setup, vmap=total_vmap),
+    Spec("largest", "(Tensor x) -> Tensor", largest, lambda: given(values(5)), fake=lambda x: x.new_empty(())),
+    Spec("power", "(Tensor x, Scalar exponent=2) -> Tensor", lambda x, exponent=2: x**exponent,
+         lambda: given(values(3, low=0.5, high=2.0), 3), fake=lambda x, exponent=2: x**exponent,
+         backward=lambda ctx, grad: (grad * ctx.exponent * ctx.saved_tensors[0] ** (ctx.exponent - 1), None), setup=power_setup),
+    Spec("reduced", '(Tensor x, str how="sum") -> Tensor', reduced, lambda: given(values(3)),
+         fake=lambda x, how="sum": x.new_empty(())),
+    Spec("as_dtype", "(Tensor x, ScalarType dtype) -> Tensor", lambda x, dtype: x.to(dtype, copy=True),
+         lambda: given(values(3), turnout.float32), fake=lambda x, dtype: turnout.empty_like(x, dtype=dtype)),
+    # ---- several tensors
+    Spec("add_scaled", "(Tensor x, Tensor y, *, float alpha=1.0) -> Tensor", add_scaled,
+         lambda: given(values(2, 3), values(3, seed=3), alpha=2.0), fake=add_scaled_fake, setup=add_scaled_setup,
+         backward=lambda ctx, grad: (summed_to(grad, ctx.shapes[0]), summed_to(grad * ctx.alpha, ctx.shapes[1]))),
+    Spec("outer", "(Tensor x, Tensor y) -> Tensor", outer_forward, lambda: given(values(2), values(3, seed=3)),
+         fake=lambda x, y: turnout.empty(
+             (x.shape[0], y.shape[0]), dtype=turnout.promote_types(x.dtype, y.dtype), device=x.device),
+         backward=lambda ctx, grad: (grad @ ctx.saved_tensors[1], grad.transpose(0, 1) @ ctx.saved_tensors[0]), setup=save_inputs,
+         vmap=outer_vmap),
+    Spec("linear", "(Tensor x, Tensor w, Tensor? b=None) -> Tensor", linear,
+         lambda: given(values(2, 3), values(4, 3, seed=3), values(4, seed=5)),
+         fake=lambda x, w, b=None: x.new_empty((x.shape[0], w.shape[0])), setup=linear_setup,
+         backward=lambda ctx, g: (
+             g @ ctx.saved_tensors[1], g.transpose(0, 1) @ ctx.saved_tensors[0], g.sum(0) if ctx.has_bias else None)),
+    Spec("product", "(Tensor x, Tensor y) -> Tensor", lambda x, y: x @ y, lambda: given(values(2, 3), values(3, 2, seed=3)),
+         fake=lambda x, y: x.new_empty((x.shape[0], y.shape[1])),
+         backward=lambda ctx, grad: (grad @ ctx.saved_tensors[1].transpose(0, 1), ctx.saved_tensors[0].transpose(0, 1) @ grad),
+         setup=save_inputs, autocast=turnout.bfloat16),
+    Spec("taken_rows", "(Tensor x, Tensor index) -> Tensor", lambda x, index: of(x.numpy()[index.numpy()]),
+         lambda: given(values(4, 2), whole(3, high=4)), fake=lambda x, index: x.new_empty((*index.shape, *x.shape[1:]))),
+    Spec("near", "(Tensor x, Tensor y, float tolerance=0.5) -> Tensor",
+         lambda x, y, tolerance=0.5: of(np.abs(x.numpy() - y.numpy()) <= tolerance), lambda: given(values(3), values(3, seed=3)),
+         fake=lambda x, y, tolerance=0.5: turnout.empty(
+             turnout.broadcast_shapes(x.shape, y.shape), dtype=turnout.bool, device=x.device)),
+    # ---- lists, optional tensors, several results
+    Spec("weighted", "(Tensor[] xs, float[] weights) -> Tensor", weighted,
+         lambda: given([values(2, 3), values(2, 3, seed=3)], [0.5, 2.0]), fake=lambda xs, weights: broadcast_like(*xs),
+         backward=lambda ctx, grad: ([grad * w for w in ctx.weights], None), setup=weighted_setup),
+    Spec("halves", "(Tensor x) -> Tensor[]",
+         lambda x: [p.clone(memory_format=turnout.contiguous_format) for p in (x[: x.shape[0] // 2], x[x.shape[0] // 2 :])],
+         lambda: given(values(4, 2)), fake=lambda x: [like(x[: x.shape[0] // 2]), like(x[x.shape[0] // 2 :])],
+         backward=lambda ctx, grads: turnout.cat(list(grads))),
+    Spec("sum_of_some", "(Tensor?[] xs) -> Tensor", lambda xs: of(sum(x.numpy() for x in xs if x is not None)),
+         lambda: given([values(3), None, values(3, seed=3)]),
+         fake=lambda xs: broadcast_like(*[x for x in xs if x is not None])),
+    Spec("signs", "(Tensor x) -> (Tensor, Tensor)", lambda x: (of(np.maximum(x.numpy(), 0)), of(np.minimum(x.numpy(), 0))),
+         lambda: given(values(2, 3)), fake=lambda x: (like(x), like(x)), setup=save_inputs,
+         backward=lambda ctx, up, down: up * (ctx.saved_tensors[0] > 0) + down * (ctx.saved_tensors[0] < 0)),
+    Spec("top", "(Tensor x, int k=1) -> (Tensor values, Tensor indices)", top, lambda: given(values(5), 2),
+         fake=lambda x, k=1: (x.new_empty((min(k, x.shape[0]),)), x.new_empty((min(k, x.shape[0]),), dtype=turnout.int64)),
+         backward=lambda ctx, grad, unused: (grad.new_zeros(ctx.shape).index_add(0, ctx.saved_tensors[0], grad), None),
+         setup=top_setup),
+    # ---- writes
+    Spec("fill_", "(Tensor(a!) x, float value) -> ()", fill, lambda: given(values(2, 3), 5.0), fake=lambda x, value: None),
+    Spec("scale_", "(Tensor(a!) x, float by) -> Tensor(a!)", lambda x, by: x.mul_(by), lambda: given(values(2, 3), 5.0),
+         fake=lambda x, by: x),
+    Spec("add_out", "(Tensor x, Tensor y, *, Tensor(a!) out) -> Tensor(a!)", add_out,
+         lambda: given(values(2, 3), values(2, 3, seed=3), out=turnout.zeros(2, 3, dtype=turnout.float64)),
+         fake=lambda x, y, *, out: out),
+    Spec("swap_", "(Tensor(a!) x, Tensor(b!) y) -> ()", swap, lambda: given(values(3), values(3, seed=3)),
+         fake=lambda x, y: None),
+    Spec("scale_all_", "(Tensor(a!)[] xs, float by) -> ()", scale_all, lambda: given([values(3), values(2, 2)], 3.0),
+         fake=lambda xs, by: None),
+    Spec("counted", "(Tensor(a!) state, Tensor x) -> Tensor", count_up, lambda: given(whole(1), values(3)),
+         fake=lambda state, x: like(x)),
+    # ---- symmetric matrices
+    Spec("squares_of_a_triangle", "(Tensor x) -> Tensor", lower_squares, lambda: given(values(3, 3) + values(3, 3).t()),
+         fake=lower_squares_fake, backward=lower_squares_backward, setup=save_inputs),
+    # ---- views
+    Spec("first_row", "(Tensor(a) x) -> Tensor(a)", lambda x: x[0], lambda: given(values(2, 3)), key=COMPOSITE),
+    Spec("flipped_dims", "(Tensor(a) x) -> Tensor(a)", lambda x: x.permute(tuple(reversed(range(x.ndim)))),
+         lambda: given(values(2, 3)), key=COMPOSITE),
+    Spec("pieces", "(Tensor(a -> *) x) -> Tensor(a)[]", lambda x: list(x.unbind(0)), lambda: given(values(2, 3)), key=COMPOSITE),
+    Spec("row_major", "(Tensor(a) x) -> Tensor(a)", lambda x: x.contiguous(), lambda: given(values(2, 3)), key=COMPOSITE),
+    # ---- integer, complex, numbers, no tensor, sizes that depend on data, random numbers
+    Spec("mixed_bits", "(Tensor x, Tensor y) -> Tensor", lambda x, y: of((x.numpy() ^ y.numpy()) & 0xFF),
+         lambda: given(whole(4), whole(4, seed=3)), fake=broadcast_like),
+    Spec("conj_product", "(Tensor x, Tensor y) -> Tensor", lambda x, y: of(np.conj(x.numpy()) * y.numpy()),
+         lambda: given(*complex_values()), fake=broadcast_like,
+         backward=lambda ctx, grad: (grad.conj() * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]), setup=save_inputs),
+    Spec("positives", "(Tensor x) -> int", lambda x: int((x.detach().numpy() > 0).sum()), lambda: given(values(5))),
+    Spec("any_negative", "(Tensor x) -> bool", lambda x: bool((x.detach().numpy() < 0).any()), lambda: given(values(5))),
+    Spec("ramp", "(int n, float step=1.0, *, Device? device=None) -> Tensor",
+         lambda n, step=1.0, *, device=None: turnout.arange(n, dtype=turnout.float64, device=device) * step,
+         lambda: given(4, 0.5),
+         fake=lambda n, step=1.0, *, device=None: turnout.empty((n,), dtype=turnout.float64, device=device)),
+    Spec("counts", "(Tensor x, int bins) -> Tensor",
+         lambda x, bins: of(np.bincount(x.numpy(), minlength=bins)[:bins].astype(np.int64)), lambda: given(whole(6, high=4), 4),
+         fake=lambda x, bins: x.new_empty((bins,), dtype=turnout.int64)),
+    Spec("found", "(Tensor x) -> Tensor", lambda x: of(np.argwhere(x.numpy() > 0)), lambda: given(values(4)), fake=found_fake,
+         tags=("dynamic_output_shape",)),
+    Spec("noisy", "(Tensor x, float scale=1.0) -> Tensor", noisy, lambda: given(values(3)), fake=like,
+         tags=("nondeterministic_seeded",), backward=lambda ctx, grad: (grad, None)),
+    # ---- composites, several kernels
+    Spec("soft", "(Tensor x, float slope=1.5) -> Tensor", lambda x, slope=1.5: x * (x * slope).sigmoid(),
+         lambda: given(values(2, 3)), key=COMPOSITE),
+    Spec("padded", "(Tensor x, int[] pads, float value=0.0) -> Tensor", padded, lambda: given(values(2, 2), [1, 2], 3.0),
+         key=COMPOSITE),
+    Spec("twice_served", "(Tensor x) -> Tensor", lambda x: x * 2 + 1, lambda: given(values(3)), fake=like,
+         kernels={"CPU": lambda x: of(x.numpy() * np.asarray(2, x.numpy().dtype) + np.asarray(1, x.numpy().dtype))},
+         backward=lambda ctx, grad: grad * 2),
+    Spec("mean_over", "(Tensor x, int[]? dim=None, bool keepdim=False) -> Tensor", mean_over, lambda: given(values(2, 3), [1]),
+         key=COMPOSITE),
+]}
+# fmt: on
+
+CUBE = CORRECT["cube"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -99,18 +100,14 @@ def parsed(spec: Spec) -> Any:
 
 def values(*shape: int, dtype: DType = turnout.float64, seed: int = 1, low: float = -2.0, high: float = 2.0) -> turnout.Tensor:
     """A tensor of distinct numbers in an irregular order."""
-    count = 1
-    for n in shape:
-        count *= n
+    count = math.prod(shape)
     flat = [low + (high - low) * ((7919 * seed * (i + 1)) % 1009 + 0.5) / 1009 for i in range(count)]
     return turnout.tensor(flat, dtype=turnout.float64).reshape(shape).to(dtype)
 
 
 def whole(*shape: int, dtype: DType = turnout.int64, seed: int = 1, low: int = 0, high: int = 9) -> turnout.Tensor:
     """A tensor of integers from low to high - 1."""
-    count = 1
-    for n in shape:
-        count *= n
+    count = math.prod(shape)
     flat = [low + (7919 * seed * (i + 1)) % 1009 % (high - low) for i in range(count)]
     return turnout.tensor(flat, dtype=dtype).reshape(shape)
 

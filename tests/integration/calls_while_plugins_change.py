@@ -33,58 +33,53 @@ def define(library: Registrations) -> None:
     library.impl("threads::row", "CompositeExplicitAutograd", lambda x, i: x[i])
 
 
-def expect(condition: bool, what: str) -> None:
-    if not condition:
-        raise AssertionError(what)
-
-
 # ---- work that nothing the ninth thread does may disturb
 
 
 def arithmetic(i: int) -> None:
     x = turnout.tensor([float(i), 1.0, 2.0])
     y = (x + x * 3 - 1).tolist()
-    expect(y == [4.0 * i - 1, 3.0, 7.0], f"x + x * 3 - 1 is {y} for {i}")
+    assert y == [4.0 * i - 1, 3.0, 7.0], f"x + x * 3 - 1 is {y} for {i}"
 
 
 def gradients(i: int) -> None:
     x = turnout.tensor([float(i), 2.0], requires_grad=True)
     (x * x).sum().backward()
-    expect(x.grad.tolist() == [2.0 * i, 4.0], f"the gradient of x * x is {x.grad} for {i}")
+    assert x.grad.tolist() == [2.0 * i, 4.0], f"the gradient of x * x is {x.grad} for {i}"
 
 
 def writes_through_views(i: int) -> None:
     x = turnout.zeros(2, 3)
     x.t()[1].add_(i)
     x[0, 2] = 1.0
-    expect(x.tolist() == [[0.0, i, 1.0], [0.0, i, 0.0]] and x._version == 2, f"{x} of version {x._version} for {i}")
+    assert (x.tolist(), x._version) == ([[0.0, i, 1.0], [0.0, i, 0.0]], 2), f"{x} of version {x._version} for {i}"
 
 
 def overridden_operator(i: int) -> None:
     x = turnout.tensor([float(i)])
     found = OPS["scale"](x, 3.0).item()
-    expect(found in (3.0 * i, -3.0 * i), f"scale gave {found} for {i}")
+    assert found in (3.0 * i, -3.0 * i), f"scale gave {found} for {i}"
 
 
 def custom_view(i: int) -> None:
     x = turnout.zeros(2, 2, requires_grad=True) * 1
     row = OPS["row"](x, 1)
-    expect(row._base is x, "row made no view")
+    assert row._base is x, "row made no view"
     row.add_(1)
-    expect(x.tolist() == [[0.0, 0.0], [1.0, 1.0]], f"{x}")
+    assert x.tolist() == [[0.0, 0.0], [1.0, 1.0]], f"{x}"
 
 
 # ---- work with what comes and goes: documented errors are fine, wrong results are not
 
 
 def gone_operator(i: int) -> None:
-    expect(turnout.ops.letters.greet("you") == "hello you!", "greet gave another text")
+    assert turnout.ops.letters.greet("you") == "hello you!", "greet gave another text"
 
 
 def other_backend(i: int) -> None:
     x = turnout.tensor([float(i), 1.0], device="twin")
     y = (x + x).to("cpu").tolist()
-    expect(y == [2.0 * i, 2.0], f"x + x on twin is {y} for {i}")
+    assert y == [2.0 * i, 2.0], f"x + x on twin is {y} for {i}"
 
 
 def counted_calls(i: int) -> None:
@@ -92,11 +87,12 @@ def counted_calls(i: int) -> None:
 
     with counting() as counts:
         y = turnout.tensor([float(i)]) * 2
-    expect(y.item() == 2.0 * i and set(counts) <= {"aten::mul.Scalar"}, f"{y}, {dict(counts)}")
+    assert y.item() == 2.0 * i, f"{y}"
+    assert set(counts) <= {"aten::mul.Scalar"}, f"{dict(counts)}"
 
 
 def new_operator(i: int) -> None:
-    expect(turnout.ops.threads_passing.negate(turnout.tensor([1.0])).item() == -1.0, "negate gave something else")
+    assert turnout.ops.threads_passing.negate(turnout.tensor([1.0])).item() == -1.0, "negate gave something else"
 
 
 STEADY = (arithmetic, gradients, writes_through_views, overridden_operator, custom_view)

@@ -12,6 +12,26 @@ from pathlib import Path
 from typing import Any
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "plugins"
+WORKING = ("letters", "counter", "numpy_twin")
+BROKEN = ("import_raises", "missing_dependency", "lying_manifest", "misspelt_manifest", "other_api", "twin_one", "twin_two")
+CONFIGURING = ("TURNOUT_", "PYTHON", "PYTEST_", "MYPY", "PIP_")
+SHARED = {"PYTHONPYCACHEPREFIX", "MYPY_CACHE_DIR"}
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+OFFLINE = ["--quiet", "--no-index", "--no-build-isolation", "--no-deps"]
+COMMANDS = """
+from click.testing import CliRunner
+from turnout_cli.main import turnout as command
+
+def done(*line):
+    result = CliRunner().invoke(command, line)
+    return result.exit_code, result.stdout, result.stderr
+"""
+
+
+def clean(**more: str) -> dict[str, str]:
+    """The variables of this process, without those that configure it, but for the places of caches."""
+    kept = {k: v for k, v in os.environ.items() if k in SHARED or not k.startswith(CONFIGURING)}
+    return kept | more
 
 
 class Environment:
@@ -19,8 +39,13 @@ class Environment:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
         self.python = folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+        if not self.python.exists():
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+            self.see_outside()
+
+    def see_outside(self) -> None:
+        """Let it see the packages of the running interpreter."""
         # addsitedir, not a plain line: the editable installs of the running environment have .pth files of their own.
         outer = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
         (self.packages() / "outer.pth").write_text(outer, encoding="utf-8")
@@ -30,42 +55,64 @@ class Environment:
         [found] = (self.folder / "venv").glob("[Ll]ib/**/site-packages")
         return found
 
+    def pip(self, *arguments: str) -> None:
+        """A command of pip about this environment; it must end well."""
+        done = subprocess.run([*PIP, "--python", str(self.python), *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
     def install(self, *names: str, folder: Path = FIXTURES, editable: bool = False) -> None:
         """Install packages of a folder, the fixtures by default, from copies: building leaves nothing in the repository."""
         copies = []
         for name in names:
             copy = self.folder / "sources" / name
-            shutil.copytree(folder / name, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
+            if not copy.exists():
+                shutil.copytree(folder / name, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
             copies += ["--editable", str(copy)] if editable else [str(copy)]
-        command = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet", "--no-index"]
-        done = subprocess.run(
-            [*command, "--no-build-isolation", "--no-deps", "--disable-pip-version-check", *copies],
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
+        self.pip("install", *OFFLINE, *copies)
 
     def run(self, code: str, *, flags: tuple[str, ...] = (), cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a script in a working directory of its own, without the variables that configure this process."""
         work = cwd or self.folder / "work"
         work.mkdir(exist_ok=True)
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNOUT_", "PYTHON"))}
-        clean["XDG_CONFIG_HOME"] = str(self.folder / "home")
-        return subprocess.run([str(self.python), *flags, "-c", code], cwd=work, env=clean, capture_output=True, text=True)
+        command = [str(self.python), *flags, "-c", code]
+        home = {"XDG_CONFIG_HOME": str(self.folder / "home")}
+        return subprocess.run(command, cwd=work, env=clean(**home), capture_output=True, text=True)
 
     def answer(self, code: str, **options: Any) -> Any:
-        """What a script printed, as JSON; it must end well."""
-        done = self.run(code, **options)
+        """What a script leaves in `found`, brought here as JSON; it must end well."""
+        done = self.run(f"{code}\nimport json\nprint(json.dumps(found))", **options)
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def command(self, *arguments: str, before: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+        """`turnout ARGUMENTS`, after a line of Python."""
+        start = f"import sys; sys.argv[1:] = {arguments!r}\nfrom turnout_cli.main import main; main()"
+        return self.run(f"{before}\n{start}", **options)
+
+    def commands(self, *lines: tuple[str, ...], before: str = "") -> list[Any]:
+        """Exit code, output and errors of `turnout LINE` for each line, all in one process."""
+        return self.answer(f"{before}\n{COMMANDS}\nfound = [done(*line) for line in {lines!r}]")
+
+    def pytest(self, *arguments: str, **options: Any) -> str:
+        """What pytest prints, in one process and a folder without a configuration of ours; it must end well."""
+        plain = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments)
+        done = self.run(f"import pytest; raise SystemExit(pytest.main({list(plain)!r}))", **options)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def kit(self, *arguments: str) -> str:
+        """What turnout-conformance prints; it must end well."""
+        return self.pytest("--pyargs", "turnout_conformance", *arguments)
 
 
 class Without(Environment):
     """What the running interpreter has, less one distribution of this repository."""
 
     def __init__(self, folder: Path, missing: str) -> None:
+        self.missing = missing
         super().__init__(folder)
-        (self.packages() / "outer.pth").unlink()
+
+    def see_outside(self) -> None:
         for entry in Path(sysconfig.get_path("purelib")).iterdir():
-            if f"turnout_{missing}" not in entry.name and not (self.packages() / entry.name).exists():
+            if f"turnout_{self.missing}" not in entry.name and not (self.packages() / entry.name).exists():
                 (self.packages() / entry.name).symlink_to(entry)

@@ -19,12 +19,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from installed import Environment
+from installed import Environment, clean
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w./-]+\.(?:toml|py|yml))\n")
 END = "---- what an earlier block printed ends here"
+BETWEEN = f"\nprint({END!r})\n"
 CHANGED = re.compile(r"--- ([\w./-]+)\n")
 
 
@@ -82,9 +83,9 @@ def changed_text(text: str, block: Block) -> str:
 
 
 class Reader:
-    """Someone who follows a page in a clone, with an environment of their own and no network."""
+    """Someone who follows a page, with an environment of their own and no network: in a clone of some folders, or outside."""
 
-    def __init__(self, folder: Path, trees: tuple[str, ...] = ("core", "plugins", "tools")) -> None:
+    def __init__(self, folder: Path, trees: tuple[str, ...] = ()) -> None:
         self.environment = Environment(folder)
         self.python = str(self.environment.python)
         self.clone = folder / "clone"
@@ -93,33 +94,47 @@ class Reader:
             (self.clone / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / file, self.clone / file)
         # `pip` of the environment, which has none of its own: the running one is told where to install.
-        self.command("pip", f'"{sys.executable}" -m pip --python "{self.python}"')
-
-    def command(self, name: str, line: str) -> None:
-        """Give the environment a command, which runs a line of shell with its own arguments behind."""
-        script = self.environment.python.parent / name
-        script.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
-        script.chmod(0o755)
+        commands = {"pip": f'"{sys.executable}" -m pip --python "{self.python}"'}
+        if not trees:  # what is installed outside is used
+            commands |= {
+                "turnout": f'"{self.python}" -m turnout_cli',
+                "pytest": f'"{self.python}" -m pytest -p no:cacheprovider',
+                "mypy": f'"{self.python}" -m mypy',
+                "ruff": f'"{Path(sys.executable).parent / "ruff"}"',  # `python -m ruff` would look for this very file
+            }
+        for name, line in commands.items():
+            script = self.environment.python.parent / name
+            script.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+            script.chmod(0o755)
 
     def run(self, command: list[str] | str) -> subprocess.CompletedProcess[str]:
         """Run a command, or a line of shell, in the clone."""
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNOUT_", "PYTHON", "PYTEST_"))}
-        clean |= {
-            "PATH": f"{self.environment.python.parent}{os.pathsep}{clean['PATH']}",
-            "XDG_CONFIG_HOME": str(self.clone.parent / "home"),
+        variables = clean(
+            PATH=f"{self.environment.python.parent}{os.pathsep}{os.environ['PATH']}",
+            XDG_CONFIG_HOME=str(self.clone.parent / "home"),
             # What the packages need is there already, and pip would look for it in an index.
-            "PIP_NO_INDEX": "1",
-            "PIP_NO_DEPS": "1",
-            "PIP_NO_BUILD_ISOLATION": "0",
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PIP_ROOT_USER_ACTION": "ignore",
-        }
-        return subprocess.run(command, cwd=self.clone, env=clean, capture_output=True, text=True, shell=isinstance(command, str))
+            PIP_NO_INDEX="1",
+            PIP_NO_DEPS="1",
+            PIP_NO_BUILD_ISOLATION="0",
+            PIP_DISABLE_PIP_VERSION_CHECK="1",
+            PIP_ROOT_USER_ACTION="ignore",
+        )
+        return subprocess.run(
+            command, cwd=self.clone, env=variables, capture_output=True, text=True, shell=isinstance(command, str)
+        )
 
-    def follow(self, page: Path, instead: Mapping[str, str] | None = None) -> Iterator[Block]:
+    def done(self, command: list[str] | str, where: str = "") -> str:
+        """What a command prints; it must end well."""
+        done = self.run(command)
+        assert done.returncode == 0, f"{where or command}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def follow(self, page: Path, instead: Mapping[str, str] | None = None) -> list[Block]:
         """Do what the page says, block by block; `instead` has commands that stand for some of the page's, "" for nothing."""
-        printed = earlier = ""
-        for block in blocks(page):
+        found = blocks(page)
+        printed = ""
+        parts: list[str] = []  # what the blocks print that go on from a program
+        for i, block in enumerate(found):
             where = f"{page.name}:{block.line}"
             if block.file:
                 path = self.clone / block.file
@@ -130,22 +145,28 @@ class Reader:
                 path.write_text(changed_text(path.read_text(), block))
             elif block.kind == "sh":
                 for command in shell_commands(block):
-                    done = self.run((instead or {}).get(command, command))
-                    assert done.returncode == 0, f"{where}: {command}\n{done.stdout}{done.stderr}"
-                    printed = done.stdout
+                    printed = self.done((instead or {}).get(command, command), f"{where}: {command}")
             elif block.kind == "python":
-                program = f"{earlier}\nprint({END!r})\n{block.text}" if block.goes_on else block.text
-                done = self.run([self.python, "-W", "error", "-c", program])
-                assert done.returncode == 0, f"{where}\n{done.stderr}"
-                printed = done.stdout.rpartition(f"{END}\n")[2]
-                earlier = earlier + block.text if block.goes_on else block.text
+                if not block.goes_on:
+                    program = [block.text, *(each.text for each in going_on(found[i + 1 :]))]
+                    parts = self.done([self.python, "-W", "error", "-c", BETWEEN.join(program)], where).split(f"{END}\n")
+                printed = parts.pop(0)
             elif block.kind == "text":
                 assert is_as_shown(block.text, printed), f"{where} is not what is printed:\n{printed}"
             elif block.kind == "toml":
                 tomllib.loads(block.text)
             elif block.kind:
                 raise AssertionError(f"{where}: a block of kind {block.kind!r}, which nothing runs")
+        return found
+
+
+def going_on(later: list[Block]) -> Iterator[Block]:
+    """The blocks that go on from a program, of those after it: only outputs stand between."""
+    for block in later:
+        if block.goes_on:
             yield block
+        elif block.kind != "text":
+            return
 
 
 def tracked(trees: tuple[str, ...]) -> list[str]:

@@ -42,8 +42,9 @@ def _double_precision() -> Iterator[None]:
 
 
 def evaluated(namespace: Any, expression: str) -> Any:
-    arrays = {name: namespace.asarray(value.copy()) for name, value in ARRAYS.items()}
-    return eval(expression, {"xp": namespace, "turnout_namespace": turnout.array_api, **arrays})
+    code = compile(expression, expression, "eval")
+    arrays = {name: namespace.asarray(ARRAYS[name].copy()) for name in code.co_names if name in ARRAYS}
+    return eval(code, {"xp": namespace, "turnout_namespace": turnout.array_api, **arrays})
 
 
 def same(ours: Any, theirs: Any, where: str, device: str) -> None:
@@ -280,32 +281,23 @@ REFUSALS = {
     "xp.vecdot(f, s, axis=-2)": (IndexError, "vecdot: both arrays need axis -2, got shapes [2, 3] and [3]"),
     "xp.nonzero(f0)": (RuntimeError, "nonzero: needs an array with at least one dimension, got a 0-dim array"),
     "xp.linalg.outer(f, s)": (RuntimeError, "outer: needs two vectors, got shapes [2, 3] and [3]"),
+    # The texts of these are the operators' own.
+    "xp.expand_dims(f, 4)": (IndexError, ""),
+    "xp.reshape(f, (7,))": (RuntimeError, ""),
+    "xp.reshape(xp.matrix_transpose(f), (6,), copy=False)": (ValueError, ""),
+    "xp.sum(f, axis=2)": (IndexError, ""),
+    "xp.broadcast_to(s, (2, 2))": (RuntimeError, ""),
+    "xp.max(none)": (RuntimeError, ""),
     "xp.linalg.qr(m, mode='r')": (ArgumentError, "qr: mode must be 'reduced' or 'complete', got 'r'"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("expression", REFUSALS)
-def test_what_the_standard_forbids_or_leaves_open_is_refused(expression: str) -> None:
+def test_what_the_standard_forbids_or_leaves_open_and_what_operators_cannot_do_is_refused(expression: str) -> None:
     expected, text = REFUSALS[expression]
     with pytest.raises(expected) as wrong:
         evaluated(turnout.array_api, expression)
-    assert str(wrong.value) == text
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("xp.expand_dims(f, 4)", IndexError),
-        ("xp.reshape(f, (7,))", RuntimeError),
-        ("xp.reshape(xp.matrix_transpose(f), (6,), copy=False)", ValueError),
-        ("xp.sum(f, axis=2)", IndexError),
-        ("xp.broadcast_to(s, (2, 2))", RuntimeError),
-        ("xp.max(none)", RuntimeError),
-    ],
-)
-def test_operators_refuse_what_they_cannot_do(expression: str, expected: type[Exception]) -> None:
-    with pytest.raises(expected):
-        evaluated(turnout.array_api, expression)
+    assert not text or str(wrong.value) == text
 
 
 def test_the_namespace_is_loaded_when_it_is_first_used() -> None:

@@ -6,7 +6,9 @@ import html
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from workspace import ROOT
@@ -20,51 +22,65 @@ ROWS = [
 ]  # fmt: skip
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-
-def test_a_quick_run_reports_every_row_it_was_asked_for(tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-    done = run("--quick", "--rows", ",".join(ROWS), "--json", str(report))
+def output(program: str, *arguments: str) -> str:
+    """What a program of the folder prints; it must end well."""
+    command = [sys.executable, str(ROOT / "benchmarks" / program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[list[str]], None]]:
+    """`benchmarks/run.py` in this process."""
+    folder = str(ROOT / "benchmarks")
+    monkeypatch.syspath_prepend(folder)
+    for path in Path(folder).glob("*.py"):
+        monkeypatch.delitem(sys.modules, path.stem, raising=False)  # tests have modules of these names
+    before = set(sys.modules)
+    import run
+
+    yield run.main
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
+
+
+def test_a_quick_run_reports_and_draws_every_row_it_was_asked_for_and_no_other(tmp_path: Path) -> None:
+    report, charts = tmp_path / "report.json", tmp_path / "page.html"
+    asked = [*ROWS, "first1", "views3"]
+    options = ["--group", "all", "--quick", "--rows", ",".join(asked), "--json", str(report), "--html", str(charts)]
+    printed = output("run.py", *options)
     rows = json.loads(report.read_text("utf-8"))["rows"]
-    assert [row["row"] for row in rows] == ROWS
+    names = [row["row"] for row in rows]
+    assert (names[: len(asked)], {*names}) == (asked, {*asked})  # some names are rows of several groups
+    page = charts.read_text("utf-8")
+    assert [f"<h2>{group}</h2>" in page for group in ("calls", "small", "kernels")] == [True, True, True]
+    assert "://" not in page  # it loads nothing
     for row in rows:
-        assert row["what"] in done.stdout
+        assert row["what"] in printed
+        assert html.escape(row["what"]) in page
         if "skipped" in row:
             assert row["skipped"].startswith("torch cannot be imported"), row
+            assert html.escape(f"{row['what']}: {row['skipped']}") in page
         else:
+            assert row["unit"] == "ms" or html.escape(f"{row['what']}: Turnout ") in page
             assert row["turnout"] > 0
             assert row["other"] > 0
             assert row["quartiles"][0] <= row["value"] <= row["quartiles"][1]
 
 
-def test_only_the_rows_that_were_asked_for_are_measured(tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-    assert run("--quick", "--rows", "backends", "--json", str(report)).returncode == 0
-    assert [row["row"] for row in json.loads(report.read_text("utf-8"))["rows"]] == ["backends"]
+def test_a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do(program: Any, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as ended:
+        program(["--rows", "add,subtract"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f"error: no such row: subtract; there are {', '.join(ROWS)}\n")
 
 
-def test_a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do() -> None:
-    done = run("--rows", "add,subtract")
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == f"run.py: error: no such row: subtract; there are {', '.join(ROWS)}"
-
-
-def test_rows_of_several_groups_are_measured_in_one_run_and_drawn_on_one_page(tmp_path: Path) -> None:
-    report, charts = tmp_path / "report.json", tmp_path / "page.html"
-    done = run("--group", "all", "--quick", "--rows", "operators,first1,views3", "--json", str(report), "--html", str(charts))
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(report.read_text("utf-8"))["rows"]
-    assert [row["row"] for row in rows] == ["operators", "first1", "views3"]
-    page = charts.read_text("utf-8")
-    assert [f"<h2>{group}</h2>" in page for group in ("calls", "small", "kernels")] == [True, True, True]
-    for row in rows:
-        said = f"{row['what']}: {row['skipped']}" if "skipped" in row else f"{row['what']}: Turnout "
-        assert html.escape(said) in page
-    assert "://" not in page  # it loads nothing
+@pytest.mark.parametrize("row", ["add", "backward", "custom_op", "impl", "import", "recorded"])
+def test_a_profile_names_the_pieces_of_a_row(row: str, program: Any, capsys: Any) -> None:
+    program(["--quick", "--profile", row])
+    assert len(capsys.readouterr().out.splitlines()) > 5
 
 
 def test_the_page_draws_a_bar_for_each_ratio_and_lists_what_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,10 +102,7 @@ def test_the_page_draws_a_bar_for_each_ratio_and_lists_what_is_none(monkeypatch:
 def test_the_benchmark_of_clusters_prints_every_row() -> None:
     pytest.importorskip("distributed")
     small = ["--megabytes", "0.01", "--repeats", "1", "--chunks", "6", "--workers", "3"]
-    command = [sys.executable, str(ROOT / "benchmarks" / "clusters.py"), *small]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    what = [line[:58].strip() for line in done.stdout.splitlines()[1:]]
+    what = [line[:58].strip() for line in output("clusters.py", *small).splitlines()[1:]]
     assert what == [
         "50 chunks of 0.0025 million float32, threads",
         "1,000 operators on 4 chunks, building",
@@ -102,29 +115,10 @@ def test_the_benchmark_of_clusters_prints_every_row() -> None:
     ]
 
 
-@pytest.mark.parametrize("row", ["add", "backward", "custom_op", "impl", "import", "recorded"])
-def test_a_profile_names_the_pieces_of_a_row(row: str) -> None:
-    done = run("--quick", "--profile", row)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) > 5
-
-
 def test_models_are_measured_on_the_devices_that_are_there() -> None:
     pytest.importorskip("torch")
     if turnout.cuda.is_available():
         pytest.skip("there is a device of type cuda, without which the benchmark is to go on")
-    command = [
-        sys.executable,
-        str(ROOT / "benchmarks" / "models.py"),
-        "--models",
-        "autoencoder",
-        "--devices",
-        "cuda,cpu",
-        "--repeats",
-        "1",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = output("models.py", "--models", "autoencoder", "--devices", "cuda,cpu", "--repeats", "1").splitlines()
     assert lines[0].startswith("without cuda: ")
     assert [line.split()[:2] for line in lines[1:]] == [["model", "device"], ["autoencoder", "cpu"], ["all", "cpu"]]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import commands
 import pytest
-from click.testing import CliRunner
 
 from turnout_cli.main import COMMANDS
-from turnout_cli.main import turnout as command
 
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
@@ -97,13 +95,6 @@ def test_a_configuration_that_cannot_be_read_breaks_no_completion(tmp_path, monk
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_is_printed_as_it_is_or_as_json(shell):
-    text = CliRunner().invoke(command, ["completion", shell]).stdout
+    text = commands.text("completion", shell)
     assert "_TURNOUT_COMPLETE" in text
-    facts = json.loads(CliRunner().invoke(command, ["completion", shell, "--json"]).stdout)
-    assert facts == {"shell": shell, "script": text}
-
-
-def test_a_shell_that_is_not_known_is_a_wrong_command_line():
-    done = CliRunner().invoke(command, ["completion", "tcsh"])
-    assert done.exit_code == 2
-    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'." in done.stderr
+    assert commands.facts("completion", shell) == {"shell": shell, "script": text}

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import pytest
-from click.testing import CliRunner
-from installed import Environment
+from commands import facts, run
 
 import turnout
-from turnout_cli.main import turnout as command
-
-
-def run(*args):
-    return CliRunner().invoke(command, ["demo", *map(str, args)])
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """The whole demo, as data."""
-    plot = tmp_path_factory.mktemp("plot") / "demo.png"
-    done = run("--json", "--plot", plot)
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return facts("demo", "--plot", tmp_path_factory.mktemp("plot") / "demo.png")
 
 
 def test_the_classifier_reaches_96_percent_on_digits_it_has_not_seen(found):
@@ -35,9 +27,7 @@ def test_the_classifier_reaches_96_percent_on_digits_it_has_not_seen(found):
 
 
 def test_the_convolutional_network_reaches_97_percent_and_is_counted_and_explained():
-    done = run("--json", "--model", "cnn")
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
+    found = facts("demo", "--model", "cnn")
     assert (found["model"], found["epochs"], found["parameters"]) == ("cnn", 15, 6090)
     assert found["accuracy"] >= 0.97
     assert found["losses"][-1] < 0.05 < found["losses"][0]
@@ -63,69 +53,63 @@ def test_the_explanation_goes_from_the_gradient_kernel_down_to_the_backend(found
     assert "\n-> CPU " in text
 
 
-def test_mixed_precision_learns_as_well_and_is_explained():
-    found = json.loads(run("--json", "--amp", "bf16").stdout)
-    assert found["amp"] == "bfloat16"
-    assert found["accuracy"] >= 0.96
-    assert "\n-> AutocastCPU  autocast to lower precision" in found["explanation"]
-    assert ("AutocastCPU", "autocast to float32") in {(row["key"], row["kernel"]) for row in found["calls"]}
+# What is trained where and in which precision -> the accuracy that it reaches.
+LEARNS = {
+    "--amp bf16 --epochs 12": 0.96,
+    "--amp fp16 --epochs 6": 0.94,
+    "--model cnn --amp bf16 --epochs 8": 0.97,
+    "--device opencl --epochs 12": 0.96,
+    "--device opencl --amp bf16 --epochs 12": 0.96,
+    "--device opencl --model cnn --epochs 6": 0.97,
+}
+AMP = {"bf16": "bfloat16", "fp16": "float16"}
 
 
-def test_the_convolutional_network_learns_as_well_in_mixed_precision():
-    found = json.loads(run("--json", "--model", "cnn", "--amp", "bf16", "--epochs", "10").stdout)
-    assert found["amp"] == "bfloat16"
-    assert found["accuracy"] >= 0.97
-    assert "\n-> AutocastCPU  autocast to lower precision" in found["explanation"]
+@pytest.mark.parametrize("line", LEARNS)
+def test_mixed_precision_and_a_device_with_its_own_memory_learn_as_well(need_device, line):
+    args = line.split()
+    options = dict(zip(args[::2], args[1::2], strict=True))
+    device = options.get("--device", "cpu")
+    need_device(device)
+    found = facts("demo", *args)
+    assert found["device"].partition(":")[0] == device
+    assert found["hosted"] == []  # it asks the host for nothing
+    assert found["accuracy"] >= LEARNS[line]
+    if "--amp" in options:
+        assert found["amp"] == AMP[options["--amp"]]
+        key = f"Autocast{'CPU' if device == 'cpu' else 'OpenCL'}"
+        assert f"\n-> {key}  autocast to lower precision" in found["explanation"]
+        if options.get("--model") != "cnn":
+            assert (key, "autocast to float32") in {(row["key"], row["kernel"]) for row in found["calls"]}
 
 
-def test_float16_is_trained_with_a_scaler():
-    found = json.loads(run("--json", "--amp", "fp16", "--epochs", "10").stdout)
-    assert found["amp"] == "float16"
-    assert found["accuracy"] >= 0.94
-    assert "autocast to lower precision" in found["explanation"]
+@pytest.fixture(scope="module")
+def on_cpu():
+    """One epoch on cpu."""
+    return facts("demo", "--epochs", 1)
 
 
-@pytest.mark.parametrize("amp", [[], ["--amp", "bf16"]], ids=["float32", "bf16"])
-def test_a_device_with_its_own_memory_learns_as_well_and_asks_the_host_for_nothing(need_device, amp):
-    need_device("opencl")
-    found = json.loads(run("--json", "--device", "opencl", *amp).stdout)
-    assert found["device"] == "opencl:0"
-    assert found["accuracy"] >= 0.96
-    assert found["hosted"] == []
-
-
-def test_a_device_with_its_own_memory_trains_the_convolutional_network(need_device):
-    need_device("opencl")
-    found = json.loads(run("--json", "--device", "opencl", "--model", "cnn", "--epochs", "10").stdout)
-    assert found["device"] == "opencl:0"
-    assert found["accuracy"] >= 0.97
+def agree(found, expected):
+    assert found["losses"] == pytest.approx(expected["losses"], rel=1e-4)
+    assert found["accuracy"] == pytest.approx(expected["accuracy"], abs=0.005)
 
 
 @pytest.mark.filterwarnings("ignore:Creating scratch directories")  # as Dask says on a busy machine
-def test_a_cluster_of_processes_learns_what_cpu_learns(need_device):
+def test_a_cluster_of_processes_learns_what_cpu_learns(need_device, on_cpu):
     need_device("dask")
     pytest.importorskip("distributed")
-    done = run("--json", "--device", "dask", "--workers", "2", "--epochs", "1")
+    done = run("demo", "--json", "--device", "dask", "--workers", "2", "--epochs", "1")
     assert done.exit_code == 0, done.output
     assert re.search(r"Dask's dashboard: http://127\.0\.0\.1:\d+/status", done.stderr)
-    found, expected = json.loads(done.stdout), json.loads(run("--json", "--epochs", "1").stdout)
-    assert (found["device"], found["workers"], expected["workers"]) == ("dask", 2, None)
-    assert found["losses"] == pytest.approx(expected["losses"], rel=1e-4)
-    assert found["accuracy"] == pytest.approx(expected["accuracy"], abs=0.005)
+    found = json.loads(done.stdout)
+    assert (found["device"], found["workers"], on_cpu["workers"]) == ("dask", 2, None)
+    agree(found, on_cpu)
     assert found["hosted"] == []
 
 
-def test_the_threads_of_this_process_learn_what_cpu_learns_on_dask(need_device):
+def test_the_threads_of_this_process_learn_what_cpu_learns_on_dask(need_device, on_cpu):
     need_device("dask")
-    found, expected = (json.loads(run("--json", "--epochs", "1", "--device", device).stdout) for device in ("dask", "cpu"))
-    assert found["losses"] == pytest.approx(expected["losses"], rel=1e-4)
-    assert found["accuracy"] == pytest.approx(expected["accuracy"], abs=0.005)
-
-
-def test_workers_are_refused_on_a_device_that_has_none():
-    done = run("--device", "cpu", "--workers", "2")
-    assert done.exit_code == 1
-    assert done.stderr == "turnout: --workers is for --device dask, and the device is cpu\n"
+    agree(facts("demo", "--epochs", 1, "--device", "dask"), on_cpu)
 
 
 def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
@@ -139,7 +123,7 @@ def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
         return plain(self, images)
 
     monkeypatch.setattr(digits.Perceptron, "__call__", with_a_detour)
-    text = run("--device", "opencl", "--epochs", "1").stdout
+    text = run("demo", "--device", "opencl", "--epochs", "1").stdout
     assert "what had no kernel there: it ran on another device, and its results were copied back" in text
     assert "aten::exp.out  opencl  cpu" in text
 
@@ -150,14 +134,14 @@ def test_the_plot_is_a_picture(found):
 
 
 def test_a_seed_gives_the_same_result_and_another_seed_another():
-    one, same, other = (json.loads(run("--json", "--epochs", 2, "--seed", s).stdout) for s in (1, 1, 2))
+    one, same, other = (facts("demo", "--epochs", 2, "--seed", seed) for seed in (1, 1, 2))
     assert one["losses"] == same["losses"]
     assert one["confusion"] == same["confusion"]
     assert one["losses"] != other["losses"]
 
 
 def test_the_text_ends_with_accuracy_loss_and_time_per_step():
-    done = run("--epochs", 2)
+    done = run("demo", "--epochs", 2)
     assert done.exit_code == 0, done.output
     accuracy, loss, time = done.stdout.splitlines()[-3:]
     assert accuracy.startswith("accuracy       ")
@@ -179,19 +163,7 @@ def test_the_text_ends_with_accuracy_loss_and_time_per_step():
         ("matplotlib", ["--plot", "x.png"], "turnout: this needs matplotlib\n  to fix  pip install 'turnout-cli[plot]'\n"),
     ],
 )
-def test_what_is_not_installed_is_named_with_the_command_that_installs_it(tmp_path, module, args, message):
-    # None in sys.modules is how Python marks a module that must not be imported.
-    done = Environment(tmp_path).run(
-        f"import sys; sys.modules[{module!r}] = None; sys.argv[1:] = ['demo', *{args!r}]\n"
-        "from turnout_cli.main import main; main()"
-    )
-    assert done.returncode == 1
-    assert done.stderr == message
-    assert done.stdout == ""
-
-
-def test_an_unknown_device_is_a_short_error():
-    done = run("--device", "nowhere")
-    assert done.exit_code == 1
-    assert done.stderr.startswith("turnout: ")
-    assert "nowhere" in done.stderr
+def test_what_is_not_installed_is_named_with_the_command_that_installs_it(module, args, message, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)  # how Python marks a module that must not be imported
+    done = run("demo", *args)
+    assert (done.exit_code, done.stderr, done.stdout) == (1, message, "")

@@ -7,13 +7,12 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
+import commands
 import pytest
-from click.testing import CliRunner
 from installed import Without
 from workspace import ROOT
 
 import turnout
-from turnout_cli.main import turnout as command
 
 PROGRAM = """\
 import functools
@@ -124,13 +123,11 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*args):
-    return CliRunner().invoke(command, ["graph", *map(str, args)])
+    return commands.run("graph", *args)
 
 
 def drawing(*args):
-    done = run(*args)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return commands.text("graph", *args)
 
 
 def line(text):
@@ -298,9 +295,7 @@ def test_without_pygraphviz_svg_says_what_to_install(monkeypatch):
 
 @pytest.mark.skipif(os.name == "nt", reason="the environment is made of symbolic links")
 def test_without_autograd_it_says_what_to_install_before_the_program_runs(folder):
-    done = Without(folder, "autograd").run(
-        f"import sys; sys.argv[1:] = ['graph', {str(folder / 'zero.py')!r} + ':f']\nfrom turnout_cli.main import main; main()"
-    )
+    done = Without(folder, "autograd").command("graph", f"{folder / 'zero.py'}:f")
     assert done.returncode == 1
     assert done.stderr.startswith("turnout: ")
     assert f"pip install -e {ROOT / 'plugins' / 'autograd'}" in done.stderr

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
+import commands
 import pytest
-from click.testing import CliRunner
-from installed import Environment
+from installed import Environment, clean
 
 import turnout
-from turnout_cli.main import turnout as command
 from turnout_cli.new_plugin import KINDS, rendered
 
 NAMES = ("chip", "my_2nd_chip")
 
 
-def run(*args: str):
-    return CliRunner().invoke(command, ["new-plugin", *args])
+def run(*args: object):
+    return commands.run("new-plugin", *args)
 
 
 def checked(*program: str, folder: Path) -> str:
     """What a program of the running environment prints in a folder, where it must end well."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("TURNOUT_", "PYTHON", "PYTEST_"))}
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / program[0]), *program[1:]], cwd=folder, env=clean, capture_output=True, text=True
-    )
+    command = [str(Path(sys.executable).parent / program[0]), *program[1:]]
+    done = subprocess.run(command, cwd=folder, env=clean(), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -42,9 +38,7 @@ def test_a_new_plugin_lints_and_type_checks_and_its_tests_pass(kind, tmp_path):
     environment = Environment(tmp_path / "environment")
     environment.install("my_chip", folder=tmp_path)
     checked("mypy", "--strict", "--python-executable", str(environment.python), folder=made)
-    passed = environment.run("import pytest; raise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider']))", cwd=made)
-    assert passed.returncode == 0, passed.stdout
-    assert "skipped" not in passed.stdout
+    assert "skipped" not in environment.pytest(cwd=made)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -125,18 +119,12 @@ def test_a_name_that_is_taken_is_refused(kind, name, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "fixture", "taken"),
-    [
-        ("backend", "twin", "fixture-numpy-twin 0.1 provides the device twin"),
-        ("operators", "letters", "it is the plugin of fixture-letters 0.1"),
-    ],
-)
-def test_names_that_a_plugin_from_outside_provides_are_taken(kind, fixture, taken, tmp_path):
-    environment = Environment(tmp_path)
-    environment.install("numpy_twin", "letters")
-    code = f"from turnout_cli.new_plugin import taken_by; import json; print(json.dumps(taken_by({fixture!r}, {kind!r})))"
-    assert environment.answer(code) == taken
+def test_names_that_a_plugin_from_outside_provides_are_taken(working):
+    code = """
+from turnout_cli.new_plugin import taken_by
+found = [taken_by("twin", "backend"), taken_by("letters", "operators")]
+"""
+    assert working.answer(code) == ["fixture-numpy-twin 0.1 provides the device twin", "it is the plugin of fixture-letters 0.1"]
 
 
 @pytest.mark.parametrize("inside", [True, False])

@@ -90,21 +90,24 @@ def test_workers_write_the_failures_that_the_next_run_expects(folder: Path) -> N
     assert again.failed.keys() == FAILING
 
 
+def expecting(folder: Path, test: str, reason: str) -> tuple[Path, Run]:
+    """A run on the right backend that expects one failure, and the file that says so."""
+    file = folder / "one.txt"
+    expected.write(file, {test: reason})
+    return file, run_kit(folder, "--turnout-backend=sane", f"--turnout-expected-failures={file}", mutants=True)
+
+
 def test_an_expected_failure_that_passes_is_a_failure(folder: Path) -> None:
-    file = folder / "passing.txt"
     passing = mutant_backends.names("sane", f"{mutant_backends.GIVES}[exp-row-major]")
-    expected.write(file, {passing: "it was broken once"})
-    found = run_kit(folder, "--turnout-backend=sane", f"--turnout-expected-failures={file}", mutants=True)
+    _, found = expecting(folder, passing, "it was broken once")
     assert found.status == pytest.ExitCode.TESTS_FAILED
     assert "[XPASS(strict)] it was broken once" in found.output
     assert found.failed == {}
 
 
 def test_an_expected_failure_of_a_test_that_is_not_there_is_an_error(folder: Path) -> None:
-    file = folder / "stale.txt"
     absent = f"{mutant_backends.GIVES}[sane-explode-row-major]"
-    expected.write(file, {absent: ""})
-    found = run_kit(folder, "--turnout-backend=sane", f"--turnout-expected-failures={file}", mutants=True)
+    file, found = expecting(folder, absent, "")
     assert found.status == pytest.ExitCode.USAGE_ERROR
     assert found.output.strip().splitlines()[-3:] == [
         f"ERROR: {file} expects failures of tests that are not there:",
@@ -215,12 +218,12 @@ def test_a_plugin_whose_manifest_lies_or_that_leaves_something_behind_fails(fold
 
 @pytest.fixture(scope="module")
 def of_functionalities(folder: Path) -> Run:
-    """The kit on all mutants and the functionality that is right."""
+    """The kit on the functionality that is right, and on all mutants what notices one of them."""
     place = folder / "functionalities"
     place.mkdir()
     keys = mutant_functionalities.write_packages(place)
     options = [f"--turnout-key={key}" for key in keys]
-    found = run_kit(folder, *options, path=[place])
+    found = run_kit(folder, *options, "-k", f"{mutant_functionalities.RIGHT_KEY} or exp or sort or -t] or state", path=[place])
     assert found.failed, found.output
     return found
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 
 import pytest
-from pages import ROOT, Block, Reader, blocks, changed_text, tracked
+from pages import ROOT, Block, Reader, blocks, changed_text, shell_commands, tracked
 
 PAGE = ROOT / "docs" / "add-an-operator.md"
 PLUGINS = ("aten", "arrays", "cpu", "autograd", "batched", "meta", "tracer")
 PACKAGES = ("plugins/aten", "core", *(f"plugins/{name}" for name in PLUGINS[1:]), "tools/conformance", "tools/stubs")
 TREES = (*PACKAGES, "docs", "tests", "pyproject.toml")
+
+
+# Each package in place, with what setuptools leaves beside one: pip would build every one of them for that.
+IN_PLACE = """
+import os, runpy, setuptools, sys
+clone = os.getcwd()
+for package in sys.argv[1:]:
+    os.chdir(os.path.join(clone, package))
+    sys.argv = ["setup.py", "-q", "egg_info", *(["build_py"] if package == "core" else [])]
+    runpy.run_path("setup.py", run_name="__main__") if package == "core" else setuptools.setup()
+"""
 
 
 def made_by(target: str) -> str:
@@ -25,12 +37,27 @@ def made_by(target: str) -> str:
 @pytest.mark.skipif(os.name == "nt", reason="the page's commands are for a POSIX shell")
 def test_two_operators_are_added_by_the_changes_of_the_page_and_no_others(tmp_path):
     reader = Reader(tmp_path, TREES)
-    editable = " ".join(f"-e ./{package}" for package in PACKAGES)
-    instead = {"make setup": f"pip install -q {editable}", "make codegen": made_by("codegen")}
-    followed = list(reader.follow(PAGE, instead))
+    sources = [str(reader.clone / package / "src") for package in PACKAGES]
+    (reader.environment.packages() / "clone.pth").write_text(f"import sys; sys.path[:0] = {sources!r}\n")
+    checks = [command for command in shell_commands(blocks(PAGE)[-1]) if "pytest" in command]
+    chosen = [shlex.split(command)[-1] for command in checks]  # collected once for all
+    instead = {
+        "make setup": shlex.join(["python", "-c", IN_PLACE, *PACKAGES]),
+        "make codegen": made_by("codegen"),
+        **dict.fromkeys(checks, ""),
+        checks[-1]: f"python -m pytest -q tests/conformance {chosen[-1]} -k '{' or '.join(chosen[:-1])} or test_docstrings'",
+    }
+    followed = reader.follow(PAGE, instead)
     assert [block.kind for block in followed].count("python") == 2
     differing = [f for f in tracked(TREES) if (reader.clone / f).read_bytes() != (ROOT / f).read_bytes()]
     assert sorted(differing) == sorted({block.changed for block in followed if block.changed})
+
+
+def test_every_change_of_the_page_fits_the_file_that_it_names():
+    texts: dict[str, str] = {}
+    for block in (block for block in blocks(PAGE) if block.changed):
+        texts[block.changed] = changed_text(texts.get(block.changed) or (ROOT / block.changed).read_text("utf-8"), block)
+    assert len(texts) > 6
 
 
 def test_a_composite_takes_two_files_a_structured_operator_four_and_each_a_case():

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -29,22 +26,10 @@ CUPYX = f"{CUPY}\nerrstate = cupy_stand_in.errstate\n"
 def reader(tmp_path_factory: pytest.TempPathFactory, need_device) -> Reader:
     """Someone who has followed the page, with Turnout installed, outside of the repository."""
     need_device("opencl")
-    reader = Reader(tmp_path_factory.mktemp("curves"), trees=())
-    for name, module in {"turnout": "turnout_cli", "pytest": "pytest -p no:cacheprovider", "mypy": "mypy"}.items():
-        reader.command(name, f'"{reader.python}" -m {module}')
-    # A program: `python -m ruff` would look for this very file.
-    reader.command("ruff", f'"{Path(sys.executable).parent / "ruff"}"')
+    reader = Reader(tmp_path_factory.mktemp("curves"))
     installation = "pip install ./plugins/opcheck ./plugins/autocast ./plugins/functionalize ./plugins/tracer"
-    for _ in reader.follow(PAGE, {installation: ""}):
-        pass
+    reader.follow(PAGE, {installation: ""})
     return reader
-
-
-def done_in(folder: str, command: str, reader: Reader) -> subprocess.CompletedProcess[str]:
-    """A command of the reader's shell, in a folder."""
-    done = reader.run(f"cd {folder} && {command}")
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done
 
 
 ORIGINS = """
@@ -56,8 +41,8 @@ print({key: table[key].kernel.origin for key in ("CPU", "OpenCL", "Meta", "Autog
 
 def test_each_kernel_comes_from_the_package_that_has_it(reader):
     first, second = "turnout-curves 0.1.0", "turnout-curves-opencl 0.1.0"
-    done = reader.run([reader.python, "-c", ORIGINS])
-    assert done.stdout == f"{ {'CPU': first, 'OpenCL': second, 'Meta': first, 'AutogradOpenCL': first} }\n", done.stderr
+    printed = reader.done([reader.python, "-c", ORIGINS])
+    assert printed == f"{ {'CPU': first, 'OpenCL': second, 'Meta': first, 'AutogradOpenCL': first} }\n"
     assert broken_links(PAGE) == []
 
 
@@ -66,7 +51,7 @@ def test_the_steps_of_ci_pass_and_check_the_operators(reader):
     steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
     assert len(steps) == 4
     for step in steps:
-        printed = done_in("curves", step, reader).stdout
+        printed = reader.done(f"cd curves && {step}")
     assert re.search(r"^opcheck: curves::mean_square .*, curves::soft_sign ", printed, re.MULTILINE), printed
 
 
@@ -75,8 +60,7 @@ def test_the_package_for_cuda_works_over_a_stand_in_for_cupy(reader):
     (packages / "cupy.py").write_text(CUPY)
     (packages / "cupyx.py").write_text(CUPYX)
     try:
-        done = done_in(".", "pytest -q -W error curves_cuda/tests", reader)
-        assert "2 passed" in done.stdout
+        assert "2 passed" in reader.done("pytest -q -W error curves_cuda/tests")
         code = "import turnout; turnout.ops.curves.soft_sign(turnout.tensor([1, 2], device='cuda'))"
         refused = reader.run([reader.python, "-c", code])
         assert "DTypeError: soft_sign: cuda computes in floating-point types, got int64" in refused.stderr

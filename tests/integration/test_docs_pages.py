@@ -16,8 +16,8 @@ PAGES = sorted(path for path in pages() if path.parent == DOCS)
 OWN_TESTS = {
     "add-an-operator.md": "test_docs_add_an_operator.py",
     "custom-operators.md": "test_docs_custom_operators.py",
-    "write-a-backend.md": "test_docs_write_a_backend.py",
-    "write-a-functionality.md": "test_docs_write_a_functionality.py",
+    "write-a-backend.md": "test_docs_write_a_plugin.py",
+    "write-a-functionality.md": "test_docs_write_a_plugin.py",
 }
 NAME = re.compile(r"`(turnout(?:\.\w+)+)(?:\(.*?\))?`")
 # A file, a name that a type checker refuses, those of plugins that are shown, and any name.
@@ -34,11 +34,7 @@ HISTORICAL = ("changelog.md",)
 def test_every_file_command_and_program_of_a_page_works_and_prints_what_it_says(page, tmp_path):
     if not any(block.kind in ("python", "sh", "toml") for block in blocks(page)):
         return
-    reader = Reader(tmp_path, trees=())
-    reader.command("turnout", f'"{reader.python}" -m turnout_cli')
-    reader.command("pytest", f'"{reader.python}" -m pytest')
-    for _ in reader.follow(page, dict.fromkeys(installations(page), "")):
-        pass
+    Reader(tmp_path).follow(page, dict.fromkeys(installations(page), ""))
 
 
 def installations(page: Path) -> list[str]:

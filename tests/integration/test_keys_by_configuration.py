@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 import threading
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from installed import Environment
-from workspace import ROOT
+from commands import facts
 
 import turnout
 from turnout import config
 from turnout.keys import KEYS
-from turnout_cli.main import turnout as command
 
 SETTINGS = """\
 [keys]
@@ -32,24 +30,15 @@ disable = ["opencl"]
 """
 
 
-@pytest.fixture(scope="module")
-def configured(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment with the profiler of the examples, whose working directory has the settings."""
-    environment = Environment(tmp_path_factory.mktemp("configured"))
-    environment.install("profiler", folder=ROOT / "examples")
-    work = environment.folder / "work"
-    work.mkdir()
-    (work / "turnout.toml").write_text(SETTINGS)
-    return environment
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A working directory with the settings."""
+    (tmp_path / "turnout.toml").write_text(SETTINGS)
+    return tmp_path.resolve()
 
 
-def cli(environment, *args):
-    code = f"import sys; sys.argv = ['turnout', *{args!r}]; from turnout_cli.main import main; main()"
-    return environment.run(code)
-
-
-def test_the_demo_trains_with_what_the_file_switches_on(configured):
-    done = cli(configured, "demo", "--json", "--epochs", "3")
+def test_the_demo_trains_with_what_the_file_switches_on(examples, work):
+    done = examples.command("demo", "--json", "--epochs", "3", cwd=work)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["accuracy"] > 0.8
@@ -57,25 +46,23 @@ def test_the_demo_trains_with_what_the_file_switches_on(configured):
     calls = {(row["key"], row["kernel"]): row["calls"] for row in found["calls"]}
     assert calls["AutocastCPU", "autocast to lower precision"] >= 2
     assert calls["Profiler", "profile"] > 20
-    where = (configured.folder / "work/turnout.toml").resolve()
-    assert f"Profiler (keys.enable, {where}:2)" in found["explanation"]
+    assert f"Profiler (keys.enable, {work / 'turnout.toml'}:2)" in found["explanation"]
     head, columns, first, *_ = done.stderr.splitlines()
     assert re.fullmatch(r"\d+ calls of \d+ operators in \d+\.\d\d ms", head)
     assert columns.split() == ["operator", "calls", "total", "ms", "own", "ms", "share"]
     assert int(first.split()[1]) > 500
-    assert first.split()[0] in (configured.folder / "work/demo.svg").read_text()
+    assert first.split()[0] in (work / "demo.svg").read_text()
 
 
-def test_the_command_keys_says_what_is_on_and_why(configured):
-    done = cli(configured, "keys", "--json")
+def test_the_command_keys_says_what_is_on_and_why(examples, work):
+    done = examples.command("keys", "--json", cwd=work)
     assert done.returncode == 0, done.stderr
     rows = {row["key"]: row for row in json.loads(done.stdout)["keys"]}
-    where = (configured.folder / "work/turnout.toml").resolve()
     assert rows["Profiler"] == {
         "key": "Profiler",
         "functionality": "Profiler",
         "state": "on",
-        "why": f"keys.enable has Profiler ({where}:2)",
+        "why": f"keys.enable has Profiler ({work / 'turnout.toml'}:2)",
         "provider": "profiler (turnout-profiler 0.1.0)",
         "plugin_state": "active",
     }
@@ -85,18 +72,14 @@ def test_the_command_keys_says_what_is_on_and_why(configured):
     assert order.index("Profiler") < order.index("AutogradCPU") < order.index("CPU")
 
 
-def test_a_disabled_key_and_one_that_cannot_be_used_are_shown_as_such(configured):
-    work = configured.folder / "broken"
-    work.mkdir()
-    (work / "turnout.toml").write_text('[keys]\nenable = ["Tracer"]\ndisable = ["Autograd"]\n[plugins]\ndisable = ["tracer"]\n')
-    code = "import sys; sys.argv = ['turnout', 'keys']; from turnout_cli.main import main; main()"
-    done = configured.run(code, cwd=work)
+def test_a_disabled_key_and_one_that_cannot_be_used_are_shown_as_such(examples, work):
+    file = work / "turnout.toml"
+    file.write_text('[keys]\nenable = ["Tracer"]\ndisable = ["Autograd"]\n[plugins]\ndisable = ["tracer"]\n')
+    done = examples.command("keys", cwd=work)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[0] == (
-        f"Tracer (keys.enable, {(work / 'turnout.toml').resolve()}:2): the plugin tracer is disabled"
-    )
+    assert done.stderr.splitlines()[0] == f"Tracer (keys.enable, {file}:2): the plugin tracer is disabled"
     [row] = [line for line in done.stdout.splitlines() if line.startswith("AutogradCPU ")]
-    assert f"disabled  keys.disable has Autograd ({(work / 'turnout.toml').resolve()}:3)" in row
+    assert f"disabled  keys.disable has Autograd ({file}:3)" in row
 
 
 @pytest.fixture
@@ -137,21 +120,18 @@ def test_a_context_switches_autocast_of_a_setting_off_and_on_again(restored):
     assert (x @ x).dtype is turnout.bfloat16
 
 
-@pytest.mark.parametrize(
-    "key", ["Tracer", "BatchedMode", "SavedTensors", "Forward", "Inference", "Autograd", "ADInplaceOrView", "CPU"]
-)
+@pytest.mark.parametrize("key", ["Tracer", "BatchedMode", "SavedTensors", "Forward", "Inference", "Autograd", "ADInplaceOrView"])
 def test_keys_of_contexts_that_nothing_entered_change_no_result(restored, key):
-    if key == "CPU":
-        with pytest.raises(
-            turnout.errors.ConfigError, match="CPU is one key of Dense, which is enabled as a whole: write 'Dense'"
-        ):
-            config.set({"keys.enable": [key]})
-        return
     config.set({"keys.enable": [key]})
     x = turnout.ones(2, requires_grad=True)
     (x * x).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
     assert turnout.vmap(lambda a: a * 2)(turnout.ones(3, 2)).tolist() == [[2.0, 2.0]] * 3
+
+
+def test_a_key_of_a_backend_cannot_be_enabled_alone(restored):
+    with pytest.raises(turnout.errors.ConfigError, match="CPU is one key of Dense, which is enabled as a whole: write 'Dense'"):
+        config.set({"keys.enable": ["CPU"]})
 
 
 def test_batched_without_a_batched_tensor_says_what_to_call(restored):
@@ -162,7 +142,6 @@ def test_batched_without_a_batched_tensor_says_what_to_call(restored):
 
 
 def test_the_command_keys_has_every_key_once():
-    done = CliRunner().invoke(command, ["keys", "--json"])
-    keys = [row["key"] for row in json.loads(done.stdout)["keys"]]
+    keys = [row["key"] for row in facts("keys")["keys"]]
     assert keys[::-1] == sorted(keys, key=lambda key: KEYS.universe.rank[key])
     assert set(keys) == set(KEYS.universe.runtime_keys) - {"Undefined"}

@@ -41,22 +41,23 @@ def left_by(rounds: int) -> tuple[int, int]:
     A table that grows by doubling is no leak, so the least of three measurements counts.
     """
     x = turnout.ones(3, requires_grad=True)
-    grown, cycles = [], 0
+
+    def found_after(count: int) -> int:
+        for _ in range(count):
+            by_library(x)
+            by_handle(x)
+        return gc.collect()  # it also frees the interpreter's spare tuples
+
     gc.collect()
     gc.disable()
     try:
-        for part in range(4):  # the first fills caches
-            before = tracemalloc.get_traced_memory()[0] if part else 0
-            for _ in range(rounds if part else 50):
-                by_library(x)
-                by_handle(x)
-            found = gc.collect()  # it also frees the interpreter's spare tuples
-            if not part:
-                tracemalloc.start()
-                by_library(x)
-                gc.collect()
-                continue
-            cycles += found
+        found_after(50)  # fills caches
+        tracemalloc.start()
+        found_after(1)
+        cycles, grown = 0, []
+        for _ in range(3):
+            before = tracemalloc.get_traced_memory()[0]
+            cycles += found_after(rounds)
             grown.append(tracemalloc.get_traced_memory()[0] - before)
         return cycles, min(grown)
     finally:

@@ -10,7 +10,7 @@ import pytest
 
 import turnout
 from turnout import Tensor, library
-from turnout.errors import NoKernelError
+from turnout.errors import NoKernelError, PluginError
 from turnout.errors.library import KernelResultError
 from turnout.library import custom
 
@@ -149,37 +149,28 @@ def test_registering_activates_nothing_and_works_before_any_plugin_is_active():
     assert run.returncode == 0, run.stderr
 
 
-def test_a_rule_that_answers_for_too_few_inputs_is_an_error():
-    def rule(ctx, grad):
-        return grad
+EACH = "return one for each in order, None where there is no gradient"
+LIST = "return a list with one for each tensor, or None for the whole list"
+# What an operator takes, what its gradient rule answers -> what is said about it.
+ANSWERS = [
+    ("Tensor x, Tensor y", lambda grad: grad, f"1 value for 2 inputs\n  inputs  x, y\n{{}}{EACH}"),
+    ("Tensor[] xs", lambda grad: [1], f"1 values for xs, a list of 2\n{{}}{LIST}"),
+    ("Tensor[] xs", lambda grad: 3, f"int for xs, a list of 2\n{{}}{LIST}"),
+]
 
-    op = library.custom_op("layers::mul", lambda x, y: x * y, mutates_args=(), schema="(Tensor x, Tensor y) -> Tensor")
+
+@pytest.mark.parametrize(("inputs", "answer", "said"), ANSWERS)
+def test_a_rule_that_answers_with_something_else_than_its_inputs_is_an_error(inputs, answer, said):
+    def rule(ctx, grad):
+        return answer(grad)
+
+    op = library.custom_op("layers::f", lambda *xs: turnout.ones(2), mutates_args=(), schema=f"({inputs}) -> Tensor")
     op.register_autograd(rule)
     x = turnout.ones(2).requires_grad_()
     with pytest.raises(KernelResultError) as caught:
-        op(x, x).sum().backward()
-    assert str(caught.value) == (
-        "layers::mul: its gradient rule returned 1 value for 2 inputs\n  inputs  x, y\n"
-        f"  rule    rule ({__file__}:{rule.__code__.co_firstlineno})\n"
-        "  to fix  return one for each in order, None where there is no gradient"
-    )
-
-
-@pytest.mark.parametrize(("answer", "found"), [([1], "1 values"), (3, "int")])
-def test_a_rule_that_answers_for_a_list_with_something_else_is_an_error(answer, found):
-    def rule(ctx, grad):
-        return answer
-
-    op = library.custom_op("layers::add", lambda xs: xs[0] + xs[1], mutates_args=(), schema="(Tensor[] xs) -> Tensor")
-    op.register_autograd(rule)
-    x = turnout.ones(2).requires_grad_()
-    with pytest.raises(KernelResultError) as caught:
-        op([x, x]).sum().backward()
-    assert str(caught.value) == (
-        f"layers::add: its gradient rule returned {found} for xs, a list of 2\n"
-        f"  rule    rule ({__file__}:{rule.__code__.co_firstlineno})\n"
-        "  to fix  return a list with one for each tensor, or None for the whole list"
-    )
+        (op([x, x]) if "[]" in inputs else op(x, x)).sum().backward()
+    where = f"  rule    rule ({__file__}:{rule.__code__.co_firstlineno})\n  to fix  "
+    assert str(caught.value) == f"layers::f: its gradient rule returned {said.format(where)}"
 
 
 def test_a_graph_that_was_recorded_before_an_operator_was_defined_again_keeps_its_rule():
@@ -204,3 +195,38 @@ def test_out_dims_of_a_batching_rule_that_do_not_fit_are_an_error(out_dims, show
     with pytest.raises(RuntimeError) as caught:
         turnout.vmap(op)(turnout.ones(2, 3))
     assert str(caught.value) == f"layers::cube: the out_dims of its vmap rule do not fit the result; they are {shown}"
+
+
+# ---- `triton_op` and `wrap_triton`, without Triton and with a module that stands for it
+
+
+def twice(x: Tensor) -> Tensor:
+    return x.exp() * 2
+
+
+@pytest.mark.parametrize(
+    ("api", "call"),
+    [("triton_op", lambda: library.triton_op("tri::f", mutates_args=())), ("wrap_triton", lambda: library.wrap_triton(twice))],
+)
+def test_without_triton_the_error_says_what_is_missing(monkeypatch, api, call):
+    monkeypatch.setattr("turnout_aten.triton.find_spec", lambda name: None)
+    with pytest.raises(PluginError) as caught:
+        call()
+    assert str(caught.value) == f"{api}: Triton is not installed\n  to fix  pip install triton, or write the kernel for custom_op"
+
+
+def test_a_trace_shows_the_parts_of_a_triton_operator(monkeypatch):
+    monkeypatch.setattr("turnout_aten.triton.find_spec", lambda name: object())
+    op = library.triton_op("tri::twice", mutates_args=())(twice)
+    try:
+        x = turnout.tensor([0.0, 1.0])
+        assert op(x).tolist() == twice(x).tolist()
+        graph = turnout.trace(op)(x)
+        assert [node.op.qualified_name for node in graph.nodes] == ["aten::exp", "aten::mul.Scalar"]
+        assert graph(x).tolist() == twice(x).tolist()
+        plain = library.custom_op("tri::plain", mutates_args=())(twice)
+        assert [node.op.qualified_name for node in turnout.trace(plain)(x).nodes] == ["tri::plain"]
+        plain.undo()
+    finally:
+        op.undo()
+    assert library.wrap_triton(twice) is twice

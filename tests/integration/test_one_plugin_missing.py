@@ -12,7 +12,7 @@ from workspace import ROOT
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the environments are made of symbolic links")
 
 ASKED = {
-    "autocast": "with turnout.autocast('cpu'): pass",
+    "autocast": "with turnout.autocast('cpu'): turnout.ones(2, 2) @ turnout.ones(2, 2)",
     "batched": "turnout.vmap(turnout.exp)(x)",
     "functionalize": "turnout.func.functionalize(turnout.exp)(x)",
     "tracer": "turnout.trace(turnout.exp)(x)",
@@ -20,11 +20,8 @@ ASKED = {
     "opencl": "turnout.ones(2, device='opencl')",
 }
 USED = """
-import turnout
-
 x = turnout.ones(2, 3, requires_grad=True)
 y = turnout.ones(3, 2)
-missing = MISSING
 (x @ y).sum().backward()
 assert x.grad.tolist() == [[2.0] * 3] * 2
 assert turnout.ones(2, device="meta").exp().shape == (2,)
@@ -47,59 +44,63 @@ if missing != "opencl":
         assert turnout.exp(turnout.zeros(3, device="opencl")).tolist() == [1.0] * 3
 """
 HOPS = """
-import json, turnout
+import turnout
 
-x, y = turnout.ones(2, 3, requires_grad=True), turnout.ones(2, 3)
-ACTIVATE
-with turnout.trace_dispatch() as log:
-    turnout.cat([x @ y.t(), x @ x.t()]).exp()
-calls = [(call.op, call.key, call.kernel) for call in log.walk()]
-print(json.dumps([calls, str(turnout.explain(turnout.matmul, x, y.t())), str(turnout.explain(turnout.add, y, y))]))
+def hops():
+    x, y = turnout.ones(2, 3, requires_grad=True), turnout.ones(2, 3)
+    with turnout.trace_dispatch() as log:
+        turnout.cat([x @ y.t(), x @ x.t()]).exp()
+    calls = [(call.op, call.key, call.kernel) for call in log.walk()]
+    return [calls, str(turnout.explain(turnout.matmul, x, y.t())), str(turnout.explain(turnout.add, y, y))]
+
+x = turnout.ones(2)
 """
-ENTERED = {
-    "autocast": "with turnout.autocast('cpu'): x @ y.t()",
-    "batched": "turnout.vmap(turnout.exp)(x)",
-    "functionalize": "turnout.func.functionalize(turnout.exp)(y)",
-    "tracer": "turnout.trace(turnout.exp)(y)",
-    "opencl": "try: turnout.ones(2, device='opencl')\nexcept turnout.errors.PluginError: pass",
-    "cuda": "try: turnout.ones(2, device='cuda')\nexcept turnout.errors.PluginError: pass",
-}
+TRIED = """
+def tried():
+    try:
+        exec(asked)
+    except turnout.errors.TurnoutError as error:
+        return str(error)
+"""
+WITHOUT = f"{HOPS}{TRIED}found = [hops(), tried()]\n{USED}"
+EVERYTHING = f"""{HOPS}{TRIED}
+before, said = hops(), {{}}
+for name, asked in {ASKED}.items():
+    said[name] = tried()
+found = [before, hops(), said]
+"""
 
 
-@pytest.fixture(params=sorted(ASKED))
-def missing(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return Environment(tmp_path_factory.mktemp("all"))
 
 
-@pytest.fixture
-def without(missing: str, tmp_path: Path) -> Environment:
-    return Without(tmp_path, missing)
+@pytest.fixture(scope="module")
+def hops(everything: Environment) -> list:
+    """The hops of a few calls where all plugins are installed and none of these was used."""
+    before, after, said = everything.answer(EVERYTHING)
+    assert after == before
+    assert {name for name, problem in said.items() if problem is not None} <= {"cuda", "opencl"}  # no driver may be here
+    return before
 
 
-def test_asking_for_it_names_its_package_and_everything_else_works(without: Environment, missing: str) -> None:
-    done = without.run(f"import turnout\nx = turnout.ones(2)\n{ASKED[missing]}")
-    assert f"pip install -e {ROOT / 'plugins' / missing}" in done.stderr, done.stderr  # core is installed from this clone
-    done = without.run(USED.replace("MISSING", repr(missing)), flags=("-W", "error"))
-    assert done.returncode == 0, done.stderr
-
-
-def test_calls_outside_of_it_take_the_hops_that_they_take_where_it_is_not_installed(
-    without: Environment, missing: str, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize("missing", ASKED)
+def test_asking_for_it_names_its_package_and_everything_else_works_by_the_same_hops(
+    missing: str, hops: list, tmp_path: Path
 ) -> None:
-    everything = Environment(tmp_path_factory.mktemp("all"))
-    used = everything.answer(HOPS.replace("ACTIVATE", ENTERED[missing]))
-    assert used == everything.answer(HOPS.replace("ACTIVATE", ""))
-    assert used == without.answer(HOPS.replace("ACTIVATE", ""))
+    names = f"missing, asked = {missing!r}, {ASKED[missing]!r}\n"
+    found, said = Without(tmp_path, missing).answer(names + WITHOUT, flags=("-W", "error"))
+    assert found == hops
+    assert f"pip install -e {ROOT / 'plugins' / missing}" in said  # core is installed from this clone
 
 
-def test_none_of_them_is_imported_before_it_is_used(tmp_path: Path) -> None:
+def test_none_of_them_is_imported_before_it_is_used(everything: Environment) -> None:
     code = (
-        "import json, sys, turnout\n"
+        "import sys, turnout\n"
         "x = turnout.ones(2, requires_grad=True)\n"
         "x.exp().sum().backward()\n"
         "turnout.plugins.all_plugins(), turnout.explain(turnout.exp, x)\n"
-        "print(json.dumps(sorted(m for m in sys.modules if m.startswith('turnout_') and '.' not in m)))"
+        "found = sorted(m for m in sys.modules if m.startswith('turnout_') and '.' not in m)"
     )
-    imported = Environment(tmp_path).answer(code)
-    assert not {f"turnout_{name}" for name in ASKED} & set(imported)
+    assert not {f"turnout_{name}" for name in ASKED} & set(everything.answer(code))

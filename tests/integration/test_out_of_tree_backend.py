@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from installed import Environment
 
 PRELUDE = """
-import json, sys, warnings
 import turnout
 from turnout.errors import TurnoutError
 
@@ -18,32 +19,17 @@ def error_of(call):
 """
 
 
-@pytest.fixture(scope="module")
-def twin(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    environment = Environment(tmp_path_factory.mktemp("twin"))
-    environment.install("numpy_twin")
-    return environment
-
-
 def answer(environment: Environment, code: str, **options):
     """What `code` leaves in `found`; a warning that it raises is an error."""
-    return environment.answer(f"{PRELUDE}\n{code}\nprint(json.dumps(found))", flags=("-W", "error"), **options)
+    return environment.answer(f"{PRELUDE}\n{code}", flags=("-W", "error"), **options)
 
 
-def test_the_kit_proves_it(twin):
+def test_the_kit_proves_it(working):
     chosen = "(gives_what_cpu_gives and row-major) or gradients_are_those or test_backend_device or test_backend_plugin"
-    done = twin.run(KIT.format(chosen=chosen))
-    assert done.returncode == 0, done.stdout
-    assert "turnout: kernels of twin ran for" in done.stdout
+    assert "turnout: kernels of twin ran for" in working.kit("--turnout-backend=twin", "-k", chosen)
 
 
-KIT = """
-import pytest
-raise SystemExit(pytest.main(["-q", "--pyargs", "turnout_conformance", "--turnout-backend=twin", "-k", "{chosen}"]))
-"""
-
-
-def test_tensors_move_to_it_and_back_and_gradients_follow_them(twin):
+def test_tensors_move_to_it_and_back_and_gradients_follow_them(working):
     code = """
 x = turnout.tensor([1.0, 2.0], requires_grad=True)
 y = x.to("twin")
@@ -51,7 +37,7 @@ z = (y * y).to("cpu")
 z.sum().backward()
 found = [str(y.device), str(z.device), x.grad.tolist(), str(x.grad.device), y is y.to("twin"), y.cpu().tolist()]
 """
-    assert answer(twin, code) == ["twin", "cpu", [2.0, 4.0], "cpu", True, [1.0, 2.0]]
+    assert answer(working, code) == ["twin", "cpu", [2.0, 4.0], "cpu", True, [1.0, 2.0]]
 
 
 TWO = (
@@ -60,26 +46,28 @@ TWO = (
 )
 
 
-@pytest.mark.parametrize(
-    ("call", "op", "places"),
-    [
-        ("x + y", "add.Tensor", "self on cpu, other on twin"),
-        ("y + x", "add.Tensor", "self on twin, other on cpu"),
-        ("x.mul_(y)", "mul_.Tensor", "self on cpu, other on twin"),
-        ("turnout.cat([x, y])", "cat", "tensors[0] on cpu, tensors[1] on twin"),
-        ("x[turnout.tensor([0, 1], device='twin')]", "index.Tensor", "self on cpu, indices[0] on twin"),
-        ("y[turnout.tensor([0, 1])]", "index.Tensor", "self on twin, indices[0] on cpu"),
-        ("x + turnout.tensor(2.0, device='twin')", "add.Tensor", "self on cpu, other on twin"),
-        ("turnout.add(y, y, out=x)", "add.out", "self on twin, out on cpu"),
-        ("turnout.tensor(2.0).add_(turnout.tensor(1.0, device='twin'))", "add_.Tensor", "other on twin, self on cpu"),
-    ],
-)
-def test_a_call_with_tensors_of_two_devices_is_an_error_that_names_both(twin, call, op, places):
-    code = f"x = turnout.ones(2); y = turnout.ones(2, device='twin'); found = error_of(lambda: {call})"
-    assert answer(twin, code) == TWO.format(op=op, places=places)
+MIXED = {
+    "x + y": ("add.Tensor", "self on cpu, other on twin"),
+    "y + x": ("add.Tensor", "self on twin, other on cpu"),
+    "x.mul_(y)": ("mul_.Tensor", "self on cpu, other on twin"),
+    "turnout.cat([x, y])": ("cat", "tensors[0] on cpu, tensors[1] on twin"),
+    "x[turnout.tensor([0, 1], device='twin')]": ("index.Tensor", "self on cpu, indices[0] on twin"),
+    "y[turnout.tensor([0, 1])]": ("index.Tensor", "self on twin, indices[0] on cpu"),
+    "x + turnout.tensor(2.0, device='twin')": ("add.Tensor", "self on cpu, other on twin"),
+    "turnout.add(y, y, out=x)": ("add.out", "self on twin, out on cpu"),
+    "turnout.tensor(2.0).add_(turnout.tensor(1.0, device='twin'))": ("add_.Tensor", "other on twin, self on cpu"),
+}
 
 
-def test_numbers_and_0_dim_tensors_of_the_cpu_mix_with_it(twin):
+def test_a_call_with_tensors_of_two_devices_is_an_error_that_names_both(working):
+    code = f"""
+x, y = turnout.ones(2), turnout.ones(2, device="twin")
+found = {{call: error_of(lambda: eval(call)) for call in {list(MIXED)}}}
+"""
+    assert answer(working, code) == {call: TWO.format(op=op, places=places) for call, (op, places) in MIXED.items()}
+
+
+def test_numbers_and_0_dim_tensors_of_the_cpu_mix_with_it(working):
     code = """
 y = turnout.ones(2, device="twin")
 two = turnout.tensor(2.0, requires_grad=True)
@@ -88,7 +76,7 @@ made = [y + 2, y * two.detach(), two.detach() - y, turnout.where(y > 0, y, two.d
 y[0] = two.detach()
 found = [[str(t.device), t.tolist()] for t in [*made, y, two.grad]]
 """
-    assert answer(twin, code) == [
+    assert answer(working, code) == [
         ["twin", [3.0, 3.0]],
         ["twin", [2.0, 2.0]],
         ["twin", [1.0, 1.0]],
@@ -98,27 +86,27 @@ found = [[str(t.device), t.tolist()] for t in [*made, y, two.grad]]
     ]
 
 
-def test_views_writes_and_versions_work_on_it(twin):
+def test_views_writes_and_versions_work_on_it(working):
     code = """
 x = turnout.zeros(2, 3, device="twin")
 x[0, 1:] += 5
 x.t()[2].mul_(2)
 found = [x.tolist(), x._version, x.t()._base is x]
 """
-    assert answer(twin, code) == [[[0.0, 5.0, 10.0], [0.0, 0.0, 0.0]], 3, True]
+    assert answer(working, code) == [[[0.0, 5.0, 10.0], [0.0, 0.0, 0.0]], 3, True]
 
 
-def test_random_numbers_do_not_depend_on_the_backend(twin):
+def test_random_numbers_do_not_depend_on_the_backend(working):
     code = """
 def draw(device):
     turnout.manual_seed(3)
     return turnout.randn(3, 4, device=device).tolist()
 found = draw("twin") == draw("cpu")
 """
-    assert answer(twin, code) is True
+    assert answer(working, code) is True
 
 
-def test_naming_the_device_activates_it_and_naming_nothing_does_not(twin):
+def test_naming_the_device_activates_it_and_naming_nothing_does_not(working):
     code = """
 from turnout import plugins
 def state():
@@ -129,10 +117,10 @@ found.append(state())
 turnout.ones(1, device="twin")
 found.append(state())
 """
-    assert answer(twin, code) == ["discovered", "discovered", "active"]
+    assert answer(working, code) == ["discovered", "discovered", "active"]
 
 
-def test_tensors_of_a_deactivated_backend_say_so_and_work_again_when_it_is_back(twin):
+def test_tensors_of_a_deactivated_backend_say_so_and_work_again_when_it_is_back(working):
     code = """
 from turnout import plugins
 x = turnout.ones(2, device="twin")
@@ -142,7 +130,7 @@ gone = error_of(lambda: x.exp())
 y = turnout.ones(2, device="twin")
 found = [gone.splitlines()[:2], (x + y).tolist(), x.keys == keys == y.keys, (x + y).sum().item()]
 """
-    gone, *rest = answer(twin, code)
+    gone, *rest = answer(working, code)
     assert gone == [
         "NoKernelError: aten::exp: no kernel for Twin",
         "  asked for by  self: a tensor on twin, whose backend is not active",
@@ -150,10 +138,10 @@ found = [gone.splitlines()[:2], (x + y).tolist(), x.keys == keys == y.keys, (x +
     assert rest == [[2.0, 2.0], True, 4.0]
 
 
-def test_configuration_switches_it_off_and_the_error_says_where(twin, tmp_path):
+def test_configuration_switches_it_off_and_the_error_says_where(working, tmp_path):
     (tmp_path / "turnout.toml").write_text('[plugins]\ndisable = ["numpy_twin"]\n')
-    found = answer(twin, "found = error_of(lambda: turnout.ones(1, device='twin'))", cwd=tmp_path)
-    manifest = twin.packages() / "fixture_numpy_twin" / "plugin.toml"
+    found = answer(working, "found = error_of(lambda: turnout.ones(1, device='twin'))", cwd=tmp_path)
+    manifest = working.packages() / "fixture_numpy_twin" / "plugin.toml"
     assert found == (
         "DisabledError: device 'twin': the plugin numpy_twin is disabled\n"
         f"  why     plugins.disable names numpy_twin ({tmp_path / 'turnout.toml'}:2)\n"
@@ -162,6 +150,88 @@ def test_configuration_switches_it_off_and_the_error_says_where(twin, tmp_path):
     )
 
 
-def test_it_can_be_the_default_device(twin, tmp_path):
+def test_it_can_be_the_default_device(working, tmp_path):
     (tmp_path / "turnout.toml").write_text('default_device = "twin"\n')
-    assert answer(twin, "found = str((turnout.ones(2) * 2).device)", cwd=tmp_path) == "twin"
+    assert answer(working, "found = str((turnout.ones(2) * 2).device)", cwd=tmp_path) == "twin"
+
+
+# ---- beside cpu and opencl in one process: configuration enables and disables each
+
+DEVICES = ("cpu", "opencl", "twin")
+PLUGINS = {"cpu": "cpu", "opencl": "opencl", "twin": "numpy_twin"}
+
+
+@pytest.fixture
+def beside_opencl(working, need_device):
+    need_device("opencl")
+    return working
+
+
+def test_copies_go_each_way_and_mixing_names_both(beside_opencl):
+    done = beside_opencl.run(f"""
+import turnout
+for source, target in {list(permutations(DEVICES, 2))}:
+    x = turnout.arange(6.0, device=source).reshape(2, 3).t()
+    moved = x.to(target)
+    assert (moved.device.type, moved.tolist()) == (target, x.tolist())
+    assert turnout.zeros(3, 2, device=target).copy_(x).tolist() == x.tolist()
+    try:
+        x + moved
+    except turnout.errors.DeviceError as error:
+        assert f"self on {{x.device}}, other on {{moved.device}}" in str(error), error
+    else:
+        raise AssertionError((source, target))
+""")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("disabled", DEVICES)
+def test_a_file_disables_one_and_the_others_compute(beside_opencl, disabled, tmp_path):
+    (tmp_path / "turnout.toml").write_text(f'[plugins]\ndisable = ["{PLUGINS[disabled]}"]\n')
+    done = beside_opencl.run(
+        f"""
+import turnout
+for device in {DEVICES}:
+    try:
+        found = turnout.arange(3.0, device=device).exp().sum().item()
+    except turnout.errors.DisabledError as error:
+        assert device == {disabled!r} and "turnout.toml:2" in str(error), error
+    else:
+        assert device != {disabled!r} and abs(found - 11.107337) < 1e-5, (device, found)
+""",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_call_disables_one_that_was_used_and_enables_it_again(beside_opencl):
+    done = beside_opencl.run(f"""
+import turnout
+
+def works(device):
+    try:
+        return turnout.ones(2, device=device).exp().shape == (2,)
+    except turnout.errors.DisabledError:
+        return False
+
+for disabled, plugin in {PLUGINS}.items():
+    assert all(works(device) for device in {DEVICES})
+    turnout.config.set(plugins__disable=[plugin])
+    assert [device for device in {DEVICES} if not works(device)] == [disabled]
+    turnout.config.unset()
+assert all(works(device) for device in {DEVICES})
+""")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_host_fallback_says_that_the_host_is_disabled(beside_opencl):
+    done = beside_opencl.run("""
+import turnout
+turnout.config.set(plugins__disable=["cpu"])
+x = turnout.ones(2, device="opencl")
+try:
+    turnout.host_fallback.host("cpu")(turnout.ops.aten.exp.default, 0, (x,))
+except turnout.errors.DisabledError as error:
+    print(error)
+""")
+    assert done.stdout.startswith("device 'cpu': the plugin cpu is disabled\n"), done.stderr

@@ -1,9 +1,11 @@
-"""The README, run as it is written (`pages` says how)."""
+"""The README, run as it is written (`pages` says how), and the programs of the READMEs of all distributions."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 from pages import ROOT, Reader, blocks, broken_links, is_as_shown, pages, shell_commands
@@ -15,7 +17,7 @@ MAKE = {"make demo": "", "make test": ""}
 @pytest.mark.skipif(os.name == "nt", reason="the README's commands are for a POSIX shell")
 def test_every_file_command_and_program_of_the_readme_works_and_prints_what_it_says(tmp_path):
     reader = Reader(tmp_path, trees=("core", "plugins", "tools", "examples"))
-    followed = list(reader.follow(README, MAKE))
+    followed = reader.follow(README, MAKE)
     assert {block.kind for block in followed} >= {"sh", "python", "text", "toml"}
     assert (reader.clone / "demo.svg").read_text().startswith("<svg")
 
@@ -35,7 +37,7 @@ def test_its_make_commands_are_targets_and_ci_runs_the_same_test_command():
     assert commands == list(MAKE)
     for command in commands:
         assert re.search(rf"^{command.removeprefix('make ')}:", makefile, re.MULTILINE)
-    assert re.search(r"^step test make test( ARGS=.*)?$", ci, re.MULTILINE)
+    assert re.search(r"^test +make test( ARGS=.*)?$", ci, re.MULTILINE)
 
 
 def test_every_page_links_to_files_and_sections_that_exist():
@@ -50,3 +52,28 @@ def test_a_link_to_a_section_that_is_not_there_is_broken(tmp_path):
         "# One `name`\n\n## Two\n\n## Two\n\n[a](#one-name) [b](page.md#two-1) [c](#three) [d](other.md) [e](page.md#two-2)\n"
     )
     assert broken_links(page) == ["#three", "other.md", "page.md#two-2"]
+
+
+# ---- the README of every distribution: its programs, each in a process of its own
+
+PROGRAMS = [
+    pytest.param(block.text, id=f"{readme.parent.name}-{number}")
+    for readme in sorted([*ROOT.glob("plugins/*/README.md"), *ROOT.glob("tools/*/README.md"), *ROOT.glob("core/README.md")])
+    for number, block in enumerate(block for block in blocks(readme) if block.kind == "python")
+]
+SHOWN = re.compile(r"^print\(.*\)  # (.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_of_the_readme_of_a_distribution_runs_and_prints_what_it_says(program, need_device, tmp_path):
+    for device in ("cuda", "opencl"):
+        if f'"{device}' in program:
+            need_device(device)
+    earlier = "" if "import turnout" in program else "import turnout\n"
+    if "register_autocast" in program:
+        earlier += 'turnout.library.define("mylib::attention", "(Tensor q) -> Tensor")\n'
+    command = [sys.executable, "-W", "error", "-c", earlier + program]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    for expected in SHOWN.findall(program):
+        assert expected in found.stdout

@@ -24,28 +24,24 @@ def path(log):
     return list(below(log.calls, 0))
 
 
-def test_a_recorded_multiplication_goes_from_autograd_to_the_backend(x):
-    with turnout.trace_dispatch() as log:
-        x * x
-    assert path(log) == [(0, "AutogradCPU", "aten::mul.Tensor"), (1, "CPU", "aten::mul.Tensor")]
-
-
-def test_a_plain_multiplication_goes_to_the_backend_at_once():
-    y = turnout.ones(3)
-    with turnout.trace_dispatch() as log:
-        y * y
-    assert path(log) == [(0, "CPU", "aten::mul.Tensor")]
-
-
-def test_a_write_under_gradients_is_counted_between_autograd_and_the_backend(x):
-    y = x * 1
-    with turnout.trace_dispatch() as log:
-        y.add_(x)
-    assert path(log) == [
+# A call -> its layers, where x requires a gradient, y is made of it, and z is plain.
+PATHS = {
+    "x * x": [(0, "AutogradCPU", "aten::mul.Tensor"), (1, "CPU", "aten::mul.Tensor")],
+    "z * z": [(0, "CPU", "aten::mul.Tensor")],
+    "y.add_(x)": [
         (0, "AutogradCPU", "aten::add_.Tensor"),
         (1, "ADInplaceOrView", "aten::add_.Tensor"),
         (2, "CPU", "aten::add_.Tensor"),
-    ]
+    ],
+}
+
+
+@pytest.mark.parametrize("call", PATHS)
+def test_a_call_goes_from_autograd_by_the_count_of_writes_to_the_backend_and_a_plain_one_there_at_once(call, x):
+    names = {"x": x, "y": x * 1, "z": turnout.ones(3)}
+    with turnout.trace_dispatch() as log:
+        eval(call, names)
+    assert path(log) == PATHS[call]
 
 
 def test_explain_foretells_the_path_that_the_trace_records(x):

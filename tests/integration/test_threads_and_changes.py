@@ -9,19 +9,11 @@ import subprocess
 from pathlib import Path
 
 import calls_while_plugins_change as program
-import pytest
 from installed import Environment
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "threads.md"
 SECONDS = float(os.environ.get("THREAD_TEST_SECONDS", "3"))
 CHANGES = 100 * SECONDS
-
-
-@pytest.fixture(scope="module")
-def changing(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    environment = Environment(tmp_path_factory.mktemp("changing"))
-    environment.install("letters", "counter", "numpy_twin")
-    return environment
 
 
 def run(environment: Environment, *arguments: str) -> dict:
@@ -39,8 +31,8 @@ def test_the_errors_that_are_let_pass_are_those_of_the_document():
     assert documented() == {error.__name__ for error in program.DOCUMENTED}
 
 
-def test_calls_give_right_results_while_plugins_come_and_go_and_kernels_are_registered_and_undone(changing):
-    found = run(changing, str(SECONDS), str(int(CHANGES)), "1")
+def test_calls_give_right_results_while_plugins_come_and_go_and_kernels_are_registered_and_undone(working):
+    found = run(working, str(SECONDS), str(int(CHANGES)), "1")
     assert found["wrong"] == []
     assert found["changes"] >= CHANGES
     assert set(found["documented"]) <= documented()
@@ -49,8 +41,8 @@ def test_calls_give_right_results_while_plugins_come_and_go_and_kernels_are_regi
     assert found["afterwards"] == 2.0
 
 
-def test_no_gradient_is_lost_while_autograd_itself_comes_and_goes(changing):
-    found = run(changing, str(SECONDS / 3), "50", "101", "autograd")
+def test_no_gradient_is_lost_while_autograd_itself_comes_and_goes(working):
+    found = run(working, str(SECONDS / 3), "50", "101", "autograd")
     assert found["wrong"] == []
     assert set(found["documented"]) <= {"NoKernelError"}
     assert found["calls"]["gradients"] > 100

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin
 
 import pytest
+from installed import clean
 from pages import blocks, tracked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ PYTHON = Path(sys.executable)
 CHANGING = {"add-an-operator.md"}  # pages whose programs run after a change of the operators
 FILE = re.compile(r"# \w+/(?:src/)?(\w+/\w+\.py)\n")  # the first line of a block that is a module of a package
 
-Errors = dict[str, dict[int, list[str]]]  # file -> line -> messages
+Errors = dict[str, dict[int, list[str]]]
 
 
 def programs() -> Iterator[tuple[str, str]]:
@@ -67,34 +67,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: list[str], folder: Path) -> str:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MYPY", "PYTHONPATH"))}
-    done = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True)
+    # A cache of its own: the other runs of mypy are strict.
+    done = subprocess.run(command, cwd=folder, env=clean(MYPY_CACHE_DIR=".mypy_cache"), capture_output=True, text=True)
     assert done.returncode in (0, 1), f"{command[0]} did not work:\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
-def mypy(folder: Path) -> Errors:
-    found: Errors = {}
+def mypy(folder: Path) -> Iterator[tuple[str, int, str]]:
     options = ["--config-file=", "--python-executable", str(PYTHON), "--no-error-summary", "--hide-error-context"]
     for line in run([str(PYTHON), "-m", "mypy", *options, "."], folder).splitlines():
         match = re.fullmatch(r"(.+?):(\d+): (error|note): (.*)", line)
         assert match, line
         if match[3] == "error":
-            found.setdefault(Path(match[1]).as_posix(), {}).setdefault(int(match[2]), []).append(match[4])
-    return found
+            yield Path(match[1]).as_posix(), int(match[2]), match[4]
 
 
-def pyright(folder: Path) -> Errors:
-    found: Errors = {}
+def pyright(folder: Path) -> Iterator[tuple[str, int, str]]:
     command = [str(PYTHON.parent / "pyright"), "--outputjson", "--pythonpath", str(PYTHON), "."]
     report = json.loads(run(command, folder))
     assert report["summary"]["filesAnalyzed"] == len([*folder.rglob("*.py"), *folder.rglob("*.pyi")])
     for each in report["generalDiagnostics"]:
         if each["severity"] == "error":
-            line = each["range"]["start"]["line"] + 1
             file = Path(each["file"]).relative_to(folder.resolve()).as_posix()
-            found.setdefault(file, {}).setdefault(line, []).append(each["message"])
-    return found
+            yield file, each["range"]["start"]["line"] + 1, each["message"]
 
 
 # The name that the plugin of a page brings. Type checkers know those of the packages of this repository only.
@@ -103,8 +98,11 @@ BROUGHT = re.compile(r'Module has no attribute "ledger"|"ledger" is not a known 
 
 @pytest.fixture(scope="module", params=[mypy, pyright], ids=["mypy", "pyright"])
 def errors(request: pytest.FixtureRequest, folder: Path) -> Errors:
-    check: Callable[[Path], Errors] = request.param
-    return check(folder)
+    """file -> line -> messages"""
+    found: Errors = {}
+    for file, line, message in request.param(folder):
+        found.setdefault(file, {}).setdefault(line, []).append(message)
+    return found
 
 
 def wrong_lines() -> list[tuple[int, str]]:

@@ -14,10 +14,6 @@ EVERY = distributions()
 WORKSPACE = read(ROOT)
 NAMES = {one.name for one in EVERY}
 
-# Extras of the root whose distribution does not exist yet: pip refuses them by name, where an unknown extra is
-# only a warning.
-PLANNED: set[str] = set()
-
 # Between plugins only where declared here. All but core need the tensors and operators of turnout-aten.
 TENSORS = {"turnout-aten", "turnout-core"}
 ARROWS = {
@@ -88,8 +84,7 @@ def test_python_ranges_agree():
 def test_the_root_distribution_has_no_code_and_names_only_known_distributions():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
     assert settings == {"packages": [], "py-modules": []}
-    assert inside(WORKSPACE) - PLANNED <= NAMES
-    assert not NAMES & PLANNED, "no longer planned: take it out of PLANNED, and into the extra `all`"
+    assert inside(WORKSPACE) <= NAMES
 
 
 def test_the_extra_all_names_every_plugin_and_tool():
@@ -119,23 +114,23 @@ def test_code_imports_only_distributions_it_depends_on(one: Distribution):
 
 
 @each
-def test_each_folder_is_named_after_its_distribution(one: Distribution):
+def test_each_distribution_has_the_name_of_its_folder_and_ships_a_readme_the_licence_and_the_manifest_of_its_plugin(
+    one: Distribution,
+):
     assert one.folder.name == one.name.removeprefix("turnout-")
-    assert (one.source / ("__init__.pyi" if one.is_stubs else "__init__.py")).exists()
-    assert (one.source / "py.typed").exists()
-    assert (one.folder / "README.md").exists()
-
-
-@each
-def test_each_distribution_ships_the_licence(one: Distribution):
+    for path in (
+        one.source / ("__init__.pyi" if one.is_stubs else "__init__.py"),
+        one.source / "py.typed",
+        one.folder / "README.md",
+    ):
+        assert path.exists()
     assert (one.folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
-
-
-@each
-def test_each_entry_point_names_the_manifest_of_its_own_package(one: Distribution):
-    for name, value in one.project.get("entry-points", {}).get("turnout.plugins", {}).items():
+    plugins = one.project.get("entry-points", {}).get("turnout.plugins", {})
+    assert bool(plugins) == bool(manifest(one))
+    for name, value in plugins.items():
         assert (one.name, value) == (f"turnout-{name}", f"{one.module}:plugin.toml")
-        assert (one.source / "plugin.toml").exists()
+        assert manifest(one)["distribution"] == one.name
+        assert "version" not in manifest(one)  # each thing is said once
 
 
 def manifest(one: Distribution) -> dict[str, Any]:
@@ -172,13 +167,6 @@ def test_a_plugin_requires_the_plugins_that_its_distribution_depends_on(one: Dis
     later = {plugin for name, plugin in ASKED_FOR if name == one.name}
     assert set(manifest(one).get("requires_plugins", [])) == depends - later
     assert later <= depends
-
-
-@each
-def test_a_manifest_names_its_distribution_and_says_each_thing_once(one: Distribution):
-    if manifest(one):
-        assert manifest(one)["distribution"] == one.name
-        assert "version" not in manifest(one)
 
 
 def test_every_requirement_is_pinned():

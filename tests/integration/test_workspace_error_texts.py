@@ -26,9 +26,6 @@ CAUGHT = {"NotImplementedError", "AssertionError"}
 KERNELS = ("plugins/arrays/", "plugins/cpu/", "plugins/kernels/")
 PYTHONS = {"IndexError", "OverflowError", "TypeError", "ValueError"}
 
-# File and longest words -> why no test has them.
-EXCEPTIONS: dict[tuple[str, str], str] = {}
-
 
 # A test may put the name of the function before several texts at once.
 _NAME = re.compile(r"^[\w.:]+: ")
@@ -95,11 +92,8 @@ def _tested() -> str:
 def test_every_text_of_an_error_stands_in_a_test_or_an_example() -> None:
     found = [t for path in _files(SOURCES) for t in texts(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix())]
     assert len(found) > 1000
-    missing = untested(found, _tested())
-    excepted = {(t.file, t.words) for t in missing} & EXCEPTIONS.keys()
-    lines = [report(t) for t in missing if (t.file, t.words) not in excepted]
+    lines = [report(text) for text in untested(found, _tested())]
     assert not lines, "\n".join(["No test has these texts: add a row to a table of tests/aten/texts, or a test.", *lines])
-    assert not EXCEPTIONS.keys() - excepted, f"these exceptions are no longer needed: {sorted(EXCEPTIONS.keys() - excepted)}"
 
 
 SMALL = """

@@ -1,11 +1,11 @@
-"""The distributions of this repository, read from their pyproject.toml files."""
+"""The distributions of this repository, read from their pyproject.toml files and their sources."""
 
 from __future__ import annotations
 
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,3 +84,73 @@ def imported(module: str, node: ast.AST) -> Iterator[str]:
         package = module.split(".")[: -node.level] if node.level else []
         prefix = ".".join([*package, *([node.module] if node.module else [])])
         yield from (f"{prefix}.{alias.name}" for alias in node.names)
+
+
+# ---- who imports whom inside a distribution: files, the rooms they stand in, and circles
+
+Graph = dict[str, set[str]]
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement below a node, in functions too, but for those that only type checkers read."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for other in child.orelse:
+                yield other
+                yield from statements(other)
+            continue
+        yield child
+        yield from statements(child)
+
+
+def files(one: Distribution) -> Graph:
+    """File -> the files of the same distribution that it imports. A package's name stands for its `__init__`."""
+    return graph_of(dict(modules(one.source)))
+
+
+def graph_of(trees: Mapping[str, ast.Module]) -> Graph:
+    """The same of trees by their dotted names, `__init__` written out."""
+    names = {module.removesuffix(".__init__") for module in trees}
+    graph: Graph = {}
+    for module, tree in trees.items():
+        here = module.removesuffix(".__init__")
+        graph[here] = set()
+        for node in statements(tree):
+            for name in imported(module, node):
+                while name and name not in names:
+                    name = name.rpartition(".")[0]
+                if name and name != here:
+                    graph[here].add(name)
+    return graph
+
+
+def rooms(graph: Graph) -> Graph:
+    """The same for folders and files directly below the package; the package's own `__init__` is left out."""
+    found: Graph = {}
+    for module, imports in graph.items():
+        if "." in module:
+            inside = found.setdefault(_room(module), set())
+            inside.update(_room(other) for other in imports if "." in other and _room(other) != _room(module))
+    return found
+
+
+def _room(module: str) -> str:
+    return module.split(".")[1]
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Groups of two and more that reach each other."""
+    reach = {node: set(reached(graph, node)) for node in graph}
+    groups = {tuple(sorted(other for other in reach[node] if node in reach[other])) for node in graph}
+    return [list(group) for group in sorted(groups) if len(group) > 1]
+
+
+def reached(graph: Graph, start: str) -> Iterator[str]:
+    """What a node imports, itself or through others."""
+    seen: set[str] = set()
+    work = [start]
+    while work:
+        new = graph[work.pop()] - seen
+        yield from new
+        seen |= new
+        work += new

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import instruction_sets
 import pytest
 
-INSTRUCTIONS = ("generic", "avx2", "avx512")
+import turnout
+from turnout import plugins
 
 
-@pytest.fixture(params=INSTRUCTIONS)
+@pytest.fixture
+def x() -> turnout.Tensor:
+    """A leaf of three numbers."""
+    return turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64, requires_grad=True)
+
+
+@pytest.fixture(scope="module")
+def without_kernels() -> Iterator[None]:
+    """turnout-kernels is not active, so that the rows of turnout-cpu serve."""
+    turnout.ones(1)  # activates the plugins of cpu
+    (active,) = (p.state == "active" for p in plugins.all_plugins() if p.name == "kernels")
+    if active:
+        plugins.deactivate("kernels")
+    yield
+    if active:
+        plugins.activate("kernels")
+
+
+@pytest.fixture(params=instruction_sets.ALL)
 def instructions(request: pytest.FixtureRequest) -> Any:
     """Each set of instructions that compiled kernels have and the processor, too."""
     from turnout_kernels import native
@@ -20,3 +41,29 @@ def instructions(request: pytest.FixtureRequest) -> Any:
         pytest.skip(f"this processor has no {request.param}")
     yield request.param
     native.choose_instructions("")
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """`served(module)`: the names of the compiled kernels that a module of turnout-kernels calls from here on."""
+
+    def watch(module: Any, function: str = "run") -> list[str]:
+        names: list[str] = []
+        called = getattr(module, function)
+
+        def call(name: str, *args: Any, **options: Any) -> Any:
+            made = called(name, *args, **options)
+            if made is not NotImplemented:
+                names.append(name)
+            return made
+
+        monkeypatch.setattr(module, function, call)
+        return names
+
+    return watch
+
+
+@pytest.fixture
+def opencl(need_device: Callable[[str], None]) -> None:
+    """A device of OpenCL, without which the test is skipped or fails."""
+    need_device("opencl")

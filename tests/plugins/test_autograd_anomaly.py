@@ -7,12 +7,8 @@ import threading
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout import autograd, library
-
-
-@pytest.fixture
-def x():
-    return turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64).requires_grad_()
 
 
 class Broken(autograd.Function):
@@ -31,9 +27,7 @@ class Broken(autograd.Function):
 
 
 def nan_text(result):
-    with pytest.raises(autograd.GradientError) as caught:
-        result.sum().backward()
-    return str(caught.value)
+    return refused(autograd.GradientError, lambda: result.sum().backward())
 
 
 # Each gives a result and the operator that is blamed, None where any may be. The root of 0 has the gradient 0 / 0.

@@ -15,6 +15,7 @@ from turnout.utils.checkpoint import (
 )
 
 import turnout
+from outcomes import refused
 from random_programs import checkpoints
 from turnout import autograd
 from turnout.errors import AliasError, ArgumentError, CallError
@@ -35,11 +36,9 @@ def counted(function):
     return call
 
 
-@pytest.mark.parametrize("checks", ["default", "none"])
-@pytest.mark.parametrize("early", [True, False])
-def test_gradients_of_random_programs_are_those_without_checkpoints(seeds, early, checks):
-    for seed in seeds(60):
-        checkpoints.compare(seed, early_stop=early, determinism_check=checks)
+def test_gradients_of_random_programs_are_those_without_checkpoints(seeds):
+    for seed in seeds(80):
+        checkpoints.compare(seed, early_stop=seed % 2 == 0, determinism_check="default" if seed % 4 < 2 else "none")
 
 
 def test_nothing_that_the_function_saves_is_alive_between_forward_and_backward():
@@ -70,8 +69,7 @@ def test_the_function_runs_again_once_in_each_backward_pass():
     assert function.count == 2
     loss.backward()
     assert function.count == 3
-    with pytest.raises(autograd.GradientError):
-        loss.backward()
+    refused(autograd.GradientError, loss.backward)
 
 
 def test_nested_calls_run_again_as_their_depth_says():
@@ -390,9 +388,7 @@ def test_an_argument_that_was_written_is_an_error():
     x = leaf() * 1
     loss = checkpoint(lambda x: x.exp().sum(), x)
     x.mul_(2)
-    with pytest.raises(AliasError) as raised:
-        loss.backward()
-    assert str(raised.value) == (
+    assert refused(AliasError, loss.backward) == (
         "checkpoint: the function must run again, but an argument, float32 [3], was written since: it is at version 1, and was "
         "at version 0\n"
         "  to fix  pass a clone() to the function, or write into one"
@@ -458,9 +454,7 @@ def test_an_argument_that_was_written_is_an_error():
     ],
 )
 def test_wrong_arguments_are_named(call, kind, text):
-    with pytest.raises(kind) as raised:
-        call()
-    assert str(raised.value) == text
+    assert refused(kind, call) == text
 
 
 def test_an_error_in_the_function_that_runs_again_leaves_the_state_as_it_was():
@@ -474,8 +468,7 @@ def test_an_error_in_the_function_that_runs_again_leaves_the_state_as_it_was():
     turnout.rand(3)
     before = turnout.get_rng_state()
     assert before != states
-    with pytest.raises(ValueError, match="no"):
-        loss.backward()
+    assert "no" in refused(ValueError, loss.backward)
     assert turnout.get_rng_state() == before
     assert turnout.is_grad_enabled()
     assert x.grad is None

@@ -1,4 +1,4 @@
-"""The sweep: graphs of any shape, orders, layouts, what is freed and refused, and what an exception leaves behind."""
+"""The sweep: graphs of any shape, orders, layouts, what is freed and not used, and what an exception leaves behind."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout import autograd
 from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import GRAD
@@ -14,17 +15,6 @@ from turnout_aten.tensor.levels import GRAD
 
 def leaf(*values, dtype=turnout.float64):
     return turnout.tensor(list(values), dtype=dtype).requires_grad_()
-
-
-@pytest.fixture
-def x():
-    return leaf(1.0, 2.0, 3.0)
-
-
-def error_text(call, kind=RuntimeError):
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 # ---- graphs
@@ -192,43 +182,12 @@ def test_edges_among_the_inputs_of_backward_limit_it_and_a_leafs_edge_is_the_lea
     assert (x.grad, h.retains_grad, w.grad.tolist()) == (None, False, [2.0, 4.0, 6.0])
 
 
-def test_an_edge_made_by_hand_takes_gradients_on_trust_and_does_not_know_its_own(x):
-    y = x * 2
-    edge = autograd.graph.GradientEdge(y.grad_fn, y.output_nr)
+def test_an_edge_made_by_hand_takes_gradients_on_trust(x):
+    edge = autograd.graph.GradientEdge((y := x * 2).grad_fn, y.output_nr)
     assert autograd.grad(edge, x, turnout.ones(3, dtype=turnout.float64))[0].tolist() == [2.0] * 3
-    assert error_text(lambda: autograd.grad(edge, x)) == (
-        "output 0 is a GradientEdge that does not know its tensor, so its gradient cannot be omitted\n"
-        "  to fix  pass the gradient, or make the edge with get_gradient_edge(tensor)"
-    )
-    edge = autograd.graph.get_gradient_edge(y)
-    assert error_text(lambda: autograd.grad(edge, x, turnout.ones(2))) == (
-        "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
-    )
-    assert error_text(lambda: autograd.grad(y.sum(), edge, materialize_grads=True)) == (
-        "grad: materialize_grads=True makes zeros like a tensor, but input 0 is a GradientEdge; pass the tensor"
-    )
-    assert error_text(lambda: autograd.graph.get_gradient_edge(x.detach())) == (
-        "get_gradient_edge: the tensor does not require a gradient"
-    )
-    inside = "a gradient edge belongs to a tensor outside of vmap, which all examples share; pass the tensor itself"
-    rows = turnout.ones(2, 3, dtype=turnout.float64)
-    assert error_text(lambda: turnout.vmap(lambda r: autograd.graph.get_gradient_edge(x * r) and r)(rows)) == inside
-    assert error_text(lambda: turnout.vmap(lambda r: autograd.grad((x * r).sum(), edge)[0])(rows)) == inside
 
 
-# ---- what is freed, and refused
-
-
-FREED = (
-    "aten::mul.Tensor: an earlier backward pass freed the values that it saved\n"
-    "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
-)
-
-
-def test_a_second_backward_through_freed_values_is_refused(x):
-    y = (x * x).sum()
-    y.backward()
-    assert error_text(y.backward) == FREED
+# ---- what is freed, and what is not used
 
 
 def test_a_second_backward_needs_no_values_where_nothing_was_saved(x):
@@ -245,30 +204,10 @@ def test_retain_graph_keeps_what_was_saved(x):
     assert x.grad.tolist() == [4.0, 8.0, 12.0]
 
 
-def test_what_grad_refuses(x):
-    y = leaf(1.0)
-    plain = turnout.ones(3)
-    total = (x * 2).sum()
-    assert error_text(lambda: autograd.grad(total, (x, y), retain_graph=True)) == (
-        "grad: input 1 was not used to compute the outputs\n"
-        "  to fix  allow_unused=True gives None for it, materialize_grads=True gives zeros"
-    )
+def test_an_input_that_was_not_used_gets_none_or_zeros(x):
+    y, total = leaf(1.0), (x * 2).sum()
     assert autograd.grad(total, (x, y), retain_graph=True, allow_unused=True)[1] is None
-    assert autograd.grad(total, (x, y), retain_graph=True, materialize_grads=True)[1].tolist() == [0.0]
-    assert error_text(lambda: autograd.grad(total, plain)) == "grad: input 0 does not require a gradient"
-    assert error_text(lambda: autograd.grad(total, ())) == "grad: inputs is empty; omit it to reach every leaf"
-    assert error_text(lambda: (x * 2).backward()) == (
-        "backward: the gradient can be omitted only for a tensor of one element; this one is float64 [3]\n"
-        "  to fix  reduce it with sum() or mean(), or pass the gradient"
-    )
-    assert error_text(plain.sum().backward) == (
-        "backward: the tensor does not require a gradient and was not computed from one that does\n"
-        "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
-    )
-    assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == (
-        "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
-    )
-    assert error_text(lambda: autograd.grad((total, total), x, (None,))) == "1 gradients were given for 2 outputs"
+    assert autograd.grad(total, (x, y), materialize_grads=True)[1].tolist() == [0.0]
 
 
 def test_backward_with_inputs_reaches_only_those(x):
@@ -328,10 +267,6 @@ def test_a_node_can_be_called_with_the_gradients_of_its_outputs(x):
     ((leaf, _index),) = x.exp().grad_fn.next_functions
     with turnout.no_grad():
         assert (leaf(one), leaf(one), x.grad.tolist()) == ((), (), [2.0] * 3)
-    text = "aten::mul.Tensor: its node takes a gradient for each of its 1 outputs, a tensor or None; got "
-    assert error_text(lambda: product(one, one), TypeError) == text + "Tensor, Tensor"
-    assert error_text(lambda: product(), TypeError) == text + "nothing"
-    assert error_text(lambda: product(1.0), TypeError) == text + "float"
 
 
 def test_an_exception_on_the_way_leaves_grads_and_state_as_they_were(x):
@@ -342,8 +277,7 @@ def test_an_exception_on_the_way_leaves_grads_and_state_as_they_were(x):
 
     y.register_hook(fail)
     before = (GRAD.get(), DISPATCH.get())
-    with pytest.raises(KeyError):
-        (y + x * 5).sum().backward()
+    refused(KeyError, lambda: (y + x * 5).sum().backward())
     assert x.grad is None
     assert (GRAD.get(), DISPATCH.get()) == before
     (x * 2).sum().backward()

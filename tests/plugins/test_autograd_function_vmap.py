@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import turnout
+from outcomes import refused
+from own_functions import Exp, function
 from turnout import autograd, func
 from turnout.registry import REGISTRY
 
@@ -12,22 +14,6 @@ from turnout.registry import REGISTRY
 @pytest.fixture
 def m():
     return turnout.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]], dtype=turnout.float64)
-
-
-class Exp(autograd.Function):
-    """Saves its output, which is differentiated through."""
-
-    @staticmethod
-    def forward(x):
-        return x.exp()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * ctx.saved_tensors[0]
 
 
 class OldScale(autograd.Function):
@@ -73,12 +59,6 @@ def forget():
     Sums.seen.clear()
 
 
-def refused(call, kind):
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
-
-
 @pytest.mark.parametrize("apply", [Exp.apply, lambda x: OldScale.apply(x, 3.0)], ids=["new form", "old form"])
 def test_without_a_rule_each_example_is_differentiated_twice(apply, m):
     leaf = m.clone().requires_grad_()
@@ -97,7 +77,7 @@ def test_a_saved_tensor_that_was_changed_is_noticed_there_too(m):
     y = m.clone().requires_grad_() * 1
     made = turnout.vmap(lambda x: OldScale.apply(x, 3.0))(y)
     y.add_(1)
-    text = refused(made.sum().backward, turnout.errors.AliasError)
+    text = refused(turnout.errors.AliasError, made.sum().backward)
     assert text.startswith("OldScale: its saved 'saved_tensors[0]', a tensor float64 [2, 3], was changed in place")
 
 
@@ -118,25 +98,9 @@ def test_nested_maps_call_the_rule_of_the_rule(m):
 
 
 def test_gradients_outside_go_through_the_rule_and_those_inside_through_backward(m):
-    class Lies(autograd.Function):
-        """A rule that computes something else, so that it shows which one is differentiated."""
-
-        @staticmethod
-        def forward(x):
-            return x * 2
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 7
-
-        @staticmethod
-        def vmap(info, in_dims, x):
-            return x * 5, in_dims[0]
-
+    # A rule that computes something else, so that it shows which one is differentiated.
+    others = {"setup_context": lambda ctx, inputs, output: None, "vmap": lambda info, in_dims, x: (x * 5, in_dims[0])}
+    Lies = function(lambda x: x * 2, lambda ctx, grad: grad * 7, **others)
     leaf = m.clone().requires_grad_()
     assert turnout.vmap(Lies.apply)(m).tolist() == (m * 5).tolist()
     assert autograd.grad(turnout.vmap(Lies.apply)(leaf).sum(), leaf)[0].tolist() == [[5.0] * 3] * 2
@@ -164,19 +128,18 @@ def test_what_a_rule_may_not_be(m):
     turnout.vmap(Exp.apply)(m)
     mapped = lambda function: lambda: turnout.vmap(function.apply)(m)  # noqa: E731
     vmap_error = REGISTRY.services["Batched"].VmapError
-    assert refused(mapped(with_rule(lambda info, dims, x: x)), vmap_error) == (
+    assert refused(vmap_error, mapped(with_rule(lambda info, dims, x: x))) == (
         "Made: its vmap rule must return a tuple (result, out_dims); it returned Tensor"
     )
-    assert refused(mapped(with_rule(lambda info, dims, x: (x, (0, 0)))), vmap_error) == (
+    assert refused(vmap_error, mapped(with_rule(lambda info, dims, x: (x, (0, 0))))) == (
         "Made: the out_dims of its vmap rule do not fit the result; they are (0, 0)"
     )
     for dim in (2, -3):
-        assert refused(mapped(with_rule(lambda info, dims, x, dim=dim: (x, dim))), vmap_error) == (
+        assert refused(vmap_error, mapped(with_rule(lambda info, dims, x, dim=dim: (x, dim)))) == (
             f"Made: the out_dims of its vmap rule do not fit the result; they are {dim}"
         )
-    assert (
-        refused(mapped(with_rule(lambda info, dims, x: (x, 0), generate_vmap_rule=True)), autograd.GradientError)
-        == "Made: has a vmap rule, but generate_vmap_rule=True says that it has none; remove one of them"
+    assert refused(autograd.GradientError, mapped(with_rule(lambda info, dims, x: (x, 0), generate_vmap_rule=True))) == (
+        "Made: has a vmap rule, but generate_vmap_rule=True says that it has none; remove one of them"
     )
     assert turnout.vmap(with_rule(lambda info, dims, x: (turnout.ones(2), None)).apply)(m).tolist() == [[1.0, 1.0]] * 2
 

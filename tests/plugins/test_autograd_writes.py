@@ -7,23 +7,13 @@ import math
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout import autograd
-
-
-@pytest.fixture
-def x():
-    return turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64).requires_grad_()
 
 
 @pytest.fixture
 def m():
     return turnout.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=turnout.float64).requires_grad_()
-
-
-def refused(call):
-    with pytest.raises(RuntimeError) as caught:
-        call()
-    return str(caught.value)
 
 
 def gradient(result, of):
@@ -193,33 +183,7 @@ def test_retain_grad_stays_with_the_shape_that_a_tensor_had(m):
     assert y.grad.tolist() == [[1.0, 3.0], [2.0, 4.0]]
 
 
-# ---- saved values that changed
-
-
-def test_a_saved_input_that_was_changed_is_named_with_its_versions(x):
-    y = x * 1
-    z = (y * y).sum()
-    y.mul_(2)
-    assert refused(z.backward) == (
-        "aten::mul.Tensor: its saved 'other', a tensor float64 [3], was changed in place after it was used\n"
-        "  saved at version  0\n  now at version    1\n"
-        "  to fix  write into a clone(), or change it after backward()"
-    )
-
-
-def test_a_saved_output_that_was_changed_is_named(x):
-    y = x.exp()
-    y.add_(1)
-    assert refused(y.sum().backward).startswith("aten::exp: its saved 'result', a tensor float64 [3], was changed in place")
-
-
-@pytest.mark.parametrize("alias", [lambda y: y[:2], lambda y: y.detach(), lambda y: y.view((3, 1))])
-def test_a_write_through_any_alias_is_noticed(x, alias):
-    y = x * 1
-    z = (y * y).sum()
-    with turnout.no_grad():
-        alias(y).mul_(2)
-    assert "was changed in place after it was used" in refused(z.backward)
+# ---- what is saved
 
 
 def test_only_what_a_wanted_gradient_needs_is_saved(x):
@@ -231,44 +195,7 @@ def test_only_what_a_wanted_gradient_needs_is_saved(x):
     assert gradient(z, x) == [3.0, 3.0, 3.0]
 
 
-def test_changing_other_elements_of_the_same_memory_counts_as_a_change(x):
-    y = x * 1
-    z = y[0] * y[0]
-    y[2].mul_(5)
-    assert "saved at version" in refused(z.backward)
-
-
-def test_a_write_into_a_view_says_that_what_it_kept_was_freed(x):
-    y = x * 1
-    y[1:].add_(x[0])
-    y.sum().backward()
-    assert refused(y.sum().backward) == (
-        "aten::add.Tensor: an earlier backward pass freed the values that it saved\n"
-        "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
-    )
-
-
 # ---- what cannot be written
-
-
-def test_leaves_and_their_views_are_refused(x):
-    assert refused(lambda: x.mul_(2)) == (
-        "aten::mul_.Scalar: self is a leaf that requires a gradient; it cannot be changed in place\n"
-        "  to fix  write under turnout.no_grad(), or into a clone()"
-    )
-    assert refused(lambda: x[0].mul_(2)) == (
-        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient; it cannot be changed in place\n"
-        "  to fix  write under turnout.no_grad(), or into a clone()"
-    )
-    assert x.tolist() == [1.0, 2.0, 3.0]
-    assert x._version == 0
-
-
-def test_a_tracked_view_of_what_became_a_leaf_is_refused(x):
-    y = x * 1
-    part = y[1:]
-    y.detach_()
-    assert refused(lambda: part.mul_(2)).startswith("aten::mul_.Scalar: self is a view of a leaf that requires a gradient")
 
 
 def test_only_a_leaf_can_be_made_to_require_a_gradient(x):
@@ -277,16 +204,8 @@ def test_only_a_leaf_can_be_made_to_require_a_gradient(x):
     def switch():
         y.requires_grad = True
 
-    assert refused(switch) == "requires_grad can be set on leaves only; this tensor has a history, which decides"
+    assert refused(RuntimeError, switch) == "requires_grad can be set on leaves only; this tensor has a history, which decides"
     assert y.requires_grad_() is y
-
-
-def test_one_of_several_views_is_refused(x):
-    part = (x * 1).split(2)[0]
-    assert refused(lambda: part.mul_(2)) == (
-        "aten::mul_.Scalar: self is one of several views that aten::split.Tensor returned together; such a view cannot be "
-        "changed in place\n  to fix  take one view at a time (select, slice), or write into a clone()"
-    )
 
 
 @pytest.mark.parametrize("name", ["unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk"])
@@ -309,7 +228,7 @@ def test_a_constant_written_into_an_unrecorded_view_of_what_is_tracked_is_refuse
         views = [x[:2], y[:2]]
         views[0].mul_(2)
     for view in views:
-        assert refused(lambda view=view: view.mul_(2)) == (
+        assert refused(RuntimeError, lambda view=view: view.mul_(2)) == (
             "aten::mul_.Scalar: self is a view made under no_grad, but this write happens while gradients are recorded\n"
             "  to fix  make the view and write into it in the same mode"
         )
@@ -323,7 +242,7 @@ def test_a_view_made_under_no_grad_has_no_node_once_its_base_was_written(x):
         view = y[:2]
     assert view.grad_fn is None
     y.mul_(2)
-    assert refused(lambda: view.grad_fn) == (
+    assert refused(RuntimeError, lambda: view.grad_fn) == (
         "a view made under no_grad was used after aten::mul.Scalar wrote into its base; its gradient cannot follow that write\n"
         "  to fix  write before the view is made, or clone() the view"
     )
@@ -334,12 +253,12 @@ def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):
     with turnout.no_grad():
         view = base[:2]
     view.mul_(2)
-    assert refused(lambda: view.mul_(x[:2])) == (
+    assert refused(RuntimeError, lambda: view.mul_(x[:2])) == (
         "aten::mul_.Tensor: self is a view made under no_grad, but this write happens while gradients are recorded\n"
         "  to fix  make the view and write into it in the same mode"
     )
     base.mul_(x)
-    assert refused(lambda: view * 1) == (
+    assert refused(RuntimeError, lambda: view * 1) == (
         "a view made under no_grad was used after aten::mul.Tensor wrote into its base; its gradient cannot follow that write\n"
         "  to fix  write before the view is made, or clone() the view"
     )
@@ -360,30 +279,6 @@ def test_a_result_that_is_a_view_of_something_of_its_own_may_be_written_and_deta
     assert not turned.detach_().requires_grad
 
 
-def test_one_of_several_views_cannot_follow_its_base(x):
-    base = turnout.zeros(3, dtype=turnout.float64)
-    view = base.unbind(0)[0]
-    base.mul_(x)
-    assert refused(lambda: view * 1) == (
-        "a view that aten::unbind.int returned together with others was used after aten::mul.Tensor wrote into its base; "
-        "its gradient cannot follow that write\n  to fix  write before the view is made, or clone() the view"
-    )
-
-
-def test_out_and_resize_are_refused(x):
-    out = turnout.empty(3, dtype=turnout.float64)
-    assert refused(lambda: turnout.add(x, 1.0 * x.detach(), out=out)) == (
-        "aten::add.out: 'self' requires a gradient, and operators with out= do not record gradients\n"
-        "  to fix  call it without out=, or under turnout.no_grad()"
-    )
-    with turnout.no_grad():
-        assert turnout.add(x, x, out=out).tolist() == [2.0, 4.0, 6.0]
-    y = x * 1
-    assert refused(lambda: y.resize_((5,))) == (
-        "aten::resize_: a tensor that requires a gradient cannot be resized; use reshape(), or detach() it first"
-    )
-
-
 @pytest.mark.parametrize(
     ("shape", "wrap", "places"),
     [((2, 3), True, [0, 4]), ((3, 2), False, [0, 3]), ((5, 2), True, [0, 3, 6, 9]), ((2, 2, 2), False, [0, 7])],
@@ -397,13 +292,15 @@ def test_a_diagonal_that_is_filled_has_no_gradient_there(shape, wrap, places):
     assert leaf.grad.flatten().tolist() == [0.0 if i in places else 2.0 for i in range(y.numel())]
 
 
-def test_out_is_for_what_has_no_gradient_too(x):
+def test_out_is_for_what_has_no_gradient(x):
+    with turnout.no_grad():
+        assert turnout.add(x, x, out=turnout.empty(3, dtype=turnout.float64)).tolist() == [2.0, 4.0, 6.0]
     mask = turnout.empty(3, dtype=turnout.bool)
     assert turnout.gt(x, 1.5, out=mask) is mask
     assert turnout.argmax(x, 0, out=turnout.empty((), dtype=turnout.int64)).item() == 2
-    assert "'out' requires a gradient" in refused(lambda: turnout.gt(x, 1.5, out=x * 1))
+    assert "'out' requires a gradient" in refused(RuntimeError, lambda: turnout.gt(x, 1.5, out=x * 1))
     assert "'self' requires a gradient" in refused(
-        lambda: turnout.sort(x, out=(turnout.empty(3), turnout.empty(3, dtype=turnout.int64)))
+        RuntimeError, lambda: turnout.sort(x, out=(turnout.empty(3), turnout.empty(3, dtype=turnout.int64)))
     )
 
 
@@ -424,7 +321,6 @@ def test_what_whole_numbers_are_written_from_needs_no_history():
     whole = turnout.zeros(1, dtype=turnout.int64)
     whole.copy_(second)
     assert (whole.tolist(), whole.requires_grad) == ([2], False)
-    with pytest.raises(
-        turnout.errors.AliasError, match=r"a view that aten::split\.Tensor returned together with others was used after"
-    ):
-        turnout.zeros(1).copy_(first)
+    assert "a view that aten::split.Tensor returned together with others was used after" in refused(
+        turnout.errors.AliasError, lambda: turnout.zeros(1).copy_(first)
+    )

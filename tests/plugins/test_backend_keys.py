@@ -9,6 +9,7 @@ import pickle
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import AliasError, ArgumentError, CallError
 from turnout.keys import KEYS
 from turnout.registry import Registrations
@@ -90,15 +91,13 @@ def test_plain_tensors_have_the_same_keys_as_ever(quantized):
 
 
 def test_a_functionality_without_such_keys_is_refused(quantized):
-    with pytest.raises(ArgumentError) as caught:
-        with_key(turnout.ones(2), "Tracer")
-    assert str(caught.value) == ("with_key: 'Tracer' is not a functionality with a key for each backend; there are: Quantized")
+    assert refused(ArgumentError, lambda: with_key(turnout.ones(2), "Tracer")) == (
+        "with_key: 'Tracer' is not a functionality with a key for each backend; there are: Quantized"
+    )
 
 
 def test_a_tensor_that_requires_a_gradient_is_refused(quantized):
-    with pytest.raises(AliasError) as caught:
-        with_key(turnout.ones(2, requires_grad=True), "Quantized")
-    assert str(caught.value) == (
+    assert refused(AliasError, lambda: with_key(turnout.ones(2, requires_grad=True), "Quantized")) == (
         "with_key: the tensor requires a gradient, which the new one would not record; detach() it first"
     )
 
@@ -114,9 +113,7 @@ def test_bits_of_the_functionality_are_those_of_the_universe(quantized):
 
 
 def test_a_file_does_not_take_a_tensor_whose_key_it_could_not_give_back(quantized):
-    with pytest.raises(CallError) as caught:
-        turnout.save({"codes": codes()}, io.BytesIO())
-    assert str(caught.value) == (
+    assert refused(CallError, lambda: turnout.save({"codes": codes()}, io.BytesIO())) == (
         "save: obj['codes'] has the key Quantized, without which its elements mean something else; files hold no keys\n"
         "  to fix  save without_key(t, 'Quantized') of turnout_aten.tensor.backend_keys, or use pickle"
     )

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 import warnings
 from collections import namedtuple
 from collections.abc import Callable
@@ -16,8 +15,10 @@ import pytest
 from turnout.func import grad, hessian, vmap
 
 import turnout
+from outcomes import in_threads, refused
+from own_functions import Doubled
 from turnout import func, state
-from turnout.errors import AliasError, ShapeError
+from turnout.errors import AliasError, ShapeError, TurnoutError
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_batched.errors import VmapError
 
@@ -28,14 +29,6 @@ def matrix() -> turnout.Tensor:
 
 def vector() -> turnout.Tensor:
     return turnout.tensor([1.0, 2.0, 3.0])
-
-
-def error_of(function: Any) -> Exception:
-    try:
-        function()
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        return error
-    raise AssertionError("nothing was raised")
 
 
 def untouched() -> bool:
@@ -120,9 +113,7 @@ def test_an_example_looks_like_a_tensor_of_its_own() -> None:
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(call: Any, text: str) -> None:
-    error = error_of(call)
-    assert str(error) == text
-    assert isinstance(error, ValueError)
+    assert refused(ValueError, call) == text
     assert untouched()
 
 
@@ -156,7 +147,7 @@ IMPERATIVE = (
     ],
 )  # fmt: skip
 def test_what_needs_one_value_is_refused(function: Any, text: str) -> None:
-    assert str(error_of(lambda: vmap(function)(matrix()))) == text
+    assert refused(TurnoutError, vmap(function), matrix()) == text
     assert untouched()
 
 
@@ -170,9 +161,9 @@ def test_detach_in_place_is_detach() -> None:
     x = matrix().double()
     assert vmap(turnout.func.grad(constant_factor))(x).tolist() == (x * 2).tolist()
     assert turnout.func.grad(lambda m: vmap(constant_factor)(m).sum())(x).tolist() == (x * 2).tolist()
-    with pytest.raises(turnout.errors.AliasError) as caught:
-        vmap(lambda row: row.detach_())(x.requires_grad_())
-    assert str(caught.value).startswith("detach_: a view cannot be detached in place")
+    assert refused(turnout.errors.AliasError, lambda: vmap(lambda row: row.detach_())(x.requires_grad_())).startswith(
+        "detach_: a view cannot be detached in place"
+    )
     assert untouched()
 
 
@@ -185,22 +176,20 @@ def test_detach_in_place_is_detach() -> None:
 )  # fmt: skip
 def test_examples_cannot_be_written_into_what_they_share(write: Any) -> None:
     shared = turnout.zeros(3)
-    error = error_of(lambda: vmap(lambda x: write(shared, x))(matrix()))
-    assert isinstance(error, VmapError)
-    assert "is not batched by this vmap, but the values to be written are" in str(error)
+    text = "is not batched by this vmap, but the values to be written are"
+    assert text in refused(VmapError, vmap(lambda x: write(shared, x)), matrix())
     assert shared.tolist() == [0.0, 0.0, 0.0]
-    inner = error_of(lambda: vmap(lambda x: vmap(lambda y: write(x, y))(turnout.stack([x, x])))(matrix()))
-    assert isinstance(inner, VmapError)
+    assert text in refused(VmapError, vmap(lambda x: vmap(lambda y: write(x, y))(turnout.stack([x, x]))), matrix())
 
 
 def test_an_expanded_argument_cannot_be_written_into() -> None:
-    assert isinstance(error_of(lambda: vmap(lambda x: x.mul_(2))(vector().expand(2, 3))), AliasError)
+    refused(AliasError, vmap(lambda x: x.mul_(2)), vector().expand(2, 3))
 
 
 def test_a_tensor_with_more_dims_than_an_example_is_not_broadcast_onto_the_batch() -> None:
     # The two rows of `matrix()` must not meet the two examples.
     assert vmap(lambda x: x + matrix())(matrix()).shape == (2, 2, 3)
-    assert isinstance(error_of(lambda: vmap(lambda x: x.clone().add_(matrix()))(matrix())), ShapeError)
+    refused(ShapeError, vmap(lambda x: x.clone().add_(matrix())), matrix())
 
 
 def test_in_place_operators_write_into_the_argument() -> None:
@@ -238,9 +227,7 @@ def test_a_tensor_of_an_earlier_vmap_is_refused() -> None:
         lambda: turnout.cat([kept[0], vector()]),
         lambda: vmap(grad(lambda x: (x * kept[0]).sum()))(matrix()),
     ):
-        error = error_of(use)
-        assert isinstance(error, VmapError)
-        assert str(error).endswith(
+        assert refused(VmapError, use).endswith(
             "is used outside of it: after the mapped function returned, or in another thread\n"
             "  to fix  return it from the mapped function"
         )
@@ -248,11 +235,7 @@ def test_a_tensor_of_an_earlier_vmap_is_refused() -> None:
 
 def test_a_tensor_is_refused_in_another_thread() -> None:
     def elsewhere(x: turnout.Tensor) -> turnout.Tensor:
-        found: list[Exception] = []
-        thread = threading.Thread(target=lambda: found.append(error_of(lambda: x * 2)))
-        thread.start()
-        thread.join()
-        assert isinstance(found[0], VmapError)
+        refused(VmapError, in_threads, lambda: x * 2)
         return x
 
     vmap(elsewhere)(matrix())
@@ -272,7 +255,7 @@ def test_an_exception_leaves_the_state_as_it_was(run: Any) -> None:
     def function(x: turnout.Tensor) -> turnout.Tensor:
         raise KeyError("from the function")
 
-    assert str(error_of(lambda: run(function))) == "'from the function'"
+    assert refused(KeyError, run, function) == "'from the function'"
     assert untouched()
     assert run(lambda x: (x * x).sum()) is not None
 
@@ -282,12 +265,7 @@ def test_threads_and_tasks_do_not_see_each_other() -> None:
         return vmap(hessian(lambda x: (x * x * x).sum()))(matrix()).tolist()
 
     expected = work()
-    found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(work())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = in_threads(*[work] * 4)
 
     async def mapped() -> None:
         for _ in range(3):
@@ -333,7 +311,7 @@ def test_an_operator_without_a_rule_loops_with_one_warning_and_is_counted() -> N
             warnings.simplefilter("error")
             vmap(lambda x: twice(x, 3))(matrix())
         assert func.loop_counts()["batchedloop::twice"] == 2
-        assert "no batching rule" in str(error_of(lambda: vmap(lambda x: twice(x, 3))(turnout.zeros(0, 3))))
+        assert "no batching rule" in refused(TurnoutError, vmap(lambda x: twice(x, 3)), turnout.zeros(0, 3))
 
 
 @pytest.mark.filterwarnings("ignore:batchedloop.*has no batching rule")
@@ -375,7 +353,7 @@ def test_a_loop_is_counted_once_for_each_call_and_differentiates() -> None:
 
 def test_an_output_of_another_shape_is_refused() -> None:
     text = "aten::add.Scalar_out: inside vmap 'out' must have the result's shape [3] already; it has [2]"
-    assert str(error_of(lambda: vmap(lambda x: turnout.add(x, 1, out=x.new_empty((2,))))(matrix()))) == text
+    assert refused(TurnoutError, vmap(lambda x: turnout.add(x, 1, out=x.new_empty((2,)))), matrix()) == text
     assert untouched()
 
 
@@ -413,23 +391,13 @@ def test_a_function_whose_saved_tensor_was_changed_is_an_error() -> None:
     x = leaf * 1
     y = vmap(Square.apply)(x)
     x.mul_(2)
-    assert isinstance(error_of(lambda: y.sum().backward()), AliasError)
-
-
-class Doubled(turnout.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: turnout.Tensor) -> turnout.Tensor:
-        ctx.mark_dirty(x)
-        return x.mul_(2)
-
-    @staticmethod
-    def backward(ctx: Any, g: turnout.Tensor) -> turnout.Tensor:
-        return 2 * g
+    refused(AliasError, y.sum().backward)
 
 
 def test_a_function_that_writes_into_its_input_is_refused() -> None:
-    error = error_of(lambda: vmap(Doubled.apply)(matrix()))
-    assert str(error) == "Doubled: mark_dirty is not possible inside vmap; return a new tensor from forward"
+    assert refused(TurnoutError, vmap(Doubled.apply), matrix()) == (
+        "Doubled: mark_dirty is not possible inside vmap; return a new tensor from forward"
+    )
     assert untouched()
 
 

@@ -1,4 +1,4 @@
-"""Reductions of large arrays on the cpu: cut among threads and into blocks, they give what one call gives."""
+"""Large reductions on the cpu, without compiled kernels: cut among threads and into blocks, they give what one call gives."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 import turnout
+from outcomes import flat, refused
+from turnout_aten.kernels.rows import SAME, Row
 from turnout_cpu import halves
 from turnout_cpu.kernels import kernels
 from turnout_cpu.pool import LARGE, Pool
-from turnout_cpu.rows import BLOCK
+from turnout_cpu.rows import BLOCK, cut
 
+pytestmark = pytest.mark.usefixtures("without_kernels")
 SHAPE = (74, 72, 100)
 CALLS = {
     "sum": lambda x, d: x.sum(d),
@@ -35,10 +38,6 @@ CALLS = {
 }
 
 
-def arrays(found: turnout.Tensor | tuple[turnout.Tensor, ...]) -> list[np.ndarray]:
-    return [t.numpy() for t in found] if isinstance(found, tuple) else [found.numpy()]
-
-
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", [turnout.float32, turnout.int64])
 def test_any_number_of_threads_gives_what_small_arrays_give(name: str, dtype: turnout.DType) -> None:
@@ -51,13 +50,13 @@ def test_any_number_of_threads_gives_what_small_arrays_give(name: str, dtype: tu
     for view in (x, x.contiguous()):
         for d in (0, -1):
             over = 1 if d == 0 else 0  # small pieces along a dim that is left apart
-            pieces = [arrays(CALLS[name](part, d)) for part in view.split(37, over)]
+            pieces = [flat(CALLS[name](part, d)) for part in view.split(37, over)]
             for threads in (1, 3):
                 with turnout.config.override({"plugin.cpu.threads": threads}):
-                    found = arrays(CALLS[name](view, d))
+                    found = flat(CALLS[name](view, d))
                 for whole, *parts in zip(found, *pieces, strict=True):
-                    joined = np.concatenate(parts, over if whole.ndim == 3 else 0)
-                    np.testing.assert_allclose(whole, joined, rtol=1e-5, atol=1e-3)
+                    joined = turnout.cat(parts, over if whole.ndim == 3 else 0)
+                    np.testing.assert_allclose(whole.numpy(), joined.numpy(), rtol=1e-5, atol=1e-3)
 
 
 def test_reductions_of_everything_are_put_together_from_parts() -> None:
@@ -81,8 +80,6 @@ def test_large_integers_are_summed_in_int64_and_halves_in_float32() -> None:
 def test_a_large_reduction_uses_the_threads_and_blocks_of_a_share() -> None:
     seen: list[tuple[str, int]] = []
     pool = Pool(lambda: 2)
-    from turnout_aten.kernels.rows import SAME, Row
-    from turnout_cpu.rows import cut
 
     def kernel(self: np.ndarray, dim: int, keepdim: bool, out: np.ndarray | None = None) -> np.ndarray:
         seen.append((threading.current_thread().name, self.size))
@@ -99,8 +96,7 @@ def test_a_large_reduction_uses_the_threads_and_blocks_of_a_share() -> None:
 def test_an_error_in_a_piece_of_a_reduction_reaches_the_caller() -> None:
     table = kernels(pool := Pool(lambda: 2))
     x = np.ones((2, LARGE), "f4")
-    with pytest.raises(TypeError):
-        table["sum.IntList_out"].fn(x.view("M8[s]"), 1, False, None, np.empty(2, "f4"))
+    refused(TypeError, table["sum.IntList_out"].fn, x.view("M8[s]"), 1, False, None, np.empty(2, "f4"))
     pool.close()
 
 
@@ -112,11 +108,7 @@ def test_sorting_is_stable_with_nan_last_and_zeros_equal(dtype: str, descending:
     x = turnout.tensor(data).to(getattr(turnout, dtype))
     values, indices = x.sort(stable=True, descending=descending)
     keys = [(v != v, v) if v == v else (True, 0.0) for v in x.tolist()]
-    expected = (
-        sorted(range(len(data)), key=keys.__getitem__)
-        if not descending
-        else sorted(range(len(data)), key=keys.__getitem__, reverse=True)
-    )
+    expected = sorted(range(len(data)), key=keys.__getitem__, reverse=descending)
     assert indices.tolist() == expected
     assert repr(values.tolist()) == repr([x.tolist()[i] for i in expected])
 
@@ -168,17 +160,3 @@ def test_many_bfloat16_are_computed_as_few_are(name: str) -> None:
         row(inside, b, out=inside)
     assert np.array_equal(inside.view(np.uint16)[~nan], few.view(np.uint16)[~nan])
     pool.close()
-
-
-def test_many_float32_become_the_nearest_float16() -> None:
-    bits = np.random.default_rng(6).integers(0, 1 << 32, 3 * halves.BLOCK // 2, np.uint32)
-    bits[: halves.BLOCK] &= 0xC7FFFFFF  # the first block has no number that is too large
-    bits[::3] &= 0xFFFFF000  # many lie half-way between two float16
-    source = bits.view(np.float32)
-    source[: halves.BLOCK][np.abs(source[: halves.BLOCK]) >= 65520] = 1.0
-    found = np.empty(source.size, np.float16)
-    with np.errstate(all="ignore"):
-        halves.to_float16(found, source)
-        exact = source.astype(np.float16)
-    assert np.array_equal(np.isnan(found), np.isnan(exact))
-    assert np.array_equal(found.view(np.uint16)[~np.isnan(exact)], exact.view(np.uint16)[~np.isnan(exact)])

@@ -3,116 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_cuda_kernels import (
-    CASES,
-    DTYPES,
-    EACH,
-    STEPS,
-    Case,
-    Devices,
-    agree,
-    channels,
-    indices,
-    layers,
-    lists,
-    makers,
-    numbers,
-    rows,
-    step,
-)
-from test_cuda_pointwise import CASES as POINTWISE
-from test_cuda_pointwise import draw
-from test_cuda_rows import CASES as ROWS
-from test_cuda_windows import CASES as WINDOWS
+from cuda_launches import DTYPES, Devices, agree, check, makers, numbers
+from test_cuda_kernels import check_random_numbers
+from test_cuda_lists import EACH, STEPS, of_lists, precision, step
 
 import turnout
 from turnout import cuda, nn
-from turnout_cuda import pointwise
+from turnout_conformance.accuracy import Accuracy, answers_of
+from turnout_conformance.cases import SETS, Drawn, S
+from turnout_conformance.cases.sets import by_operator
+from turnout_conformance.cases.sets.sizes.indices import added
+from turnout_conformance.cases.sets.sizes.lines import running
+from turnout_conformance.cases.sets.sizes.normalisation import layers, normalised
+from turnout_conformance.cases.sets.sizes.shapes import rows
 
 F = nn.functional
+NEEDS_DEVICE = "cuda"
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="there is no device of type cuda")
-
-
-def compare(run: Callable[[Devices], Any], dtype: str) -> None:
-    here, there = makers(dtype, "cuda")
-    agree(run(here), run(there), dtype, "cuda:0")
 
 
 # ---- raw kernels
 
 
-# Rows and groups by the thousand, and long ones: launches of many blocks, which share memory and run at once.
-LARGE: list[Case] = [
-    *rows(70_000, 33), *rows(3, 100_000), *rows(300, 400, dim=0), *rows(300_000, 2), *rows(5, 40_000, 3, dim=1),
-    *layers(50_000, 65), *layers(3, 100_000), *layers(300_000, 2), *channels(8, 64, 30, 41, groups=8),
-    *channels(2, 3, 90_000, groups=1),
-    *indices(5_000, 7, dim=0, count=100_000), *indices(4, dim=0, count=300_000), *indices(3, 1_000, 5, dim=1, count=20_000),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", [*CASES, *POINTWISE, *ROWS, *WINDOWS], ids=lambda case: case[0])
-def test_a_raw_kernel_gives_what_cpu_gives(case: Case, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pointwise, "LIMIT", 1)
-    compare(case[2], dtype)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_elementwise_kernels_serve_many_elements(dtype: str) -> None:
-    def run(t: Devices) -> Any:
-        x, y, row, column = (t(numbers(s, i)) for i, s in enumerate([(3_001, 1_024), (3_001, 1_024), (1_024,), (3_001, 1)]))
-        return (
-            x + y,
-            x * 1.5,
-            x.exp(),
-            F.gelu(x),
-            x > y,
-            x * row,
-            x - column,
-            turnout.where(x > 0, x, y),
-            x.clamp(-1, 1),
-            x.float(),
-        )
-
-    compare(run, dtype)
+@pytest.mark.parametrize("operator", SETS["sizes"])
+def test_results_are_near_exact_ones_in_all_sizes(operator: str) -> None:
+    check(operator, "cuda")
 
 
 def test_random_numbers_are_those_of_cpu() -> None:
-    for got, want in zip(draw("cuda"), draw("cpu"), strict=True):
-        assert (got.dtype, got.shape) == (want.dtype, want.shape)
-        assert turnout.allclose(got.cpu().double(), want.double(), rtol=1e-5, atol=1e-6)
+    check_random_numbers("cuda")
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("case", [c for c in LARGE if "prod" not in c[0]], ids=lambda case: case[0])
-def test_a_raw_kernel_gives_what_cpu_gives_for_many_elements(case: Case, dtype: str) -> None:
-    if dtype == "bfloat16" and ("logcumsumexp" in case[0] or "100000" in case[0]):
-        pytest.skip("sums of this many are rounded differently on cpu")
-    compare(case[2], dtype)
+# Rows and groups by the thousand, and long ones: launches of many blocks, which share memory and run at once.
+WIDE = Drawn((3_001, 1_024))
+LARGE = by_operator(
+    [
+        *running([((70_000, 33), -1), ((3, 100_000), -1), ((300, 400), 0), ((300_000, 2), -1), ((5, 40_000, 3), 1)]),
+        *normalised(
+            [layers((50_000, 65)), layers((3, 100_000)), layers((300_000, 2))], [((8, 64, 30, 41), 8), ((2, 3, 90_000), 1)]
+        ),
+        *added([((5_000, 7), 0, 100_000), ((4,), 0, 300_000), ((3, 1_000, 5), 1, 20_000)], ("sum", "mean", "amax", "amin")),
+        *rows("add.Tensor sub.Tensor gt.Tensor", *[S(WIDE, Drawn(s, seed=2)) for s in ((3_001, 1_024), (1_024,), (3_001, 1))]),
+        *rows("exp gelu", S(WIDE), in_turn=0),
+        *rows("mul.Scalar", S(WIDE, 1.5), in_turn=0),
+        *rows("clamp", S(WIDE, -1, 1), in_turn=0),
+        *rows("where.self", S(Drawn((3_001, 1_024), "bool"), WIDE, Drawn((3_001, 1_024), seed=2)), in_turn=0),
+        *rows("_to_copy", S(WIDE, dtype=turnout.float32), in_turn=0),
+    ]
+)
+
+
+@pytest.mark.parametrize("operator", LARGE)
+def test_results_of_many_elements_are_near_exact_ones(operator: str) -> None:
+    # Sums of so many numbers lose digits.
+    expected = answers_of(operator, [replace(samples, tolerance=5.0) for samples in LARGE[operator]])
+    wrong = list(Accuracy("cuda").differences(operator, expected))
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", STEPS, ids=lambda case: f"{case[0]} {case[2]}")
 def test_a_step_is_that_of_cpu(case: Any, dtype: str) -> None:
-    here, there = makers(dtype, "cuda")
-    agree(step(case[0], here, case[2]), step(case[0], there, case[2]), "float32" if dtype == "float64" else dtype, "cuda:0")
+    agree(lambda t: step(case[0], t, case[2]), dtype, "cuda:0", precision(dtype))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", EACH, ids=lambda case: f"{case[0]} {case[1]} {case[2:]}")
 def test_a_function_of_lists_gives_what_cpu_gives(case: Any, dtype: str) -> None:
-    stem, count, values, options = case
-
-    def run(t: Devices) -> Any:
-        first, *others = lists(t, count)
-        first = [x.abs() + 0.5 for x in first] if stem in ("sqrt", "reciprocal") else first
-        return tuple(getattr(turnout.ops.aten, f"_foreach_{stem}")(first, *others, *values, **options))
-
-    compare(run, dtype)
+    agree(lambda t: of_lists(case, t), dtype, "cuda:0")
 
 
 def test_sums_that_are_added_in_parts_are_the_same_in_each_run() -> None:

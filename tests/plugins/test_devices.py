@@ -11,6 +11,7 @@ import pytest
 
 import turnout
 import turnout_arrays
+from outcomes import refused
 from turnout import config, devices
 from turnout.devices import register_device_type
 from turnout.errors import CallError, DeviceError, UniverseError
@@ -53,12 +54,6 @@ def pair():
         yield backend
 
 
-def error_of(call, *args, **kwargs) -> str:
-    with pytest.raises(DeviceError) as caught:
-        call(*args, **kwargs)
-    return str(caught.value)
-
-
 # ---- names
 
 
@@ -73,19 +68,19 @@ def test_equal_devices_are_one_object_that_prints_copies_and_pickles_as_such():
 @pytest.mark.parametrize("text", ["", "cpu:", "cpu:x", "cpu:-1", "c pu", "cpu:1:2"])
 def test_a_text_that_names_no_device_is_an_error(text):
     shown = f"{text!r}"
-    assert error_of(turnout.device, text) == f"a device is written TYPE or TYPE:INDEX, got {shown}"
+    assert refused(DeviceError, turnout.device, text) == f"a device is written TYPE or TYPE:INDEX, got {shown}"
 
 
 def test_naming_a_device_activates_nothing_and_using_one_that_nobody_has_says_so():
     nowhere = turnout.device("cppu")
-    text = error_of(turnout.ones, 2, device=nowhere)
+    text = refused(DeviceError, turnout.ones, 2, device=nowhere)
     assert text.splitlines()[0] == "device 'cppu': there is no such device; did you mean 'cpu'?"
     assert text.splitlines()[1].startswith("  installed  cpu, ")
 
 
 def test_an_index_of_a_device_that_has_one_only():
     assert turnout.ones(1, device="cpu:0").device is turnout.device("cpu")
-    assert error_of(turnout.ones, 1, device="cpu:1") == "cpu:1 does not exist: cpu has 1 device(s)"
+    assert refused(DeviceError, turnout.ones, 1, device="cpu:1") == "cpu:1 does not exist: cpu has 1 device(s)"
 
 
 # ---- what goes where
@@ -120,9 +115,9 @@ def test_to_gives_the_tensor_itself_where_it_is_there_already():
     assert x.to("cpu", turnout.int64).tolist() == [1, 1]
     assert x.to(turnout.ones(1, dtype=turnout.float64)).dtype is turnout.float64
     assert x.cpu() is x
-    with pytest.raises(TypeError) as caught:
-        x.to("cpu", turnout.float32, False, False, None)
-    assert str(caught.value) == "to: takes at most 4 positional arguments after a device, got 5"
+    assert refused(TypeError, x.to, "cpu", turnout.float32, False, False, None) == (
+        "to: takes at most 4 positional arguments after a device, got 5"
+    )
 
 
 # ---- several devices of one type
@@ -131,16 +126,20 @@ def test_to_gives_the_tensor_itself_where_it_is_there_already():
 def test_a_type_without_an_index_is_the_current_device(pair):
     assert str(turnout.ones(2, device="pair").device) == "pair:0"
     assert str(turnout.ones(2, device="pair:1").device) == "pair:1"
-    assert error_of(turnout.ones, 2, device="pair:2") == "pair:2 does not exist: pair has 2 device(s)"
+    assert refused(DeviceError, turnout.ones, 2, device="pair:2") == "pair:2 does not exist: pair has 2 device(s)"
 
 
 def test_two_devices_of_one_backend_in_a_call_are_an_error_that_names_both(pair):
     x, y = turnout.ones(2, device="pair:0"), turnout.ones(2, device="pair:1")
     fix = "\n  to fix  move one with .to(device); only 0-dim tensors on cpu mix with another device"
-    assert error_of(lambda: x + y) == f"aten::add.Tensor: tensors on two devices: self on pair:0, other on pair:1{fix}"
-    text = error_of(turnout.cat, [x, x, y])
+    assert (
+        refused(DeviceError, lambda: x + y) == f"aten::add.Tensor: tensors on two devices: self on pair:0, other on pair:1{fix}"
+    )
+    text = refused(DeviceError, turnout.cat, [x, x, y])
     assert text == f"aten::cat: tensors on two devices: tensors[0] on pair:0, tensors[2] on pair:1{fix}"
-    assert error_of(x.add_, y).startswith("aten::add_.Tensor: tensors on two devices: self on pair:0, other on pair:1")
+    assert refused(DeviceError, x.add_, y).startswith(
+        "aten::add_.Tensor: tensors on two devices: self on pair:0, other on pair:1"
+    )
     assert x.tolist() == [1.0, 1.0]
 
 
@@ -173,8 +172,7 @@ def test_the_guard_is_left_when_a_kernel_raises(pair):
             raise ValueError("no")
 
         library.impl("devicetest::fail", "Pair", fail)
-        with pytest.raises(ValueError, match="no"):
-            op(y)
+        assert "no" in refused(ValueError, op, y)
     assert (seen, pair.inside) == (["pair:1"], None)
 
 
@@ -186,30 +184,28 @@ def test_gradients_are_on_the_device_of_what_they_belong_to(pair):
 
 
 def test_a_device_type_has_one_backend():
-    with pytest.raises(UniverseError) as caught:
-        register_device_type("cpu", turnout.device("meta").backend)
-    assert str(caught.value) == "device 'cpu' belongs to backend CPU already"
+    assert refused(UniverseError, lambda: register_device_type("cpu", turnout.device("meta").backend)) == (
+        "device 'cpu' belongs to backend CPU already"
+    )
 
 
 def test_a_plugin_that_registers_no_backend_is_noticed_when_its_device_is_used(monkeypatch):
     monkeypatch.setattr(devices, "installed", lambda: SimpleNamespace(require_device=lambda name: None))
-    with pytest.raises(DeviceError) as caught:
-        turnout.zeros(2, device="nowhere")
-    assert str(caught.value) == "no backend has devices of type 'nowhere'; `turnout plugins` lists what is installed"
+    assert refused(DeviceError, turnout.zeros, 2, device="nowhere") == (
+        "no backend has devices of type 'nowhere'; `turnout plugins` lists what is installed"
+    )
 
 
 def test_a_backend_says_which_memory_it_does_not_take():
-    with pytest.raises(BufferError) as caught:
-        turnout.device("meta").backend.from_dlpack(object())
-    assert str(caught.value) == "device meta does not accept DLPack tensors"
+    assert refused(BufferError, lambda: turnout.device("meta").backend.from_dlpack(object())) == (
+        "device meta does not accept DLPack tensors"
+    )
 
 
 def test_a_device_that_nobody_knows_is_not_exchanged_and_a_forbidden_copy_is_not_made(monkeypatch):
     exporter = SimpleNamespace(__dlpack__=None, __dlpack_device__=lambda: (99, 0))
-    with pytest.raises(CallError) as caught:
-        turnout.from_dlpack(exporter)
-    assert str(caught.value) == "from_dlpack: no device is known for DLPack's device type 99"
+    assert refused(CallError, turnout.from_dlpack, exporter) == "from_dlpack: no device is known for DLPack's device type 99"
     monkeypatch.setattr(interop, "dlpack_device", lambda tensor: (2, 0))
-    with pytest.raises(BufferError) as caught:
-        turnout.ones(2).__dlpack__(dl_device=(1, 0), copy=False)
-    assert str(caught.value) == "a tensor on cpu needs a copy to reach the host, which copy=False forbids"
+    assert refused(BufferError, lambda: turnout.ones(2).__dlpack__(dl_device=(1, 0), copy=False)) == (
+        "a tensor on cpu needs a copy to reach the host, which copy=False forbids"
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import struct
-import subprocess
 import sys
 import tracemalloc
 import zipfile
@@ -17,6 +16,7 @@ from exported_programs import FLOAT, LEAF, LONG, Program, argument, call, meta, 
 from turnout.graphs import TraceError
 
 import turnout
+from outcomes import refused
 from turnout import export
 from turnout.errors import CallError, DeviceError, FileFormatError
 
@@ -26,12 +26,6 @@ KINDS = ("core", "training")
 
 def loaded(program: Program, **options):
     return export.load(program.archive(), **options)
-
-
-def refused(program: Program, kind: type[Exception]) -> str:
-    with pytest.raises(kind) as caught:
-        loaded(program)
-    return str(caught.value)
 
 
 # ---- PyTorch's own files
@@ -68,15 +62,11 @@ def test_sizes_that_were_dynamic_may_differ_within_their_range(kind):
     graph = export.load(FILES / f"{kind}.pt2")
     for rows in (3, 9):
         assert graph(turnout.ones(rows, 3))["z"][1] == 2 * rows
-    with pytest.raises(TraceError) as caught:
-        graph(turnout.ones(2, 3))
-    assert str(caught.value) == (
+    assert refused(TraceError, lambda: graph(turnout.ones(2, 3))) == (
         "forward: the graph holds only where s77 >= 3, which was decided when it was made\n  s77     2, dim 0 of x\n"
         "  to fix  make it again with inputs of these sizes, and call that graph"
     )
-    with pytest.raises(TraceError) as caught:
-        graph(turnout.ones(4, 5))
-    assert str(caught.value).startswith("forward: dim 1 of x must be 3, got 5\n")
+    assert refused(TraceError, lambda: graph(turnout.ones(4, 5))).startswith("forward: dim 1 of x must be 3, got 5\n")
 
 
 def test_a_part_with_gradients_off_stays_without_them():
@@ -98,9 +88,9 @@ def test_a_graph_with_state_is_saved_and_loaded(kind, tmp_path):
     assert again.code == graph.code
 
 
-def test_nothing_of_pytorch_is_imported():
-    program = f"import sys, turnout; turnout.export.load({str(FILES / 'core.pt2')!r}); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
+def test_nothing_of_pytorch_is_imported(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # which makes an import of it an error
+    assert export.load(FILES / "core.pt2").state
 
 
 # ---- what a graph can do
@@ -175,8 +165,9 @@ def test_arguments_and_results_keep_their_nesting():
     found = graph(turnout.ones(1, 3), more=[turnout.ones(2)], flag=True)
     assert found["b"][0].tolist() == [1, 1]
     assert found["b"][1] == 3
-    with pytest.raises(TraceError, match=r"kwargs\['flag'\] must be True, as when the graph was traced; got False"):
-        graph(turnout.ones(1, 3), more=[turnout.ones(2)], flag=False)
+    assert "kwargs['flag'] must be True, as when the graph was traced; got False" in refused(
+        TraceError, lambda: graph(turnout.ones(1, 3), more=[turnout.ones(2)], flag=False)
+    )
 
 
 # ---- numbers in the place of tensors
@@ -258,8 +249,7 @@ def test_a_size_that_depends_on_values_is_known_after_its_call():
     program.outputs = [{"user_output": {"arg": argument("made")}}]
     graph = loaded(program)
     assert graph(turnout.eye(3)).shape == (3,)
-    with pytest.raises(TraceError, match="the graph holds only where u0 >= 2"):
-        graph(turnout.zeros(3, 3))
+    assert "the graph holds only where u0 >= 2" in refused(TraceError, lambda: graph(turnout.zeros(3, 3)))
 
 
 @pytest.mark.parametrize(
@@ -278,8 +268,7 @@ def test_guards_are_checked(guard, good, bad):
     program.guards = [guard]
     graph = loaded(program)
     graph(turnout.ones(good, 3))
-    with pytest.raises(TraceError, match="the graph holds only where "):
-        graph(turnout.ones(bad, 3))
+    assert "the graph holds only where " in refused(TraceError, lambda: graph(turnout.ones(bad, 3)))
 
 
 # ---- what is refused
@@ -295,7 +284,7 @@ def test_everything_that_is_missing_is_listed_at_once():
         node("torch.ops.higher_order.cond", [], pred=True, true_graph=graph),
     ]
     program.guards = ["L['x'].size()[0] in (1, 2)"]
-    assert refused(program, export.ExportError) == (
+    assert refused(export.ExportError, loaded, program) == (
         "forward: the program cannot become a graph\n"
         "  missing operators (2)\n    aten::no_such_operator\n    nowhere::other\n"
         "  not supported (2)\n    the guard \"L['x'].size()[0] in (1, 2)\"\n"
@@ -307,7 +296,7 @@ def test_everything_that_is_missing_is_listed_at_once():
 def test_what_is_not_supported_says_so():
     program = Program()
     program.inputs.append({"custom_obj": {"arg": {"name": "o", "class_fqn": "C"}, "custom_obj_name": "o"}})
-    assert refused(program, export.ExportError) == (
+    assert refused(export.ExportError, loaded, program) == (
         "forward: the program cannot become a graph\n  not supported (1)\n    an input of kind 'custom_obj'\n"
         "  to fix  export the model without these"
     )
@@ -358,7 +347,7 @@ def test_what_a_graph_does_not_have_is_named_with_the_call(change, what):
     program = Program()
     change(program)
     target = what if what.startswith(("_operator", "math")) else f"torch.ops.{what}"
-    assert refused(program, export.ExportError) == (
+    assert refused(export.ExportError, loaded, program) == (
         f"forward: the program cannot become a graph\n  not supported (1)\n    {target}\n  to fix  export the model without these"
     )
 
@@ -429,44 +418,40 @@ def test_a_file_that_is_wrong_is_refused_with_the_reason(change, why):
     program = Program()
     change(program)
     if why is None:
-        assert "the guard \"__import__('os')\"" in refused(program, export.ExportError)
+        assert "the guard \"__import__('os')\"" in refused(export.ExportError, loaded, program)
     else:
-        assert why in refused(program, FileFormatError)
+        assert why in refused(FileFormatError, loaded, program)
 
 
 def test_a_pickled_tensor_is_refused_and_not_opened():
     entries = Program().entries()
     payload = {"path_name": "weight_0", "is_param": True, "use_pickle": True, "tensor_meta": None}
     entries["data/weights/model_weights_config.json"] = json.dumps({"config": {"w": payload}}).encode()
-    with pytest.raises(FileFormatError) as caught:
-        export.load(packed(entries))
-    assert str(caught.value) == NOT_WRITTEN + "'w' of the weights is pickled: a program, and not data"
+    assert (
+        refused(FileFormatError, lambda: export.load(packed(entries)))
+        == NOT_WRITTEN + "'w' of the weights is pickled: a program, and not data"
+    )
 
 
 def test_a_later_major_version_is_refused():
     program = Program()
     program.version = (9, 1)
-    assert refused(program, FileFormatError) == (
+    assert refused(FileFormatError, loaded, program) == (
         "load: the file has version 9.1 of the schema; this turnout-export reads versions up to 8.20"
     )
 
 
 def test_other_calls_are_refused():
-    with pytest.raises(CallError, match="load: expected a path, or a file that is open in binary mode, got int"):
-        export.load(3)
-    with pytest.raises(CallError, match=r"from_torch: expected a torch\.export\.ExportedProgram, got int"):
-        export.from_torch(3)
-    with pytest.raises(DeviceError):
-        export.load(FILES / "core.pt2", device="nowhere")
-    with pytest.raises(FileNotFoundError):
-        export.load(FILES / "other.pt2")
+    assert "load: expected a path, or a file that is open in binary mode, got int" in refused(CallError, export.load, 3)
+    assert "from_torch: expected a torch.export.ExportedProgram, got int" in refused(CallError, export.from_torch, 3)
+    refused(DeviceError, lambda: export.load(FILES / "core.pt2", device="nowhere"))
+    refused(FileNotFoundError, lambda: export.load(FILES / "other.pt2"))
 
 
 def test_an_archive_cut_off_anywhere_is_refused():
     held = (FILES / "core.pt2").read_bytes()
     for length in range(0, len(held), 397):
-        with pytest.raises(FileFormatError):
-            export.load(io.BytesIO(held[:length]))
+        refused(FileFormatError, export.load, io.BytesIO(held[:length]))
 
 
 # ---- damage

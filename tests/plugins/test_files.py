@@ -15,6 +15,7 @@ import pytest
 from saved_files import GRAPH, SAVERS, is_whole, save_tensor
 
 import turnout
+from outcomes import refused
 from turnout import graphs
 from turnout.errors import CallError
 from turnout_aten import archives, files
@@ -167,12 +168,10 @@ def test_files_are_binary_file_objects_with_and_without_a_buffer_or_a_place(tmp_
 @pytest.mark.parametrize("file", [5, None, io.StringIO(), object()])
 def test_what_is_no_file_is_refused(file: object) -> None:
     kind = type(file).__name__
-    with pytest.raises(CallError) as caught:
-        turnout.save(1, file)
-    assert str(caught.value) == f"save: expected a path, or a file that is open in binary mode, got {kind}"
-    with pytest.raises(CallError) as caught:
-        turnout.load(file)
-    assert str(caught.value) == f"load: expected a path, or a file that is open in binary mode, got {kind}"
+    assert (
+        refused(CallError, turnout.save, 1, file) == f"save: expected a path, or a file that is open in binary mode, got {kind}"
+    )
+    assert refused(CallError, turnout.load, file) == f"load: expected a path, or a file that is open in binary mode, got {kind}"
 
 
 # ---- failures

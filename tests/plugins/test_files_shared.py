@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import turnout
+from outcomes import in_threads
 
 WRITER = """
 import sys
@@ -75,10 +76,6 @@ def unfinished(folder: Path) -> Iterator[Path]:
 def test_threads_that_save_to_one_path_leave_one_of_their_files(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for _ in range(20):
-        threads = [threading.Thread(target=turnout.save, args=({"n": n}, path)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*[partial(turnout.save, {"n": n}, path) for n in range(4)])
         assert turnout.load(path)["n"] in range(4)
         assert list(unfinished(tmp_path)) == []

@@ -12,6 +12,7 @@ import pytest
 from saved_files import GRAPH, graph_document, write_graph
 
 import turnout
+from outcomes import refused
 from turnout import graphs
 from turnout.errors import CallError, FileFormatError
 from turnout_aten import archives
@@ -34,12 +35,6 @@ def archive(data: bytes) -> io.BytesIO:
     return file
 
 
-def refused(file: io.BytesIO) -> str:
-    with pytest.raises(FileFormatError) as caught:
-        turnout.load(file)
-    return str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("data", "why"),
     [
@@ -53,7 +48,7 @@ def refused(file: io.BytesIO) -> str:
     ],
 )
 def test_a_file_of_tensors_is_refused_with_the_reason(data: bytes, why: str | None) -> None:
-    said = refused(archive(data))
+    said = refused(FileFormatError, turnout.load, archive(data))
     if why is None:
         assert said.startswith(NEITHER + "a tensor cannot have the shape '[")
     else:
@@ -62,14 +57,14 @@ def test_a_file_of_tensors_is_refused_with_the_reason(data: bytes, why: str | No
 
 def test_a_name_that_is_not_utf8_is_refused() -> None:
     data = archive(document(0)).getvalue().replace(b"storages/0", b"storages/\xff")
-    assert refused(io.BytesIO(data)) == NEITHER + "the name of an entry is not UTF-8"
+    assert refused(FileFormatError, turnout.load, io.BytesIO(data)) == NEITHER + "the name of an entry is not UTF-8"
 
 
 def test_a_size_of_64_bits_that_is_missing_is_refused() -> None:
     data = archive(document(0)).getvalue()
     at = data.rindex(b"PK\1\2")
     changed = data[: at + 20] + struct.pack("<LL", 0xFFFFFFFF, 0xFFFFFFFF) + data[at + 28 :]
-    assert refused(io.BytesIO(changed)) == NEITHER + "the zip64 field of 'storages/0' is missing"
+    assert refused(FileFormatError, turnout.load, io.BytesIO(changed)) == NEITHER + "the zip64 field of 'storages/0' is missing"
 
 
 def constants(*rows: dict[str, Any]) -> tuple[str, str]:
@@ -111,9 +106,7 @@ def test_a_file_of_a_graph_is_refused_with_the_reason(tmp_path: Path, before: st
     text = graph_document(path)
     assert before in text
     write_graph(path, text.replace(before, after), bytes(4))
-    with pytest.raises(FileFormatError) as caught:
-        graphs.load(path)
-    assert str(caught.value) == f"load: {path} is not a saved graph: {why}"
+    assert refused(FileFormatError, graphs.load, path) == f"load: {path} is not a saved graph: {why}"
 
 
 def test_a_graph_is_read_from_a_path_and_tensors_from_a_path_or_a_file() -> None:
@@ -130,6 +123,6 @@ class Text(io.BytesIO):
 
 
 def test_a_file_that_gives_text_is_refused() -> None:
-    with pytest.raises(CallError) as caught:
-        turnout.load(Text(archive(document(0)).getvalue()))
-    assert str(caught.value) == "load: expected a file that is open in binary mode, got str from it"
+    assert refused(CallError, lambda: turnout.load(Text(archive(document(0)).getvalue()))) == (
+        "load: expected a file that is open in binary mode, got str from it"
+    )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
-import threading
+from functools import partial
 
 import pytest
 from turnout.func import functionalize
 
 import turnout
+from collector import collect_new, collector_off, new_objects
+from outcomes import in_threads, refused
 from turnout import Tensor, library
 from turnout.errors import AliasError, ShapeError
 from turnout.state import DISPATCH
@@ -294,9 +295,7 @@ def test_a_custom_view_that_does_not_take_positions_is_refused_when_it_is_writte
         lib.impl("floats", floats, "CompositeExplicitAutograd")
         view = turnout.ops.functionalize_tests.floats
         assert functionalize(lambda x: view(x) * 2)(square()).tolist() == [2.0, 4.0, 6.0]
-        with pytest.raises(FunctionalizeError) as info:
-            functionalize(lambda x: view(x).mul_(2))(square())
-        assert str(info.value) == (
+        assert refused(FunctionalizeError, lambda: functionalize(lambda x: view(x).mul_(2))(square())) == (
             "a write into the result of functionalize_tests::floats: cannot be functionalised: calling the operator on the "
             "positions of the elements did not give the positions in the view\n"
             "  to fix  register a kernel that accepts int64 tensors, or write before the view is made"
@@ -307,9 +306,7 @@ def test_a_result_that_may_share_memory_with_several_arguments_is_refused():
     with library.Library("functionalize_tests", "DEF") as lib:
         lib.define("either(Tensor(a) x, Tensor(b) y) -> Tensor(a|b)")
         lib.impl("either", lambda x, y: x, "CompositeExplicitAutograd")
-        with pytest.raises(FunctionalizeError) as info:
-            functionalize(turnout.ops.functionalize_tests.either)(square(), square())
-        assert str(info.value) == (
+        assert refused(FunctionalizeError, lambda: functionalize(turnout.ops.functionalize_tests.either)(square(), square())) == (
             "functionalize_tests::either: cannot be functionalised: its schema lets a result share memory with several "
             "arguments, or with an unknown one\n  to fix  declare which argument each result is a view of, or return a copy"
         )
@@ -319,9 +316,7 @@ def test_a_result_that_may_share_memory_with_several_arguments_is_refused():
 
 
 def test_resizing_is_refused():
-    with pytest.raises(FunctionalizeError) as info:
-        functionalize(lambda x: x.resize_(2))(square())
-    assert str(info.value) == (
+    assert refused(FunctionalizeError, lambda: functionalize(lambda x: x.resize_(2))(square())) == (
         "aten::resize_: cannot be functionalised: it changes how much memory a tensor has, which other tensors may share\n"
         "  to fix  make a tensor of the new shape, such as with new_empty() or reshape()"
     )
@@ -329,9 +324,9 @@ def test_resizing_is_refused():
 
 @pytest.mark.filterwarnings("ignore:aten..add.out. an output with:UserWarning")
 def test_outputs_are_resized_but_not_views():
-    with pytest.raises(FunctionalizeError) as info:
-        functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(2, 2)[0]))(square())
-    assert str(info.value) == (
+    assert refused(
+        FunctionalizeError, lambda: functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(2, 2)[0]))(square())
+    ) == (
         "aten::add.out: out has shape [2], the result [3, 3]; a view of another tensor, or an output from outside that was "
         "written before, is not resized in a function that is functionalised\n  to fix  give an out of shape [3, 3]"
     )
@@ -355,9 +350,7 @@ def test_versions_outside_are_those_of_the_writes():
 
 def test_a_captured_tensor_is_not_turned_when_it_was_written():
     captured = square()
-    with pytest.raises(FunctionalizeError) as info:
-        functionalize(lambda: captured.mul_(2).t_())()
-    assert str(info.value) == (
+    assert refused(FunctionalizeError, lambda: functionalize(lambda: captured.mul_(2).t_())()) == (
         "aten::t_: cannot be functionalised: the tensor is from outside, and was viewed or written before\n"
         "  to fix  make it an argument of the function"
     )
@@ -369,20 +362,16 @@ def test_a_captured_tensor_is_not_turned_when_it_was_written():
 @pytest.mark.parametrize("what", ["numpy", "__array__", "__dlpack__"])
 def test_memory_is_not_given_out(what):
     shown = {"numpy": "numpy()", "__array__": "numpy.asarray()", "__dlpack__": "__dlpack__()"}[what]
-    with pytest.raises(FunctionalizeError) as info:
-        functionalize(lambda x: getattr(x, what)())(square())
-    assert str(info.value) == (
+    assert refused(FunctionalizeError, lambda: functionalize(lambda x: getattr(x, what)())(square())) == (
         f"{shown}: a tensor inside functionalize has no memory of its own; return it, or take its clone() from the function"
     )
 
 
 def test_wrong_arguments_are_refused():
-    with pytest.raises(FunctionalizeError) as info:
-        functionalize(turnout.sin, remove="views")
-    assert str(info.value) == "functionalize: remove must be 'mutations' or 'mutations_and_views', got 'views'"
-    with pytest.raises(FunctionalizeError) as info:
-        functionalize(3)
-    assert str(info.value) == "functionalize: argument 'func' must be callable, got int"
+    assert refused(FunctionalizeError, functionalize, turnout.sin, remove="views") == (
+        "functionalize: remove must be 'mutations' or 'mutations_and_views', got 'views'"
+    )
+    assert refused(FunctionalizeError, functionalize, 3) == "functionalize: argument 'func' must be callable, got int"
 
 
 @pytest.mark.parametrize(
@@ -415,8 +404,7 @@ def test_a_value_that_a_gradient_needs_is_kept_when_it_is_written():
             y.mul_(2)
         return z.sum()
 
-    with pytest.raises(RuntimeError):
-        function(x).backward()
+    refused(RuntimeError, lambda: function(x).backward())
     # The values that gradients need are kept: nothing writes into them.
     functionalize(function)(x).backward()
     assert turnout.allclose(x.grad, 2 * x.detach())
@@ -431,8 +419,7 @@ def test_an_error_leaves_the_arguments_and_the_state_as_they_were():
         raise KeyError("x")
 
     for _ in range(2):
-        with pytest.raises(KeyError):
-            functionalize(function)(x)
+        refused(KeyError, lambda: functionalize(function)(x))
         assert x.tolist() == square().tolist()
         assert (DISPATCH.get(), REGION.get()) == (before, None)
     assert functionalize(lambda x: x.mul_(2))(x).tolist() == (square() * 2).tolist()
@@ -442,35 +429,26 @@ def test_an_error_leaves_the_arguments_and_the_state_as_they_were():
 
 
 def test_nothing_of_it_is_left_when_it_ends():
-    functionalize(written_views)(square())
-    gc.collect()
-    assert not [each for each in gc.get_objects() if type(each) is FunctionalTensor]
+    with collector_off():
+        functionalize(written_views)(square())
+        collect_new()
+        assert not [each for each in new_objects() if type(each) is FunctionalTensor]
 
 
 def test_threads_run_their_own():
     shared = turnout.ones(50)
-    found = []
 
     def work(factor):
         function = functionalize(lambda x: (x.clone().mul_(factor)[:25].add_(shared[0])).sum())
-        for _ in range(20):
-            found.append(function(shared).item() == 25 * (factor + 1))
+        return [function(shared).item() == 25 * (factor + 1) for _ in range(20)]
 
-    threads = [threading.Thread(target=work, args=(float(i),)) for i in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert found == [True] * 80
+    assert in_threads(*[partial(work, float(i)) for i in range(4)]) == [[True] * 20] * 4
 
 
 def test_a_tensor_of_a_running_function_works_in_another_thread():
     def function(x):
-        found = []
-        thread = threading.Thread(target=lambda: found.append(x.mul_(2).sum()))
-        thread.start()
-        thread.join()
-        return found[0], x * 1
+        (total,) = in_threads(lambda: x.mul_(2).sum())
+        return total, x * 1
 
     total, x = functionalize(function)(square())
     assert total.item() == 90
@@ -480,7 +458,8 @@ def test_a_tensor_of_a_running_function_works_in_another_thread():
 def test_the_kit_for_functionalities_passes(tmp_path):
     context = "Functionalize=turnout_functionalize.transform:functionalized_calls"
     options = ["--turnout-key=Functionalize", f"--turnout-key-context={context}", "-k", "Functionalize-mul or Functionalize-sele"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "turnout_conformance", *options]
+    left_out = [f"-pno:{name}" for name in ("cacheprovider", "hypothesispytest", "zarr")]  # which take seconds to import
+    command = [sys.executable, "-m", "pytest", "-q", *left_out, "--pyargs", "turnout_conformance", *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "kernels of Functionalize ran for" in done.stdout

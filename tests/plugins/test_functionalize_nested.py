@@ -6,6 +6,7 @@ import pytest
 from turnout.func import functionalize, grad, hessian, jacfwd, jvp, linearize, vmap
 
 import turnout
+from own_functions import function as own_function
 from turnout import Tensor, autograd
 
 kinds = pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
@@ -71,18 +72,11 @@ def test_tangents_follow_writes_into_inputs():
 
 @kinds
 def test_functions_and_blocks_without_gradients_keep_tangents(remove):
-    class Cube(autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x**3
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_forward(inputs[0])
-
-        @staticmethod
-        def jvp(ctx, tangent):
-            return 3 * tangent * ctx.saved_tensors[0] ** 2
+    Cube = own_function(
+        lambda x: x**3,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_forward(inputs[0]),
+        jvp=lambda ctx, tangent: 3 * tangent * ctx.saved_tensors[0] ** 2,
+    )
 
     def function(x):
         y = Cube.apply(x)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.dtypes import dtype_named
 from turnout.errors import NoKernelError
 from turnout.registry import REGISTRY, Registrations
@@ -136,8 +137,7 @@ def test_a_view_operator_is_refused(backend: FirstDay) -> None:
 def test_an_operator_that_the_host_has_not_is_an_error_that_names_the_host(backend: FirstDay) -> None:
     with Registrations("nowhere") as library:
         library.define("nowhere::op(Tensor self) -> Tensor")
-        with pytest.raises(NoKernelError, match="nowhere::op: no kernel for CPU"):
-            turnout.ops.nowhere.op(ones(2))
+        assert "nowhere::op: no kernel for CPU" in refused(NoKernelError, lambda: turnout.ops.nowhere.op(ones(2)))
 
 
 def test_autocast_of_the_host_takes_no_part(backend: FirstDay) -> None:
@@ -151,8 +151,7 @@ def test_autocast_of_the_host_takes_no_part(backend: FirstDay) -> None:
 
 def test_an_error_on_the_host_changes_nothing(backend: FirstDay) -> None:
     x = ones(2)
-    with pytest.raises(turnout.errors.ShapeError):
-        x.add_(ones(3))
+    refused(turnout.errors.ShapeError, lambda: x.add_(ones(3)))
     assert x.tolist() == [1.0, 1.0]
 
 
@@ -174,5 +173,4 @@ def test_a_row_can_run_on_the_host() -> None:
         assert (x + x).tolist() == [2.0, 2.0]
         assert x.add_(x, alpha=3).tolist() == [4.0, 4.0]
         assert hosting.calls() == {("aten::add.out", "onerow", "cpu"): 2}
-        with pytest.raises(NoKernelError):
-            x.exp()
+        refused(NoKernelError, x.exp)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DimError, OutOfMemoryError, TurnoutError
 from turnout.registry import find_operator
 from turnout_aten.errors.failures import retell, retell_composite
@@ -110,9 +111,7 @@ WRITES: list[tuple[str, str, Callable[[Any], Any]]] = [
 @pytest.mark.parametrize(("name", "argument", "write"), WRITES, ids=[f"{i} {row[0]}" for i, row in enumerate(WRITES)])
 def test_every_write_into_read_only_memory_is_refused(name: str, argument: str, write: Callable[[Any], Any]) -> None:
     x = read_only()
-    with pytest.raises(AliasError) as caught:
-        write(x)
-    assert str(caught.value) == (
+    assert refused(AliasError, write, x) == (
         f"aten::{name}: '{argument}' cannot be written, because its memory is read-only\n  to fix  write into a copy: clone() it"
     )
     assert x.tolist() == [1.0, 2.0, 3.0]
@@ -123,16 +122,13 @@ def test_a_large_write_into_read_only_memory_is_refused() -> None:
     array.flags.writeable = False
     with pytest.warns(UserWarning, match="read-only"):
         x = turnout.from_numpy(array)
-    with pytest.raises(AliasError, match="its memory is read-only"):
-        x.add_(x)
+    assert "its memory is read-only" in refused(AliasError, x.add_, x)
     assert x.sum().item() == 0
 
 
 def test_opencl_names_what_it_has_no_room_for(need_device: Callable[[str], None]) -> None:
     need_device("opencl")
-    with pytest.raises(OutOfMemoryError) as caught:
-        turnout.ones(1, device="opencl").expand(2**42) + 1
-    assert str(caught.value) == (
+    assert refused(OutOfMemoryError, lambda: turnout.ones(1, device="opencl").expand(2**42) + 1) == (
         "aten::add.Scalar: opencl:0 has no room for 16.0 TiB (float32 [4398046511104])\n"
         "  arguments  self: Tensor float32 [4398046511104] on opencl:0, other: int 1\n"
         "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
@@ -174,9 +170,7 @@ def test_an_output_may_be_an_input_that_is_resized() -> None:
     with pytest.warns(UserWarning, match="was resized"):
         turnout.sum(x, 1, out=x)
     assert x.tolist() == [3.0, 12.0]
-    with pytest.raises(TurnoutError) as caught:
-        turnout.atan2(x, turnout.ones(3, 2), out=x)
-    assert str(caught.value) == (
+    assert refused(TurnoutError, lambda: turnout.atan2(x, turnout.ones(3, 2), out=x)) == (
         "aten::atan2.out: an output of shape [2] that is an input too cannot hold the result of shape [3, 2]"
     )
 

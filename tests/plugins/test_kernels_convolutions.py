@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from instruction_sets import available
 from turnout.nn import functional as F
 
 import turnout
+from turnout_conformance.pairwise import pairwise
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
-from turnout_kernels import convolutions, native
+from turnout_kernels import convolutions
 
+Served = Callable[..., list[str]]
 RNG = np.random.default_rng(7)
-
-
-def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the kernels for convolutions that are called from here on."""
-    names: list[str] = []
-
-    def run(name: str, *args: Any, **options: Any) -> None:
-        names.append(name)
-        native.run(name, *args, **options)
-
-    monkeypatch.setattr(convolutions, "run", run)
-    return names
 
 
 def convolution_in_float64(x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
@@ -52,14 +44,15 @@ CONVOLUTIONS = [  # shapes of images and weights, stride, padding, dilation, gro
 ]
 
 
-@pytest.mark.parametrize("dtype", ["f", "d"])
-@pytest.mark.parametrize("sizes", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "dtype", "instructions"), pairwise(CONVOLUTIONS, ["f", "d"], available()), indirect=["instructions"], ids=str
+)
 def test_convolutions_with_many_channels_agree_with_float64(
-    sizes: Any, dtype: str, instructions: str, monkeypatch: pytest.MonkeyPatch
+    sizes: Any, dtype: str, instructions: str, monkeypatch: pytest.MonkeyPatch, served: Served
 ):
     image, kernel, stride, padding, dilation, groups = sizes
     monkeypatch.setattr(convolutions, "_FEW", 0)
-    names = served(monkeypatch)
+    names = served(convolutions)
     x, w = RNG.standard_normal(image).astype(dtype), RNG.standard_normal(kernel).astype(dtype)
     b = RNG.standard_normal(kernel[0]).astype(dtype)
     function = F.conv1d if len(image) == 3 else F.conv2d
@@ -70,10 +63,12 @@ def test_convolutions_with_many_channels_agree_with_float64(
 
 
 @pytest.mark.parametrize("sizes", [CONVOLUTIONS[0], CONVOLUTIONS[-1]], ids=str)
-def test_where_an_image_lies_changes_neither_a_convolution_nor_its_kernel(sizes: Any, monkeypatch: pytest.MonkeyPatch):
+def test_where_an_image_lies_changes_neither_a_convolution_nor_its_kernel(
+    sizes: Any, monkeypatch: pytest.MonkeyPatch, served: Served
+):
     image, kernel, stride, padding, dilation, groups = sizes
     monkeypatch.setattr(convolutions, "_FEW", 0)
-    names = served(monkeypatch)
+    names = served(convolutions)
     w = turnout.from_numpy(RNG.standard_normal(kernel).astype("f"))
     x = turnout.from_numpy(RNG.standard_normal(tuple(n + 2 for n in image)).astype("f"))[(..., *[slice(1, -1)] * len(image))]
     across = x.transpose(-1, 1).contiguous().transpose(-1, 1)
@@ -94,10 +89,8 @@ def test_where_an_image_lies_changes_neither_a_convolution_nor_its_kernel(sizes:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_convolutions_of_two_byte_floats_are_those_in_float32_rounded(
-    transposed: bool, dtype: str, monkeypatch: pytest.MonkeyPatch
-):
-    names = served(monkeypatch)
+def test_convolutions_of_two_byte_floats_are_those_in_float32_rounded(transposed: bool, dtype: str, served: Served):
+    names = served(convolutions)
     narrow = getattr(turnout, dtype)
     x, w, b = (
         turnout.from_numpy(RNG.standard_normal(s).astype("f")).to(narrow) for s in ((2, 16, 40, 40), (16, 16, 3, 3), (16,))
@@ -109,10 +102,8 @@ def test_convolutions_of_two_byte_floats_are_those_in_float32_rounded(
 
 
 @pytest.mark.parametrize("dtype", ["f", "d"])
-def test_gradients_of_convolutions_with_many_channels_agree_with_float64(
-    dtype: str, instructions: str, monkeypatch: pytest.MonkeyPatch
-):
-    names = served(monkeypatch)
+def test_gradients_of_convolutions_with_many_channels_agree_with_float64(dtype: str, instructions: str, served: Served):
+    names = served(convolutions)
     x, w = RNG.standard_normal((3, 20, 33, 38)).astype(dtype), RNG.standard_normal((18, 10, 3, 2)).astype(dtype)
     leaves = [turnout.from_numpy(a).requires_grad_() for a in (x, w, np.zeros(18, dtype))]
     out = F.conv2d(*leaves, padding=(1, 1), dilation=(2, 1), groups=2)

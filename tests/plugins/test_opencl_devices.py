@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import turnout
 
+pytestmark = pytest.mark.usefixtures("opencl")
 PREAMBLE = """
 import turnout
 from turnout.errors import DeviceError
@@ -33,11 +33,6 @@ def refused(call):
 
 
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def needs_a_driver(need_device: Callable[[str], None]) -> None:
-    need_device("opencl")
 
 
 def run(code: str) -> None:

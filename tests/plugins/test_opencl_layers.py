@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 
 import turnout
 from random_programs import layers
+from random_programs.on_device import Library
+from random_programs.running import difference
 from turnout import autograd
 from turnout.errors import DimError
 from turnout_aten.backend import host_fallback as hosting
 from turnout_cli.digits import Convolutional, Momentum, train_step
 from turnout_opencl.devices import ClDevice
 
+pytestmark = pytest.mark.usefixtures("opencl")
 F = turnout.nn.functional
-
-
-@pytest.fixture(scope="module", autouse=True)
-def needs_a_driver(need_device: Callable[[str], None]) -> None:
-    need_device("opencl")
-
-
-class OnOpenCL:
-    """The library, with new tensors on `opencl`."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(turnout, name)
-        return partial(found, device="opencl") if name == "arange" else found
 
 
 def outcome(text: str, library: Any) -> list[Any]:
@@ -50,18 +38,17 @@ def outcome(text: str, library: Any) -> list[Any]:
 def differs(text: str) -> str:
     """How a call differs between the devices; "" where it does not."""
     hosting.reset_calls()
-    found = outcome(text, OnOpenCL())
+    found = outcome(text, Library("opencl"))
     if hosting.calls():
         return f"it ran on the host: {hosting.report()}"
     for i, (got, wanted) in enumerate(zip(found, outcome(text, turnout), strict=True)):
         what = f"gradient {i - 1}" if i else "the result"
         if got is None or wanted is None:
-            if got is not wanted:
-                return f"{what} is {got}, expected {wanted}"
-        elif got.dtype is not wanted.dtype or got.shape != wanted.shape:
-            return f"{what} is {got.dtype} {list(got.shape)}, expected {wanted.dtype} {list(wanted.shape)}"
-        elif not np.allclose(got.cpu().numpy(), wanted.numpy(), rtol=1e-8, atol=1e-10, equal_nan=True):
-            return f"{what} is {got.tolist()}\n  expected {wanted.tolist()}"
+            wrong = "" if got is wanted else f"{what} is {got}, expected {wanted}"
+        else:
+            wrong = difference(what, got, wanted, close=1e-8)
+        if wrong:
+            return wrong
     return ""
 
 
@@ -73,75 +60,6 @@ def test_layers_compute_what_cpu_computes_without_it(kind: str, seeds: Callable[
         assert not wrong, (
             f"seed {seed}: {wrong}\nimport turnout as t\nF, leaf = t.nn.functional, lambda x: x.to('opencl')\nprint({text})"
         )
-
-
-@pytest.mark.parametrize("shape", [(100_003,), (3, 50_001), (50_001, 3)])
-def test_norms_of_long_lines_are_computed_in_two_stages(shape: tuple[int, ...]) -> None:
-    values = np.random.default_rng(0).standard_normal(shape).astype("f4")
-    x = turnout.from_numpy(values).to("opencl")
-    hosting.reset_calls()
-    for order in (0, 1, 2, 3.5, float("inf"), -float("inf")):
-        for dim in (None, *range(len(shape))):
-            axis = tuple(range(len(shape))) if dim is None else dim
-            wide = values.astype("f8")
-            expected = np.linalg.norm(wide.reshape(-1) if dim is None else wide, order, axis=0 if dim is None else axis)
-            assert np.allclose(turnout.linalg.vector_norm(x, order, dim).cpu().numpy(), expected, rtol=1e-4)
-    assert hosting.calls() == {}
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_layers_of_shorter_floats_are_near_those_of_cpu(dtype: str) -> None:
-    made = turnout.randn(2, 6, 9, 9).to(getattr(turnout, dtype))
-    weight = (turnout.randn(4, 6, 3, 3) * 0.2).to(getattr(turnout, dtype))
-    scale = turnout.ones(6, dtype=getattr(turnout, dtype))
-    for call in (
-        lambda x, w, s: F.conv2d(x, w, padding=1),
-        lambda x, w, s: F.conv_transpose2d(x, w.permute(1, 0, 2, 3), stride=2),
-        lambda x, w, s: F.max_pool2d(x, 3),
-        lambda x, w, s: F.avg_pool2d(x, 3, 2, 1),
-        lambda x, w, s: F.adaptive_avg_pool2d(x, (4, 5)),
-        lambda x, w, s: F.interpolate(x, scale_factor=2, mode="bilinear"),
-        lambda x, w, s: F.group_norm(x, 3, s, s),
-        lambda x, w, s: F.layer_norm(x, [9]),
-        lambda x, w, s: turnout.linalg.vector_norm(x, 3, (2, 3)),
-        lambda x, w, s: F.pad(x, (1, 2)),
-    ):
-        args = (made, weight, scale)
-        hosting.reset_calls()
-        found, expected = call(*[a.to("opencl") for a in args]), call(*args)
-        assert hosting.calls() == {}
-        assert found.dtype is expected.dtype
-        close = 1e-5 if dtype == "float32" else 4e-3 if dtype == "float16" else 2e-2
-        assert np.allclose(found.cpu().float().numpy(), expected.float().numpy(), rtol=close, atol=close)
-
-
-def test_a_convolutional_network_is_trained_without_the_host() -> None:
-    generator = turnout.Generator("opencl").manual_seed(0)
-
-    def leaf(*shape: int) -> turnout.Tensor:
-        return (turnout.randn(*shape, device="opencl", generator=generator) * 0.3).requires_grad_()
-
-    images = turnout.randn(32, 1, 8, 8, device="opencl", generator=generator)
-    labels = (images[:, 0, :4].sum((1, 2)) > images[:, 0, 4:].sum((1, 2))).long()
-    first, shift, second = leaf(6, 1, 3, 3), leaf(6), leaf(6 * 16, 2)
-    hosting.reset_calls()
-
-    def loss() -> turnout.Tensor:
-        x = F.group_norm(F.conv2d(images, first, shift, padding=1), 2)
-        x = F.max_pool2d(F.relu(x), 2)
-        x = F.layer_norm(F.dropout(x, 0.0).flatten(1), [6 * 16])
-        return F.cross_entropy(x @ second, labels)
-
-    start = loss().item()
-    for _ in range(30):
-        for parameter in (first, shift, second):
-            parameter.grad = None
-        loss().backward()
-        with turnout.no_grad():
-            for parameter in (first, shift, second):
-                parameter -= 0.2 * parameter.grad
-    assert loss().item() < start / 3
-    assert hosting.calls() == {}
 
 
 def test_attention_runs_without_the_host() -> None:

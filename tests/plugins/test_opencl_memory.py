@@ -14,12 +14,8 @@ import pytest
 import turnout
 from turnout.errors import DeviceError, OutOfMemoryError
 
+pytestmark = pytest.mark.usefixtures("opencl")
 MEGA = 1 << 20
-
-
-@pytest.fixture(scope="module", autouse=True)
-def needs_a_driver(need_device: Callable[[str], None]) -> None:
-    need_device("opencl")
 
 
 def used() -> int:

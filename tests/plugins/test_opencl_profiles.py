@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import pytest
 
 import turnout
 from turnout.errors import ArgumentError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def needs_a_driver(need_device: Callable[[str], None]) -> None:
-    need_device("opencl")
+pytestmark = pytest.mark.usefixtures("opencl")
 
 
 @pytest.fixture

@@ -16,12 +16,8 @@ import turnout
 from turnout.errors import CallError, DeviceError
 from turnout.library import Library
 
+pytestmark = pytest.mark.usefixtures("opencl")
 MEGA = 1 << 20
-
-
-@pytest.fixture(scope="module", autouse=True)
-def needs_a_driver(need_device: Callable[[str], None]) -> None:
-    need_device("opencl")
 
 
 class Gate:

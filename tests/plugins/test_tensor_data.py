@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import AliasError, CallError, DTypeError
 
 
@@ -53,8 +54,7 @@ def test_the_tensor_whose_memory_was_taken_over_stays_as_it_was_until_it_is_writ
     product.backward(retain_graph=True)
     assert y.grad.tolist() == [6.0, 6.0]
     x.add_(1)
-    with pytest.raises(AliasError, match="was changed in place"):
-        product.backward()
+    assert "was changed in place" in refused(AliasError, product.backward)
 
 
 def test_views_of_the_old_memory_keep_it_and_their_gradient():
@@ -132,6 +132,6 @@ def test_data_is_not_set_inside_vmap():
         y.data = x
         return y
 
-    with pytest.raises(AliasError) as caught:
-        turnout.vmap(program)(turnout.ones(3, 2))
-    assert str(caught.value) == "data cannot be set inside vmap; write with copy_() instead"
+    assert refused(AliasError, lambda: turnout.vmap(program)(turnout.ones(3, 2))) == (
+        "data cannot be set inside vmap; write with copy_() instead"
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import AliasError, CallError, FileFormatError
 
 
@@ -125,9 +126,7 @@ def test_an_instance_of_a_subclass_keeps_class_and_attributes(way: str, requires
 
 
 def test_files_hold_no_instances_of_subclasses() -> None:
-    with pytest.raises(CallError) as caught:
-        saved({"w": turnout.as_subclass(turnout.ones(1), Named)})
-    assert str(caught.value) == (
+    assert refused(CallError, lambda: saved({"w": turnout.as_subclass(turnout.ones(1), Named)})) == (
         "save: obj['w'] is a Named; files hold data, not classes\n"
         "  to fix  save turnout.as_subclass(t, turnout.Tensor), or use pickle"
     )
@@ -135,9 +134,9 @@ def test_files_hold_no_instances_of_subclasses() -> None:
 
 def test_deepcopy_of_a_tensor_with_history_is_refused() -> None:
     x = turnout.tensor([1.0]).requires_grad_() * 2
-    with pytest.raises(AliasError) as caught:
-        copy.deepcopy(x)
-    assert str(caught.value) == ("deepcopy: only leaves can be copied with their gradient state; use .detach() first")
+    assert refused(AliasError, copy.deepcopy, x) == (
+        "deepcopy: only leaves can be copied with their gradient state; use .detach() first"
+    )
 
 
 def test_copy_shares_memory() -> None:
@@ -173,24 +172,19 @@ Point = namedtuple("Point", "x y")
     ],
 )
 def test_other_objects_are_refused_and_leave_no_file(tmp_path: Path, obj: object, text: str) -> None:
-    with pytest.raises(CallError) as caught:
-        turnout.save(obj, tmp_path / "x")
-    assert str(caught.value) == text
+    assert refused(CallError, lambda: turnout.save(obj, tmp_path / "x")) == text
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_object_that_contains_itself_is_refused() -> None:
     obj: list[object] = []
     obj.append(obj)
-    with pytest.raises(CallError) as caught:
-        saved(obj)
-    assert str(caught.value) == "save: obj[0] contains itself"
+    assert refused(CallError, saved, obj) == "save: obj[0] contains itself"
 
 
 def test_a_file_that_exists_is_kept_when_saving_fails(tmp_path: Path) -> None:
     turnout.save(1, tmp_path / "x")
-    with pytest.raises(CallError):
-        turnout.save({"a": object()}, tmp_path / "x")
+    refused(CallError, lambda: turnout.save({"a": object()}, tmp_path / "x"))
     assert turnout.load(tmp_path / "x") == 1
 
 
@@ -230,15 +224,11 @@ PREFIX = "load: the file was not written by turnout.save, or is damaged: "
     ],
 )
 def test_damaged_files_are_refused(change: object, text: str) -> None:
-    with pytest.raises(FileFormatError) as caught:
-        turnout.load(damaged(change))
-    assert str(caught.value) == text
+    assert refused(FileFormatError, lambda: turnout.load(damaged(change))) == text
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"something")
-    with pytest.raises(FileFormatError) as caught:
-        turnout.load(tmp_path / "x")
-    assert str(caught.value) == (
+    assert refused(FileFormatError, lambda: turnout.load(tmp_path / "x")) == (
         f"load: {tmp_path / 'x'} was not written by turnout.save, or is damaged: it does not end as an archive ends"
     )

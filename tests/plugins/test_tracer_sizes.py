@@ -9,6 +9,7 @@ import pytest
 from saved_files import graph_document, write_graph
 
 import turnout
+from outcomes import refused
 from random_programs.running import shrunk
 from random_programs.sized_traces import counted, program
 from turnout import FakeMode, graphs
@@ -107,11 +108,8 @@ def test_the_source_names_sizes_and_checks_what_was_decided(graph):
 def test_a_decision_that_would_be_another_one_is_an_error(replays, shapes, text):
     inputs = [turnout.ones(*shape) for shape in shapes]
     for replay in replays[:2]:
-        with pytest.raises(graphs.TraceError) as caught:
-            replay(*inputs)
-        assert str(caught.value) == text
-    with pytest.raises((ArgumentError, IndexError)):
-        replays[2](*inputs)
+        assert refused(graphs.TraceError, replay, *inputs) == text
+    refused((ArgumentError, IndexError), replays[2], *inputs)
 
 
 def test_a_check_about_data_is_made_in_each_replay():
@@ -122,9 +120,7 @@ def test_a_check_about_data_is_made_in_each_replay():
 
     graph = traced(function, turnout.ones(4))
     assert graph(turnout.ones(3)).tolist() == [3, 3, 3]
-    with pytest.raises(graphs.TraceError) as caught:
-        graph(turnout.zeros(3))
-    assert str(caught.value) == (
+    assert refused(graphs.TraceError, lambda: graph(turnout.zeros(3))) == (
         "function: the graph holds only where u0 >= 2, which was decided when it was made\n"
         "  u0      0, dim 0 of a result of call 0\n"
         "  to fix  make it again with inputs of these sizes, and call that graph"
@@ -135,9 +131,7 @@ def test_a_size_that_was_a_number_in_the_trace_must_be_that_number():
     mode = FakeMode()
     graph = turnout.trace(lambda x: x + x.shape[0])(mode.from_tensor(turnout.ones(4, 3), dynamic=(0,)))
     assert graph(turnout.ones(2, 3)).tolist() == [[3, 3, 3]] * 2
-    with pytest.raises(graphs.TraceError) as caught:
-        graph(turnout.ones(2, 5))
-    assert str(caught.value) == (
+    assert refused(graphs.TraceError, lambda: graph(turnout.ones(2, 5))) == (
         "graph: dim 1 of x must be 3, got 5\n"
         "  to fix  make the graph with a size that is a symbol there: FakeMode().from_tensor(x, dynamic=dims) for a trace,\n"
         "          dynamic_shapes for torch.export"
@@ -149,17 +143,15 @@ def test_a_size_that_was_computed_from_others_must_be_that_again():
     x = mode.from_tensor(turnout.ones(4))
     graph = turnout.trace(lambda x, y: x[1:] + y)(x, x[1:] * 2)
     assert graph(turnout.ones(3), turnout.ones(2)).tolist() == [2, 2]
-    with pytest.raises(graphs.TraceError) as caught:
-        graph(turnout.ones(3), turnout.ones(3))
-    assert str(caught.value).startswith("graph: dim 0 of y must be s0 - 1 = 2, got 3\n")
+    assert refused(graphs.TraceError, lambda: graph(turnout.ones(3), turnout.ones(3))).startswith(
+        "graph: dim 0 of y must be s0 - 1 = 2, got 3\n"
+    )
 
 
 def test_a_fake_tensor_from_outside_is_an_error():
     mode = FakeMode()
     outside, x = mode.from_tensor(turnout.ones(3)), mode.from_tensor(turnout.ones(3))
-    with pytest.raises(graphs.TraceError) as caught:
-        turnout.trace(lambda x: x + outside)(x)
-    assert str(caught.value) == (
+    assert refused(graphs.TraceError, lambda: turnout.trace(lambda x: x + outside)(x)) == (
         "trace: the function uses a fake tensor that is not among its inputs, and a replay would have no values for it\n"
         "  to fix  make it an argument; or leave it real, outside of the mode, with FakeMode(allow_non_fake_inputs=True)"
     )
@@ -169,9 +161,7 @@ def test_a_size_from_outside_is_an_error():
     mode = FakeMode(dynamic=True)
     outside, x = mode.from_tensor(turnout.ones(3)), mode.from_tensor(turnout.ones(3))
     for inputs in (x, turnout.ones(3)):
-        with pytest.raises(graphs.TraceError) as caught:
-            turnout.trace(lambda x: x * outside.shape[0])(inputs)
-        assert str(caught.value) == (
+        assert refused(graphs.TraceError, turnout.trace(lambda x: x * outside.shape[0]), inputs) == (
             "trace: the function uses the size s0, and s0 is neither a size of an input nor of a result\n"
             "  to fix  make the tensor that it is a size of an argument of the function"
         )
@@ -180,9 +170,7 @@ def test_a_size_from_outside_is_an_error():
 def test_a_decision_about_a_size_from_outside_is_an_error():
     mode = FakeMode(dynamic=True)
     outside, x = mode.from_tensor(turnout.ones(3)), mode.from_tensor(turnout.ones(3))
-    with pytest.raises(graphs.TraceError) as caught:
-        turnout.trace(lambda x: x + 1 if x.shape[0] == outside.shape[0] else x)(x)
-    assert str(caught.value) == (
+    assert refused(graphs.TraceError, lambda: turnout.trace(lambda x: x + 1 if x.shape[0] == outside.shape[0] else x)(x)) == (
         "trace: sizes were decided with s1 == s0, and s0 is neither a size of an input nor of a result\n"
         "  to fix  make the inputs of each trace with a FakeMode of their own"
     )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.library import Library
 from turnout_aten.views import kernels
 
@@ -152,8 +153,7 @@ def test_large_sizes_are_checked_as_small_ones() -> None:
     x = turnout.ones(2)
     with pytest.raises(turnout.errors.RangeError, match="2\\*\\*63"):
         x.reshape(1 << 63, 1)
-    with pytest.raises(turnout.errors.ShapeError, match="reshape"):
-        x.reshape(1 << 40, 1)
+    assert "reshape" in refused(turnout.errors.ShapeError, lambda: x.reshape(1 << 40, 1))
     with pytest.raises(turnout.errors.RangeError, match="2\\*\\*63"):
         x.sum(1 << 63)
     assert x[: 1 << 40].tolist() == [1.0, 1.0]

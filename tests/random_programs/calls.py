@@ -15,69 +15,24 @@ import warnings
 from typing import Any
 
 UNARY = [
-    "exp",
-    "relu",
-    "neg",
-    "abs",
-    "sqrt",
-    "log",
-    "sin",
-    "tanh",
-    "sigmoid",
-    "isnan",
-    "floor",
-    "square",
-    "reciprocal",
-    "sum",
-    "mean",
-    "t",
-]
+    "exp", "relu", "neg", "abs", "sqrt", "log", "sin", "tanh", "sigmoid", "isnan", "floor", "square", "reciprocal", "sum",
+    "mean", "t",
+]  # fmt: skip
 BINARY = [
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "pow",
-    "maximum",
-    "minimum",
-    "eq",
-    "lt",
-    "logical_and",
-    "matmul",
-    "atan2",
-    "dot",
-    "mm",
-    "fmod",
-]
+    "add", "sub", "mul", "div", "pow", "maximum", "minimum", "eq", "lt", "logical_and", "matmul", "atan2", "dot", "mm", "fmod",
+]  # fmt: skip
 SIGNS = ["+", "-", "*", "/", "**", "@", "==", "<", "//", "%"]
 NUMBERS = [
-    "2",
-    "-3",
-    "0",
-    "1.5",
-    "0.0",
-    "-0.0",
-    "True",
-    "1e300",
-    "1e-300",
-    "float('inf')",
-    "float('nan')",
-    "1 << 40",
-    "1 << 70",
-    "3j",
-    "16777217",
-]
+    "2", "-3", "0", "1.5", "0.0", "-0.0", "True", "1e300", "1e-300", "float('inf')", "float('nan')", "1 << 40", "1 << 70",
+    "3j", "16777217",
+]  # fmt: skip
 BAD = ["'two'", "None", "[1.0]", "Thing()", "numpy.ones(3)", "numpy.float32(2)", "..."]
 SHAPES = ["(3,)", "(2, 3)", "(3, 3)", "()", "(0,)", "(1, 3)", "(4, 1, 3)"]
 DTYPES = ["float32"] * 6 + ["float64", "float64", "float16", "bfloat16", "int64", "int8", "bool", "complex64"]
 CHANGES = [
-    "{0}.t()",
-    "{0}[..., :2]",
-    "{0}.detach()",
-    "{0}.expand(2, *{0}.shape)",
-    "turnout.as_subclass({0}, Mine)",
+    "{0}.t()", "{0}[..., :2]", "{0}.detach()", "{0}.expand(2, *{0}.shape)", "turnout.as_subclass({0}, Mine)",
     "turnout.as_subclass({0}, Plain)",
-]
+]  # fmt: skip
 # Views, with places and sizes that may not exist.
 VIEWS = [
     "{0}[{1}]", "{0}[{1}:, {2}]", "{0}[{1}:{2}:2]", "{0}[..., {1}]", "{0}.transpose({1}, {2})", "{0}.t()", "{0}.unsqueeze({1})",
@@ -90,69 +45,27 @@ VIEWS = [
 PLACES = ["0", "1", "2", "3", "-1", "-2", "5", "True", "None", "1.5", "1 << 70", "numpy.int64(1)", "-1 << 63"]
 # Factories, conversions, fills, and what moves elements: {1} and {2} are sizes or places, {3} a dtype, {4} anything.
 MADE = [
-    "turnout.zeros({1}, {2})",
-    "turnout.zeros(({1}, {2}))",
-    "turnout.ones({1}, dtype={3})",
-    "turnout.zeros(size=({1},))",
-    "turnout.full(({1}, {2}), {4})",
-    "turnout.full(({1},), {4}, dtype={3})",
-    "turnout.zeros_like({0})",
-    "turnout.ones_like({0}, dtype={3})",
-    "turnout.full_like({0}, {4})",
-    "{0}.new_zeros({1}, {2})",
-    "{0}.new_ones(({1},), dtype={3})",
-    "{0}.new_full(({1},), {4})",
-    "turnout.empty({1}, dtype={3}).shape",
-    "turnout.ops.aten.scalar_tensor({4})",
-    "turnout.zeros({1}, device={4})",
-    "turnout.zeros({1}, out={0})",
-    "turnout.ones(2, requires_grad={4})",
-    "turnout.zeros_like({0}, memory_format='contiguous_format')",
-    "{0}.to({3})",
-    "{0}.to({3}, copy=True)",
-    "{0}.to({4})",
-    "{0}.float()",
-    "{0}.long()",
-    "{0}.bool()",
-    "{0}.double(memory_format='contiguous_format')",
-    "turnout.ops.aten._to_copy({0}, dtype={3})",
-    "turnout.ops.aten.to.dtype({0}, {3}, False, {4})",
-    "{0}.contiguous()",
-    "{0}.contiguous(memory_format={4})",
-    "{0}.clone()",
-    "{0}.clone(memory_format={4})",
-    "{0}.fill_({4})",
-    "{0}.zero_()",
-    "{0}[{1}:].fill_({4})",
-    "turnout.cat([{0}, {0}], {1})",
-    "turnout.cat([{0}, {4}])",
-    "turnout.cat(({0}, {0}.t()), dim={1})",
-    "turnout.cat([])",
-    "turnout.stack([{0}, {0}], {1})",
-    "{0}[turnout.tensor([{1}, {2}])]",
-    "{0}[turnout.tensor([[{1}], [{2}]])]",
-    "{0}[turnout.tensor([True, False])]",
-    "turnout.ops.aten.index.Tensor({0}, [None, turnout.tensor([{1}])])",
-    "{0}.index_select({1}, turnout.tensor([{2}]))",
-    "turnout.softmax({0}, {1})",
-    "turnout.nn.functional.log_softmax({0}, {1}, dtype={3})",
-    "{0}.repeat({1}, {2})",
-    "turnout.nn.functional.layer_norm({0}, {0}.shape[-1:])",
-    "turnout.nn.functional.layer_norm({0}, ({1},), {0}, None, {4})",
-    "{0}.reshape({1}, {2})",
-    "{0}.view({1}, {2})",
-    "{0}.reshape(-1)",
-    "{0}.permute({1}, {2})",
-    "{0}.expand({1}, {2})",
-]
+    "turnout.zeros({1}, {2})", "turnout.zeros(({1}, {2}))", "turnout.ones({1}, dtype={3})", "turnout.zeros(size=({1},))",
+    "turnout.full(({1}, {2}), {4})", "turnout.full(({1},), {4}, dtype={3})", "turnout.zeros_like({0})",
+    "turnout.ones_like({0}, dtype={3})", "turnout.full_like({0}, {4})", "{0}.new_zeros({1}, {2})",
+    "{0}.new_ones(({1},), dtype={3})", "{0}.new_full(({1},), {4})", "turnout.empty({1}, dtype={3}).shape",
+    "turnout.ops.aten.scalar_tensor({4})", "turnout.zeros({1}, device={4})", "turnout.zeros({1}, out={0})",
+    "turnout.ones(2, requires_grad={4})", "turnout.zeros_like({0}, memory_format='contiguous_format')", "{0}.to({3})",
+    "{0}.to({3}, copy=True)", "{0}.to({4})", "{0}.float()", "{0}.long()", "{0}.bool()",
+    "{0}.double(memory_format='contiguous_format')", "turnout.ops.aten._to_copy({0}, dtype={3})",
+    "turnout.ops.aten.to.dtype({0}, {3}, False, {4})", "{0}.contiguous()", "{0}.contiguous(memory_format={4})", "{0}.clone()",
+    "{0}.clone(memory_format={4})", "{0}.fill_({4})", "{0}.zero_()", "{0}[{1}:].fill_({4})", "turnout.cat([{0}, {0}], {1})",
+    "turnout.cat([{0}, {4}])", "turnout.cat(({0}, {0}.t()), dim={1})", "turnout.cat([])", "turnout.stack([{0}, {0}], {1})",
+    "{0}[turnout.tensor([{1}, {2}])]", "{0}[turnout.tensor([[{1}], [{2}]])]", "{0}[turnout.tensor([True, False])]",
+    "turnout.ops.aten.index.Tensor({0}, [None, turnout.tensor([{1}])])", "{0}.index_select({1}, turnout.tensor([{2}]))",
+    "turnout.softmax({0}, {1})", "turnout.nn.functional.log_softmax({0}, {1}, dtype={3})", "{0}.repeat({1}, {2})",
+    "turnout.nn.functional.layer_norm({0}, {0}.shape[-1:])", "turnout.nn.functional.layer_norm({0}, ({1},), {0}, None, {4})",
+    "{0}.reshape({1}, {2})", "{0}.view({1}, {2})", "{0}.reshape(-1)", "{0}.permute({1}, {2})", "{0}.expand({1}, {2})",
+]  # fmt: skip
 BLOCKS = [
-    "turnout.no_grad()",
-    "turnout.inference_mode()",
-    "state.exclude('Autograd')",
-    "state.below_adinplaceorview()",
-    "raising()",
+    "turnout.no_grad()", "turnout.inference_mode()", "state.exclude('Autograd')", "state.below_adinplaceorview()", "raising()",
     "Watching()",
-]
+]  # fmt: skip
 
 
 def program(seed: int) -> list[str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 DTYPES = (
@@ -57,11 +58,8 @@ def _number(rng: random.Random) -> str:
 def _tensors(rng: random.Random, lines: list[str]) -> tuple[str, str]:
     dtype, shape, number = rng.choice(DTYPES), rng.choice(SHAPES), len(lines)
     other = dtype if rng.random() < 0.85 else rng.choice(DTYPES)
-    count = 1
-    for length in shape:
-        count *= length
     whole = dtype.startswith(("int", "uint", "bool"))
-    values = [str(rng.randrange(4) if whole else rng.choice(FLOATS)) for _ in range(count)]
+    values = [str(rng.randrange(4) if whole else rng.choice(FLOATS)) for _ in range(math.prod(shape))]
     step = rng.choice(STEPS)
     moved = [f"{v} + {step if not whole else rng.choice((0, 0, 0, 1))}" if rng.random() < 0.5 else v for v in values]
     if dtype == "complex64" and rng.random() < 0.5:

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import turnout
+from random_programs.running import shrunk as without
 from turnout import graphs
 from turnout.errors import DeviceError, FileFormatError, TurnoutError, UnknownOperatorError
 from turnout_aten import archives
@@ -371,11 +372,5 @@ def shrunk(program: Program, fails: Callable[[Program], bool]) -> Program:
         simpler = replace(program, obj=obj)
         if len(obj) < len(program.obj) and fails(simpler):
             program = simpler
-    i = 0
-    while i < len(program.changes):
-        fewer = replace(program, changes=program.changes[:i] + program.changes[i + 1 :])
-        if fails(fewer):
-            program = fewer
-        else:
-            i += 1
-    return program
+    changes = without(program.changes, lambda fewer: fails(replace(program, changes=tuple(fewer))))
+    return replace(program, changes=tuple(changes))

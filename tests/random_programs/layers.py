@@ -6,6 +6,7 @@ every tensor that the call is made of and may let it require a gradient.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from random import Random
 
@@ -14,10 +15,7 @@ Shape = tuple[int, ...]
 
 def tensor(draw: Random, shape: Shape, dtype: str = "float64") -> str:
     """A tensor with values between -2 and 2 in an order of its own, contiguous or not."""
-    count = 1
-    for n in shape:
-        count *= n
-    text = f"(t.arange({count}) * {draw.choice((7, 11, 13, 17))} % {draw.choice((19, 23, 29))}).to(t.{dtype})"
+    text = f"(t.arange({math.prod(shape)}) * {draw.choice((7, 11, 13, 17))} % {draw.choice((19, 23, 29))}).to(t.{dtype})"
     text = f"({text} * {draw.choice((0.15, 0.21))} - {draw.choice((1.9, 2.0, 1.4))})" if "float" in dtype else text
     if len(shape) > 1 and draw.random() < 0.4:
         order = list(range(len(shape)))

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from random_programs.running import shrunk
 from turnout.errors import ConflictError, NoKernelError, RegistrationError, StaleOperatorError, TurnoutError
 from turnout.operators.kernels import BOXED, FALLTHROUGH, UNBOXED
 from turnout.registry import REGISTRY, Registrations
@@ -197,23 +198,11 @@ def _called(op: Any, x: Any) -> str:
         return type(error).__name__
 
 
-def shrunk(steps: list[Step], box: Callable[[str], Any]) -> list[Step]:
-    """The program without the steps that the difference does not need."""
-    i = 0
-    while i < len(steps):
-        shorter = steps[:i] + steps[i + 1 :]
-        if first_difference(shorter, box):
-            steps = shorter
-        else:
-            i += 1
-    return steps
-
-
 def problem(seed: int, box: Callable[[str], Any]) -> str:
     """A report on the program of a seed, or ""."""
     steps = drawn(seed)
     if not first_difference(steps, box):
         return ""
-    steps = shrunk(steps, box)
+    steps = shrunk(steps, lambda fewer: first_difference(fewer, box))
     lines = [f"    {step!r}," for step in steps]
     return "\n".join([f"seed {seed}: {first_difference(steps, box)}", "steps = [", *lines, "]"])

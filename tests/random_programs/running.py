@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+Part = TypeVar("Part")
 Lines = Sequence[str]
 Judge = Callable[[Lines], str]
 
@@ -25,17 +26,16 @@ def run(line: str, scope: dict[str, Any]) -> Exception | None:
     return None
 
 
-def shrunk(lines: Lines, judge: Judge) -> list[str]:
-    """The program without the lines that it can do without while the judge still finds fault."""
-    lines = list(lines)
-    again = True
+def shrunk(parts: Sequence[Part], judge: Callable[[list[Part]], object]) -> list[Part]:
+    """A program, a sequence of lines or of other parts, without those that it does not need for the judge to find fault."""
+    parts, again = list(parts), True
     while again:
         again = False
-        for i in reversed(range(len(lines))):
-            fewer = lines[:i] + lines[i + 1 :]
+        for i in reversed(range(len(parts))):
+            fewer = parts[:i] + parts[i + 1 :]
             if judge(fewer):
-                lines, again = fewer, True
-    return lines
+                parts, again = fewer, True
+    return parts
 
 
 def check(programs: dict[int, Lines], judge: Judge) -> None:

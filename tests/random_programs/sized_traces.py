@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 from typing import Any
 
@@ -33,10 +34,8 @@ def numbers(shapes: Any, seed: int) -> list[turnout.Tensor]:
     random = Random(seed)
     found = []
     for shape in shapes:
-        count = 1
-        for n in shape:
-            count *= n
-        found.append(turnout.tensor([random.choice([0.0, 0.0, 1.0, 2.0, 3.0]) for _ in range(count)]).view(shape).clone())
+        drawn = [random.choice([0.0, 0.0, 1.0, 2.0, 3.0]) for _ in range(math.prod(shape))]
+        found.append(turnout.tensor(drawn).view(shape).clone())
     return found
 
 

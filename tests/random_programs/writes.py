@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 from typing import NamedTuple
 
@@ -48,10 +49,7 @@ class Program:
             self.lines.append(self._step(i))
 
     def _root(self, name: str, shape: Shape, dtype: str) -> None:
-        count = 1
-        for n in shape:
-            count *= n
-        numbers = [self.draw.randint(0, 5) for _ in range(count)]
+        numbers = [self.draw.randint(0, 5) for _ in range(math.prod(shape))]
         self.scope.append(Var(name, shape, dtype))
         self.lines.append(f"{name} = t.tensor({numbers}, dtype=t.{dtype}).reshape({list(shape)})")
 

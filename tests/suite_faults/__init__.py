@@ -1,4 +1,5 @@
 """Faults in the product, on which a selection of the tests is measured: how many of them it finds.
 
-`faults.toml` holds them as text: 40 that `drawn` drew, and 20 written by hand. `python tests/suite_faults` says what can be done.
+`faults.toml` holds them as text: 40 drawn by a seeded mutation of the syntax tree, and 20 written by hand.
+`python tests/suite_faults` says what can be done.
 """

@@ -4,12 +4,10 @@ python tests/suite_faults list                       the faults, and which no lo
 python tests/suite_faults apply ID                   put one into the tree, and build anew what is made of its file
 python tests/suite_faults undo                       take the tree back, also after a crash
 python tests/suite_faults run ID... -- ARGUMENTS     `pytest -x` for each fault; ID may be "all", "drawn", "hand"
-python tests/suite_faults draw COUNT                 draw faults anew, as text for the list
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -21,10 +19,6 @@ import tempfile
 import time
 import tomllib
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from suite_faults import drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = tomllib.loads((Path(__file__).parent / "faults.toml").read_text(encoding="utf-8"))["fault"]
@@ -183,20 +177,12 @@ def listed() -> None:
             print(error)
 
 
-def draw(count: int) -> None:
-    for number, fault in enumerate(itertools.islice(drawn.draws(ROOT, 30), count), 1):
-        print(f'[[fault]]\nid = "drawn-{number:02}"\npath = "{fault["path"]}"\nline = {fault["line"]}\nwhat = "{fault["what"]}"')
-        print("".join(f"{side} = '''\n{fault[side]}'''\n" for side in ("before", "after")))
-
-
 def main(command: str = "", *given: str) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that what was begun is undone
     try:
         match command:
             case "list":
                 listed()
-            case "draw":
-                draw(int(given[0]))
             case "apply":
                 apply(BY_ID[given[0]])
             case "undo":

@@ -6,6 +6,7 @@ import pytest
 from pure_backend import lists, made
 
 import turnout
+from outcomes import refused
 from turnout.errors import AliasError, ArgumentError, ShapeError, TurnoutError
 from turnout.registry import find_operator
 
@@ -29,8 +30,9 @@ def test_arange_counts_with_exact_integers_or_in_the_default_dtype():
     assert lists(turnout.arange(5, 0, -2, device="pure")) == [5, 3, 1]
     made_floats = turnout.arange(0, 1, 0.25, device="pure")
     assert (lists(made_floats), made_floats.dtype) == ([0, 0.25, 0.5, 0.75], turnout.float32)
-    with pytest.raises(ArgumentError, match="arange: step -1 leads away from end: start is 0, end is 3"):
-        turnout.arange(0, 3, -1, device="pure")
+    assert "arange: step -1 leads away from end: start is 0, end is 3" in refused(
+        ArgumentError, turnout.arange, 0, 3, -1, device="pure"
+    )
 
 
 def test_new_tensors_take_device_and_dtype_from_the_argument():
@@ -59,14 +61,11 @@ def test_copying_expands_and_converts_the_source():
     x = made([[0, 0], [0, 0]])
     x.copy_(made([1.9, -2.9]))
     assert lists(x) == [[1, -2], [1, -2]]
-    with pytest.raises(ShapeError) as caught:
-        x.copy_(made([1, 2, 3]))
-    assert str(caught.value) == "copy_: 'src' of shape [3] does not expand to [2, 2]"
+    assert refused(ShapeError, x.copy_, made([1, 2, 3])) == "copy_: 'src' of shape [3] does not expand to [2, 2]"
 
 
 def test_writing_into_an_expanded_tensor_is_refused():
-    with pytest.raises(AliasError, match="cannot write into an expanded tensor"):
-        made([1.0]).expand(3).fill_(2)
+    assert "cannot write into an expanded tensor" in refused(AliasError, made([1.0]).expand(3).fill_, 2)
 
 
 def test_a_resize_to_the_shape_that_it_has_is_no_write():
@@ -96,8 +95,9 @@ def test_masked_fill_keeps_the_dtype():
 
 def test_one_number_is_read_and_more_are_refused():
     assert call("_local_scalar_dense", made([[2.5]])) == 2.5
-    with pytest.raises(ArgumentError, match=r"expected a tensor with one element, got shape \[2\]"):
-        call("_local_scalar_dense", made([1, 2]))
+    assert "expected a tensor with one element, got shape [2]" in refused(
+        ArgumentError, call, "_local_scalar_dense", made([1, 2])
+    )
 
 
 def test_stack_and_repeat():
@@ -119,8 +119,7 @@ def test_random_numbers_repeat_with_the_seed_and_lie_in_their_range():
 def test_dropout_in_evaluation_is_the_input_and_its_probability_is_checked():
     x = made([1.0, 2.0])
     assert turnout.dropout(x, 0.5, False) is x
-    with pytest.raises(TurnoutError, match=r"dropout: p must lie between 0 and 1, got 1\.5"):
-        turnout.dropout(x, 1.5, True)
+    assert "dropout: p must lie between 0 and 1, got 1.5" in refused(TurnoutError, turnout.dropout, x, 1.5, True)
 
 
 def test_gradients_of_views_put_the_gradient_where_the_view_was():

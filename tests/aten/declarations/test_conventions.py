@@ -2,6 +2,7 @@
 
 import pytest
 
+from outcomes import refused
 from turnout.errors import SchemaError
 from turnout.schema import FunctionSchema
 from turnout_aten.declarations.conventions import check_conventions
@@ -60,13 +61,12 @@ def test_schemas_that_keep_the_conventions_pass(text):
      "drop (a), or write it on the return"),
 ])  # fmt: skip
 def test_a_broken_convention_is_an_error_with_the_fact_and_the_remedy(text, rule, fact, remedy):
-    with pytest.raises(SchemaError) as caught:
-        check_conventions(FunctionSchema.parse(text))
-    assert str(caught.value) == f"{rule}\n  {text}\n  found   {fact}\n  to fix  {remedy}"
+    assert refused(SchemaError, check_conventions, FunctionSchema.parse(text)) == (
+        f"{rule}\n  {text}\n  found   {fact}\n  to fix  {remedy}"
+    )
 
 
 def test_historic_schemas_may_name_out_arguments_freely_and_keep_scratch_ones():
     text = "max.dim_max(Tensor self, int dim, *, Tensor(a!) max, Tensor(b!) _scratch_x) -> Tensor(a!) values"
     check_conventions(FunctionSchema.parse(text), historic=True)
-    with pytest.raises(SchemaError):
-        check_conventions(FunctionSchema.parse(text))
+    refused(SchemaError, check_conventions, FunctionSchema.parse(text))

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from outcomes import refused
 from turnout_aten.declarations.reading import load, parse
 from turnout_aten.errors.declarations import DeclarationError
 
@@ -208,9 +209,12 @@ def test_precomputed_lines_must_be_a_list():
 
 
 def test_all_problems_of_a_file_are_reported_together():
-    with pytest.raises(DeclarationError) as caught:
-        parse("- func: f(Tensor self) -> Tensor\n  tag: core\n- func: g(Tensor x) -> Tensor\n  variants: method", source="f.yaml")
-    assert str(caught.value) == (
+    assert refused(
+        DeclarationError,
+        parse,
+        "- func: f(Tensor self) -> Tensor\n  tag: core\n- func: g(Tensor x) -> Tensor\n  variants: method",
+        source="f.yaml",
+    ) == (
         "2 problems\n"
         "  f.yaml:2: f: unknown field 'tag'; did you mean 'tags'?\n"
         "  f.yaml:3: g: variants: a method needs an argument 'Tensor self'"
@@ -225,9 +229,9 @@ def test_an_empty_file_has_no_functions(tmp_path):
 
 def test_a_missing_pyyaml_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(ImportError) as caught:
-        parse("- func: f(Tensor self) -> Tensor")
-    assert str(caught.value) == ("reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]")
+    assert refused(ImportError, parse, "- func: f(Tensor self) -> Tensor") == (
+        "reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]"
+    )
 
 
 def test_own_tags_can_be_allowed():

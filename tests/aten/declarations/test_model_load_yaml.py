@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from outcomes import refused
 from turnout.errors import KernelSignatureError
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.backend.tensor_backend import TensorBackend
@@ -98,8 +99,7 @@ def test_all_wrong_names_are_reported_together_and_nothing_stays(tmp_path, modul
 
 def test_a_kernel_that_does_not_fit_leaves_nothing_behind(tmp_path, module, library):
     module.kernels.shift_cpu = lambda self: self
-    with pytest.raises(KernelSignatureError):
-        load_yaml(written(tmp_path), module=module, library=library)
+    refused(KernelSignatureError, load_yaml, written(tmp_path), module=module, library=library)
     assert not [name for name in REGISTRY.operators if name.startswith("third::")]
     assert library.provided() == set()
 
@@ -107,8 +107,7 @@ def test_a_kernel_that_does_not_fit_leaves_nothing_behind(tmp_path, module, libr
 def test_what_the_library_had_before_stays_after_a_failure(tmp_path, module, library):
     library.define("kept(int x) -> int")
     del module.twice
-    with pytest.raises(DeclarationError):
-        load_yaml(written(tmp_path), module=module, library=library)
+    refused(DeclarationError, load_yaml, written(tmp_path), module=module, library=library)
     assert library.provided() == {"namespace:third"}
 
 
@@ -121,9 +120,7 @@ def test_a_structured_operator_needs_a_shape_function(tmp_path, module, library)
   dispatch:
     CPU: twice
 """
-    with pytest.raises(DeclarationError) as caught:
-        load_yaml(written(tmp_path, text), module=module, library=library)
-    assert str(caught.value) == (
+    assert refused(DeclarationError, load_yaml, written(tmp_path, text), module=module, library=library) == (
         f"{tmp_path / 'ops.yaml'}:4: f.out: structured: the shape function is missing; name it as `dispatch: Meta: f`, "
         "or pass it in shapes="
     )

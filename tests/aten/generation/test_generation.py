@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import SchemaError
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.declarations import documentation, tables
@@ -153,9 +154,9 @@ def test_structured_operators_list_whom_they_serve():
 
 
 def test_arity_errors_name_the_operator():
-    with pytest.raises(TypeError) as caught:
-        turnout.ops.aten.add.Tensor()
-    assert str(caught.value) == "aten::add.Tensor() missing 2 required positional arguments: 'self' and 'other'"
+    assert refused(TypeError, turnout.ops.aten.add.Tensor) == (
+        "aten::add.Tensor() missing 2 required positional arguments: 'self' and 'other'"
+    )
 
 
 # ---- functions
@@ -416,18 +417,16 @@ def test_type_stubs_have_one_signature_per_overload():
 
 def test_stubs_that_would_share_a_name_are_refused():
     text = "- func: f.a(Tensor self) -> Tensor\n- func: f__a(Tensor self, int x) -> Tensor"
-    with pytest.raises(ValueError) as caught:
-        catalogue.unique_identifiers(parse(text))
-    assert str(caught.value) == "aten::f.a and aten::f__a would have one stub, f__a; rename an overload"
+    assert refused(ValueError, catalogue.unique_identifiers, parse(text)) == (
+        "aten::f.a and aten::f__a would have one stub, f__a; rename an overload"
+    )
 
 
 def test_functions_that_would_share_a_name_are_refused():
-    with pytest.raises(ValueError) as caught:
-        check_names(["f", "g", "f"])
-    assert str(caught.value) == "two public functions would be called f"
-    with pytest.raises(ValueError) as caught:
-        check_names(["as_int"])
-    assert str(caught.value) == "the public function as_int would hide a name that functions use; rename the operator"
+    assert refused(ValueError, check_names, ["f", "g", "f"]) == "two public functions would be called f"
+    assert refused(ValueError, check_names, ["as_int"]) == (
+        "the public function as_int would hide a name that functions use; rename the operator"
+    )
 
 
 def test_every_variable_of_the_texts_is_bound():
@@ -470,14 +469,11 @@ def test_a_third_party_gets_one_file(tmp_path, monkeypatch):
         assert module.half(7) == 3
         assert turnout.ops.mine.double(5) == 10
         assert turnout.ops.mine.double.default.cache is module.double.__globals__["K_double"]
-    with pytest.raises(turnout.errors.StaleOperatorError):
-        module.double(3)
+    refused(turnout.errors.StaleOperatorError, module.double, 3)
     with Registrations("mine") as library:
         module.install(library)
         assert module.double(3) == 6
-    with pytest.raises(AttributeError) as caught:
-        module.treble
-    assert str(caught.value) == "module 'my_generated' has no attribute 'treble'"
+    assert refused(AttributeError, lambda: module.treble) == "module 'my_generated' has no attribute 'treble'"
     for name in ("my_kernels", "my_kernels.halves"):
         sys.modules.pop(name, None)
 
@@ -535,9 +531,9 @@ def test_an_operator_has_one_shape_function(monkeypatch, tmp_path):
     for name in ("first", "second"):
         (folder / f"{name}.py").write_text('SHAPES: dict = {"add.out": None}\n')
     monkeypatch.setattr(files, "PACKAGE", tmp_path)
-    with pytest.raises(ValueError) as caught:
-        files.shape_families()
-    assert str(caught.value) == "turnout_aten.shapes.second and first both have a shape function for add.out"
+    assert refused(ValueError, files.shape_families) == (
+        "turnout_aten.shapes.second and first both have a shape function for add.out"
+    )
 
 
 def test_structured_operators_of_another_package_are_not_generated(tmp_path):
@@ -546,9 +542,9 @@ def test_structured_operators_of_another_package_are_not_generated(tmp_path):
         "- func: mine::f(Tensor self) -> Tensor\n  structured_delegate: f.out\n"
         "- func: mine::f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  structured: True\n  dispatch:\n    CPU: f_out\n"
     )
-    with pytest.raises(ValueError) as caught:
-        thirdparty_files(path, tmp_path / "made.py", None, None)
-    assert str(caught.value) == "structured operators need turnout_aten.declarations.load_yaml at run time: f, f.out"
+    assert refused(ValueError, thirdparty_files, path, tmp_path / "made.py", None, None) == (
+        "structured operators need turnout_aten.declarations.load_yaml at run time: f, f.out"
+    )
 
 
 @pytest.mark.parametrize(
@@ -562,14 +558,10 @@ def test_structured_operators_of_another_package_are_not_generated(tmp_path):
 def test_documentation_that_is_wrong_is_refused(tmp_path, more, text):
     for name, held in ({"a": "operators:\n  add:\n    does: adds\n"} | more).items():
         (tmp_path / f"{name}.yaml").write_text(held)
-    with pytest.raises(SchemaError) as caught:
-        documentation.read(tmp_path)
-    assert str(caught.value).startswith(text)
+    assert refused(SchemaError, documentation.read, tmp_path).startswith(text)
 
 
 def test_an_example_that_does_not_call_what_it_shows_is_refused():
-    with pytest.raises(SchemaError) as caught:
-        docstrings._recast(">>> turnout.mul(x, y)\n", "turnout.add", ".add")
-    assert str(caught.value) == (
+    assert refused(SchemaError, docstrings._recast, ">>> turnout.mul(x, y)\n", "turnout.add", ".add") == (
         "no line of the example calls turnout.add, which is needed to show .add:\n>>> turnout.mul(x, y)\n"
     )

@@ -1,7 +1,14 @@
-"""Rows of refused calls: the source of a call, the class of its error, and everything that the error says about it."""
+"""Tables of refused calls: the source of a call, and below it the class of its error and everything that the error says.
+
+    turnout.softmax(ones(2), 3)
+        DimError: softmax: dim 3 is out of range
+
+A line that stands further to the right goes on with the one before it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,8 +31,9 @@ from turnout import (
     uint8,
     zeros,
 )
+from turnout_autograd.errors import GradientError
 
-Row = tuple[str, type[Exception], str]
+_KINDS = {**vars(turnout.errors), "GradientError": GradientError}
 
 _NAMES: dict[str, Any] = {
     "F": turnout.nn.functional,
@@ -38,14 +46,26 @@ _NAMES |= {f.__name__: f for f in (arange, empty, full, ones, randn, tensor, zer
 _NAMES |= {d.name: d for d in (complex64, float16, float32, float64, int8, int32, int64, uint8)}
 
 
-def refused(*rows: Row) -> Any:
-    """A decorator that runs a test for each row. A row's name is the source of its call."""
-    return pytest.mark.parametrize(("call", "error", "text"), rows, ids=[row[0].replace("turnout.", "") for row in rows])
+def rows(table: str) -> list[tuple[str, str]]:
+    """Call, and class and text of its error, of each row."""
+    found: list[str] = []
+    for line in table.strip("\n").split("\n"):
+        if line.startswith("        "):
+            found[-1] += " " + line.strip()
+        else:
+            found.append(line.strip())
+    return list(zip(found[::2], found[1::2], strict=True))
 
 
-def check(call: str, error: type[Exception], text: str) -> None:
-    """A call is refused with an error of exactly this class, which says exactly this."""
-    with pytest.raises(error) as caught:
-        eval(call, dict(_NAMES))
-    assert type(caught.value) is error
-    assert str(caught.value) == text
+def refused(table: str) -> Callable[..., None]:
+    """A test with a case for each row, which its call names: the error is of exactly this class and says exactly this."""
+
+    def test(call: str, says: str) -> None:
+        kind = _KINDS[says.partition(":")[0]]
+        with pytest.raises(kind) as caught:
+            eval(call, dict(_NAMES))
+        assert type(caught.value) is kind
+        assert f"{kind.__name__}: {caught.value}" == says
+
+    found = rows(table)
+    return pytest.mark.parametrize(("call", "says"), found, ids=[call.replace("turnout.", "") for call, _ in found])(test)

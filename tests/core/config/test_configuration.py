@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from outcomes import refused
 from turnout import config
 from turnout.config.store import Store
 from turnout.errors import ConfigError, PluginWarning
@@ -67,9 +68,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def error_of(function, *args, **named):
-    with pytest.raises(ConfigError) as error:
-        function(*args, **named)
-    return str(error.value)
+    return refused(ConfigError, function, *args, **named)
 
 
 def rejected(*rows):
@@ -270,8 +269,7 @@ def test_overrides_end_with_their_block_also_when_it_raises_and_nest(home):
             assert config.get("plugin.alpha.mode") == "fast"
             raise KeyError
 
-    with pytest.raises(KeyError):
-        raising()
+    refused(KeyError, raising)
     assert config.get("default_device") == ""
 
 
@@ -504,13 +502,12 @@ def test_values_that_python_cannot_print_or_convert_are_refused_like_others(home
 def test_values_of_a_call_that_contain_themselves_are_refused():
     endless: dict[str, object] = {}
     endless["keys"] = endless
-    with pytest.raises(ConfigError):
-        config.set(endless)
+    refused(ConfigError, config.set, endless)
     row: list[object] = []
     row.append(row)
-    with pytest.raises(ConfigError) as caught:
-        config.set(strict=row)
-    assert str(caught.value) == rejected("turnout.config.set  strict: expected true or false, got [[...]]")
+    assert refused(ConfigError, config.set, strict=row) == rejected(
+        "turnout.config.set  strict: expected true or false, got [[...]]"
+    )
 
 
 def test_a_setting_that_one_source_names_by_two_spellings_is_an_error(home, monkeypatch):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from importlib_metadata import distributions
 from installed_folder import Library, Site
 
 import turnout
@@ -28,7 +29,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     work.mkdir()
     monkeypatch.chdir(work)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(sys, "path", [str(folder), *(p for p in sys.path if "site-packages" not in p)])
+    # Sources stay, unless a build has left metadata beside them.
+    monkeypatch.setattr(sys, "path", [str(folder), *(p for p in sys.path if not any(distributions(path=[p])))])
     monkeypatch.setattr(Library, "registered", [])
     monkeypatch.setattr(config, "_store", None)
     monkeypatch.setattr(devices, "_subscribed", False)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from counting_plugin import COUNTS, STATES, Thing, backend, calls, counter, install
 
+from outcomes import refused
 from turnout import config, plugins, state
 from turnout.errors import ConfigError, DisabledError, PluginError, TurnoutError, UniverseError
 from turnout.keys import KEYS
@@ -34,9 +35,7 @@ def test_a_key_that_cannot_be_enabled_is_refused(sell, registering, enable, prob
     counter(registering)
     counter(registering, name="acme", key="Acme", row='prefix = "Acme"\nafter = "Counter"')
     plugins.reset_discovery()
-    with pytest.raises(ConfigError) as caught:
-        config.set({"keys.enable": enable})
-    assert str(caught.value).splitlines()[1:] == [f"  turnout.config.set  {problem}"]
+    assert refused(ConfigError, config.set, {"keys.enable": enable}).splitlines()[1:] == [f"  turnout.config.set  {problem}"]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +88,7 @@ def test_a_standard_key_that_nothing_provides_is_an_error(sell, monkeypatch):
     with monkeypatch.context() as missing:  # another test may have activated its plugin
         missing.setattr("turnout.plugins.enabled.ACTIVE", set())
         missing.delitem(REGISTRY.fallbacks, "Functionalize", raising=False)
-        with pytest.raises(PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin"):
-            sell(Thing())
+        assert "Functionalize (keys.enable, turnout.config.set): no installed plugin" in refused(PluginError, sell, Thing())
 
 
 # ---- threads and contexts
@@ -254,18 +252,13 @@ def test_a_guard_activates_what_provides_the_key(counting):
 @pytest.mark.filterwarnings("ignore::turnout.errors.PluginWarning")
 def test_a_guard_says_why_a_plugin_cannot_be_used(sell, registering, monkeypatch, how):
     install(registering, monkeypatch, how, counter)
-    with pytest.raises(TurnoutError) as caught:
-        state.include("Counter")
-    assert str(caught.value).splitlines()[0] == f"Counter: {STATES[how]}"
+    assert refused(TurnoutError, state.include, "Counter").splitlines()[0] == f"Counter: {STATES[how]}"
 
 
 def test_a_guard_of_a_key_that_nobody_knows_says_so(counting):
-    with pytest.raises(UniverseError) as caught:
-        state.include("Cuonter")
-    assert str(caught.value) == "unknown dispatch key 'Cuonter'; did you mean Counter?"
+    assert refused(UniverseError, state.include, "Cuonter") == "unknown dispatch key 'Cuonter'; did you mean Counter?"
 
 
 def test_a_guard_of_a_disabled_key_names_the_setting(counting):
     config.set({"keys.disable": ["Counter"]})
-    with pytest.raises(DisabledError, match=r"Counter was asked for, but keys\.disable switches it off"):
-        state.include("Counter")
+    assert "Counter was asked for, but keys.disable switches it off" in refused(DisabledError, state.include, "Counter")

@@ -8,6 +8,7 @@ import sys
 import pytest
 from installed_folder import ACTIVATION, MANIFEST
 
+from outcomes import refused
 from turnout import plugins
 from turnout.errors import DeviceError, PluginError
 
@@ -103,6 +104,24 @@ def test_the_first_of_two_copies_of_a_distribution_is_the_one(site, tmp_path, mo
     assert only_record().path == str(path)
 
 
+@pytest.fixture
+def left_by_a_build(tmp_path, monkeypatch):
+    """A folder of sources on sys.path, as an editable install puts it there, with what setuptools leaves beside a package."""
+    folder = write_package(tmp_path / "tree/src").parents[1]
+    info = folder / "dist_alpha.egg-info"
+    info.mkdir()
+    (info / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: dist-alpha\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text(f"[turnout.plugins]\n{ENTRY}\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
+
+
+def test_what_a_build_left_among_the_sources_is_not_installed_in_these_tests(left_by_a_build, site):
+    assert plugins.all_plugins() == []
+    path = site.plugin("alpha")
+    plugins.reset_discovery()
+    assert only_record().path == str(path)
+
+
 def test_half_written_metadata_of_others_is_passed_over(site):
     site.plugin("alpha")
     (site.folder / "half-1.0.dist-info").mkdir()
@@ -112,21 +131,17 @@ def test_half_written_metadata_of_others_is_passed_over(site):
 
 def test_an_unknown_device_names_what_is_installed_and_what_was_meant(site):
     site.plugin("alpha")
-    with pytest.raises(DeviceError) as error:
-        plugins.require_device("alfa")
-    assert str(error.value) == "device 'alfa': there is no such device; did you mean 'alpha'?\n  installed  alpha"
+    assert refused(DeviceError, plugins.require_device, "alfa") == (
+        "device 'alfa': there is no such device; did you mean 'alpha'?\n  installed  alpha"
+    )
 
 
 def test_an_unknown_plugin_and_functionality_are_errors(site):
     site.plugin("alpha")
-    with pytest.raises(PluginError) as error:
-        plugins.activate("alfa")
-    assert str(error.value) == (
+    assert refused(PluginError, plugins.activate, "alfa") == (
         "the plugin alfa: no installed plugin provides it and no package is known to; did you mean alpha?\n  installed  alpha"
     )
-    with pytest.raises(PluginError) as error:
-        plugins.require_functionality("Nowhere")
-    assert str(error.value) == (
+    assert refused(PluginError, plugins.require_functionality, "Nowhere") == (
         "functionality Nowhere: no installed plugin provides it and no package is known to\n  installed  none"
     )
     assert plugins.require_namespace("nowhere") is False
@@ -149,9 +164,7 @@ def test_what_a_known_package_provides_names_the_package(site, monkeypatch):
         (lambda: plugins.require_namespace("endings"), "the operators endings::*"),
         (lambda: plugins.activate("omega"), "the plugin omega"),
     ):
-        with pytest.raises(PluginError) as error:
-            ask()
-        assert str(error.value) == f"{what}: no installed plugin provides it\n  to fix  pip install turnout-omega"
+        assert refused(PluginError, ask) == f"{what}: no installed plugin provides it\n  to fix  pip install turnout-omega"
     for kind, name in (("device", "omega"), ("functionality", "Ending"), ("namespace", "endings"), ("plugin", "omega")):
         assert plugins.remedy_for(kind, name, activate=False) == "pip install turnout-omega"
     assert plugins.remedy_for("device", "nowhere", activate=False) == ""

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from outcomes import refused
 from turnout import config, plugins
 from turnout.errors import DisabledError, PluginError, PluginWarning
 from turnout.plugins.states import Judge
@@ -31,9 +32,7 @@ def test_a_disabled_plugin_names_the_setting_and_its_line(site, settings_file):
     file = settings_file('[plugins]\ndisable = ["alpha"]\n')
     why = f"plugins.disable names alpha ({file}:2)"
     assert state_of("alpha") == ("disabled", why, "take it out, or name it in plugins.enable")
-    with pytest.raises(DisabledError) as error:
-        plugins.require_device("alpha")
-    assert str(error.value) == (
+    assert refused(DisabledError, plugins.require_device, "alpha") == (
         "device 'alpha': the plugin alpha is disabled\n"
         f"  why     {why}\n"
         f"  from    {plugins.all_plugins()[0].origin}\n"
@@ -95,9 +94,7 @@ def test_plugins_that_require_each_other_fail_whichever_is_asked_first(site):
 def test_a_missing_module_makes_a_plugin_unavailable_until_it_is_there(site):
     site.plugin("alpha", tables='[[needs]]\nmodule = "fake_driver.low"\ninstall = "pip install fake-driver"\n')
     assert state_of("alpha") == ("unavailable", "the module fake_driver.low is not installed", "pip install fake-driver")
-    with pytest.raises(PluginError) as error:
-        plugins.activate("alpha")
-    assert str(error.value) == (
+    assert refused(PluginError, plugins.activate, "alpha") == (
         "the plugin alpha is unavailable\n"
         "  why     the module fake_driver.low is not installed\n"
         f"  from    {plugins.all_plugins()[0].origin}\n"
@@ -134,8 +131,7 @@ def test_two_distributions_with_one_name_wait_for_a_choice(site, settings_file):
         )
         for name in ("one", "two")
     ]
-    with pytest.raises(PluginError, match="the plugin alpha is in conflict with another"):
-        plugins.require_device("alpha")
+    assert "the plugin alpha is in conflict with another" in refused(PluginError, plugins.require_device, "alpha")
     file = settings_file('[plugins.choose]\nalpha = "Two_Alpha"\n')
     assert [(r.distribution, r.state) for r in plugins.all_plugins()] == [("one-alpha", "disabled"), ("two-alpha", "discovered")]
     assert state_of("alpha")[1] == f"plugins.choose.alpha is 'Two_Alpha' ({file}:2)"
@@ -170,9 +166,7 @@ def test_strict_turns_what_is_recorded_into_an_error(site, monkeypatch):
     site.plugin("alpha", manifest='name = "alpha"\n')
     site.plugin("beta")
     monkeypatch.setenv("TURNOUT_STRICT", "true")
-    with pytest.raises(PluginError) as error:
-        plugins.require_device("beta")
-    assert str(error.value) == (
+    assert refused(PluginError, plugins.require_device, "beta") == (
         "the setting strict is on and installed plugins are broken\n"
         "  broken  alpha (dist-alpha 0.1): failed, the manifest of dist-alpha 0.1 is not accepted\n"
         "  to fix  uninstall them, or name them in plugins.disable"

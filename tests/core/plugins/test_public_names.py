@@ -9,6 +9,7 @@ import pytest
 from installed_folder import LIBRARY, LIBRARY_ACTIVATION
 
 import turnout
+from outcomes import refused
 from turnout import config, plugins
 from turnout.errors import ConflictError, DisabledError, PluginError, PublicNameError
 from turnout.plugins import providers
@@ -67,12 +68,9 @@ def test_a_public_module_is_the_plugins_own_in_every_spelling(site):
 
 def test_a_module_inside_a_public_one_that_does_not_exist_is_named_as_the_plugins(site):
     install(site, "alpha", modules=("garden",))
-    with pytest.raises(ModuleNotFoundError) as caught:
-        import_module("turnout.garden.pond")
-    assert str(caught.value) == "No module named 'fake_alpha.garden.pond'"
+    assert refused(ModuleNotFoundError, import_module, "turnout.garden.pond") == "No module named 'fake_alpha.garden.pond'"
     assert "turnout.garden.pond" not in sys.modules
-    with pytest.raises(ModuleNotFoundError, match=r"No module named 'turnout\.saw'"):
-        import_module("turnout.saw")
+    assert "No module named 'turnout.saw'" in refused(ModuleNotFoundError, import_module, "turnout.saw")
 
 
 def test_a_name_that_nobody_provides_is_an_attribute_error_with_the_nearest_one(site):
@@ -81,9 +79,7 @@ def test_a_name_that_nobody_provides_is_an_attribute_error_with_the_nearest_one(
         turnout.Hamer
     assert str(caught.value) == "module 'turnout' has no attribute 'Hamer'; did you mean Hammer?"
     assert isinstance(caught.value, AttributeError)
-    with pytest.raises(PublicNameError) as caught:
-        turnout.xyzzy
-    assert str(caught.value) == "module 'turnout' has no attribute 'xyzzy'"
+    assert refused(PublicNameError, lambda: turnout.xyzzy) == "module 'turnout' has no attribute 'xyzzy'"
     assert not hasattr(turnout, "xyzzy")
     assert state_of("alpha") == "discovered"
 
@@ -106,9 +102,7 @@ def test_a_name_of_a_known_package_says_which_to_install(site, monkeypatch):
 def test_two_plugins_with_one_name_are_a_conflict_until_configuration_chooses(site):
     install(site, "alpha")
     install(site, "beta", names=("saw",))
-    with pytest.raises(ConflictError) as caught:
-        turnout.saw
-    assert str(caught.value) == (
+    assert refused(ConflictError, lambda: turnout.saw) == (
         "turnout.saw is provided by alpha (dist-alpha 0.1) and beta (dist-beta 0.1)\n"
         '  to fix  choose one: [names.choose] saw = "alpha", or disable the other in plugins.disable'
     )
@@ -146,16 +140,13 @@ def test_a_disabled_plugin_is_named_with_the_setting_and_its_names_are_not_liste
     assert turnout.saw
     config.set({"plugins.disable": ["alpha"]})
     assert "saw" not in dir(turnout)
-    with pytest.raises(DisabledError) as caught:
-        turnout.saw
-    assert str(caught.value) == (
+    assert refused(DisabledError, lambda: turnout.saw) == (
         "the plugin alpha is disabled\n"
         "  why     plugins.disable names alpha (turnout.config.set)\n"
         f"  from    {plugins.all_plugins()[0].origin}\n"
         "  to fix  take it out, or name it in plugins.enable"
     )
-    with pytest.raises(DisabledError):
-        import_module("turnout.garden")
+    refused(DisabledError, import_module, "turnout.garden")
     config.unset("plugins.disable")
     assert turnout.saw("fir") == "half of fir"
 
@@ -180,9 +171,7 @@ def test_a_plugin_that_fails_shows_why_and_leaves_no_name(site):
 def test_a_name_that_the_module_does_not_have_is_an_error(site):
     tables = '[provides.names]\n"fake_alpha.tools" = ["axe"]\n'
     site.plugin("alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules={"tools.py": "saw = 1\n"})
-    with pytest.raises(AttributeError) as caught:
-        turnout.axe
-    assert str(caught.value) == "module 'fake_alpha.tools' has no attribute 'axe'"
+    assert refused(AttributeError, lambda: turnout.axe) == "module 'fake_alpha.tools' has no attribute 'axe'"
 
 
 @pytest.mark.parametrize(

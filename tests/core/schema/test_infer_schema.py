@@ -8,6 +8,7 @@ from typing import List, Optional, Sequence, Tuple, Union
 
 import pytest
 
+from outcomes import refused
 from turnout.dtypes import DType, float32
 from turnout.errors import SchemaError
 from turnout.schema import FunctionSchema
@@ -90,9 +91,7 @@ def test_every_annotation_form_has_its_type(annotation, type):
     ],
 )  # fmt: skip
 def test_other_annotations_are_errors_that_name_the_parameter_and_what_is_supported(annotation):
-    with pytest.raises(SchemaError) as caught:
-        infer(of(annotation))
-    first, _, last = str(caught.value).splitlines()
+    first, _, last = refused(SchemaError, infer, of(annotation)).splitlines()
     assert first.startswith("infer_schema: parameter x has the unsupported type ")
     assert last == (
         f"  to fix    {'use list instead of tuple; supported are' if annotation is tuple else 'use one of'} "
@@ -128,9 +127,7 @@ def test_other_return_annotations_are_errors(annotation):
     def f(): ...
 
     f.__annotations__ = {"return": annotation}
-    with pytest.raises(SchemaError) as caught:
-        infer(f)
-    assert str(caught.value).startswith("infer_schema: the return has the unsupported type ")
+    assert refused(SchemaError, infer, f).startswith("infer_schema: the return has the unsupported type ")
 
 
 def test_defaults_names_stars_and_mutation_are_written_as_the_schema_writes_them():
@@ -186,9 +183,7 @@ def _list(x: list[int] = [1]) -> None: ...  # noqa: B006
     (_list, "the default of x is a list", "use None, a number, bool, str, dtype or device"),
 ])  # fmt: skip
 def test_a_function_that_has_no_schema_is_an_error_that_says_why(function, problem, remedy):
-    with pytest.raises(SchemaError) as caught:
-        infer(function)
-    first, second, third = str(caught.value).splitlines()
+    first, second, third = refused(SchemaError, infer, function).splitlines()
     assert problem in first
     assert second.startswith(f"  function  {function.__name__}(")
     assert third.startswith(f"  to fix    {remedy}")
@@ -234,8 +229,7 @@ def test_what_a_class_says_is_used_for_defaults_and_writes_too():
 
 @pytest.mark.parametrize("annotation", [list[Dice], list[Finish], Unknown])
 def test_a_class_in_a_place_where_its_type_cannot_stand_is_an_error(annotation):
-    with pytest.raises(SchemaError, match="parameter x has the unsupported type"):
-        infer_schema(of(annotation), mutates_args=())
+    assert "parameter x has the unsupported type" in refused(SchemaError, infer_schema, of(annotation), mutates_args=())
 
 
 def test_the_class_that_is_given_counts_before_what_a_class_says():

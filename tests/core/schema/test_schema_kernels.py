@@ -4,6 +4,7 @@ import operator
 
 import pytest
 
+from outcomes import refused
 from turnout.dtypes import DTYPES
 from turnout.errors import KernelSignatureError
 from turnout.schema import FunctionSchema, check_kernel_signature
@@ -48,9 +49,7 @@ def test_the_key_set_comes_first_when_the_kernel_asks_for_it():
     def kernel(keyset, self, dim, keepdim, *, dtype): ...
 
     check_kernel_signature(kernel, SUM, with_keyset=True)
-    with pytest.raises(KernelSignatureError) as caught:
-        check_kernel_signature(exact, SUM, with_keyset=True)
-    assert str(caught.value) == (
+    assert refused(KernelSignatureError, check_kernel_signature, exact, SUM, with_keyset=True) == (
         "kernel does not fit its schema: it takes 3 positional arguments, and is given the key set and 3\n"
         f"  schema  {SUM}\n  kernel  exact(self, dim, keepdim, *, dtype)"
     )
@@ -79,9 +78,7 @@ def number_for_bool(self, dim, keepdim=0, *, dtype): ...
     (number_for_bool, "keepdim defaults to 0, and to False in the schema"),
 ])  # fmt: skip
 def test_a_function_that_does_not_fit_is_an_error_that_shows_both_signatures(function, problem):
-    with pytest.raises(KernelSignatureError) as caught:
-        check_kernel_signature(function, SUM)
-    first, schema, kernel = str(caught.value).splitlines()
+    first, schema, kernel = refused(KernelSignatureError, check_kernel_signature, function, SUM).splitlines()
     assert first == f"kernel does not fit its schema: {problem}"
     assert schema == f"  schema  {SUM}"
     assert kernel.startswith(f"  kernel  {function.__name__}(self, ")
@@ -111,8 +108,7 @@ def test_defaults_agree_by_value(argument, own, agrees):
     if agrees:
         check_kernel_signature(kernel, schema)
     else:
-        with pytest.raises(KernelSignatureError):
-            check_kernel_signature(kernel, schema)
+        refused(KernelSignatureError, check_kernel_signature, kernel, schema)
 
 
 def test_a_default_of_the_kernel_alone_is_accepted():

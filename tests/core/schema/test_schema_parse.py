@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from outcomes import refused
 from turnout.errors import SchemaError
 from turnout.schema import FunctionSchema, SchemaSyntaxError
 
@@ -92,9 +93,7 @@ def test_every_rejected_text_of_the_oracle_is_an_error_at_its_column():
      "  f(Tensor x) -> Tensor?\n                       ^"),
 ])  # fmt: skip
 def test_a_syntax_error_shows_the_line_a_caret_and_what_was_expected(text, message):
-    with pytest.raises(SchemaSyntaxError) as caught:
-        parse(text)
-    assert str(caught.value) == message
+    assert refused(SchemaSyntaxError, parse, text) == message
 
 
 @pytest.mark.parametrize(
@@ -299,6 +298,4 @@ def test_a_return_may_be_written_in_a_set_of_its_own():
     ],
 )
 def test_a_default_that_its_type_does_not_have_is_refused(argument, text):
-    with pytest.raises(SchemaSyntaxError) as caught:
-        FunctionSchema.parse(f"f({argument}) -> Tensor")
-    assert str(caught.value).startswith(f"schema: {text}\n")
+    assert refused(SchemaSyntaxError, FunctionSchema.parse, f"f({argument}) -> Tensor").startswith(f"schema: {text}\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 import turnout
 from faults.model import Spec, installed, parsed
+from outcomes import flat
 from turnout import Tensor
 
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -30,13 +31,9 @@ class Facts:
         with installed(spec) as op:
             turnout.manual_seed(1)
             self.result = op(*args, **kwargs)
-        self.results = [v for v in parts(self.result) if isinstance(v, Tensor)]
+        self.results = [v for v in flat(self.result) if isinstance(v, Tensor)]
         self.fresh = all(r.annotation is None for r in self.schema.returns) and bool(self.results)
         self.read = [n for n in self.tensors if n not in self.written]
-
-
-def parts(value: Any) -> list[Any]:
-    return [v for part in value for v in parts(part)] if isinstance(value, (list, tuple)) else [value]
 
 
 def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:

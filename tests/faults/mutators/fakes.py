@@ -27,6 +27,9 @@ def fake_mutants(spec: Spec, facts: Facts) -> Rule:
 
         return spec.but(fake=changed)
 
+    def some(which: slice) -> Spec:
+        return spec.but(fake=functools.wraps(fake)(lambda *a, **k: (made := fake(*a, **k)) and type(made)(list(made)[which])))
+
     def raising(*args: Any, **kwargs: Any) -> Any:
         raise KeyError("by accident")
 
@@ -40,21 +43,12 @@ def fake_mutants(spec: Spec, facts: Facts) -> Rule:
         yield "fake gives one dim more", FAKE, after(lambda t: t.unsqueeze(0).clone())
         yield "fake gives one dim more at the end", FAKE, after(lambda t: t.unsqueeze(-1).clone())
         for dim in range(max(t.ndim for t in facts.results)):
-            yield (
-                f"fake gives a longer dim {dim}",
-                FAKE,
-                after(lambda t, d=dim: turnout.cat([t, t.narrow(d, 0, 1)], d) if t.ndim > d and t.shape[d] else t),
-            )
-            yield (
-                f"fake drops dim {dim}",
-                FAKE,
-                after(lambda t, d=dim: t.select(d, 0).clone() if t.ndim > d and t.shape[d] else t),
-            )
-            yield (
-                f"fake gives half of dim {dim}",
-                FAKE,
-                after(lambda t, d=dim: t.narrow(d, 0, t.shape[d] // 2).clone() if t.ndim > d else t),
-            )
+            for how, change in (
+                (f"fake gives a longer dim {dim}", lambda t, d: turnout.cat([t, t.narrow(d, 0, 1)], d) if t.shape[d] else t),
+                (f"fake drops dim {dim}", lambda t, d: t.select(d, 0).clone() if t.shape[d] else t),
+                (f"fake gives half of dim {dim}", lambda t, d: t.narrow(d, 0, t.shape[d] // 2).clone()),
+            ):
+                yield how, FAKE, after(lambda t, d=dim, change=change: change(t, d) if t.ndim > d else t)
         if any(t.ndim == 2 and min(t.shape) > 1 for t in facts.results):
             yield "fake gives other strides", FAKE, after(in_column_major)
             yield "fake swaps dims", FAKE, after(lambda t: t.transpose(0, 1).contiguous() if t.ndim == 2 else t)
@@ -65,44 +59,29 @@ def fake_mutants(spec: Spec, facts: Facts) -> Rule:
         if facts.tensors and any(t.ndim for t in facts.results) and accepts_changed(spec, lambda t: t.reshape((-1,))[0]):
             yield "fake gives a dim for 0 dims", FAKE, after(lambda t: t if t.ndim else t.new_empty((1,)))
         if len(facts.results) > 1:
-            yield (
-                "fake gives fewer results",
-                FAKE,
-                spec.but(fake=functools.wraps(fake)(lambda *a, **k: type(fake(*a, **k))(list(fake(*a, **k))[:1]))),
-            )
+            differ = len({(t.dtype, tuple(t.shape)) for t in facts.results}) > 1
+            yield "fake gives fewer results", FAKE, some(slice(1))
             yield (
                 "fake gives the results in reverse",
                 FAKE,
-                spec.but(fake=functools.wraps(fake)(lambda *a, **k: type(fake(*a, **k))(list(fake(*a, **k))[::-1])))
-                if len({(t.dtype, tuple(t.shape)) for t in facts.results}) > 1
-                else after(lambda t: t.unsqueeze(0).clone()),
+                (some(slice(None, None, -1)) if differ else after(lambda t: t.unsqueeze(0).clone())),
             )
         for name in facts.read:
             if tuple(facts.tensors[name].shape) == shapes[0] and facts.tensors[name].dtype is facts.results[0].dtype:
-                yield f"fake returns {name}", FAKE, _fake_input(spec, facts, name)
+                yield f"fake returns {name}", FAKE, _given(spec, facts, lambda r, g, n=name: with_first(r, g[n]))
     yield "fake raises", FAKE, spec.but(fake=functools.wraps(fake)(raising))
     if facts.tensors:
-        yield "fake reads a value", FAKE, _fake_reads(spec, facts)
+        first = next(iter(facts.tensors))
+        yield "fake reads a value", FAKE, _given(spec, facts, lambda r, g: (g[first].sum().item(), r)[1])
 
 
-def _fake_input(spec: Spec, facts: Facts, name: str) -> Spec:
+def _given(spec: Spec, facts: Facts, change: Callable[[Any, dict[str, Any]], Any]) -> Spec:
+    """The operator whose fake kernel gives what `change` makes of its result and of the arguments by name."""
     names, fake = [a.name for a in facts.schema.positional], spec.fake
     assert fake is not None
 
     @functools.wraps(fake)
     def changed(*args: Any, **kwargs: Any) -> Any:
-        return with_first(fake(*args, **kwargs), {**dict(zip(names, args, strict=False)), **kwargs}[name])
-
-    return spec.but(fake=changed)
-
-
-def _fake_reads(spec: Spec, facts: Facts) -> Spec:
-    names, fake, name = [a.name for a in facts.schema.positional], spec.fake, next(iter(facts.tensors))
-    assert fake is not None
-
-    @functools.wraps(fake)
-    def changed(*args: Any, **kwargs: Any) -> Any:
-        {**dict(zip(names, args, strict=False)), **kwargs}[name].sum().item()
-        return fake(*args, **kwargs)
+        return change(fake(*args, **kwargs), {**dict(zip(names, args, strict=False)), **kwargs})
 
     return spec.but(fake=changed)

@@ -8,7 +8,8 @@ from typing import Any
 
 import turnout
 from faults.model import Spec, installed
-from faults.mutators.facts import GRADIENTS, Facts, Rule, is_floating, mapped, parts
+from faults.mutators.facts import GRADIENTS, Facts, Rule, is_floating, mapped
+from outcomes import flat
 from turnout import Tensor
 
 # ---- gradients
@@ -58,7 +59,7 @@ def gradient_mutants(spec: Spec, facts: Facts) -> Rule:
     @functools.wraps(rule)
     def writes(ctx: Any, *grads: Any) -> Any:
         found = rule(ctx, *grads)
-        for g in parts(list(grads)):
+        for g in flat(list(grads)):
             if isinstance(g, Tensor) and is_floating(g):
                 g.mul_(2)
         return found
@@ -95,8 +96,8 @@ def _gradient_count(spec: Spec) -> int:
 
     leaves = mapped(list(args), lambda t: t.clone().requires_grad_() if is_floating(t) else t)
     with installed(spec.but(backward=functools.wraps(rule)(counted))) as op:
-        outputs = [o for o in parts(op(*leaves, **kwargs)) if isinstance(o, Tensor) and o.requires_grad]
-        inputs = [t for t in parts(leaves) if isinstance(t, Tensor) and t.requires_grad]
+        outputs = [o for o in flat(op(*leaves, **kwargs)) if isinstance(o, Tensor) and o.requires_grad]
+        inputs = [t for t in flat(leaves) if isinstance(t, Tensor) and t.requires_grad]
         turnout.autograd.grad(outputs, inputs, [turnout.ones_like(o) for o in outputs], allow_unused=True)
     found = kinds[0]
     return sum(g is not None for g in found) if isinstance(found, tuple) else 1

@@ -11,7 +11,8 @@ import numpy as np
 
 import turnout
 from faults.model import COMPOSITE, DEFAULT, Spec, installed, parsed
-from faults.mutators.facts import DETERMINISM, FAKE, INPUTS, SCHEMA, THREADS, Facts, Rule, is_floating, mapped, parts
+from faults.mutators.facts import DETERMINISM, FAKE, INPUTS, SCHEMA, THREADS, Facts, Rule, is_floating, mapped
+from outcomes import flat
 from turnout import Tensor
 
 # ---- kernels
@@ -22,6 +23,11 @@ def kernel_around(
 ) -> Spec:
     """The operator with a kernel that does more. Both functions get the arguments by name."""
     return spec.but(kernel=wrapped_kernel(spec, spec.kernel, before, after))
+
+
+def changed(spec: Spec, change: Callable[[Tensor], Any]) -> Spec:
+    """The operator with each tensor of its results changed."""
+    return kernel_around(spec, None, lambda r, g: mapped(r, change))
 
 
 def wrapped_kernel(spec: Spec, kernel: Callable[..., Any], before: Any, after: Any) -> Callable[..., Any]:
@@ -98,31 +104,24 @@ def _kept(spec: Spec, facts: Facts) -> Rule:
         yield f"keeps {name}", SCHEMA, kernel_around(spec, lambda g, n=name: (KEPT.clear(), KEPT.append(g[n]))[1])
     if not facts.fresh:
         return
-    yield "keeps the result", SCHEMA, kernel_around(spec, None, lambda r, g: (KEPT.clear(), KEPT.append(parts(r)[0]), r)[2])
+    yield "keeps the result", SCHEMA, kernel_around(spec, None, lambda r, g: (KEPT.clear(), KEPT.append(flat(r)[0]), r)[2])
     for name in facts.read:
         if spec.key != COMPOSITE:  # which may return its input or a part of it, as in PyTorch
             yield f"returns {name}", SCHEMA, kernel_around(spec, None, lambda r, g, n=name: with_first(r, g[n]))
         yield f"returns a view of {name}", SCHEMA, kernel_around(spec, None, lambda r, g, n=name: with_first(r, g[n].detach()))
         if facts.tensors[name].ndim and spec.key != COMPOSITE:
-            yield (
-                f"returns a part of {name}",
-                SCHEMA,
-                kernel_around(spec, None, lambda r, g, n=name: with_first(r, g[n][:1] if g[n].ndim else g[n])),
-            )
+            part = kernel_around(spec, None, lambda r, g, n=name: with_first(r, g[n][:1] if g[n].ndim else g[n]))
+            yield f"returns a part of {name}", SCHEMA, part
 
     def buffered(result: Any, given: dict[str, Any]) -> Any:
-        def change(tensor: Tensor) -> Tensor:
-            key = (tuple(tensor.shape), tensor.dtype)
-            kept = BUFFERS.setdefault(key, tensor.clone())
-            kept.copy_(tensor)
-            return kept.detach()
-
-        made = parts(result)
-        return with_first(result, change(made[0]))
+        first = flat(result)[0]
+        kept = BUFFERS.setdefault((tuple(first.shape), first.dtype), first.clone())
+        kept.copy_(first)
+        return with_first(result, kept.detach())
 
     yield "returns one buffer every time", SCHEMA, kernel_around(spec, None, buffered)
     if len(facts.results) > 1 and len({(tuple(t.shape), t.dtype) for t in facts.results}) == 1:
-        yield ("returns one result twice", SCHEMA, kernel_around(spec, None, lambda r, g: type(r)([parts(r)[0]] * len(parts(r)))))
+        yield ("returns one result twice", SCHEMA, kernel_around(spec, None, lambda r, g: type(r)([flat(r)[0]] * len(flat(r)))))
 
 
 def with_first(result: Any, value: Tensor) -> Any:
@@ -142,56 +141,29 @@ def _results(spec: Spec, facts: Facts) -> Rule:
         yield f"returns a {kind.__name__}", SCHEMA, kernel_around(spec, None, lambda r, g: kind(r))
         return
     if not facts.fresh:
+        copied = changed(spec, lambda t: t.clone())
         if facts.written:
-            yield "returns a copy", SCHEMA, kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t.clone()))
+            yield "returns a copy", SCHEMA, copied
         else:
-            yield (
-                "copies in place of a view",
-                SCHEMA,
-                kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t.clone())).but(key=DEFAULT),
-            )
+            yield "copies in place of a view", SCHEMA, copied.but(key=DEFAULT)
         return
     if spec.fake is None and spec.key != COMPOSITE:
         return
-    check = FAKE
     if spec.key == COMPOSITE or spec.tags == ("dynamic_output_shape",):
         return
     for dtype in (turnout.float16, turnout.float32, turnout.int16):
         if all(t.dtype is not dtype for t in facts.results) and not facts.results[0].is_complex():
-            yield f"gives {dtype.name}", check, kernel_around(spec, None, _to(dtype))
-    yield "gives one dim more", check, kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t.unsqueeze(0).clone()))
-    yield (
-        "gives one dim more at the end",
-        check,
-        kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t.unsqueeze(-1).clone())),
-    )
+            yield f"gives {dtype.name}", FAKE, changed(spec, lambda t, d=dtype: t.to(d))
+    yield "gives one dim more", FAKE, changed(spec, lambda t: t.unsqueeze(0).clone())
+    yield "gives one dim more at the end", FAKE, changed(spec, lambda t: t.unsqueeze(-1).clone())
     if any(t.ndim == 2 and min(t.shape) > 1 for t in facts.results):
-        yield "gives other strides", check, kernel_around(spec, None, lambda r, g: mapped(r, in_column_major))
+        yield "gives other strides", FAKE, changed(spec, in_column_major)
     if any(t.ndim and t.shape[0] > 1 for t in facts.results):
-        yield (
-            "gives fewer elements",
-            check,
-            kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t[:-1].clone() if t.ndim else t)),
-        )
-        yield (
-            "gives more elements",
-            check,
-            kernel_around(spec, None, lambda r, g: mapped(r, lambda t: turnout.cat([t, t], 0) if t.ndim else t)),
-        )
+        yield "gives fewer elements", FAKE, changed(spec, lambda t: t[:-1].clone() if t.ndim else t)
+        yield "gives more elements", FAKE, changed(spec, lambda t: turnout.cat([t, t], 0) if t.ndim else t)
     if any(t.dtype is turnout.float64 for t in facts.results) and any(t.numel() > 1 and not _short(t) for t in facts.results):
-        yield (
-            "rounds to float32",
-            INPUTS,
-            kernel_around(
-                spec,
-                None,
-                lambda r, g: mapped(r, lambda t: t.to(turnout.float32).to(t.dtype) if t.dtype is turnout.float64 else t),
-            ),
-        )
-
-
-def _to(dtype: Any) -> Callable[[Any, dict[str, Any]], Any]:
-    return lambda result, given: mapped(result, lambda t: t.to(dtype))
+        rounded = changed(spec, lambda t: t.to(turnout.float32).to(t.dtype) if t.dtype is turnout.float64 else t)
+        yield "rounds to float32", INPUTS, rounded
 
 
 def _short(tensor: Tensor) -> bool:
@@ -218,14 +190,15 @@ def _accidents(spec: Spec, facts: Facts) -> Rule:
 
         return kernel_around(spec, before)
 
-    if facts.tensors:
-        for error in (KeyError, ZeroDivisionError, AssertionError, AttributeError):
-            if accepts_changed(spec, lambda t: t[:0] if t.ndim else t) and facts.tensors[name].ndim:
-                yield f"{error.__name__} for no elements", INPUTS, failing(lambda t: not t.numel(), error)
-            if accepts_changed(spec, lambda t: t.reshape((-1,))[0]) and facts.tensors[name].ndim:
-                yield f"{error.__name__} for 0 dims", INPUTS, failing(lambda t: not t.ndim, error)
-            if facts.tensors[name].numel() > 1:
-                yield f"{error.__name__} for gaps in memory", INPUTS, failing(lambda t: not t.is_contiguous(), error)
+    takes_empty = facts.tensors[name].ndim and accepts_changed(spec, lambda t: t[:0] if t.ndim else t)
+    takes_0_dims = facts.tensors[name].ndim and accepts_changed(spec, lambda t: t.reshape((-1,))[0])
+    for error in (KeyError, ZeroDivisionError, AssertionError, AttributeError):
+        if takes_empty:
+            yield f"{error.__name__} for no elements", INPUTS, failing(lambda t: not t.numel(), error)
+        if takes_0_dims:
+            yield f"{error.__name__} for 0 dims", INPUTS, failing(lambda t: not t.ndim, error)
+        if facts.tensors[name].numel() > 1:
+            yield f"{error.__name__} for gaps in memory", INPUTS, failing(lambda t: not t.is_contiguous(), error)
     if facts.tensors[name].numel() > 1 and facts.fresh and resized:
 
         def flat_memory(given: dict[str, Any]) -> None:
@@ -260,38 +233,23 @@ def other_values(tensor: Tensor) -> Tensor:
 
 
 def _states(spec: Spec, facts: Facts) -> Rule:
+    drawing = changed(spec, lambda t: t + float(np.random.default_rng().random()))
     yield "turns gradients off", SCHEMA, kernel_around(spec, lambda g: turnout.set_grad_enabled(False) and None)
     yield "changes the default dtype", SCHEMA, kernel_around(spec, lambda g: turnout.set_default_dtype(turnout.float64))
     if facts.fresh and all(map(is_floating, facts.results)) and spec.tags != ("nondeterministic_seeded",):
-        yield "counts its calls", DETERMINISM, kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t + next(COUNT)))
-        yield (
-            "draws",
-            DETERMINISM,
-            kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t + turnout.rand((), dtype=t.dtype))),
-        )
-        yield (
-            "draws from NumPy",
-            DETERMINISM,
-            kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t + float(np.random.default_rng().random()))),
-        )
+        yield "counts its calls", DETERMINISM, changed(spec, lambda t: t + next(COUNT))
+        yield "draws", DETERMINISM, changed(spec, lambda t: t + turnout.rand((), dtype=t.dtype))
+        yield "draws from NumPy", DETERMINISM, drawing
         if facts.tensors:
             name = next(iter(facts.tensors))
 
             def noted(given: dict[str, Any]) -> None:
-                STATE["value"] = (
-                    float(abs(given[name].detach().to(turnout.complex128)).sum().item()) if given[name].numel() else 0.0
-                )
+                values = given[name].detach().to(turnout.complex128)
+                STATE["value"] = float(abs(values).sum().item()) if values.numel() else 0.0
                 STATE["more"] = STATE["value"] * 2
 
-            yield (
-                "passes a value through a global",
-                THREADS,
-                kernel_around(spec, noted, lambda r, g: mapped(r, lambda t: t + STATE["value"] * 0 + STATE["more"])),
-            )
+            passing = kernel_around(spec, noted, lambda r, g: mapped(r, lambda t: t + STATE["value"] * 0 + STATE["more"]))
+            yield "passes a value through a global", THREADS, passing
     if spec.tags == ("nondeterministic_seeded",):
         yield "has no tag", DETERMINISM, spec.but(tags=())
-        yield (
-            "draws from elsewhere",
-            DETERMINISM,
-            kernel_around(spec, None, lambda r, g: mapped(r, lambda t: t + float(np.random.default_rng().random()))),
-        )
+        yield "draws from elsewhere", DETERMINISM, drawing

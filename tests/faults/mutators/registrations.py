@@ -66,18 +66,11 @@ def backend_mutants(spec: Spec, facts: Facts) -> Rule:
     yield "cpu gives one dim more", BACKENDS, beside(lambda r, g: mapped(r, lambda t: t.unsqueeze(0).clone()))
     name = next(iter(facts.tensors))
     if facts.tensors[name].ndim and accepts_changed(spec, lambda t: t.narrow(0, 0, 1) if t.ndim else t):
-        yield (
-            "cpu gives other values for one element",
-            BACKENDS,
-            beside(lambda r, g: mapped(r, other_values) if g[name].ndim and g[name].shape[0] == 1 else r),
-        )
-    yield (
-        "cpu gives other values for gaps in memory",
-        BACKENDS,
-        beside(lambda r, g: r if g[name].is_contiguous() else mapped(r, other_values))
-        if facts.tensors[name].numel() > 1
-        else beside(lambda r, g: mapped(r, other_values)),
-    )
+        alone = beside(lambda r, g: mapped(r, other_values) if g[name].ndim and g[name].shape[0] == 1 else r)
+        yield "cpu gives other values for one element", BACKENDS, alone
+    spread = facts.tensors[name].numel() > 1
+    gaps = beside(lambda r, g: r if spread and g[name].is_contiguous() else mapped(r, other_values))
+    yield "cpu gives other values for gaps in memory", BACKENDS, gaps
 
     def fails(result: Any, given: dict[str, Any]) -> Any:
         raise KeyError("by accident")
@@ -125,19 +118,15 @@ def composite_mutants(spec: Spec, facts: Facts) -> Rule:
         given["x"] = turnout.from_numpy(given["x"].detach().numpy().copy())
 
     yield "detaches its input", COMPLIANCE, kernel_around(spec, detached)
+
+    def after(change: Callable[[Any, Any], Any]) -> Spec:
+        return kernel_around(spec, None, lambda r, g: change(r, g["x"]))
+
     yield (
         "makes an array of its result",
         COMPLIANCE,
-        kernel_around(spec, None, lambda r, g: turnout.from_numpy(np.array(r.detach().numpy(), order="C"))),
+        after(lambda r, x: turnout.from_numpy(np.array(r.detach().numpy(), order="C"))),
     )
     yield "copies its input through an array", COMPLIANCE, kernel_around(spec, numpied)
-    yield (
-        "bakes in a number",
-        REPLAY,
-        kernel_around(spec, None, lambda r, g: r * float(g["x"].detach().sum().item()) if g["x"].numel() else r),
-    )
-    yield (
-        "branches on a value",
-        REPLAY,
-        kernel_around(spec, None, lambda r, g: r * 2 if g["x"].numel() and g["x"].detach().sum().item() > 0 else r),
-    )
+    yield "bakes in a number", REPLAY, after(lambda r, x: r * float(x.detach().sum().item()) if x.numel() else r)
+    yield "branches on a value", REPLAY, after(lambda r, x: r * 2 if x.numel() and x.detach().sum().item() > 0 else r)

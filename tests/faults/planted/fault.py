@@ -1,4 +1,4 @@
-"""What a planted fault is, the table of them, and what several modules of faults begin with."""
+"""What a planted fault is, and what several modules of faults begin with."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ class Fault:
         return self.spec.name
 
 
-PLANTED: dict[str, Fault] = {}
-
 SCHEMA, FAKE, GRADIENTS, REGISTRATION = "test_schema", "test_faketensor", "test_gradients", "test_autograd_registration"
 REPLAY, BATCHING, AUTOCAST, BACKENDS = "test_aot_dispatch_static", "test_batching", "test_autocast", "test_backends"
 INPUTS, DETERMINISM, DEFAULTS, THREADS = "test_inputs", "test_determinism", "test_defaults", "test_threads"
@@ -35,10 +33,9 @@ FUNCTIONAL = "test_aot_dispatch_dynamic"
 COMPLIANCE = "test_composite_compliance"
 
 
-def plant(name: str, check: str, says: str, base: Spec, **changes: Any) -> None:
-    """Add a fault: a correct operator with other parts."""
-    assert name not in PLANTED
-    PLANTED[name] = Fault(base.but(name=name, **changes), check, says)
+def fault(name: str, check: str, says: str, base: Spec, **changes: Any) -> Fault:
+    """A correct operator with other parts."""
+    return Fault(base.but(name=name, **changes), check, says)
 
 
 ONE = Spec("one", "(Tensor x) -> Tensor", lambda x: of(x.numpy() * 2), lambda: given(values(2, 3)), fake=like)

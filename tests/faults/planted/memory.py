@@ -6,7 +6,7 @@ import numpy as np
 
 import turnout
 from faults.correct import CORRECT, like, of
-from faults.planted.fault import FUNCTIONAL, LATEST, ONE, SCHEMA, TWO, plant
+from faults.planted.fault import FUNCTIONAL, LATEST, ONE, SCHEMA, TWO, fault
 
 # ---- what the schema says of memory
 
@@ -32,20 +32,10 @@ def writes_and_restores_too_much(x):
     return of(x.numpy())
 
 
-plant("write_hidden_from_functionalize", FUNCTIONAL, "functionalised, the operator differs", ONE, kernel=writes_input)
-plant("writes_its_input", SCHEMA, "writes x", ONE, kernel=writes_input)
-plant("writes_one_element", SCHEMA, "writes x", ONE, kernel=writes_one_element)
-plant("writes_the_second_input", SCHEMA, "writes y", TWO, kernel=writes_second)
-plant("rounds_its_input", SCHEMA, "writes x", ONE, kernel=writes_and_restores_too_much)
-
-
 def writes_list(xs, weights):
     made = sum(x * w for x, w in zip(xs, weights, strict=True))
     xs[-1].zero_()
     return made
-
-
-plant("writes_in_a_list", SCHEMA, "writes xs[1]", CORRECT["weighted"], kernel=writes_list, backward=None, setup=None)
 
 
 def writes_outside(x, value):
@@ -54,73 +44,14 @@ def writes_outside(x, value):
     x.fill_(value)
 
 
-plant("writes_beyond_its_input", SCHEMA, "outside of x", CORRECT["fill_"], kernel=writes_outside)
-plant("declares_a_write_it_never_makes", SCHEMA, "no call wrote x", CORRECT["fill_"], kernel=lambda x, value: None)
-plant("declares_two_writes_and_makes_one", SCHEMA, "no call wrote y", CORRECT["swap_"], kernel=lambda x, y: (x.copy_(y), None)[1])
-plant("returns_its_input", SCHEMA, "the result is x", ONE, kernel=lambda x: x)
-plant("returns_a_view_of_its_input", SCHEMA, "shares memory with x", ONE, kernel=lambda x: x.view(x.shape))
-plant("returns_a_slice", SCHEMA, "shares memory with x", ONE, kernel=lambda x: x[:1], fake=lambda x: like(x[:1]))
-plant("returns_its_input_only_if_contiguous", SCHEMA, "the result is x", ONE, kernel=lambda x: x.contiguous())
-plant("returns_the_second_input", SCHEMA, "the result is y", TWO, kernel=lambda x, y: y)
-
-
 def same_twice(x):
     made = x * 2
     return made, made
 
 
-plant(
-    "returns_one_result_twice",
-    SCHEMA,
-    "result 1 is result 0",
-    ONE,
-    schema="(Tensor x) -> (Tensor, Tensor)",
-    kernel=same_twice,
-    fake=lambda x: (like(x), like(x)),
-)
-
-
 def shared_results(x):
     made = x * 2
     return made, made.view(made.shape)
-
-
-plant(
-    "returns_two_views_of_one_memory",
-    SCHEMA,
-    "result 1 shares memory with result 0",
-    ONE,
-    kernel=shared_results,
-    schema="(Tensor x) -> (Tensor, Tensor)",
-    fake=lambda x: (like(x), like(x)),
-)
-plant(
-    "list_with_one_tensor_twice",
-    SCHEMA,
-    "result[1] is result[0]",
-    ONE,
-    schema="(Tensor x) -> Tensor[]",
-    kernel=lambda x: [x * 2] * 2,
-    fake=lambda x: [like(x), like(x)],
-)
-plant(
-    "declares_a_view_and_copies",
-    SCHEMA,
-    "no call returned memory of x",
-    CORRECT["first_row"],
-    key="CompositeExplicitAutograd",
-    kernel=lambda x: x[0].clone(),
-)
-plant(
-    "returns_a_copy_of_what_it_wrote", SCHEMA, "must return x itself", CORRECT["scale_"], kernel=lambda x, by: x.mul_(by).clone()
-)
-plant(
-    "returns_the_wrong_written_argument",
-    SCHEMA,
-    "must return out itself",
-    CORRECT["add_out"],
-    kernel=lambda x, y, *, out: (out.copy_(x + y), x)[1],
-)
 
 
 def changes_shape(x):
@@ -129,27 +60,16 @@ def changes_shape(x):
     return made
 
 
-plant("changes_the_shape_of_its_input", SCHEMA, "the shape of x", ONE, kernel=changes_shape)
-
-
 def tracks_input(x):
     made = x * 2
     x.requires_grad_()
     return made
 
 
-plant("marks_its_input_as_tracked", SCHEMA, "requires_grad of x", ONE, kernel=tracks_input)
-
-
 def pops_list(xs, weights):
     made = sum(x * w for x, w in zip(xs, weights, strict=True))
     xs.pop()
     return made
-
-
-plant(
-    "takes_a_tensor_off_the_list", SCHEMA, "changed the list xs", CORRECT["weighted"], kernel=pops_list, backward=None, setup=None
-)
 
 
 # ---- what is kept
@@ -173,6 +93,43 @@ def returns_buffer(x):
     return buffer.view(buffer.shape)
 
 
-plant("keeps_its_input", SCHEMA, "keeps x", ONE, kernel=keeps_input)
-plant("keeps_its_result", SCHEMA, "keeps the result", ONE, kernel=keeps_result)
-plant("returns_one_buffer_every_time", SCHEMA, "of an earlier call", ONE, kernel=returns_buffer)
+# fmt: off
+FAULTS = [
+    # ---- what the schema says of memory
+    fault("write_hidden_from_functionalize", FUNCTIONAL, "functionalised, the operator differs", ONE, kernel=writes_input),
+    fault("writes_its_input", SCHEMA, "writes x", ONE, kernel=writes_input),
+    fault("writes_one_element", SCHEMA, "writes x", ONE, kernel=writes_one_element),
+    fault("writes_the_second_input", SCHEMA, "writes y", TWO, kernel=writes_second),
+    fault("rounds_its_input", SCHEMA, "writes x", ONE, kernel=writes_and_restores_too_much),
+    fault("writes_in_a_list", SCHEMA, "writes xs[1]", CORRECT["weighted"], kernel=writes_list, backward=None, setup=None),
+    fault("writes_beyond_its_input", SCHEMA, "outside of x", CORRECT["fill_"], kernel=writes_outside),
+    fault("declares_a_write_it_never_makes", SCHEMA, "no call wrote x", CORRECT["fill_"], kernel=lambda x, value: None),
+    fault("declares_two_writes_and_makes_one", SCHEMA, "no call wrote y", CORRECT["swap_"],
+          kernel=lambda x, y: (x.copy_(y), None)[1]),
+    fault("returns_its_input", SCHEMA, "the result is x", ONE, kernel=lambda x: x),
+    fault("returns_a_view_of_its_input", SCHEMA, "shares memory with x", ONE, kernel=lambda x: x.view(x.shape)),
+    fault("returns_a_slice", SCHEMA, "shares memory with x", ONE, kernel=lambda x: x[:1], fake=lambda x: like(x[:1])),
+    fault("returns_its_input_only_if_contiguous", SCHEMA, "the result is x", ONE, kernel=lambda x: x.contiguous()),
+    fault("returns_the_second_input", SCHEMA, "the result is y", TWO, kernel=lambda x, y: y),
+    fault("returns_one_result_twice", SCHEMA, "result 1 is result 0", ONE, schema="(Tensor x) -> (Tensor, Tensor)",
+          kernel=same_twice, fake=lambda x: (like(x), like(x))),
+    fault("returns_two_views_of_one_memory", SCHEMA, "result 1 shares memory with result 0", ONE, kernel=shared_results,
+          schema="(Tensor x) -> (Tensor, Tensor)", fake=lambda x: (like(x), like(x))),
+    fault("list_with_one_tensor_twice", SCHEMA, "result[1] is result[0]", ONE, schema="(Tensor x) -> Tensor[]",
+          kernel=lambda x: [x * 2] * 2, fake=lambda x: [like(x), like(x)]),
+    fault("declares_a_view_and_copies", SCHEMA, "no call returned memory of x", CORRECT["first_row"],
+          key="CompositeExplicitAutograd", kernel=lambda x: x[0].clone()),
+    fault("returns_a_copy_of_what_it_wrote", SCHEMA, "must return x itself", CORRECT["scale_"],
+          kernel=lambda x, by: x.mul_(by).clone()),
+    fault("returns_the_wrong_written_argument", SCHEMA, "must return out itself", CORRECT["add_out"],
+          kernel=lambda x, y, *, out: (out.copy_(x + y), x)[1]),
+    fault("changes_the_shape_of_its_input", SCHEMA, "the shape of x", ONE, kernel=changes_shape),
+    fault("marks_its_input_as_tracked", SCHEMA, "requires_grad of x", ONE, kernel=tracks_input),
+    fault("takes_a_tensor_off_the_list", SCHEMA, "changed the list xs", CORRECT["weighted"], kernel=pops_list, backward=None,
+          setup=None),
+    # ---- what is kept
+    fault("keeps_its_input", SCHEMA, "keeps x", ONE, kernel=keeps_input),
+    fault("keeps_its_result", SCHEMA, "keeps the result", ONE, kernel=keeps_result),
+    fault("returns_one_buffer_every_time", SCHEMA, "of an earlier call", ONE, kernel=returns_buffer),
+]
+# fmt: on

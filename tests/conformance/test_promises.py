@@ -1,0 +1,122 @@
+"""What `meta` and a fake promise of every operator case is what cpu computes: the same shapes, dtypes and strides.
+
+For them the shape function answers, on cpu often a kernel that does not ask it: what the one refuses, the other must refuse.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout.dtypes import dtype_named
+from turnout.errors import NoDataError
+from turnout.operators import Operator
+from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase
+from turnout_conformance.comparing import about, each, find, flat, layout, on_meta, tensors
+from turnout_conformance.making import arguments, column_major, row_major, samples
+
+
+def of_meta(op: Operator, args: Any, kwargs: Any) -> list[Any]:
+    promised = flat(op(*on_meta(args), **on_meta(kwargs)))
+    assert all(p.is_meta for p in promised)
+    return promised
+
+
+def of_a_fake(op: Operator, args: Any, kwargs: Any) -> list[Any]:
+    mode = turnout.FakeMode()
+    no_values, named = each(args, mode.from_tensor), each(kwargs, mode.from_tensor)
+    with mode:
+        promised = flat(op(*no_values, **named))
+    assert all(p.fake_mode is mode and p.device.type == "cpu" for p in tensors(promised))
+    return promised
+
+
+# The operators whose result has another structure for other values. Nothing is promised of them: some call raises.
+NEEDS_VALUES = {"linalg_lstsq", "narrow.Tensor", "one_hot", "tensor_split.tensor_indices_or_sections"}
+# The operators whose results' shapes depend on values. A fake has symbols for their sizes, and meta raises.
+DATA_DEPENDENT = NEEDS_VALUES | {
+    "nonzero", "nonzero_numpy", "argwhere", "bincount", "_unique2", "unique_dim", "unique_consecutive", "masked_select",
+    "index.Tensor", "repeat_interleave.Tensor",
+}  # fmt: skip
+PROMISES = {"meta": (of_meta, DATA_DEPENDENT), "a fake": (of_a_fake, NEEDS_VALUES)}
+
+
+def settled(promised: Any, computed: Any) -> None:
+    """Tell a mode the real value of each symbol, which its bounds must contain."""
+    for size, real in zip(promised.shape, computed.shape, strict=True):
+        if isinstance(size, turnout.SymInt) and not isinstance(size.expression.value, int):
+            low, high = size.bounds
+            assert low <= real <= high
+            turnout.check(size == real)
+
+
+def facts(value: Any) -> Any:
+    """What is promised of a result; of a number, its class."""
+    if not isinstance(value, turnout.Tensor):
+        return type(value)
+    return tuple(map(int, value.shape)), value.dtype, list(map(int, layout(value)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_meta_and_a_fake_promise_what_cpu_computes(case: OperatorCase) -> None:
+    op = find(case.op)
+    refused: dict[str, set[str]] = {name: set() for name in PROMISES}
+    for make in (row_major,) if case.op in ABOUT_STRIDES else (row_major, column_major):
+        for sample, dtype in samples(case, "cpu"):
+            args, kwargs = arguments(sample, dtype, make("cpu"))
+            computed = flat(op(*args, **kwargs))
+            for name, (promise, _) in PROMISES.items():
+                with about(name, dtype, make.__name__):
+                    try:
+                        promised = promise(op, args, kwargs)
+                    except NoDataError:
+                        refused[name].add(dtype)
+                        continue
+                    for p, c in zip(promised, computed, strict=True):
+                        if isinstance(p, turnout.Tensor):
+                            settled(p, c)
+                    assert [facts(p) for p in promised] == [facts(c) for c in computed]
+    assert refused == {name: set(case.dtypes) if case.op in ops else set() for name, (_, ops) in PROMISES.items()}
+
+
+# ---- refusals
+
+
+def misfits(case: OperatorCase) -> Iterator[tuple[str, Any, Any]]:
+    """Samples with one tensor, or all, of another dtype, with a dim more or less, or shorter: what was done, and the call."""
+    changes: dict[str, Callable[[turnout.Tensor], turnout.Tensor]] = {
+        name: lambda t, name=name: t.to(dtype=dtype_named(name)) for name in ("bool", "int64", "complex128")
+    }
+    changes["a dim more"] = lambda t: t.unsqueeze(0)
+    changes["a dim less"] = lambda t: t[0] if t.numel() and t.dim() else t
+    changes["shorter"] = lambda t: t[1:] if t.dim() else t
+    for sample, dtype in samples(case, "cpu", case.dtypes[:1]):
+        given = arguments(sample, dtype, row_major("cpu"))
+        count = len(tensors(given))
+        for which in (None, *range(count if count > 1 else 0)):
+            for name, change in changes.items():
+                place = itertools.count()
+                changed = each(given, lambda t, c=change, w=which, p=place: c(t) if w in (None, next(p)) else t)
+                yield f"{name} of {'all' if which is None else which}", *changed
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", [c for c in CASES if c.op not in ABOUT_STRIDES], ids=str)
+def test_cpu_refuses_what_meta_refuses(case: OperatorCase) -> None:
+    op = find(case.op)
+    accepted = []
+    for name, args, kwargs in misfits(case):
+        try:
+            op(*on_meta(args), **on_meta(kwargs))
+        except NoDataError:
+            continue
+        except Exception as error:  # noqa: BLE001 - any refusal
+            with contextlib.suppress(Exception):
+                op(*args, **kwargs)
+                accepted.append(f"{name}: {error}")
+    assert not accepted

@@ -1,0 +1,77 @@
+"""The suite itself: its fast selection stays within its budget, and a run of it says what a reader needs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+
+import pytest
+from workspace import ROOT
+
+import selection
+
+FILES = sorted(path.relative_to(ROOT).as_posix() for path in selection.TESTS.rglob("test_*.py") if "oracle" not in path.parts)
+
+
+def test_the_recorded_seconds_of_the_fast_selection_are_within_its_budget() -> None:
+    count, seconds = selection.record().fast
+    assert count > 30_000
+    assert seconds <= selection.BUDGET, "what a change adds to `make test`, something else must give back"
+
+
+def test_every_file_of_tests_was_measured() -> None:
+    """A file without seconds counts as free. `make seconds` measures all but those for a device or for built wheels."""
+    missing = [file for file in FILES if file not in selection.record().rows]
+    assert [file for file in missing if not re.search(r"NEEDS_DEVICE|mark\.wheels", (ROOT / file).read_text("utf-8"))] == []
+
+
+def test_each_row_of_the_tables_names_tests_that_there_are() -> None:
+    names = list(selection.record().rows)
+    for of, tests, reason in (*selection.LEFT_OUT, *selection.ON_DEMAND, *selection.KEPT):
+        assert reason
+        assert any(fnmatchcase(file, of) for file in FILES), of
+        if tests != ".*" and (of, tests, reason) not in selection.ON_DEMAND:
+            assert any(selection.matches([(of, tests, reason)], name) for name in names), tests
+    for pattern in selection.CALLS:
+        assert any(fnmatchcase(file, pattern) for file in FILES), pattern
+
+
+def test_the_record_says_of_each_test_what_it_was_measured_with(tmp_path) -> None:
+    path = tmp_path / "seconds.tsv"
+    fast, many = "tests/core/test_a.py::test_fast", "tests/core/test_a.py::test_many"
+    slow = f"{many}[slow]"
+    selection.write({fast: 0.01, slow: 1.5, **{f"{many}[{i}]": 0.03 for i in range(10)}}, path)
+    made = selection.record.__wrapped__(path)
+    assert made.fast == (11, 0.31)
+    assert (made.seconds(fast), made.seconds(slow), made.seconds(f"{many}[7]")) == (0.01, 1.5, pytest.approx(0.03))
+    assert made.seconds("tests/core/test_b.py::test_new") is None
+    assert selection.is_fast("tests/core/test_b.py::test_new", made)
+    assert not selection.is_fast(slow, made)
+    assert not selection.is_fast("tests/plugins/test_c.py::test_x", selection.Record({"tests/plugins/test_c.py": (1, 0.2)}))
+
+
+def test_a_run_says_what_it_takes_how_far_it_is_and_how_to_repeat_a_failure(tmp_path) -> None:
+    core = tmp_path / "tests" / "core"
+    core.mkdir(parents=True)
+    for name in ("conftest", "progress", "selection"):
+        shutil.copy(selection.TESTS / f"{name}.py", core.parent)
+    (core / "test_numbers.py").write_text(
+        "import pytest\n@pytest.mark.parametrize('n', range(40))\ndef test_all(n):\n"
+        "    if n == 3:\n        pytest.skip('no reason at all')\n    assert n != 7\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-o", "console_output_style=classic", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    said = done.stdout
+    assert done.returncode == 1, said + done.stderr
+    for line in (
+        r"40 tests \(all\), \d+ s of test time when last recorded: about \d+:\d\d from here",
+        r"100 %  40 of 40 tests, \d+:\d\d gone, about 0:00 left, 1 FAILED",
+        r"skipped: 1, no reason at all",
+        r"\.venv/bin/python -m pytest 'tests/core/test_numbers\.py::test_all\[7\]'",
+        r"\d+ s of test time; peak memory in GiB: gw0 \d\.\d\d, gw1 \d\.\d\d, this process \d\.\d\d",
+    ):
+        assert re.search(f"^{line}$", said, re.MULTILINE), (line, said)
+    assert len(said.splitlines()) < 40
