@@ -11,17 +11,17 @@ import inspect
 import pkgutil
 import textwrap
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from typing import Any, NamedTuple
 
 import turnout
 from turnout import autograd
 from turnout.errors import TurnoutError
-from turnout.registry import REGISTRY
 from turnout_conformance.cases import CASES, OperatorCase, values
-from turnout_conformance.cases.differentiable import DIFFERENTIABLE, OWN, as_function, is_recorded, leaf, sample_calls
-from turnout_conformance.cases.model import calls
+from turnout_conformance.cases.differentiable import DIFFERENTIABLE, OWN, as_function, leaf, leaves, sample_calls
+from turnout_conformance.comparing import find, form
+from turnout_conformance.making import arguments
 
 Call = Callable[..., Any]
 
@@ -37,10 +37,7 @@ class Formula(NamedTuple):
 
     def source(self) -> ast.FunctionDef:
         """The class's `backward`."""
-        text = textwrap.dedent(inspect.getsource(inspect.getattr_static(self.node, "backward")))
-        tree = ast.parse(text).body[0]
-        assert isinstance(tree, ast.FunctionDef)
-        return tree
+        return source_of(inspect.getattr_static(self.node, "backward"))
 
     def branch(self, function: ast.FunctionDef) -> list[ast.stmt]:
         """The statements for this edge."""
@@ -53,6 +50,14 @@ class Formula(NamedTuple):
     def refused(self) -> bool:
         """Whether the formula says that there is no gradient."""
         return any("refuse(node" in ast.unparse(s) for s in self.branch(self.source()))
+
+
+@cache
+def source_of(function: Any) -> ast.FunctionDef:
+    """The syntax of a function. It is shared: change a copy."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    return tree
 
 
 @cache
@@ -87,7 +92,7 @@ def seeded(op: str) -> Call:
 
     def call(*args: Any) -> Any:
         turnout.manual_seed(7)
-        return REGISTRY.find(f"aten::{op}")(*args)
+        return find(op)(*args)
 
     return call
 
@@ -107,7 +112,7 @@ def first(found: Any) -> Any:
 
 def eigenvectors(x: turnout.Tensor) -> Any:
     """Their signs are open."""
-    found = REGISTRY.find("aten::_linalg_eigh")(symmetric(x))
+    found = find("_linalg_eigh")(symmetric(x))
     return found[0], found[1] * found[1]
 
 
@@ -120,7 +125,7 @@ OWN_CALLS: list[tuple[Call, tuple[Any, ...]]] = [
     (lambda y: turnout.special.gammaincc(turnout.tensor(LOW, dtype=turnout.float64), y), (HIGH,)),
     (lambda y: turnout.special.zeta(turnout.tensor(HIGH, dtype=turnout.float64), y), (HIGH,)),
     (lambda y: turnout.xlogy(2.0, y), (HIGH,)),
-    (lambda x: first(REGISTRY.find("aten::linalg_cholesky_ex")(symmetric(x))), (A,)),
+    (lambda x: first(find("linalg_cholesky_ex")(symmetric(x))), (A,)),
     (eigenvectors, (A,)),
     (lambda x: first(turnout.mode(x)), (A,)),
     (lambda w: turnout.bincount(turnout.tensor([1, 0, 1]), w), (LOW,)),
@@ -133,14 +138,8 @@ OWN_CALLS: list[tuple[Call, tuple[Any, ...]]] = [
     (lambda x: seeded("poisson")(x), (HIGH,)),
     (lambda x: seeded("normal_functional")(x), (LOW,)),
     *((written(f"{op}_.Scalar", 1.0), (LOW,)) for op in ("eq", "ne", "lt", "le", "gt", "ge")),
-    *(
-        (lambda x, y, op=op: REGISTRY.find(f"aten::{op}_.Tensor")(x.clone(), y), (LOW, HIGH))
-        for op in ("eq", "ne", "lt", "le", "gt", "ge")
-    ),
-    *(
-        (lambda x, y, op=op: REGISTRY.find(f"aten::{op}_")(x.clone(), y), (LOW, HIGH))
-        for op in ("logical_and", "logical_or", "logical_xor")
-    ),
+    *((lambda x, y, op=op: find(f"{op}_.Tensor")(x.clone(), y), (LOW, HIGH)) for op in ("eq", "ne", "lt", "le", "gt", "ge")),
+    *((lambda x, y, op=op: find(f"{op}_")(x.clone(), y), (LOW, HIGH)) for op in ("logical_and", "logical_or", "logical_xor")),
     (written("logical_not_"), (LOW,)),
     (written("bernoulli_.float", 0.5), (LOW,)),
     (written("random_"), (LOW,)),
@@ -154,9 +153,9 @@ OWN_CALLS: list[tuple[Call, tuple[Any, ...]]] = [
 X, Y = turnout.tensor(values(2, 3), dtype=turnout.float64), turnout.tensor(values(2, 3, low=0.1), dtype=turnout.float64)
 # The same for formulas that say there is no gradient.
 OWN_REFUSED: list[tuple[Call, tuple[Any, ...]]] = [
-    (lambda w: REGISTRY.find("aten::binary_cross_entropy_with_logits")(X, Y, w), (HIGH,)),
+    (lambda w: find("binary_cross_entropy_with_logits")(X, Y, w), (HIGH,)),
     (
-        lambda w: REGISTRY.find("aten::nll_loss_backward")(
+        lambda w: find("nll_loss_backward")(
             turnout.ones(2, dtype=turnout.float64),
             X,
             turnout.tensor([2, 0]),
@@ -170,38 +169,60 @@ OWN_REFUSED: list[tuple[Call, tuple[Any, ...]]] = [
 ]
 
 
-def checked_calls() -> Iterator[tuple[Call, list[turnout.Tensor]]]:
-    """Every call whose gradients the suite compares with differences, as a function of its leaves, and those."""
-    for case in DIFFERENTIABLE:
-        op, inplace = REGISTRY.find(f"aten::{case.op}"), inplace_of(case)
-        for args, kwargs in sample_calls(case):
-            function, given = as_function(op, args, kwargs)
-            if not given or not is_recorded(function(*given)):
-                continue
-            yield function, given
-            if case in INPLACE and function(*given).shape == args[0].shape:
-
-                def on_a_copy(x: Any, *rest: Any, inplace: Any = inplace, **named: Any) -> Any:
-                    return inplace(x.clone(), *rest, **named)
-
-                yield as_function(on_a_copy, args, kwargs)
-    for function, data in OWN_CALLS:
-        yield function, [leaf(each, "float64") for each in data]
-
-
-def inplace_of(case: OperatorCase) -> Any:
-    """The in-place variant with the same arguments, or None."""
-    name, _, _overload = case.op.partition(".")
-    functional = REGISTRY.find(f"aten::{case.op}").schema
-    for candidate in REGISTRY.packets["aten"].get(f"{name}_", ()):
-        theirs = [(a.name, str(a.type)) for a in candidate.schema.arguments]
-        if theirs == [(a.name, str(a.type)) for a in functional.arguments]:
-            return candidate
-    return None
-
-
 # A complex tensor does not become real in place.
-INPLACE = [c for c in DIFFERENTIABLE if inplace_of(c) is not None and (c.op != "abs" or "float64" in c.dtypes)]
+INPLACE = [c for c in DIFFERENTIABLE if form(find(c.op), "inplace") is not None and (c.op != "abs" or "float64" in c.dtypes)]
+
+
+def on_a_copy(inplace: Call) -> Call:
+    """An in-place operator as a function of its first argument."""
+    return lambda x, *rest, **named: inplace(x.clone(), *rest, **named)
+
+
+@dataclass(eq=False)
+class Recorded:
+    """A call as a function of its leaves, those, what it gives for them, and the arguments that hold them."""
+
+    function: Call
+    given: list[turnout.Tensor]
+    result: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def ends(self) -> list[turnout.Tensor]:
+        return leaves(self.result)
+
+    @property
+    def cost(self) -> tuple[bool, int]:
+        """The calls that are checked soonest, and at last those of one element or none, in which less can show."""
+        sizes = [sum(t.numel() for t in each) for each in (self.given, self.ends)]
+        return min(sizes) < 2, sum(sizes)
+
+
+def recorded(call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Recorded]:
+    """A call, if it has a gradient."""
+    function, given = as_function(call, args, kwargs)
+    found = Recorded(function, given, function(*given), args, kwargs)
+    if given and found.ends:
+        yield found
+
+
+def recorded_calls(case: OperatorCase) -> Iterator[Recorded]:
+    """The samples of a case that have gradients."""
+    for args, kwargs in sample_calls(case):
+        yield from recorded(find(case.op), args, kwargs)
+
+
+def checked_calls() -> Iterator[Recorded]:
+    """Every call whose gradients the suite compares with differences."""
+    for case in DIFFERENTIABLE:
+        inplace = on_a_copy(form(find(case.op), "inplace")) if case in INPLACE else None
+        for call in recorded_calls(case):
+            yield call
+            if inplace is not None and call.result.shape == call.args[0].shape:
+                yield from recorded(inplace, call.args, call.kwargs)
+    for function, data in OWN_CALLS:
+        yield from recorded(function, tuple(leaf(each, "float64") for each in data), {})
 
 
 # ---- which call runs which formula
@@ -231,27 +252,24 @@ class Recorder:
         return backward
 
 
-def floating(found: Any) -> list[turnout.Tensor]:
-    """The recorded results of a call."""
-    each = found if isinstance(found, (list, tuple)) else [found]
-    return [t for t in each if isinstance(t, turnout.Tensor) and t.requires_grad]
+def gradients_of_ones(function: Call, given: list[turnout.Tensor], ends: list[turnout.Tensor] | None = None) -> None:
+    """Ask every formula of a call."""
+    ends = leaves(function(*given)) if ends is None else ends
+    autograd.grad(ends, given, [turnout.ones_like(end) for end in ends], retain_graph=True, allow_unused=True)
 
 
 @cache
-def reached() -> dict[Formula, list[tuple[Call, list[turnout.Tensor]]]]:
-    """The calls that run each formula in a first-order gradient, in their order."""
+def reached() -> dict[Formula, list[Recorded]]:
+    """The first calls that run each formula in a first-order gradient, those that are checked soonest first."""
     everything = set(formulas())
-    found: dict[Formula, list[tuple[Call, list[turnout.Tensor]]]] = {}
+    found: dict[Formula, list[Recorded]] = {}
     with Recorder() as recorder:
-        for function, given in checked_calls():
+        for call in checked_calls():
             recorder.asked.clear()
-            ends = floating(function(*given))
-            if not ends:
-                continue
-            autograd.grad(ends, given, [turnout.ones_like(end) for end in ends], allow_unused=True)
+            gradients_of_ones(call.function, call.given, call.ends)
             for formula in recorder.asked & everything:
-                found.setdefault(formula, []).append((function, given))
-    return found
+                found.setdefault(formula, []).append(call)
+    return {formula: sorted(calls[:6], key=lambda call: call.cost) for formula, calls in found.items()}
 
 
 def refusals() -> dict[Formula, str]:
@@ -262,8 +280,7 @@ def refusals() -> dict[Formula, str]:
         for function, given in _refusing_calls():
             recorder.asked.clear()
             try:
-                ends = floating(function(*given)) if given else []
-                autograd.grad(ends, given, [turnout.ones_like(end) for end in ends], allow_unused=True)
+                gradients_of_ones(function, given)
             except TurnoutError as error:
                 for formula in recorder.asked & everything:
                     found.setdefault(formula, str(error))
@@ -273,14 +290,16 @@ def refusals() -> dict[Formula, str]:
 def _refusing_calls() -> Iterator[tuple[Call, list[turnout.Tensor]]]:
     """Every sample of every case with one floating argument tracked at a time."""
     for case in (*CASES, *OWN):
-        for number, sample in enumerate(case.samples if "float64" in case.dtypes else ()):
+        for sample in case.samples if "float64" in case.dtypes else ():
             for at in (*range(len(sample.args)), *sample.kwargs):
-                args, kwargs = next(islice(calls(case, "float64", leaf), number, None))
-                yield as_function(
-                    REGISTRY.find(f"aten::{case.op}"),
-                    tuple(_detached(value, at == i) for i, value in enumerate(args)),
+                args, kwargs = arguments(sample, "float64", leaf)
+                function, given = as_function(
+                    find(case.op),
+                    [_detached(value, at == i) for i, value in enumerate(args)],
                     {name: _detached(value, at == name) for name, value in kwargs.items()},
                 )
+                if given:
+                    yield function, given
     for function, data in OWN_REFUSED:
         yield function, [leaf(each, "float64") for each in data]
 

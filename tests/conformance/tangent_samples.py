@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 import turnout
 from turnout import func
-from turnout.registry import REGISTRY
-from turnout_aten import trees
 from turnout_conformance.cases import OperatorCase
-from turnout_conformance.cases.differentiable import CONSTANTS, DIFFERENTIABLE, as_function, leaf, leaves, replaced
+from turnout_conformance.cases.differentiable import CONSTANTS, DIFFERENTIABLE, leaf, leaves, replaced
 from turnout_conformance.cases.model import S, T, calls, values
+from turnout_conformance.comparing import find, flat
 
 
 def rule_of(op: Any) -> Any:
@@ -32,28 +31,37 @@ def random_like(tensors: list[turnout.Tensor], seed: int) -> list[turnout.Tensor
     return made
 
 
-def flat(found: Any) -> list[Any]:
-    """The results of a call, or their tangents."""
-    if isinstance(found, (list, tuple)):
-        return [t for each in found for t in flat(each)]
-    return [found]
+class Sample:
+    """A call of one operator, with a tangent for each of its leaves, and which of its results have gradients."""
 
+    def __init__(self, case: OperatorCase, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.case = case
+        self.op = find(case.op)
+        self.rule = rule_of(self.op)
+        self.args = args
+        self.kwargs = kwargs
+        self.inputs = leaves((args, kwargs))
+        self.tangents = random_like(self.inputs, 5)
+        self.places = [
+            i for i, t in enumerate(flat(self.op(*args, **kwargs))) if isinstance(t, turnout.Tensor) and t.requires_grad
+        ]
 
-class Sample(NamedTuple):
-    """A call of one operator that has a gradient, with a tangent for each of its leaves."""
-
-    case: OperatorCase
-    op: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-    @property
-    def inputs(self) -> list[turnout.Tensor]:
-        return leaves((self.args, self.kwargs))
-
-    def detached(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        found = {id(t): t.detach() for t in self.inputs}
+    def of(self, tensors: Sequence[turnout.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with other tensors in the places of the leaves."""
+        found = {id(old): new for old, new in zip(self.inputs, tensors, strict=True)}
         return replaced(self.args, found), replaced(self.kwargs, found)
+
+    def results(self, tensors: Sequence[turnout.Tensor]) -> list[Any]:
+        args, kwargs = self.of(tensors)
+        return flat(self.op(*args, **kwargs))
+
+    def detached(self) -> list[turnout.Tensor]:
+        return [t.detach() for t in self.inputs]
+
+    def combinations(self) -> list[list[turnout.Tensor | None]]:
+        """All tangents, and where there are several, each alone."""
+        each = range(len(self.tangents) if len(self.tangents) > 1 else 0)
+        return [self.tangents, *([t if i == alone else None for i, t in enumerate(self.tangents)] for alone in each)]
 
 
 # Gradients of functions that are defined for real numbers only: they are not asked about complex ones.
@@ -95,19 +103,17 @@ def given_to(case: OperatorCase) -> Iterator[tuple[tuple[Any, ...], dict[str, An
 
 def samples(case: OperatorCase) -> Iterator[Sample]:
     """Every call of a case whose results have gradients."""
-    op = REGISTRY.find(f"aten::{case.op}")
-    names = [a.name for a in op.schema.arguments]
+    names = [a.name for a in find(case.op).schema.arguments]
     constant = (CONSTANTS | REFUSED).get(case.op)
     for args, kwargs in given_to(case):
         given = tuple(a.detach() if n == constant and a is not None else a for n, a in zip(names, args, strict=False))
-        sample = Sample(case, op, given, kwargs)
         try:
-            has_gradients = bool(sample.inputs) and bool(leaves(flat(op(*given, **kwargs))))
+            sample = Sample(case, given, kwargs)
         except turnout.TurnoutError:
-            assert any(t.is_complex() for t in sample.inputs)
+            assert any(t.is_complex() for t in leaves((given, kwargs)))
             assert "complex128" not in case.dtypes
             continue
-        if has_gradients:
+        if sample.inputs and sample.places:
             yield sample
 
 
@@ -139,10 +145,10 @@ OWN = [
         ),
     }.items()
 ]  # fmt: skip
-CASES = [case for case in (*DIFFERENTIABLE, *OWN) if rule_of(REGISTRY.find(f"aten::{case.op}")) is not None]
+CASES = [case for case in (*DIFFERENTIABLE, *OWN) if rule_of(find(case.op)) is not None]
 
 
-def tangents_for(sample: Sample, tangents: list[turnout.Tensor | None]) -> tuple[Any, ...]:
+def tangents_for(sample: Sample, tangents: Sequence[turnout.Tensor | None]) -> tuple[Any, ...]:
     """What a rule is given: one for each argument that may hold tensors."""
     found = {id(p): t for p, t in zip(sample.inputs, tangents, strict=True)}
     given: list[Any] = []
@@ -157,34 +163,30 @@ def tangents_for(sample: Sample, tangents: list[turnout.Tensor | None]) -> tuple
     return tuple(given)
 
 
-def differentiable_places(sample: Sample, results: list[Any]) -> list[int]:
-    """The results of a recorded call that have gradients."""
-    return [i for i, t in enumerate(results) if isinstance(t, turnout.Tensor) and t.requires_grad]
+def said(
+    sample: Sample, tensors: Sequence[turnout.Tensor], tangents: Sequence[turnout.Tensor | None]
+) -> tuple[list[Any], list[Any]]:
+    """The results at the tensors, and the tangents that the rule says of those that have gradients."""
+    args, kwargs = sample.of(tensors)
+    result = sample.op(*args, **kwargs)
+    return flat(result), flat(sample.rule(args, kwargs, tangents_for(sample, tangents), result))
 
 
-def by_rule(rule: Any, sample: Sample, tangents: list[turnout.Tensor | None]) -> list[turnout.Tensor]:
-    """The tangents that the rule says, of the results that have gradients; zeros for None."""
-    args, kwargs = sample.detached()
+def by_rule(sample: Sample, tangents: Sequence[turnout.Tensor | None]) -> list[turnout.Tensor]:
+    """The tangents that the rule says; zeros for None."""
     with turnout.no_grad():
-        result = sample.op(*args, **kwargs)
-        made = rule(args, kwargs, tangents_for(sample, tangents), result)
-    recorded = flat(sample.op(*sample.args, **sample.kwargs))
-    results = flat(result)
-    made = flat(made)
-    places = differentiable_places(sample, recorded)
-    assert len(made) == len(places)
-    return [turnout.zeros_like(results[i]) if t is None else t for i, t in zip(places, made, strict=True)]
+        results, made = said(sample, sample.detached(), tangents)
+    assert len(made) == len(sample.places)
+    return [turnout.zeros_like(results[i]) if t is None else t for i, t in zip(sample.places, made, strict=True)]
 
 
-def by_pullbacks(sample: Sample, tangents: list[turnout.Tensor | None]) -> list[turnout.Tensor]:
+def by_pullbacks(sample: Sample, tangents: Sequence[turnout.Tensor | None]) -> list[turnout.Tensor]:
     """The pullback of the pullback."""
-    call, given = as_function(sample.op, sample.args, sample.kwargs)
-    inputs = [t.detach() for t in given]
-    places = differentiable_places(sample, flat(call(*given)))
+    inputs = sample.detached()
 
     def function(*tensors: turnout.Tensor) -> list[turnout.Tensor]:
-        results = trees.flatten(call(*tensors))[0]
-        return [results[i] for i in places]
+        results = sample.results(tensors)
+        return [results[i] for i in sample.places]
 
     results, pull = func.vjp(function, *inputs)
     _, push = func.vjp(lambda *cotangents: pull(list(cotangents)), *[turnout.zeros_like(r) for r in results])
@@ -192,25 +194,23 @@ def by_pullbacks(sample: Sample, tangents: list[turnout.Tensor | None]) -> list[
     return flat(found)
 
 
-def same(found: list[Any], expected: list[Any], tolerance: float = 1e-8) -> None:
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
-        assert a.shape == b.shape
-        assert a.dtype is b.dtype
-        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=tolerance, atol=tolerance)
+def same(found: Any, expected: Any, tolerance: float = 1e-8) -> None:
+    """The same numbers, shapes and dtypes, in nested lists and tuples."""
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for f, e in zip(found, expected, strict=True):
+            same(f, e, tolerance)
+        return
+    assert found.dtype is expected.dtype
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=tolerance, atol=tolerance, strict=True)
 
 
 def without_phases(sample: Sample, made: list[turnout.Tensor]) -> list[turnout.Tensor]:
     """What is determined of complex singular vectors: U dS Vh + dU S Vh + U S dVh, and dS."""
     if sample.case.op != "_linalg_svd" or not made[0].is_complex() or not made[0].numel():
         return made
-    args, kwargs = sample.detached()
-    U, S_, Vh = sample.op(*args, **kwargs)
+    U, S_, Vh = sample.results(sample.detached())
     k = S_.shape[-1]
     U, dU, Vh, dVh = U[..., :k], made[0][..., :k], Vh[..., :k, :], made[2][..., :k, :]
     s, ds = S_.to(U.dtype).unsqueeze(-2), made[1].to(U.dtype).unsqueeze(-2)
     return [(U * ds) @ Vh + (dU * s) @ Vh + (U * s) @ dVh, made[1]]
-
-
-def tangents_of(sample: Sample, seed: int = 5) -> list[turnout.Tensor]:
-    return random_like([t.detach() for t in sample.inputs], seed)

@@ -154,6 +154,19 @@ def about(*facts: object) -> Iterator[None]:
         raise
 
 
+def gradients(op: Operator, args: Any, kwargs: Any, vectors: Vectors = ()) -> list[Any]:
+    """The gradients of the sum of all results of a call, of every leaf; None for leaves that have none. `vectors` are those of
+    `OperatorCase`."""
+    leaves = [t for t in tensors([*args, *kwargs.values()]) if t.requires_grad]
+    made = tensors(op(*args, **kwargs))
+    for position, factors in choices([t.detach().cpu().numpy() for t in made] if vectors else [], vectors).items():
+        made[position] = made[position] * turnout.from_numpy(factors).to(made[position].device)
+    outputs = [t for t in made if t.requires_grad]
+    if not leaves or not outputs:
+        return []
+    return list(turnout.autograd.grad(outputs, leaves, [turnout.ones_like(t) for t in outputs], allow_unused=True))
+
+
 # ---- operators
 
 

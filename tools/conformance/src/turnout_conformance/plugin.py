@@ -95,6 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.user_properties.append(("turnout", subject))
         if item.name in failures:
             item.add_marker(pytest.mark.xfail(strict=True, reason=failures[item.name] or "expected"), append=False)
+    items.sort(key=_place())
     wrong = expected.stale(failures, collected)
     if wrong:
         raise pytest.UsageError(
@@ -102,6 +103,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             + "".join(f"  {name}\n" for name in wrong)
             + "  to fix  take these lines out"
         )
+
+
+def _place() -> Callable[[pytest.Item], int]:
+    """Where a test stands. Those of an operator stand together, so that one worker makes what an operator's first call makes."""
+    places: dict[Any, int] = {}
+
+    def place(item: pytest.Item) -> int:
+        subject = dict(item.user_properties).get("turnout")
+        together = isinstance(subject, dict) and subject["op"] and (item.path, subject["subject"], subject["op"])
+        return places.setdefault(together or item, len(places))
+
+    return place
 
 
 def _subject(item: pytest.Item) -> dict[str, str] | None:

@@ -12,19 +12,18 @@ from typing import Any
 import pytest
 
 import turnout
-from turnout import autograd
 from turnout.dtypes import bool_, dtype_named
 from turnout.operators import Operator
 from turnout_conformance import batches
-from turnout_conformance.cases import ABOUT_STRIDES, CASES, FAMILIES, OperatorCase, Sample, Vectors
+from turnout_conformance.cases import ABOUT_STRIDES, CASES, FAMILIES, OperatorCase, Sample
 from turnout_conformance.comparing import (
     Raised,
     check,
-    choices,
     facts,
     find,
     flat,
     form,
+    gradients,
     on_meta,
     outcome,
     promised,
@@ -64,29 +63,34 @@ def test_operator_gives_what_cpu_gives(case: OperatorCase, turnout_device: str, 
     op = find(case.op)
     for sample, dtype in nonempty(samples(case, turnout_device), turnout_device):
         (args, kwargs), (cpu_args, cpu_kwargs) = both(sample, dtype, LAYOUTS[arrangement], turnout_device)
-        before = shown([*args, *kwargs.values()])
+        if arrangement != "row-major" and all(is_plain(t) for t in tensors([*args, *kwargs.values()])):
+            continue  # the call of another test
+        inputs = shown([*cpu_args, *cpu_kwargs.values()])
         found = outcome(op, *args, **kwargs)
         expected = outcome(op, *cpu_args, **cpu_kwargs)
         check(found, expected, turnout_device, case.tolerance, layouts=arrangement != "spread", vectors=case.vectors)
-        assert before == shown([*args, *kwargs.values()]), "a functional operator changed its input"
+        assert inputs == shown([*args, *kwargs.values()]), "a functional operator changed its input"
         if arrangement == "row-major" and not isinstance(found, Raised) and not isinstance(expected, Raised):
             promise = promised(op, args, kwargs)
             assert promise in (None, facts(found)), f"{turnout_device} gave {facts(found)}, and meta says {promise}"
-            if not op.schema.is_view and shares_memory(op, found, args, kwargs):
-                assert shares_memory(op, expected, cpu_args, cpu_kwargs), "a result shares memory with another tensor"
+            if not op.schema.is_view and shares_memory(op, found, args, kwargs, inputs):
+                assert shares_memory(op, expected, cpu_args, cpu_kwargs, inputs), "a result shares memory with another tensor"
 
 
-def shares_memory(op: Operator, results: list[Any], args: Any, kwargs: Any) -> bool:
-    """Whether writing into the results changes an input, or the next call changes the results."""
-    inputs = shown([*args, *kwargs.values()])
+def is_plain(tensor: turnout.Tensor) -> bool:
+    """Whether the tensor is what it is in row-major order: it has one dim at most, and no gaps."""
+    return tensor.ndim == 0 or (tensor.ndim == 1 and tensor.stride() == (1,))
+
+
+def shares_memory(op: Operator, results: list[Any], args: Any, kwargs: Any, inputs: str) -> bool:
+    """Whether writing into the results changes the inputs, which `inputs` shows, or the next call changes the results."""
     written = [t for t in tensors(results) if t.numel() and 0 not in t.stride()]
     for result in written:
         result.fill_(7)
     if inputs != shown([*args, *kwargs.values()]):
         return True
-    left = shown(written)
     op(*args, **kwargs)
-    return left != shown(written)
+    return shown(written) != shown([turnout.full(t.shape, 7, dtype=t.dtype, device="cpu") for t in written])
 
 
 @each_case
@@ -97,7 +101,7 @@ def test_in_place_form_writes_what_cpu_writes(case: OperatorCase, turnout_device
     for sample, dtype in nonempty(samples(case, turnout_device), turnout_device):
         for make in (row_major, spread):
             (args, kwargs), (cpu_args, cpu_kwargs) = both(sample, dtype, make, turnout_device)
-            before = shown([*args[1:], *kwargs.values()])
+            before = shown([*cpu_args[1:], *cpu_kwargs.values()])
             found = outcome(inplace, *args, **kwargs)
             expected = outcome(inplace, *cpu_args, **cpu_kwargs)
             check(found, expected, turnout_device, case.tolerance, layouts=False)
@@ -106,7 +110,6 @@ def test_in_place_form_writes_what_cpu_writes(case: OperatorCase, turnout_device
                 assert shown(args[0]) == shown(cpu_args[0]), "it raised, and changed self"
             else:
                 assert found[0] is args[0]
-                check([args[0]], [cpu_args[0]], turnout_device, case.tolerance, layouts=False)
                 assert args[0].version() == cpu_args[0].version(), "the version is stale"
 
 
@@ -123,7 +126,6 @@ def test_out_form_fills_what_it_is_given(case: OperatorCase, turnout_device: str
     if out is None:
         return
     names = [a.name for a in out.schema.out_arguments]
-    lists = any(a.type.canonical.endswith("[]") for a in out.schema.out_arguments)
     for sample, dtype in nonempty(samples(case, turnout_device), turnout_device):
         (args, kwargs), (cpu_args, cpu_kwargs) = both(sample, dtype, row_major, turnout_device)
         expected = outcome(op, *cpu_args, **cpu_kwargs)
@@ -133,27 +135,13 @@ def test_out_form_fills_what_it_is_given(case: OperatorCase, turnout_device: str
             given = [
                 turnout.empty(0, dtype=e.dtype, device=turnout_device) if empty else spoiled(e, turnout_device) for e in expected
             ]
-            outputs = [given] if lists else given
-            returned = out(*args, **kwargs, **dict(zip(names, outputs, strict=True)))
-            # The out forms of operators that return lists return nothing.
-            assert returned is None or all(r is g for r, g in zip(flat(returned), given, strict=True))
+            returned = flat(out(*args, **kwargs, **dict(zip(names, given, strict=True))))
+            assert all(r is g for r, g in zip(returned, given, strict=True))
             # An output keeps its own layout.
             check(given, expected, turnout_device, case.tolerance, layouts=False, vectors=case.vectors)
 
 
 # ---- the functionalities above
-
-
-def gradients(op: Operator, args: Any, kwargs: Any, vectors: Vectors = ()) -> list[Any]:
-    """The gradients of the sum of all outputs, of every leaf that requires one; None for those that have none."""
-    leaves = [t for t in tensors([*args, *kwargs.values()]) if t.requires_grad]
-    made = tensors(op(*args, **kwargs))
-    for position, factors in choices([t.detach().cpu().numpy() for t in made] if vectors else [], vectors).items():
-        made[position] = made[position] * turnout.from_numpy(factors).to(made[position].device)
-    outputs = [t for t in made if t.requires_grad]
-    if not leaves or not outputs:
-        return []
-    return list(autograd.grad(outputs, leaves, [turnout.ones_like(t) for t in outputs], allow_unused=True))
 
 
 def precise(case: OperatorCase, device: str) -> str:
