@@ -30,6 +30,14 @@ def without_kernels() -> Iterator[None]:
         plugins.activate("kernels")
 
 
+@pytest.fixture
+def compiled_path() -> None:
+    """The compiled call path is there and switched on."""
+    turnout.ones(1) + 1
+    if [p.state for p in plugins.all_plugins() if p.name == "speed"] != ["active"] or not turnout.config.get("speed"):
+        pytest.skip("the compiled call path is switched off")
+
+
 @pytest.fixture(params=instruction_sets.ALL)
 def instructions(request: pytest.FixtureRequest) -> Any:
     """Each set of instructions that compiled kernels have and the processor, too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 
 import turnout
 from autograd_programs import Program as Smooth
+from outcomes import refused
 from random_programs import chains, indexing, writes
 from random_programs.on_device import gradient_difference, judge
 from random_programs.running import check
@@ -37,24 +38,14 @@ def small_chunks(need_device: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-class Tasks:
-    """How many tasks ran in a block."""
+@contextmanager
+def counted() -> Iterator[list[Any]]:
+    """The tasks that run in a block."""
+    from dask.callbacks import Callback
 
-    def __init__(self) -> None:
-        from dask.callbacks import Callback
-
-        self.count = 0
-        self._callback = Callback(pretask=lambda *_: self._one())
-
-    def _one(self) -> None:
-        self.count += 1
-
-    def __enter__(self) -> Tasks:
-        self._callback.__enter__()
-        return self
-
-    def __exit__(self, *exc_info: Any) -> None:
-        self._callback.__exit__(*exc_info)
+    ran: list[Any] = []
+    with Callback(pretask=lambda key, *_: ran.append(key)):
+        yield ran
 
 
 def matrix() -> turnout.Tensor:
@@ -79,19 +70,19 @@ def test_gradients_of_programs_are_those_of_cpu(seeds: Callable[[int], range]) -
 
 
 def test_nothing_is_computed_until_a_program_needs_numbers() -> None:
-    with Tasks() as tasks:
+    with counted() as tasks:
         w = turnout.ones(4, 2, device="dask", requires_grad=True)
         x = matrix()
         x[:, 1:] *= 2
         loss = ((x @ w).softmax(1) - x[:, :2].t().reshape(3, 2)).pow(2).mean()
         loss.backward()
         text = repr(w.grad)
-        assert tasks.count == 0
+        assert len(tasks) == 0
     assert text == "tensor(..., shape=[4, 2], chunks=4 of 1x2, device='dask')"
     for numbers in (loss.item, w.grad.tolist, lambda: bool(loss > 0), lambda: w.grad.cpu()):
-        with Tasks() as tasks:
+        with counted() as tasks:
             numbers()
-        assert tasks.count > 0
+        assert len(tasks) > 0
     assert host_fallback.report() == ""
     assert turnout.dask.calls_on_whole_arrays() == {}
 
@@ -105,22 +96,22 @@ def test_what_is_persisted_is_not_computed_again() -> None:
     x = matrix().exp()
     version = x.version()
     turnout.dask.persist(x)
-    with Tasks() as tasks:
+    with counted() as tasks:
         x.tolist()
-    assert tasks.count <= 2 * 12
+    assert len(tasks) <= 2 * 12
     assert x.version() == version
 
 
 def test_compute_makes_tensors_on_cpu_together() -> None:
     x = matrix().exp()
-    with Tasks() as tasks:
+    with counted() as tasks:
         alone = turnout.dask.compute(x.sum())
-    single = tasks.count
-    with Tasks() as tasks:
+    single = len(tasks)
+    with counted() as tasks:
         total, mean = turnout.dask.compute(x.sum(), x.mean())
     assert (total.device.type, total.item()) == ("cpu", alone.item())
     assert mean.item() == pytest.approx(alone.item() / 12)
-    assert tasks.count < 2 * single
+    assert len(tasks) < 2 * single
 
 
 def test_a_loop_that_lets_its_graph_grow_is_warned_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,18 +138,18 @@ def test_a_loop_that_lets_its_graph_grow_is_warned_about_once(monkeypatch: pytes
 def test_a_step_computes_what_its_block_made_or_wrote_once_and_together() -> None:
     x, w = matrix(), turnout.zeros(4, 1, device="dask", requires_grad=True)
     for _ in range(3):
-        with Tasks() as tasks, turnout.dask.step():
+        with counted() as tasks, turnout.dask.step():
             loss = ((x @ w - 1) ** 2).mean()
             loss.backward()
             with turnout.no_grad():
                 w -= 0.01 * w.grad
-            assert tasks.count == 0
+            assert len(tasks) == 0
         for tensor in (w, w.grad, loss):
             assert len(turnout.dask.array_of(tensor).dask.layers) == 1
         w.grad = None
-    with Tasks() as tasks:
+    with counted() as tasks:
         w.tolist()
-    assert tasks.count <= 2 * 4
+    assert len(tasks) <= 2 * 4
     y, v = turnout.arange(12.0).reshape(3, 4), turnout.zeros(4, 1, requires_grad=True)
     for _ in range(3):
         (grad,) = turnout.autograd.grad(((y @ v - 1) ** 2).mean(), [v])
@@ -181,12 +172,12 @@ def test_a_step_leaves_what_was_there_before_and_what_is_gone_alone() -> None:
 
 
 def test_a_step_that_raises_computes_nothing_and_ends() -> None:
-    with Tasks() as tasks:
+    with counted() as tasks:
         with suppress(ZeroDivisionError), turnout.dask.step():
             x = matrix().exp()
             raise ZeroDivisionError
         y = matrix() + 1
-    assert tasks.count == 0
+    assert len(tasks) == 0
     assert len(turnout.dask.array_of(x).dask.layers) > 1
     assert len(turnout.dask.array_of(y).dask.layers) > 1
 
@@ -221,9 +212,8 @@ def test_arrays_of_zarr_are_read_in_their_chunks_and_when_they_are_needed(tmp_pa
 
 def test_zarr_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turnout_dask.dask.find_spec", lambda name: None)
-    with pytest.raises(turnout.errors.PluginError) as caught:
-        turnout.dask.from_zarr("data.zarr")
-    assert str(caught.value) == "dask: from_zarr needs zarr\n  to fix  pip install 'turnout-dask[zarr]'"
+    said = refused(turnout.errors.PluginError, turnout.dask.from_zarr, "data.zarr")
+    assert said == "dask: from_zarr needs zarr\n  to fix  pip install 'turnout-dask[zarr]'"
 
 
 def test_delayed_values_are_chunks() -> None:
@@ -251,9 +241,7 @@ def test_a_delayed_value_that_is_something_else_is_refused_when_it_is_computed()
 
     for shape, dtype, expected in (((2, 2), turnout.float32, "float32 [2, 2]"), ((2, 3), turnout.int64, "int64 [2, 3]")):
         x = turnout.dask.from_delayed(dask.delayed(lambda: np.ones((2, 3), "f4"))(), shape, dtype)
-        with pytest.raises(DaskError) as caught:
-            (x + 1).tolist()
-        assert str(caught.value) == f"from_delayed: the value is float32 [2, 3], expected {expected}"
+        assert refused(DaskError, (x + 1).tolist) == f"from_delayed: the value is float32 [2, 3], expected {expected}"
 
 
 # ---- chunks
@@ -308,17 +296,15 @@ def test_more_than_fits_in_one_place_is_refused() -> None:
             (lambda: x.nonzero(), "aten::nonzero", 48),
             (lambda: x[[2, 0], [1, 1]], "aten::index", 88),
         ):
-            with turnout.config.override({"plugin.dask.host_limit": "40B"}), pytest.raises(turnout.errors.TurnoutError) as caught:
-                function()
-            assert re.match(
-                rf"{operator}\S*: it needs all of its tensors in one place on dask, and they have {size}", str(caught.value)
-            )
+            with turnout.config.override({"plugin.dask.host_limit": "40B"}):
+                said = refused(turnout.errors.TurnoutError, function)
+            assert re.match(rf"{operator}\S*: it needs all of its tensors in one place on dask, and they have {size}", said)
 
 
 def test_a_size_that_is_none_is_refused() -> None:
-    with turnout.config.override({"plugin.dask.chunk_size": "many"}), pytest.raises(turnout.errors.ArgumentError) as caught:
-        turnout.ones(2, device="dask")
-    assert str(caught.value) == "plugin.dask.chunk_size must be a size such as '64MiB', got 'many'"
+    with turnout.config.override({"plugin.dask.chunk_size": "many"}):
+        said = refused(ArgumentError, turnout.ones, 2, device="dask")
+    assert said == "plugin.dask.chunk_size must be a size such as '64MiB', got 'many'"
 
 
 def test_a_kernel_that_raises_is_named() -> None:
@@ -329,10 +315,9 @@ def test_a_kernel_that_raises_is_named() -> None:
     x = turnout.dask.from_array(da.ones((3, 3), dtype="f4"))
     bad = turnout.dask.from_array(turnout.dask.array_of(x).map_blocks(lambda block: block[:, :2], dtype="f4"))
     for operator, function in {"mm.out": lambda: bad @ x, "hypot.out": lambda: bad.hypot(x)}.items():
-        with pytest.raises(DaskError) as caught:
-            function().tolist()
-        assert str(caught.value).startswith("dask: the computation failed: ValueError: ")
-        assert f"in a task of {operator} on dask, on blocks of shape " in str(caught.value)
+        said = refused(DaskError, lambda function=function: function().tolist())
+        assert said.startswith("dask: the computation failed: ValueError: ")
+        assert f"in a task of {operator} on dask, on blocks of shape " in said
 
 
 # Families of operators whose cases run chunk by chunk, and the operators of them that do not.
@@ -364,6 +349,4 @@ def test_arrays_and_tensors_that_dask_does_not_have_are_refused() -> None:
         (lambda: turnout.dask.from_array(words), "from_array: no tensor can have dtype <U1 and shape (1,)"),
         (lambda: turnout.dask.array_of(turnout.ones(2)), "expected a tensor on dask, got one on cpu"),
     ):
-        with pytest.raises(ArgumentError) as caught:
-            call()
-        assert str(caught.value) == text
+        assert refused(ArgumentError, call) == text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,19 +17,18 @@ from turnout_cpu.kernels import kernels as cpu_kernels
 from turnout_cpu.pool import Pool
 
 FLOATS = ("float32", "float64")
-SPECIAL = [0.0, -0.0, float("nan"), float("inf"), -1.5, 2.0, 1e-40, 7.25]
-
-
-def floats(dtype: str, *shape: int, seed: int = 0) -> Any:
-    """Numbers, of which some are special."""
-    made = np.random.default_rng(seed).standard_normal(shape).astype(dtype)
-    flat = made.reshape(-1)
-    flat[: len(SPECIAL) // 2 : 2] = SPECIAL[: len(flat[: len(SPECIAL) // 2 : 2])]
-    return made
+SPECIAL = [-0.0, float("nan")]
 
 
 def finite(dtype: str, *shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def floats(dtype: str, *shape: int, seed: int = 0) -> Any:
+    """Numbers, of which some are special."""
+    made = finite(dtype, *shape, seed=seed)
+    made.reshape(-1)[:4:2] = SPECIAL
+    return made
 
 
 MASK = np.array([True, False, True, False])
@@ -108,40 +106,6 @@ def test_a_prepared_function_gives_the_bits_of_the_kernel(tables: list[dict[str,
         assert [a.tobytes() for a in wanted] == [a.tobytes() for a in found]
 
 
-def test_zeros_of_both_signs_are_one_plan_and_two_results() -> None:
-    x, mask, at = turnout.tensor([1.0, -0.0]), turnout.tensor([True, False]), turnout.tensor([0])
-    calls: dict[str, Callable[[float], turnout.Tensor]] = {
-        "where": lambda zero: turnout.where(mask, zero, x),
-        "where, other": lambda zero: turnout.where(mask, x, zero),
-        "scatter": lambda zero: x.scatter(0, at, zero),
-        "pad": lambda zero: turnout.nn.functional.pad(x, (1, 1), value=zero),
-        "lerp": lambda zero: turnout.lerp(x, x + 1.0, zero),
-    }
-    for name, call in calls.items():
-        bits = [call(zero).numpy().tobytes() for zero in (0.0, -0.0, 0.0, -0.0)]
-        assert bits[:2] == bits[2:], name
-        if name != "lerp":
-            assert bits[0] != bits[1], name
-
-
-@pytest.mark.parametrize("wrong", [-1, 4, 7])
-def test_an_index_out_of_range_is_refused_by_a_plan_as_by_a_first_call(wrong: int) -> None:
-    x, good, bad = turnout.arange(4.0), turnout.tensor([1, 3]), turnout.tensor([1, wrong])
-    rows = turnout.arange(8.0).reshape(2, 4)
-    calls: dict[str, Callable[[turnout.Tensor], Any]] = {
-        "index_select": lambda index: x.index_select(0, index),
-        "gather": lambda index: x.gather(0, index),
-        "scatter": lambda index: x.scatter(0, index, 1.0),
-        "nll_loss": lambda index: turnout.nn.functional.nll_loss(rows, index),
-    }
-    for name, call in calls.items():
-        call(good)
-        call(good)
-        with pytest.raises(turnout.errors.DimError, match=f"{wrong} is out of bounds"):
-            call(bad)
-        assert call(good) is not None, name
-
-
 def test_a_loss_that_ignores_a_row_is_no_prepared_one() -> None:
     logs = turnout.tensor([[-1.0, -2.0], [-3.0, -4.0]])
     for _ in range(3):
@@ -166,59 +130,3 @@ def test_rows_of_compiled_kernels_prepare_too() -> None:
         assert len(found) == 1, name
         between = q.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)  # the same numbers in another order
         assert np.allclose(call(between).contiguous().numpy(), call(q).numpy()), name
-
-
-OUT_CALLS: dict[str, tuple[Callable[..., turnout.Tensor], int]] = {
-    "add": (turnout.add, 2),
-    "mul": (turnout.mul, 2),
-    "exp": (turnout.exp, 1),
-    "log": (turnout.log, 1),
-    "maximum": (turnout.maximum, 2),
-}
-
-
-@pytest.mark.parametrize("name", OUT_CALLS)
-def test_an_output_gets_the_bits_of_a_new_tensor(name: str) -> None:
-    function, count = OUT_CALLS[name]
-    for dtype in (turnout.float32, turnout.float64, turnout.bfloat16):
-        given = [turnout.tensor(SPECIAL, dtype=dtype) + i for i in range(count)]
-        wanted = function(*given).to(turnout.float64).numpy().tobytes()
-        targets = {
-            "new": turnout.empty(8, dtype=dtype),
-            "with gaps": turnout.empty(8, 2, dtype=dtype)[:, 0],
-            "wider": turnout.empty(8, dtype=turnout.float64),
-            "an input": given[0].clone(),
-            "empty": turnout.empty(0, dtype=dtype),
-        }
-        for what, target in targets.items():
-            args = [target, *given[1:]] if what == "an input" else given
-            for _ in range(2 if what != "an input" else 1):
-                version = target._version
-                assert function(*args, out=target) is target
-                assert target._version > version
-                assert target.to(turnout.float64).numpy().tobytes() == wanted or what == "wider", (what, dtype)
-
-
-def test_an_output_of_another_shape_is_resized_with_a_warning_after_calls_that_fit() -> None:
-    x, o = turnout.ones(3), turnout.zeros(3)
-    turnout.add(x, x, out=o)
-    turnout.sum(turnout.ones(2, 3), 0, out=o)
-    assert o.tolist() == [2.0, 2.0, 2.0]
-    with pytest.warns(UserWarning, match="was resized"):
-        turnout.add(x[:2], x[:2], out=o)
-    assert o.shape == (2,)
-    for wrong in ((3,), (1, 4), (0,)):
-        with pytest.warns(UserWarning, match="was resized") if 0 not in wrong else nullcontext():
-            assert turnout.sum(turnout.ones(2, 4), 0, out=turnout.zeros(wrong)).tolist() == [2.0] * 4
-            assert turnout.mean(turnout.ones(2, 4), 0, out=turnout.zeros(wrong)).tolist() == [1.0] * 4
-            assert turnout.amax(turnout.ones(2, 4), (0, 1), out=turnout.zeros(wrong)).item() == 1.0
-
-
-def test_a_read_only_output_is_refused() -> None:
-    array = np.zeros(3, np.float32)
-    array.flags.writeable = False
-    with pytest.warns(UserWarning, match="read-only"):
-        o = turnout.from_numpy(array)
-    with pytest.raises(Exception, match="read-only"):
-        turnout.add(turnout.ones(3), turnout.ones(3), out=o)
-    assert array.tolist() == [0.0, 0.0, 0.0]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout import config
 from turnout.dtypes import dtype_named
 from turnout.errors import RegistrationError
@@ -82,9 +83,8 @@ WRITES = (
 )
 def test_a_row_that_returns_an_array_of_its_own_is_an_error(on_rep, row, op, call, debug):
     config.set({"debug.kernels": debug})
-    with pytest.raises(RowError) as caught:
-        on_rep({"exp.out": row}, call)
-    assert str(caught.value) == f"aten::{op}: the row of Rep, {place(row)}, returned ndarray of shape [2]; {WRITES}"
+    said = refused(RowError, on_rep, {"exp.out": row}, call)
+    assert said == f"aten::{op}: the row of Rep, {place(row)}, returned ndarray of shape [2]; {WRITES}"
 
 
 @pytest.mark.parametrize("row", [silent, np.exp, lambda a, out: (np.exp(a, out),)])
@@ -96,9 +96,7 @@ def test_a_row_that_writes_may_return_nothing_or_its_output(on_rep, row, debug):
 
 
 def test_an_array_that_is_no_array_is_an_error(on_rep):
-    with pytest.raises(RowError) as caught:
-        on_rep({"exp.out": Row(text, "always")}, lambda x: x.exp())
-    assert str(caught.value) == (
+    assert refused(RowError, on_rep, {"exp.out": Row(text, "always")}, lambda x: x.exp()) == (
         f"aten::exp: the row of Rep, {place(text)}, returned str, which is not an array\n"
         "  to fix  return an array of the backend, or raise NotImplementedError where the row needs its output argument"
     )
@@ -139,16 +137,12 @@ NOT_WRITTEN = "does not write every element of its output\n  to fix  write the w
 )
 def test_what_a_row_writes_is_checked_while_debugging(on_rep, row, fn, problem):
     config.set({"debug.kernels": True})
-    with pytest.raises(RowError) as caught:
-        on_rep({"exp.out": row}, lambda x: x.exp())
-    assert str(caught.value) == f"aten::exp: the row of Rep, {place(fn)}, {problem}"
+    assert refused(RowError, on_rep, {"exp.out": row}, lambda x: x.exp()) == f"aten::exp: the row of Rep, {place(fn)}, {problem}"
 
 
 def test_rows_that_cannot_be_called_are_reported_together_when_they_are_registered(on_rep):
     short, long, named = (lambda a: a), (lambda a, b, out: a), (lambda a, b, c, d, *, out: a)
-    with pytest.raises(RegistrationError) as caught:
-        on_rep({"exp.out": short, "add.out": long, "sum.IntList_out": named}, lambda x: x)
-    assert str(caught.value) == (
+    assert refused(RegistrationError, on_rep, {"exp.out": short, "add.out": long, "sum.IntList_out": named}, lambda x: x) == (
         "rep: the table of Rep has rows that cannot be called as their operators call them\n"
         f"  aten::exp.out  {place(short)} takes 1 positional argument; it is called with 2: self, out\n"
         f"  aten::add.out  {place(long)} takes 3 positional arguments; it is called with 4: self, other, alpha, out\n"

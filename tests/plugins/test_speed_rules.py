@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
 import pytest
+from compiled_calls import blocks_left_by, seen, taken, watched
 from turnout.autograd import forward_ad
 from turnout.func import grad, hessian, jacfwd, jvp, vmap
 
 import turnout
-from turnout.plugins import all_plugins
+from outcomes import agree, refused
 from turnout.registry import find_operator
 from turnout_autograd.forward import kernels as forward
 from turnout_batched.errors import VmapError
 from turnout_batched.kernels import NAMES, as_switched, decide, spreading
 
 _rules = pytest.importorskip("turnout_speed._rules", reason="turnout-speed was installed without a C compiler")
+VARIABLES = forward.GRAD, forward.DISPATCH, forward.ACTIVE
 
 
-@pytest.fixture(autouse=True)
-def is_on() -> None:
-    turnout.ones(1) + 1
-    if [p.state for p in all_plugins() if p.name == "speed"] != ["active"] or not turnout.config.get("speed"):
-        pytest.skip("the compiled call path is switched off")
-
-
-def taken_by(function: Callable[[], Any]) -> int:
-    function()
-    before = _rules.taken()
-    function()
-    return int(_rules.taken() - before)
+pytestmark = pytest.mark.usefixtures("compiled_path")
 
 
 def ones(*shape: int) -> turnout.Tensor:
@@ -59,7 +48,7 @@ def test_a_plain_call_is_taken_and_gives_what_the_loop_gives(place: int) -> None
     function, *dims = PLAIN[place]
     given = [ones(3, 3) * (i + 1) for i in range(len(dims))]
     mapped = vmap(function, tuple(dims))
-    assert taken_by(lambda: mapped(*given)) > 0
+    assert taken(_rules.taken, lambda: mapped(*given)) > 0
     rows = [function(*[g if d is None else g.select(d, i) for g, d in zip(given, dims, strict=True)]) for i in range(3)]
     assert turnout.equal(mapped(*given), turnout.stack(rows))
 
@@ -76,34 +65,23 @@ def test_nested_levels_give_what_the_python_kernel_gives(name: str) -> None:
     def through(kernel: Any) -> Any:
         return vmap(vmap(lambda x: kernel(x.keys, *op.bind((x, *rest.get(name, ())), {})), 1), 0, 1)(ones(2, 4, 3, 4))
 
-    assert taken_by(lambda: through(lambda ks, *args: op.lookup(ks)(ks, *args))) > 0
+    assert taken(_rules.taken, lambda: through(lambda ks, *args: op.lookup(ks)(ks, *args))) > 0
     assert turnout.equal(through(lambda ks, *args: op.lookup(ks)(ks, *args)), through(python))
 
 
 def test_a_call_under_autocast_and_one_that_a_debugger_watches_are_left_to_python() -> None:
     mapped = vmap(lambda x: x.tanh())
     with turnout.autocast("cpu", dtype=turnout.bfloat16):
-        assert taken_by(lambda: mapped(ones(2, 3))) == 0
-    seen: list[str] = []
-
-    def watched() -> None:
-        sys.setprofile(lambda frame, event, _: seen.append(frame.f_code.co_name))
-        try:
-            mapped(ones(2, 3))
-        finally:
-            sys.setprofile(None)
-
-    assert taken_by(watched) == 0
-    assert "call_rule" in seen
+        assert taken(_rules.taken, lambda: mapped(ones(2, 3))) == 0
+    assert taken(_rules.taken, lambda: watched(lambda: mapped(ones(2, 3)))) == 0
+    assert "call_rule" in [code.co_name for code in seen(lambda: mapped(ones(2, 3)))]
 
 
 def test_a_tensor_of_an_ended_vmap_is_refused_as_it_is_by_the_python_kernel() -> None:
     kept: list[turnout.Tensor] = []
     vmap(lambda x: kept.append(x) or x)(ones(2, 3))
-    with pytest.raises(VmapError, match="is used outside of it"):
-        kept[0].tanh()
-    with pytest.raises(VmapError, match="is used outside of it"):
-        vmap(lambda x: x + kept[0])(ones(2, 3))
+    for call in (kept[0].tanh, lambda: vmap(lambda x: x + kept[0])(ones(2, 3))):
+        assert "is used outside of it" in refused(VmapError, call)
 
 
 def test_what_a_vmap_shares_and_a_gradient_inside_tracks_gets_a_gradient_for_each_example() -> None:
@@ -112,17 +90,13 @@ def test_what_a_vmap_shares_and_a_gradient_inside_tracks_gets_a_gradient_for_eac
 
     mapped = vmap(grad(loss), (None, 0))
     w, x = ones(3), ones(2, 3)
-    assert taken_by(lambda: mapped(w, x)) > 0
+    assert taken(_rules.taken, lambda: mapped(w, x)) > 0
     assert turnout.equal(mapped(w, x), x)
 
 
 def test_an_error_of_a_rule_is_the_one_that_python_raises_and_leaves_nothing_behind() -> None:
-    def mapped() -> turnout.Tensor:
-        return vmap(lambda x: x.sum(5))(ones(2, 3))
-
     for _ in range(2):
-        with pytest.raises(IndexError, match=r"^dim 5 is out of range"):
-            mapped()
+        assert refused(IndexError, vmap(lambda x: x.sum(5)), ones(2, 3)).startswith("dim 5 is out of range")
     assert turnout.equal(vmap(lambda x: x.sum(0))(ones(2, 3)), ones(2, 3).sum(1))
 
 
@@ -132,47 +106,12 @@ def test_calls_good_and_bad_leave_no_memory() -> None:
     def work() -> None:
         vmap(lambda a: (a.tanh() + w).sum() * a)(x)
         vmap(grad(lambda v, a: (v * a).sum()), (None, 0))(w, x)
-        with pytest.raises(IndexError):
-            vmap(lambda a: a.sum(5))(x)
+        refused(IndexError, vmap(lambda a: a.sum(5)), x)
 
-    assert blocks_left_by(work) < 150  # one object lost in each round would be 200
-
-
-def blocks_left_by(work: Callable[[], Any]) -> int:
-    """How many blocks of memory 200 rounds of `work` leave behind, after two times as many that fill what is kept."""
-    before = 0
-    for _ in range(3):
-        gc.collect()
-        before = sys.getallocatedblocks()
-        for _ in range(200):
-            work()
-    gc.collect()
-    return sys.getallocatedblocks() - before
-
-
-def test_the_maker_refuses_what_it_cannot_read() -> None:
-    def f() -> None: ...
-
-    with pytest.raises(KeyError, match="LEVELS"):
-        _rules.rule_kernel(f, 0, f, None, 1, (0,), 0, {})
-    with pytest.raises(ValueError, match=r"^not the parts of a rule$"):
-        _rules.rule_kernel(f, 7, f, None, 1, (0,), 0, NAMES)
-    with pytest.raises(ValueError, match=r"^not the parts of a rule$"):
-        _rules.rule_kernel(f, 1, f, None, 1, (0,), 0, NAMES)
-    with pytest.raises(ValueError, match=r"^no such argument$"):
-        _rules.rule_kernel(f, 0, f, None, 1, (3,), 0, NAMES | {})
-    with pytest.raises(TypeError, match=r"^Value\.value is not a slot$"):
-        _rules.rule_kernel(f, 0, f, None, 1, (0,), 0, NAMES | {"Value": type("Value", (), {"value": 1})})
+    assert blocks_left_by(work, 200) < 150  # one object lost in each round would be 200
 
 
 # ---- tangents
-
-
-def pushed_by(function: Callable[[], Any]) -> int:
-    function()
-    before = _rules.pushed()
-    function()
-    return int(_rules.pushed() - before)
 
 
 FUNCTIONS: list[Callable[[turnout.Tensor], turnout.Tensor]] = [
@@ -201,27 +140,16 @@ def test_tangents_are_pushed_and_are_those_of_the_python_kernel(place: int) -> N
             vmap(lambda y: jvp(function, (y,), (v,))[1])(turnout.stack([x, v])),
         ]
 
-    assert pushed_by(all_of_them) > 0
-    found, expected = all_of_them(), watched(all_of_them)
-    assert all(turnout.equal(a, b) for a, b in zip(found, expected, strict=True))
-
-
-def watched(function: Callable[[], Any]) -> Any:
-    """What a function returns where a debugger watches, and all calls are Python's."""
-    before = _rules.pushed()
-    sys.setprofile(lambda *_: None)
-    try:
-        return function()
-    finally:
-        sys.setprofile(None)
-        assert _rules.pushed() == before
+    assert taken(_rules.pushed, all_of_them) > 0
+    assert taken(_rules.pushed, lambda: watched(all_of_them)) == 0
+    agree(all_of_them(), watched(all_of_them))
 
 
 def test_calls_of_tensors_without_tangents_or_outside_of_their_level_are_left_to_python() -> None:
     kept: list[turnout.Tensor] = []
-    assert pushed_by(lambda: ones(3).tanh() * 2) == 0
+    assert taken(_rules.pushed, lambda: ones(3).tanh() * 2) == 0
     jvp(lambda x: kept.append(x) or x * 2, (ones(3),), (ones(3),))
-    assert pushed_by(lambda: kept[0] * 2) == 0
+    assert taken(_rules.pushed, lambda: kept[0] * 2) == 0
 
 
 def test_a_hessian_through_saved_outputs_is_that_of_the_python_kernel() -> None:
@@ -229,21 +157,19 @@ def test_a_hessian_through_saved_outputs_is_that_of_the_python_kernel() -> None:
         return (x.tanh().exp() * x[:2].sum()).sum()
 
     x = ones(4) / 5
-    assert pushed_by(lambda: hessian(loss)(x)) > 0
+    assert taken(_rules.pushed, lambda: hessian(loss)(x)) > 0
     assert turnout.equal(hessian(loss)(x), watched(lambda: hessian(loss)(x)))
     assert turnout.equal(vmap(hessian(loss))(ones(2, 4)), watched(lambda: vmap(hessian(loss))(ones(2, 4))))
 
 
 def test_an_error_below_or_in_a_rule_leaves_the_levels_as_they_were() -> None:
     def broken(x: turnout.Tensor) -> turnout.Tensor:
-        with pytest.raises(IndexError, match=r"^sum: dim 5 is out of range"):
-            x.sum(5)
+        assert refused(IndexError, x.sum, 5).startswith("sum: dim 5 is out of range")
         return x.sum(0) * x[0]
 
     expected = jvp(lambda x: x.sum(0) * x[0], (ones(3),), (ones(3),))
     for _ in range(2):
-        found = jvp(broken, (ones(3),), (ones(3),))
-        assert all(turnout.equal(a, b) for a, b in zip(found, expected, strict=True))
+        agree(jvp(broken, (ones(3),), (ones(3),)), expected)
     op = find_operator("aten::tanh")
 
     def refuse(*_: Any) -> Any:
@@ -252,13 +178,12 @@ def test_an_error_below_or_in_a_rule_leaves_the_levels_as_they_were() -> None:
     kernel = forward.tangent_kernel(op, refuse, None, forward.NAMES)
 
     def through(x: turnout.Tensor) -> turnout.Tensor:
-        before = forward.ACTIVE.get(), forward.DISPATCH.get(), forward.LEVELS.get(), forward.GRAD.get()
-        with pytest.raises(ZeroDivisionError, match=r"^the rule$"):
-            kernel(x.keys, x)
-        assert before == (forward.ACTIVE.get(), forward.DISPATCH.get(), forward.LEVELS.get(), forward.GRAD.get())
+        before = [variable.get() for variable in (*VARIABLES, forward.LEVELS)]
+        assert refused(ZeroDivisionError, kernel, x.keys, x) == "the rule"
+        assert before == [variable.get() for variable in (*VARIABLES, forward.LEVELS)]
         return x.tanh()
 
-    assert pushed_by(lambda: jvp(through, (ones(3),), (ones(3),))) == 2
+    assert taken(_rules.pushed, lambda: jvp(through, (ones(3),), (ones(3),))) == 2
     assert turnout.equal(jacfwd(through)(ones(3)), jacfwd(lambda x: x.tanh())(ones(3)))
 
 
@@ -267,10 +192,10 @@ def test_tangents_leave_no_memory() -> None:
 
     def work() -> None:
         jvp(lambda y: (y[1:].tanh() * y[:-1]).reshape(-1).sum(), (x,), (x,))
-        with turnout.no_grad(), pytest.raises(IndexError):
-            jvp(lambda y: y.sum(5), (x,), (x,))
+        with turnout.no_grad():
+            refused(IndexError, jvp, lambda y: y.sum(5), (x,), (x,))
 
-    assert blocks_left_by(work) < 150  # one object lost in each round would be 200
+    assert blocks_left_by(work, 200) < 150  # one object lost in each round would be 200
 
 
 def test_tangents_are_pushed_inside_of_blocks_and_where_a_block_was_left_elsewhere() -> None:
@@ -292,37 +217,47 @@ def test_tangents_are_pushed_inside_of_blocks_and_where_a_block_was_left_elsewhe
         assert isinstance(forward.GRAD.get(), list)
         return work()
 
-    expected = pushed_by(work)
+    expected = taken(_rules.pushed, work)
     assert expected > 0
-    assert pushed_by(inside) == expected
-    assert pushed_by(lambda: Context().run(left_elsewhere)) == expected
-    assert pushed_by(dual) > 0
+    assert taken(_rules.pushed, inside) == expected
+    assert taken(_rules.pushed, lambda: Context().run(left_elsewhere)) == expected
+    assert taken(_rules.pushed, dual) > 0
     for run in (inside, dual, lambda: Context().run(left_elsewhere)):
-        assert all(turnout.equal(a, b) for a, b in zip(run(), watched(run), strict=True))
+        agree(run(), watched(run))
 
 
 def test_an_error_inside_of_a_block_leaves_its_lists_as_they_were() -> None:
     def work(x: turnout.Tensor) -> turnout.Tensor:
         with turnout.no_grad():
-            before = [variable.get() for variable in (forward.GRAD, forward.DISPATCH, forward.ACTIVE)]
-            with pytest.raises(IndexError, match=r"^sum: dim 5 is out of range"):
-                x.sum(5)
+            before = [variable.get() for variable in VARIABLES]
+            assert refused(IndexError, x.sum, 5).startswith("sum: dim 5 is out of range")
             x.tanh()
-            after = [variable.get() for variable in (forward.GRAD, forward.DISPATCH, forward.ACTIVE)]
+            after = [variable.get() for variable in VARIABLES]
             assert all(now is then for now, then in zip(after, before, strict=True))
         return x.tanh()
 
-    assert pushed_by(lambda: jvp(work, (ones(3),), (ones(3),))) > 0
+    assert taken(_rules.pushed, lambda: jvp(work, (ones(3),), (ones(3),))) > 0
 
 
-def test_the_maker_of_tangents_refuses_what_it_cannot_read() -> None:
-    def f() -> None: ...
+def f() -> None: ...
 
-    with pytest.raises(KeyError, match="ACTIVE"):
-        _rules.tangent_kernel(f, f, {}, f, 1, (0,), False, {})
-    with pytest.raises(ValueError, match=r"^not the parts of a tangent$"):
-        _rules.tangent_kernel(f, f, {}, f, 1, (0,), False, forward.NAMES | {"Tangents": int})
-    with pytest.raises(ValueError, match=r"^no such argument$"):
-        _rules.tangent_kernel(f, f, {}, f, 1, (3,), False, forward.NAMES)
-    with pytest.raises(TypeError, match=r"^Level\.columns is not a slot$"):
-        _rules.tangent_kernel(f, f, {}, f, 1, (0,), False, forward.NAMES | {"Level": type("Level", (), {"columns": 1})})
+
+RULE, TANGENT = (f, 0, f, None, 1, (0,), 0), (f, f, {}, f, 1, (0,), False)
+# A maker, its arguments, what it says.
+REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
+    (_rules.rule_kernel, (*RULE, {}), KeyError, "'LEVELS'"),
+    (_rules.rule_kernel, (f, 7, f, None, 1, (0,), 0, NAMES), ValueError, "not the parts of a rule"),
+    (_rules.rule_kernel, (f, 1, f, None, 1, (0,), 0, NAMES), ValueError, "not the parts of a rule"),
+    (_rules.rule_kernel, (f, 0, f, None, 1, (3,), 0, NAMES | {}), ValueError, "no such argument"),
+    (_rules.rule_kernel, (*RULE, NAMES | {"Value": type("Value", (), {"value": 1})}), TypeError, "Value.value is not a slot"),
+    (_rules.tangent_kernel, (*TANGENT, {}), KeyError, "'ACTIVE'"),
+    (_rules.tangent_kernel, (*TANGENT, forward.NAMES | {"Tangents": int}), ValueError, "not the parts of a tangent"),
+    (_rules.tangent_kernel, (f, f, {}, f, 1, (3,), False, forward.NAMES), ValueError, "no such argument"),
+    (_rules.tangent_kernel, (*TANGENT, forward.NAMES | {"Level": type("Level", (), {"columns": 1})}), TypeError,
+     "Level.columns is not a slot"),
+]  # fmt: skip
+
+
+def test_the_makers_refuse_what_they_cannot_read() -> None:
+    for make, arguments, error, text in REFUSED:
+        assert refused(error, make, *arguments) == text

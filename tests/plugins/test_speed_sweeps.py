@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Callable
@@ -13,10 +12,11 @@ from typing import Any
 
 import numpy
 import pytest
+from compiled_calls import blocks_left_by, taken, watched
 
 import turnout
+from outcomes import in_threads, refused
 from turnout import autograd
-from turnout.plugins import all_plugins
 from turnout.registry import REGISTRY
 from turnout_autograd.engine import accumulation
 from turnout_autograd.engine import sweep as engine
@@ -28,19 +28,7 @@ from turnout_conformance.cases.differentiable import DIFFERENTIABLE, RANDOM, as_
 _calls = pytest.importorskip("turnout_speed._calls", reason="turnout-speed was installed without a C compiler")
 
 
-@pytest.fixture(autouse=True)
-def is_on() -> None:
-    turnout.ones(1) + 1
-    if [p.state for p in all_plugins() if p.name == "speed"] != ["active"] or not turnout.config.get("speed"):
-        pytest.skip("the compiled call path is switched off")
-
-
-def swept(run: Callable[[], object]) -> int:
-    """How many nodes a second run takes in C: the first one compiles what it calls."""
-    run()
-    before = _calls.swept()
-    run()
-    return int(_calls.swept() - before)
+pytestmark = pytest.mark.usefixtures("compiled_path")
 
 
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,10 +79,10 @@ def test_nodes_whose_formulas_are_calls_are_taken_and_others_left(name: str, mon
         function(x, y).backward()
         return [None if t.grad is None else (t.grad.dtype, t.grad.tolist(), t.grad.stride()) for t in (x, y)]
 
-    taken = swept(run)
+    assert taken(_calls.swept, run) == count
     ours = run()
     without(monkeypatch)
-    assert (run(), taken) == (ours, count)
+    assert run() == ours
 
 
 @pytest.mark.parametrize("case", [case for case in DIFFERENTIABLE if case.op not in RANDOM], ids=str)
@@ -119,59 +107,60 @@ def test_the_gradients_of_each_operator_have_the_same_bits_without(case: Operato
             assert run() == ours
 
 
-def test_what_is_special_about_a_node_or_a_pass_is_left_to_the_text():
+def hooked(x: Any, y: Any) -> Any:
+    """A product whose node has a hook."""
+    z = x * y
+    z.grad_fn.register_hook(lambda *grads: None)
+    return z
+
+
+def packed(x: Any, y: Any) -> Any:
+    with autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        return x * y
+
+
+def retained(x: Any, y: Any) -> None:
+    z = x * y
+    z.retain_grad()
+    z.sum().backward()
+    assert z.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def listened_to(x: Any, y: Any) -> None:
+    z, seen = x * y, []
+    z.register_hook(seen.append)
+    z.sum().backward()
+    assert len(seen) == 1
+
+
+def anomalous(x: Any, y: Any) -> None:
+    with autograd.detect_anomaly():
+        (x * y).sum().backward()
+
+
+# A pass, and how many nodes of it are taken.
+PASSES: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
+    "a hook on a node": (lambda x, y: hooked(x, y).sum().backward(), 1),
+    "a hook on a tensor": (listened_to, 1),
+    "a gradient that is retained": (retained, 1),
+    "saved tensors that are packed": (lambda x, y: packed(x, y).sum().backward(), 1),
+    "anomalies that are detected": (anomalous, 0),
+    "a debugger": (lambda x, y: watched((x * y).sum().backward), 0),
+    "a graph of the gradient": (lambda x, y: (x * y).sum().backward(create_graph=True), 0),
+    "only what leads to x": (lambda x, y: autograd.grad((x * y).sum(), x), 0),
+    "only some inputs": (lambda x, y: (x * y).sum().backward(inputs=[x]), 0),
+    "a function's gradient": (lambda x, y: turnout.func.grad(lambda t: (t * t).sum())(x.detach()), 0),
+    "two roots": (lambda x, y: autograd.backward([(x * y).sum(), (x * 2).sum()]), 4),
+    "a gradient that is given": (lambda x, y: (x * y).backward(turnout.ones(3)), 1),
+    "a tensor that is detached": (lambda x, y: (x * x.detach()).sum().backward(), 2),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_what_is_special_about_a_node_or_a_pass_is_left_to_the_text(name: str):
+    run, count = PASSES[name]
     x, y = leaves()
-    seen: list[Any] = []
-
-    def hook_on_node() -> None:
-        z = x * y
-        z.grad_fn.register_hook(lambda *grads: seen.append(grads))
-        z.sum().backward()
-
-    def hook_on_tensor() -> None:
-        z = x * y
-        z.register_hook(seen.append)
-        z.sum().backward()
-
-    def retained() -> None:
-        z = x * y
-        z.retain_grad()
-        z.sum().backward()
-        assert z.grad.tolist() == [1.0, 1.0, 1.0]
-
-    def packed() -> None:
-        with autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-            z = x * y
-        z.sum().backward()
-
-    def anomaly() -> None:
-        with autograd.detect_anomaly():
-            (x * y).sum().backward()
-
-    def profiled() -> None:
-        z = (x * y).sum()
-        sys.setprofile(lambda *_: None)
-        try:
-            z.backward()
-        finally:
-            sys.setprofile(None)
-
-    assert swept(hook_on_node) == 1
-    assert swept(hook_on_tensor) == 1
-    assert len(seen) == 4
-    assert swept(retained) == 1
-    assert swept(packed) == 1
-    assert swept(anomaly) == 0
-    assert swept(profiled) == 0
-    assert swept(lambda: (x * y).sum().backward(create_graph=True)) == 0
-    assert swept(lambda: autograd.grad((x * y).sum(), x)) == 0  # only what leads to x
-    assert swept(lambda: (x * y).sum().backward(inputs=[x])) == 0
-    assert swept(lambda: turnout.func.grad(lambda t: (t * t).sum())(x.detach())) == 0
-    assert swept(lambda: autograd.backward([(x * y).sum(), (x * 2).sum()])) == 4
-    assert swept(lambda: (x * y).backward(turnout.ones(3))) == 1
-    with turnout.no_grad():
-        z = x.detach()
-    assert swept(lambda: (x * z).sum().backward()) == 2
+    assert taken(_calls.swept, lambda: run(x, y)) == count
 
 
 def test_a_gradient_that_is_there_is_added_to_and_others_keep_theirs():
@@ -190,43 +179,37 @@ def test_a_subclass_as_a_leaf_is_left_to_the_text():
 
     x, y = leaves()
     leaf = turnout.as_subclass(x.detach(), Marked).requires_grad_()
-    assert swept(lambda: (x * y).sum().backward()) == 2
+    assert taken(_calls.swept, lambda: (x * y).sum().backward()) == 2
 
     def run() -> None:
         leaf.grad = None
         (leaf * y).sum().backward()
 
-    assert swept(run) <= 1
+    assert taken(_calls.swept, run) <= 1
     assert leaf.grad.tolist() == [1.5, 0.75, -0.5]
 
 
 def test_a_freed_graph_and_a_saved_tensor_that_was_written_raise_from_the_text():
-    def error(call: Callable[[], object]) -> Any:
-        with pytest.raises(turnout.errors.TurnoutError) as caught:
-            call()
-        return caught.value
-
     x, y = leaves()
     w = y.detach().clone()
     for _ in range(2):
         z = (x * w).sum()
         z.backward()
-        freed = error(z.backward)
-        frames = [frame.name for frame in traceback.extract_tb(freed.__traceback__)]
-        assert frames[-4:] == ["sweep", "backward", "spoiled"][-4:] or frames[-3:] == ["sweep", "backward", "spoiled"]
-        assert isinstance(freed, GradientError)
+        with pytest.raises(GradientError) as freed:
+            z.backward()
+        assert [frame.name for frame in traceback.extract_tb(freed.value.__traceback__)][-3:] == ["sweep", "backward", "spoiled"]
         z, before = (x * w).sum(), x.grad.tolist()
         w.add_(1)
-        assert isinstance(error(z.backward), turnout.errors.AliasError)
+        refused(turnout.errors.AliasError, z.backward)
         assert x.grad.tolist() == before
         z = x.exp()
         with turnout.no_grad():
             z.mul_(2)
-        assert isinstance(error(z.sum().backward), turnout.errors.AliasError)
+        refused(turnout.errors.AliasError, z.sum().backward)
     z = (x * w).sum()
     z.backward(retain_graph=True)
     z.backward()
-    assert isinstance(error(z.backward), GradientError)
+    refused(GradientError, z.backward)
 
 
 def test_saved_tensors_are_released_unless_the_graph_is_retained():
@@ -251,7 +234,7 @@ def test_a_kernel_of_the_user_runs_once_for_each_gradient():
         return numpy.multiply(a, b)
 
     x, y = leaves()
-    assert swept(lambda: (x * y).sum().backward()) == 2
+    assert taken(_calls.swept, lambda: (x * y).sum().backward()) == 2
     with turnout.library.Library("aten", "IMPL") as library:
         library.impl("mul.Tensor", times, "CPU", arrays=True, allow_override=True)
         z = (x * y).sum()
@@ -260,7 +243,7 @@ def test_a_kernel_of_the_user_runs_once_for_each_gradient():
         before = _calls.swept()
         z.backward()
         assert (len(ran), _calls.swept() - before) == (2, 1)
-    assert swept(lambda: (x * y).sum().backward()) == 2
+    assert taken(_calls.swept, lambda: (x * y).sum().backward()) == 2
 
 
 def test_a_gradient_that_overflows_warns_no_more_than_the_text(monkeypatch: pytest.MonkeyPatch):
@@ -271,7 +254,7 @@ def test_a_gradient_that_overflows_warns_no_more_than_the_text(monkeypatch: pyte
             ((x * 1e-38).exp() * 1e38 * 10.0).sum().backward()
         return [x.grad.tolist(), [(str(w.message), w.filename) for w in caught]]
 
-    assert swept(run) == 5
+    assert taken(_calls.swept, run) == 5
     ours = run()
     without(monkeypatch)
     assert run() == ours
@@ -286,7 +269,7 @@ def test_a_long_chain_is_taken_in_parts_and_can_be_interrupted():
             z = z * 1.0
         return z.sum()
 
-    assert swept(lambda: chain(250).backward()) == 249  # one in 101 is run by the text
+    assert taken(_calls.swept, lambda: chain(250).backward()) == 249  # one in 101 is run by the text
 
     z, before = chain(300), x.grad.tolist()
     released: list[int] = []
@@ -298,8 +281,7 @@ def test_a_long_chain_is_taken_in_parts_and_can_be_interrupted():
     previous = signal.signal(signal.SIGINT, stop)
     try:
         z.grad_fn.edges[0].register_hook(lambda *_: signal.raise_signal(signal.SIGINT))
-        with pytest.raises(KeyboardInterrupt):
-            z.backward()
+        refused(KeyboardInterrupt, z.backward)
     finally:
         signal.signal(signal.SIGINT, previous)
     assert (x.grad.tolist(), released) == (before, [1])
@@ -312,11 +294,7 @@ def test_threads_that_sweep_into_one_leaf_add_all_their_gradients():
         for _ in range(200):
             ((x * y).exp() * 0.0 + x * 2).sum().backward()
 
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[run] * 4)
     assert x.grad.tolist() == [1600.0] * 3
 
 
@@ -326,24 +304,16 @@ def test_passes_good_and_bad_leave_no_memory():
     def run() -> None:
         z = ((x * y).exp() + x * x - 2 * x).sum()
         z.backward()
-        with pytest.raises(GradientError):
-            z.backward()
+        refused(GradientError, z.backward)
         turnout.sub(x, y, alpha=3).sum().backward()
         (x * 2 * turnout.ones(2, 3)).sum().backward()
         (x.double() * x).sum().backward()
 
-    def work() -> None:
-        for _ in range(300):
-            run()
-        gc.collect()
-
-    for _ in range(3):
-        work()
-    leaf, none = sys.getrefcount(x), sys.getrefcount(engine.FREED)
-    before = sys.getallocatedblocks()
-    work()
-    assert sys.getallocatedblocks() - before < 250  # one object lost in each round would be 300
-    assert (sys.getrefcount(x), sys.getrefcount(engine.FREED)) == (leaf, none)
+    run()
+    gc.collect()
+    before = sys.getrefcount(x), sys.getrefcount(engine.FREED)
+    assert blocks_left_by(run) < 250  # one object lost in each round would be 300
+    assert (sys.getrefcount(x), sys.getrefcount(engine.FREED)) == before
 
 
 def test_a_root_is_made_in_c_only_at_one_number_of_a_plain_tensor():
@@ -358,13 +328,8 @@ def test_a_root_is_made_in_c_only_at_one_number_of_a_plain_tensor():
     assert (one.tolist(), one.dtype) == ([[1.0]], turnout.float64)
     half = turnout.tensor(2.0, dtype=turnout.float16, requires_grad=True)
     assert make(half, 1) is None or make(half, 1)[1].tolist() == 1.0
-    no_root = [
-        x,
-        z.detach(),
-        x[0],
-        turnout.ones((), dtype=turnout.complex64, requires_grad=True),
-        turnout.ones((), device="meta"),
-    ]
+    complex_one = turnout.ones((), dtype=turnout.complex64, requires_grad=True)
+    no_root = [x, z.detach(), x[0], complex_one, turnout.ones((), device="meta")]
     assert [make(t, 1) for t in no_root] == [None] * len(no_root)
     assert make(z, 2) is None
     half.backward()
@@ -387,17 +352,13 @@ def test_a_first_gradient_is_kept_in_c_only_where_it_is_plain_and_nobody_else_ha
     x.grad = None
     held = turnout.ones(3)
     assert not kept(x, held)
-    assert not kept(x, turnout.ones(2))
-    assert not kept(x, turnout.ones(3, dtype=turnout.float64))
-    assert not kept(x, turnout.ones(2, 3)[0])
-    assert not kept(x, y * 2)
-    turned = turnout.ones(2, 3).t().requires_grad_()
-    assert not kept(turned, turnout.ones(3, 2))
+    for other in (turnout.ones(2), turnout.ones(3, dtype=turnout.float64), turnout.ones(2, 3)[0], y * 2):
+        assert not kept(x, other)
+    assert not kept(turnout.ones(2, 3).t().requires_grad_(), turnout.ones(3, 2))
     square = turnout.ones(2, 3, requires_grad=True)
     assert kept(square)
     assert x.grad is None
-    with pytest.raises(AttributeError):
-        _calls.keeper(None)(y, [y, turnout.ones(3)])
+    refused(AttributeError, _calls.keeper(None), y, [y, turnout.ones(3)])
 
 
 def test_the_maker_refuses_formulas_that_it_cannot_read():
@@ -416,7 +377,5 @@ def test_the_maker_refuses_formulas_that_it_cannot_read():
         ((), (), (), (0,), True),
     ]
     for arguments in bad:
-        with pytest.raises((ValueError, TypeError, AttributeError)):
-            _calls.add_formula(Other, *arguments)
-    with pytest.raises(TypeError):
-        engine.running_ahead(engine.Node, engine.FREED, engine.FREED_OUTPUT)(None, None)
+        refused((ValueError, TypeError, AttributeError), _calls.add_formula, Other, *arguments)
+    refused(TypeError, engine.running_ahead(engine.Node, engine.FREED, engine.FREED_OUTPUT), None, None)
