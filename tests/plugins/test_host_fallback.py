@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import turnout
-from outcomes import refused
+from outcomes import flat, refused
 from turnout.dtypes import dtype_named
 from turnout.errors import NoKernelError
 from turnout.registry import REGISTRY, Registrations
@@ -43,10 +43,6 @@ def nothing_counted() -> None:
     hosting.reset_calls()
 
 
-def flat(value: Any) -> list[Any]:
-    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
-
-
 def ones(*shape: int, **options: Any) -> turnout.Tensor:
     return turnout.ones(*shape, device="firstday", **options)
 
@@ -54,7 +50,7 @@ def ones(*shape: int, **options: Any) -> turnout.Tensor:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_backend_without_kernels_has_every_operator(case: OperatorCase, backend: FirstDay) -> None:
     op = REGISTRY.find(f"aten::{case.op}")
-    for dtype in case.dtypes:
+    for dtype in {dtype.rstrip("0123456789"): dtype for dtype in reversed(case.dtypes)}.values():  # one of each kind
         here = operator_cases.calls(case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t)).to("firstday"))
         there = operator_cases.calls(case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t)))
         for (args, kwargs), (cpu_args, cpu_kwargs) in zip(here, there, strict=True):
@@ -125,12 +121,10 @@ def test_a_view_operator_is_refused(backend: FirstDay) -> None:
     with Registrations("peeks") as library:
         library.define("peeks::peek(Tensor(a) self) -> Tensor(a)")
         library.impl("peeks::peek", "CPU", lambda self: self[:1])
-        with pytest.raises(NoKernelError) as caught:
-            turnout.ops.peeks.peek(ones(2))
-    assert str(caught.value) == (
-        "peeks::peek: no kernel for FIRSTDAY\n"
-        "  a view cannot be made on cpu and copied back; the backend must have a kernel for this operator"
-    )
+        assert refused(NoKernelError, turnout.ops.peeks.peek, ones(2)) == (
+            "peeks::peek: no kernel for FIRSTDAY\n"
+            "  a view cannot be made on cpu and copied back; the backend must have a kernel for this operator"
+        )
     assert hosting.calls() == {}
 
 

@@ -1,12 +1,10 @@
-"""Layers of `turnout.nn.functional`: what is random, what writes, what chooses between operators, and errors by their text."""
+"""Layers of `turnout.nn.functional`: what is random, what writes, what chooses between operators."""
 
 from __future__ import annotations
 
 import pytest
 
 import turnout
-from outcomes import refused
-from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.nn import functional as F
 
 
@@ -34,7 +32,6 @@ def test_dropout_in_place_writes_into_its_input():
     x = turnout.ones(100)
     assert F.dropout(x, 1.0, inplace=True) is x
     assert x.sum().item() == 0
-    assert refused(ArgumentError, F.dropout, x, 1.5) == "dropout: p must lie between 0 and 1, got 1.5"
 
 
 def test_batch_norm_in_training_moves_the_running_statistics():
@@ -44,9 +41,6 @@ def test_batch_norm_in_training_moves_the_running_statistics():
     assert made.tolist() == [[-1.0, -1.0], [1.0, 1.0]]
     assert mean.tolist() == [1.0, 2.0]
     assert var.tolist() == [1.5, 4.5]
-    assert refused(ArgumentError, lambda: F.batch_norm(x[:1], mean, var, training=True)) == (
-        "batch_norm: more than one element per channel is needed in training, got shape [1, 2]"
-    )
 
 
 def test_instance_norm_moves_the_running_statistics_by_their_mean_over_images():
@@ -63,7 +57,6 @@ def test_fractional_pooling_draws_its_windows():
     assert any(m != made[0] for m in made)
     values, indices = F.fractional_max_pool2d(x, 2, output_size=5, return_indices=True)
     assert values.flatten().tolist() == indices.flatten().tolist()
-    assert refused(ArgumentError, F.fractional_max_pool2d, x, 2) == "fractional_max_pool2d: give output_size or output_ratio"
 
 
 def test_embedding_with_max_norm_scales_the_rows_that_are_named():
@@ -89,25 +82,8 @@ def test_an_attention_row_that_may_attend_to_nothing_gives_zeros():
     assert F.scaled_dot_product_attention(q, q, q, mask)[0, 1].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_interpolation_names_what_does_not_fit():
-    x = turnout.ones(1, 1, 2, 2)
-    assert refused(ArgumentError, F.interpolate, x, size=3, scale_factor=2.0) == "interpolate: give one of size and scale_factor"
-    assert refused(ArgumentError, F.interpolate, x, size=3, mode="trilinear") == (
-        "interpolate: mode 'trilinear' does not resize 4 dimensions"
-    )
-    assert F.interpolate(x, scale_factor=2, mode="bilinear").tolist() == [[[[1.0] * 4] * 4]]
-
-
-def test_convolutions_name_what_does_not_fit():
-    assert refused(ShapeError, lambda: F.conv2d(turnout.ones(1, 3, 4, 4), turnout.ones(2, 2, 3, 3))) == (
-        "convolution: 'weight' of shape [2, 2, 3, 3] with 1 groups takes 2 channels, 'input' has shape [1, 3, 4, 4]"
-    )
-    assert refused(ShapeError, lambda: F.conv1d(turnout.ones(1, 1, 2), turnout.ones(1, 1, 3))) == (
-        "convolution: a kernel of [3] with dilation [1] does not fit the padded input, [2]"
-    )
-    assert refused(ShapeError, lambda: F.conv_transpose2d(turnout.ones(0, 3, 4, 5), turnout.ones(3, 2, 3, 3), padding=3)) == (
-        "convolution: padding [3, 3] leaves nothing of the transposed result, whose lengths would be [0, 1]"
-    )
+def test_interpolation_of_equal_numbers_gives_equal_numbers():
+    assert F.interpolate(turnout.ones(1, 1, 2, 2), scale_factor=2, mode="bilinear").tolist() == [[[[1.0] * 4] * 4]]
 
 
 def test_a_large_convolution_is_that_of_its_parts():

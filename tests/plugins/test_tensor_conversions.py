@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from outcomes import refused
-from turnout.errors import ArgumentError, ShapeError
+from turnout.errors import ArgumentError
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,6 @@ def test_T_reverses_the_dimensions_and_mT_exchanges_the_last_two():
     x = turnout.ones(2, 3, 4)
     assert x.T.shape == (4, 3, 2)
     assert x.mT.shape == (2, 4, 3)
-    assert "mT needs at least 2 dimensions, this tensor has shape [4]" in refused(ShapeError, lambda: turnout.ones(4).mT)
 
 
 def test_data_shares_memory_and_version_but_no_history():

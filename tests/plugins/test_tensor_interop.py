@@ -10,7 +10,7 @@ import pytest
 
 import turnout
 from outcomes import refused
-from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
+from turnout.errors import CallError, DTypeError
 from turnout_arrays.dlpack import dlpack_type
 
 
@@ -63,13 +63,8 @@ def test_asarray_converts_and_copies_as_numpy_asks() -> None:
     )
 
 
-def test_numpy_of_other_tensors_needs_force() -> None:
-    x = turnout.tensor([1.0]).requires_grad_()
-    assert refused(AliasError, x.numpy) == "numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)"
-    assert x.numpy(force=True).tolist() == [1.0]
-    assert refused(CallError, lambda: turnout.ones(1, device="meta").numpy()) == (
-        "numpy: the tensor is on meta; use .cpu().numpy(), or .numpy(force=True)"
-    )
+def test_force_gives_an_array_of_a_tensor_that_requires_a_gradient() -> None:
+    assert turnout.tensor([1.0]).requires_grad_().numpy(force=True).tolist() == [1.0]
 
 
 def test_dlpack_goes_both_ways_without_a_copy() -> None:
@@ -103,16 +98,6 @@ def test_dlpack_exchanges_bfloat16_without_a_copy(version: tuple[int, int] | Non
     assert (dlpack_type(capsule).code, dlpack_type(capsule).bits, dlpack_type(capsule).lanes) == (4, 16, 1)
 
 
-def test_dlpack_refusals() -> None:
-    assert refused(BufferError, lambda: turnout.tensor([1.0]).requires_grad_().__dlpack__()) == (
-        "a tensor that requires a gradient cannot be exported through DLPack; detach() it first"
-    )
-    assert refused(BufferError, lambda: turnout.ones(1, device="meta").__dlpack__()) == (
-        "tensors on meta cannot be exported through DLPack"
-    )
-    assert refused(CallError, turnout.from_dlpack, [1]) == "from_dlpack: list has no __dlpack__ and __dlpack_device__"
-
-
 @pytest.mark.parametrize("name", sorted(turnout.dtypes.DTYPES))
 def test_numbers_come_back_in_every_dtype(name: str) -> None:
     dtype = turnout.dtypes.dtype_named(name)
@@ -121,12 +106,6 @@ def test_numbers_come_back_in_every_dtype(name: str) -> None:
     assert x.dtype is dtype
     assert x.tolist() == [values, values]
     assert x.select(0, 0).select(0, 1).item() == values[1]
-
-
-def test_item_of_several_elements_is_refused() -> None:
-    assert refused(ArgumentError, lambda: turnout.ones(2).item()) == (
-        "item: expected a tensor with one element, got 2 elements; use tolist()"
-    )
 
 
 def test_tolist_keeps_empty_dims() -> None:
