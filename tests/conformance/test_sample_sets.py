@@ -11,12 +11,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 from pretended_cuda import pretended
 
 import turnout
 from turnout_aten.backend import host_fallback as hosting
-from turnout_conformance.accuracy import Accuracy
+from turnout_conformance.accuracy import Accuracy, differs
 from turnout_conformance.cases import SETS
 from turnout_conformance.cases.sets.limits import Limit
 from turnout_cuda import pointwise
@@ -136,3 +137,42 @@ def test_results_are_near_exact_ones(name: str, operator: str, device: str, star
     started(device)
     wrong = DEVICES[device].problems(name, operator)
     assert not wrong, "\n".join(wrong)
+
+
+ULP = 2.0**-23
+DISTANCES: list[tuple[float, float, str, Limit | float, str]] = [
+    (1 + 2 * ULP, 1.0, "float32", Limit(2), ""),
+    (1 + 3 * ULP, 1.0, "float32", Limit(2), "by 3 ulp, more than 2"),
+    (1 + 3 * ULP, 1.0, "float32", Limit(2, floor=2.0), ""),
+    (1 + ULP, 1.0, "float64", Limit(2), "by 5.369e+08 ulp, more than 2"),
+    (1 + 2**-10, 1 + 2**-11, "float16", Limit(), ""),  # rounded once
+    (1 + 2**-9, 1 + 2**-10, "float16", Limit(), "by 1 ulp, more than 0.51"),
+    (2**-148, 2**-149, "float32", Limit(1), ""),  # below the normal numbers
+    (-0.0, 0.0, "float64", Limit(), "-0.0"),
+    (-0.0, 0.0, "float64", Limit(signs=False), ""),
+    (-0.0, 0.0, "float64", 1.0, ""),
+    (np.nan, np.nan, "float32", Limit(), ""),
+    (np.nan, np.inf, "float32", Limit(), "nan"),
+    (np.inf, 3.5e38, "float32", Limit(), ""),
+    (1 + 3e-6, 1.0, "float32", 1.0, ""),
+    (1 + 5e-6, 1.0, "float32", 1.0, "more than 4e-06"),
+    (complex(1, np.inf), complex(1, np.inf), "complex64", Limit(), ""),
+    (complex(1, 1 + 5 * ULP), complex(1, 1), "complex64", Limit(), "by 5 ulp"),
+    (3, 2, "int64", Limit(), "3"),
+]
+
+
+@pytest.mark.parametrize(("found", "exact", "dtype", "limit", "said"), DISTANCES)
+def test_distances_are_counted_in_units_of_the_dtype(
+    found: float, exact: float, dtype: str, limit: Limit | float, said: str
+) -> None:
+    wrong = differs(np.array([found]), np.array([exact]), dtype, limit)
+    assert said in wrong
+    assert bool(wrong) is bool(said)
+
+
+def test_what_is_wrong_beside_numbers_is_said_of_every_form_of_an_operator() -> None:
+    wrong = list(Accuracy("cpu", watch=lambda operator: operator and f"{operator} was slow").problems("special", "square"))
+    assert {each.partition("(")[0] for each in wrong} == {"aten::square", "aten::square_", "aten::square.out"}
+    assert wrong[0].endswith("(float32 [17]): square was slow")
+    assert not list(Accuracy("cpu").problems("special", "square"))

@@ -138,7 +138,7 @@ def _worst(distance: Any, most: float, found: Any, exact: Any, unit: str) -> str
     at = np.unravel_index(int(distance.argmax()), distance.shape)
     count = int((distance > most).sum())
     place = f"at {[int(i) for i in at]}" if at else "its number"
-    much = f"by {float(distance[at]):.4g}{unit}, more than {most:.4g}" if math.isfinite(distance[at]) and unit != "" else ""
+    much = f"by {float(distance[at]):.4g}{unit}, more than {most:.4g}" if math.isfinite(distance[at]) else ""
     return f"{count} of {distance.size} differ, {place} {found[at]!r} instead of {exact[at]!r} {much}".rstrip()
 
 
