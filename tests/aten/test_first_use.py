@@ -1,16 +1,18 @@
 """Stubs, functions and methods are made when they are first used: what is made when, and that nobody can tell afterwards."""
 
+# ruff: noqa: ISC004 - programs of several lines in tables
+
 from __future__ import annotations
 
+import os
 import pickle
-import subprocess
-import sys
 import traceback
+from functools import cache
 
 import pytest
 
 import turnout
-from outcomes import refused
+from outcomes import printed, refused
 from turnout.errors import ConflictError
 from turnout.keys import KEYS
 from turnout.registry import REGISTRY, Registrations, Registry
@@ -22,58 +24,162 @@ from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generated import functions as generated_functions
 from turnout_aten.generated.methods import NAMES, TensorMethods
 
-
-def run(program: str) -> str:
-    """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 # The texts that were compiled: `run_source` leaves each in linecache.
 # The text of views is one for all operators, and compiled with the first table. Python 3.13 adds the program itself, "<string>".
-TEXTS = "set(sys.modules['linecache'].cache) - {'<string>'}"
-COMPILED = f"sorted(name for name in {TEXTS} if name[0] == '<' and name[:5] != '<view' and 'wrapper' not in name)"
+COMPILED = "sorted(n for n in linecache.cache if n != '<string>' and n[0] == '<' and n[:5] != '<view' and 'wrapper' not in n)"
 
+RACE = """
+import threading
+sys.setswitchinterval(1e-6)
+from turnout.registry import REGISTRY
+names = [n for n in dir(turnout.Tensor) if not n.startswith("_")][:60] + ["__add__", "__rtruediv__"]
+start, wrong = threading.Barrier(8), []
 
-def test_import_turnout_loads_no_table_and_defines_no_operator():
-    program = (
-        "import sys, turnout; from turnout.registry import REGISTRY;"
-        "print('turnout_aten' in sys.modules, len(REGISTRY._operators))"
-    )
-    assert run(program) == "False 0"
+def worker(n):
+    start.wait()
+    for i in range(len(names)):
+        name = names[(i * 7 + n * 11) % len(names)]
+        try:
+            getattr(turnout.Tensor, name)
+            getattr(turnout, name.strip("_"), None)
+            packet = REGISTRY.packet("aten", name)
+            assert packet is None or all(op.is_defined for op in packet)
+            assert packet is None or len(list(packet)) == len(packet.overloads()) > 0
+        except BaseException as error:
+            wrong.append((name, error))
 
-
-@pytest.mark.parametrize(
-    ("use", "compiled"),
-    [
-        ("turnout.exp", "<turnout.exp>"), ("from turnout import exp", "<turnout.exp>"),
-        ("turnout.linalg.det", "<turnout.linalg.det>"),
-        ("turnout.Tensor.sum", "<turnout.Tensor.sum>"), ("turnout.Tensor.__add__", "<turnout.Tensor.__add__>"),
-        ("turnout.Tensor.exp", "<stub of aten::exp>"), ("from turnout_aten.operators import exp", "<stub of aten::exp>"),
-    ],
-)  # fmt: skip
-def test_the_first_use_compiles_one_text(use, compiled):
-    program = f"import linecache, sys, turnout; {use}; print(*{COMPILED})"
-    assert compiled in run(program).replace("> <", ">|<").split("|")
-    assert len(run(program).replace("> <", ">|<").split("|")) <= 2  # a method that is the stub has a line beside it
-
-
-def test_only_the_packet_that_is_used_is_defined():
-    use = "turnout.ops.aten.exp.out; from turnout.registry import REGISTRY"
-    defined = "(name for name, op in REGISTRY._operators.items() if op.schema_text)"  # the others have kernels that wait for them
-    program = f"import linecache, sys, turnout; {use}; print(*{defined}, {COMPILED})"
-    assert run(program) == "aten::exp aten::exp.out []"
-
-
-def test_a_stub_is_compiled_by_the_first_call_and_is_the_same_object_from_then_on():
-    program = """
-import turnout
-from turnout_aten import operators
-op = turnout.ops.aten.hypot.default
-print(op.call == op._first_call, op(turnout.tensor([3.0]), turnout.tensor([4.0])).tolist())
-print(op.call is op.stub is operators.hypot is vars(operators)["hypot"])
+threads = [threading.Thread(target=worker, args=(n,)) for n in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(wrong)
 """
-    assert run(program).split("\n") == ["True [5.0]", "True"]
+
+# What is asked -> a program and what it prints in an interpreter that has imported turnout.
+IMPORTED = {
+    "import turnout loads no table and defines no operator": (
+        "from turnout.registry import REGISTRY; print('turnout_aten' in sys.modules, len(REGISTRY._operators))", "False 0",
+    ),
+    "Tensor reads no docstrings": (
+        "turnout.Tensor; print('turnout_aten.functions.docstrings' in sys.modules)", "False",
+    ),
+    "the namespace activates the standard operators": (
+        "print(turnout.ops.aten.add.Tensor.schema.name)", "aten::add.Tensor",
+    ),
+    "the first use of all compiles one text": (f"turnout.exp; print({COMPILED})", "['<turnout.exp>']"),
+    "all names are listed without making them": (
+        "names, methods = dir(turnout), dir(turnout.Tensor)\n"
+        f"print('exp' in names, 'nn' in names, 'exp' in methods, '__add__' in methods, {COMPILED})", "True True True True []",
+    ),
+    "a star import brings functions": (
+        "from turnout import *; print(exp.__name__, tensor.__name__, Tensor.__name__)", "exp tensor Tensor",
+    ),
+    "a function is unpickled": (f"print(pickle.loads({pickle.dumps(turnout.add)!r}).__qualname__)", "add"),
+    # It would take the registry's lock under the import lock, which another thread may hold the other way round.
+    "no module uses a function or a stub while it is imported": (
+        "import pkgutil, importlib, turnout_aten\n"
+        "from turnout_aten.declarations import tables\nfrom turnout_aten.functions import compilation\n"
+        "used = []\n"
+        "tables.Overload.stub = property(lambda self: used.append(self) or print)\n"
+        "compilation.make_function = lambda table, packet, home: used.append(packet.name) or print\n"
+        "for found in pkgutil.walk_packages(turnout_aten.__path__, 'turnout_aten.'):\n"
+        "    found.name.endswith('__main__') or importlib.import_module(found.name)\n"
+        "print(used)", "[]",
+    ),
+    **{f"first uses by eight threads at once are right {n}": (RACE, "[]") for n in range(3)},
+}  # fmt: skip
+
+# The same where the operators are there, none was used, and PyYAML is not installed.
+ACTIVE = {
+    "only the packet that is used is defined": (  # the other operators have kernels that wait for them
+        "turnout.ops.aten.exp.out; from turnout.registry import REGISTRY\n"
+        f"print(*(name for name, op in REGISTRY._operators.items() if op.schema_text), {COMPILED})", "aten::exp aten::exp.out []",
+    ),
+    "nothing needs PyYAML": (
+        "x = turnout.ones(2); (x + 1).sum(), turnout.nn.functional.linear(x, x), turnout.linalg.norm(x)\n"
+        "print(sys.modules['yaml'])", "None",
+    ),
+    "a stub is compiled by the first call and is the same object from then on": (
+        "from turnout_aten import operators; op = turnout.ops.aten.hypot.default\n"
+        "print(op.call == op._first_call, op(turnout.tensor([3.0]), turnout.tensor([4.0])).tolist(), end=' ')\n"
+        "print(op.call is op.stub is operators.hypot is vars(operators)['hypot'])", "True [5.0] True",
+    ),
+    "what is called rarely is made at its first call": (
+        "x = turnout.ones(2); made = turnout.Tensor.__mul__.__globals__; before = made['op_mul__Scalar']; x * 2; x * 2\n"
+        "print(before.__name__, made['op_mul__Scalar'] is turnout.ops.aten.mul.Scalar.call)", "first_call True",
+    ),
+    "every method can be made": (
+        "from turnout_aten.generated.methods import NAMES, TensorMethods\n"
+        "made = [getattr(turnout.Tensor, name) for name in NAMES]\n"
+        "left = [n for n, v in vars(TensorMethods).items() if type(v).__name__ == 'LateMethod']\n"
+        "first = [next(c for c in turnout.Tensor.__mro__ if n in vars(c)) for n in left]\n"
+        "print(len(made), all(map(callable, made)), TensorMethods in first)", f"{len(NAMES)} True False",
+    ),
+    "a method that somebody replaced before it was made stays": (
+        "from turnout_aten.generated.methods import TensorMethods\n"
+        "turnout.Tensor.exp = lambda self: 'mine'; turnout.Tensor.expm1\n"
+        "print(turnout.Tensor.exp(None), TensorMethods.exp.__code__ is turnout.ops.aten.exp.default.call.__code__)", "mine True",
+    ),
+    "a subclass made before its methods are made has them": (
+        "class Mine(turnout.Tensor):\n    __slots__ = ()\n    def sub(self, other):\n        return super().sub(other)\n"
+        "print(Mine.exp is turnout.exp is None, Mine.sub is turnout.Tensor.sub, Mine.__add__ is turnout.Tensor.__add__)",
+        "False False True",
+    ),
+    "what was made works after the operators were undone and defined again": (
+        "from turnout_aten import operators as aten; x, stub, function = turnout.ones(2), aten.exp, turnout.exp; stub(x)\n"
+        "turnout.plugins.deactivate('aten', with_dependents=True); x = turnout.zeros(2); op = turnout.ops.aten.exp.default\n"
+        "print(stub(x).tolist(), function(x).tolist(), x.exp().tolist(), op(x).tolist(), op.cache is stub.__globals__['CACHE'])",
+        "[1.0, 1.0] [1.0, 1.0] [1.0, 1.0] [1.0, 1.0] True",
+    ),
+    "the docstring of an operator of Python is that of its method, used before": (
+        "turnout.Tensor.neg; print(turnout.Tensor.__neg__.__doc__.splitlines()[0])", "neg(self) -> Tensor",
+    ),
+    "the docstring of an operator of Python is that of its method, used later": (
+        "turnout.Tensor.__neg__; turnout.Tensor.neg; print(turnout.Tensor.__neg__.__doc__.splitlines()[0])",
+        "neg(self) -> Tensor",
+    ),
+    **{
+        f"the first use of {use} compiles one text": (  # a method that is the stub has a line beside it
+            f"{use}; print({text!r} in {COMPILED}, len({COMPILED}) <= 2)", "True True",
+        ) for use, text in (
+            ("from turnout import exp", "<turnout.exp>"), ("turnout.linalg.det", "<turnout.linalg.det>"),
+            ("turnout.Tensor.sum", "<turnout.Tensor.sum>"), ("turnout.Tensor.__add__", "<turnout.Tensor.__add__>"),
+            ("turnout.Tensor.exp", "<stub of aten::exp>"), ("from turnout_aten.operators import exp", "<stub of aten::exp>"),
+        )
+    },
+}  # fmt: skip
+FORKS = """
+import linecache, os, pickle, sys, traceback, turnout
+{first}
+for program in {programs!r}:
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        try:
+            exec(program, globals())
+        except BaseException:
+            traceback.print_exc(file=sys.stdout)
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(end="\\0")
+"""
+
+
+TABLES = {"": IMPORTED, "sys.modules['yaml'] = None; turnout.plugins.activate('cpu'); turnout.Tensor": ACTIVE}
+
+
+@cache
+def answers(first: str) -> dict[str, str]:
+    """What the programs of a table print, each in a fork of one interpreter, in which a statement ran first."""
+    programs = [program for program, _ in TABLES[first].values()]
+    return dict(zip(TABLES[first], printed(FORKS.format(first=first, programs=programs)).split("\0"), strict=False))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the programs run in forks")
+@pytest.mark.parametrize(
+    ("first", "name"), [pytest.param(first, name, id=name) for first, table in TABLES.items() for name in table]
+)
+def test_in_a_fresh_interpreter(first, name):
+    assert answers(first)[name].strip() == TABLES[first][name][1]
 
 
 def test_a_stub_has_its_operators_cache():
@@ -87,15 +193,6 @@ def test_functions_and_methods_share_the_operators_cache():
     op = turnout.ops.aten.add.Tensor
     for made in (turnout.add, turnout.Tensor.add, turnout.Tensor.__add__):
         assert made.__globals__["K_add__Tensor"] is op.cache
-
-
-def test_what_is_called_rarely_is_made_at_its_first_call():
-    program = (
-        "import turnout; x = turnout.ones(2); made = turnout.Tensor.__mul__.__globals__;"
-        "before = made['op_mul__Scalar']; x * 2; x * 2;"
-        "print(before.__name__, made['op_mul__Scalar'] is turnout.ops.aten.mul.Scalar.call)"
-    )
-    assert run(program) == "first_call True"
 
 
 def test_a_function_and_a_method_are_the_same_object_at_every_use():
@@ -117,18 +214,6 @@ def test_tracebacks_show_the_lines_of_stubs_and_functions():
         assert line in "".join(traceback.format_exception(caught.value))
 
 
-def test_all_names_are_listed_without_making_them():
-    program = (
-        "import linecache, sys, turnout; names = dir(turnout); print('exp' in names, 'nn' in names, "
-        f"'exp' in dir(turnout.Tensor), '__add__' in dir(turnout.Tensor), {COMPILED})"
-    )
-    assert run(program) == "True True True True []"
-
-
-def test_a_star_import_brings_functions():
-    assert run("from turnout import *; print(exp.__name__, tensor.__name__, Tensor.__name__)") == "exp tensor Tensor"
-
-
 def test_names_that_no_operator_has_are_attribute_errors():
     for name, near in (("expp", "; did you mean exp?"), ("_exp", ""), ("Ω", "")):
         assert refused(AttributeError, getattr, turnout, name) == f"module 'turnout' has no attribute {name!r}{near}"
@@ -146,8 +231,6 @@ def test_functions_methods_and_operators_pickle_by_their_public_names():
         assert name in stored
     op = turnout.ops.aten.exp.out
     assert pickle.loads(pickle.dumps(op)) is op
-    stored = pickle.dumps(turnout.add)
-    assert run(f"import pickle; print(pickle.loads({stored!r}).__qualname__)") == "add"
 
 
 def test_every_stub_is_found_by_its_name():
@@ -166,63 +249,8 @@ def test_every_name_in_the_lists_is_there_and_says_what_it_calls():
             assert made.operator_name in made.__doc__
 
 
-def test_every_method_can_be_made():
-    program = (
-        "import turnout; from turnout_aten.generated.methods import NAMES, TensorMethods;"
-        "made = [getattr(turnout.Tensor, name) for name in NAMES];"
-        "left = [n for n, v in vars(TensorMethods).items() if type(v).__name__ == 'LateMethod'];"
-        "first = [next(c for c in turnout.Tensor.__mro__ if n in vars(c)) for n in left];"
-        "print(len(made), all(map(callable, made)), TensorMethods in first)"
-    )
-    assert run(program) == f"{len(NAMES)} True False"
-
-
 def test_the_methods_are_too_few_to_end_the_caching_of_look_ups():
     assert len(NAMES) < 1000  # CPython 3.13 gives a class 1,000 versions: see LateMethod
-
-
-def test_a_method_that_somebody_replaced_before_it_was_made_stays():
-    program = (
-        "import turnout; from turnout_aten.generated.methods import TensorMethods;"
-        "turnout.Tensor.exp = lambda self: 'mine'; turnout.Tensor.expm1;"
-        "print(turnout.Tensor.exp(None), TensorMethods.exp.__code__ is turnout.ops.aten.exp.default.call.__code__)"
-    )
-    assert run(program) == "mine True"
-
-
-def test_a_subclass_made_before_its_methods_are_made_has_them():
-    program = (
-        "import turnout\n"
-        "class Mine(turnout.Tensor):\n    __slots__ = ()\n    def sub(self, other):\n        return super().sub(other)\n"
-        "print(Mine.exp is turnout.exp is None, Mine.sub is turnout.Tensor.sub, Mine.__add__ is turnout.Tensor.__add__)"
-    )
-    assert run(program) == "False False True"
-
-
-def test_what_was_made_works_after_the_operators_were_undone_and_defined_again():
-    program = (
-        "import turnout; from turnout_aten import operators as aten;"
-        "x, stub, function = turnout.ones(2), aten.exp, turnout.exp; stub(x);"
-        "turnout.plugins.deactivate('aten', with_dependents=True);"
-        "x = turnout.zeros(2); op = turnout.ops.aten.exp.default;"
-        "print(stub(x).tolist(), function(x).tolist(), x.exp().tolist(), op(x).tolist(), op.cache is stub.__globals__['CACHE'])"
-    )
-    assert run(program) == "[1.0, 1.0] [1.0, 1.0] [1.0, 1.0] [1.0, 1.0] True"
-
-
-def test_no_module_uses_a_function_or_a_stub_while_it_is_imported():
-    """It would take the registry's lock under the import lock, which another thread may hold the other way round."""
-    program = (
-        "import pkgutil, importlib, turnout_aten\n"
-        "from turnout_aten.declarations import tables\nfrom turnout_aten.functions import compilation\n"
-        "used = []\n"
-        "tables.Overload.stub = property(lambda self: used.append(self) or print)\n"
-        "compilation.make_function = lambda table, packet, home: used.append(packet.name) or print\n"
-        "for found in pkgutil.walk_packages(turnout_aten.__path__, 'turnout_aten.'):\n"
-        "    found.name.endswith('__main__') or importlib.import_module(found.name)\n"
-        "print(used)"
-    )
-    assert run(program) == "[]"
 
 
 # ---- the registry's sources
@@ -309,38 +337,3 @@ def test_a_definition_that_fails_is_tried_again(fruits):
     source.define = good
     assert registry.find("fruit::peel").is_defined
     assert source.defining == set()
-
-
-# ---- threads
-
-RACE = """
-import sys, threading
-sys.setswitchinterval(1e-6)
-import turnout
-from turnout.registry import REGISTRY
-names = [n for n in dir(turnout.Tensor) if not n.startswith("_")][:60] + ["__add__", "__rtruediv__"]
-start, wrong = threading.Barrier(8), []
-
-def worker(n):
-    start.wait()
-    for i in range(len(names)):
-        name = names[(i * 7 + n * 11) % len(names)]
-        try:
-            getattr(turnout.Tensor, name)
-            getattr(turnout, name.strip("_"), None)
-            packet = REGISTRY.packet("aten", name)
-            assert packet is None or all(op.is_defined for op in packet)
-            assert packet is None or len(list(packet)) == len(packet.overloads()) > 0
-        except BaseException as error:
-            wrong.append((name, error))
-
-threads = [threading.Thread(target=worker, args=(n,)) for n in range(8)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-print(wrong)
-"""
-
-
-@pytest.mark.parametrize("process", range(3))
-def test_first_uses_by_eight_threads_at_once_are_right(process):
-    assert run(RACE) == "[]"

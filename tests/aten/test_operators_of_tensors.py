@@ -113,15 +113,6 @@ def test_the_namespace_of_the_standard_operators_is_theirs():
     )
 
 
-def test_touching_the_namespace_first_activates_the_standard_operators():
-    import subprocess
-    import sys
-
-    code = "import turnout; print(turnout.ops.aten.add.Tensor.schema.name)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "aten::add.Tensor\n"
-
-
 def test_rows_of_a_namespace_without_operators_are_refused():
     assert refused(
         RegistrationError,

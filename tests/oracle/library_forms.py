@@ -135,6 +135,73 @@ lib.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
 twice = torch.ops.your_namespace.twice
 result = twice(torch.tensor([1.0])), twice(torch.empty(3, device="meta"))
 """,
+    "a_factory": """
+@torch.library.custom_op("your_namespace::make", mutates_args=(), device_types="cpu")
+def make(n: int, device: Device) -> torch.Tensor:
+    return torch.ones(n)
+
+result = make(2, torch.device("cpu"))
+""",
+    "a_second_definition_replaces_the_first": SIN
+    + """
+again = torch.library.custom_op("your_namespace::sin", lambda x: x + 5, mutates_args=(), schema="(Tensor x) -> Tensor")
+result = again(torch.tensor([1.0]))
+""",
+    "a_kernel_before_the_definition": """
+torch.library.impl("your_namespace::f", "default", lambda x: x + 1)
+torch.library.define("your_namespace::f", "(Tensor x) -> Tensor")
+result = torch.ops.your_namespace.f(torch.tensor([1.0]))
+""",
+    "a_library_of_kernels_beside_that_of_definitions": """
+lib = torch.library.Library("your_namespace", "DEF")
+lib.define("f(Tensor x, int n=2, *, int m=3) -> Tensor")
+lib.impl("f", lambda x, n=2, *, m=3: x * n * m, "CPU")
+kernels = torch.library.Library("your_namespace", "IMPL", "AutogradCPU")
+kernels.impl("f", torch.library.fallthrough_kernel)
+x, f = torch.tensor([1.0]), torch.ops.your_namespace.f
+result = f(x), f(x, 5), f(x, m=7), f.default(x, 1, m=1)
+""",
+    "older_forms_take_the_library": """
+lib = torch.library.Library("your_namespace", "DEF")
+
+@torch.library.define(lib, "f(Tensor x) -> Tensor")
+def composite(x):
+    return x + 1
+
+lib.define("g(Tensor x) -> Tensor")
+
+@torch.library.impl(lib, "g", "CPU")
+def kernel(x):
+    return x + 2
+
+x = torch.tensor([1.0])
+result = torch.ops.your_namespace.f(x), torch.ops.your_namespace.g(x), composite(x), kernel(x)
+""",
+    "a_library_that_was_collected_is_gone": """
+import gc
+
+lib = torch.library.Library("your_namespace", "DEF")
+lib.define("f(Tensor x) -> Tensor")
+lib.impl("f", lambda x: x + 1, "CPU")
+assert torch.ops.your_namespace.f(torch.tensor([1.0])).tolist() == [2.0]
+del lib
+gc.collect()
+torch.library.Library("your_namespace", "DEF")
+torch.ops.your_namespace.f(torch.tensor([1.0]))
+""",
+    "an_input_that_is_returned": """
+same = torch.library.custom_op("your_namespace::same", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor")
+same(torch.tensor([1.0]))
+""",
+    "a_view_that_is_returned": """
+rest = torch.library.custom_op("your_namespace::rest", lambda x: x[1:], mutates_args=(), schema="(Tensor x) -> Tensor")
+rest(torch.tensor([1.0, 2.0]))
+""",
+    "one_result_twice": """
+twice = torch.library.custom_op("your_namespace::twice", lambda x: [x + 1] * 2, mutates_args=(),
+                                schema="(Tensor x) -> (Tensor, Tensor)")
+twice(torch.tensor([1.0]))
+""",
     "schemas_print_as_there": SIN
     + """
 from typing import Optional, Sequence
@@ -159,6 +226,17 @@ def _(x):
     return torch.empty_like(x)
 
 result = halve(torch.tensor([3.0])), halve(torch.empty(2, 3, device="meta"))
+""",
+    "the_newest_kernel_of_a_device_counts": SIN
+    + """
+sin.register_kernel("cpu", lambda x: x * 2)
+torch.library.register_kernel("your_namespace::sin", ["meta", "cpu"], lambda x: x * 3)
+result = sin(torch.tensor([1.0]))
+""",
+    "a_device_without_a_kernel_is_an_error": """
+here = torch.library.custom_op("your_namespace::here", lambda x: x * 2, mutates_args=(), device_types="meta",
+                               schema="(Tensor x) -> Tensor")
+here(torch.tensor([1.0]))
 """,
     "impl_for_several_devices": """
 torch.library.define("your_namespace::negative", "(Tensor x) -> Tensor")
@@ -279,6 +357,10 @@ with fake_mode():
 with fake_mode():
     result = sin(torch.empty(3))
 """,
+    "a_missing_fake_kernel_is_an_error_on_meta": SIN
+    + """
+sin(torch.empty(2, device="meta"))
+""",
     "get_ctx_on_meta_has_no_dynamic_size": NONZERO
     + """
 result = nonzero(torch.empty(3, device="meta"))
@@ -339,7 +421,7 @@ def backward(ctx, grad):
 
 torch.library.register_autograd("your_namespace::mul_add", backward, setup_context=setup_context)
 x.requires_grad_()
-mul_add(x, y, 3.0, n=5).sum().backward()
+(mul_add(x, y, 3.0, n=5) + mul_add(x, y)).sum().backward()
 result = x.grad, y.grad, seen
 """,
     "gradients_of_several_results": """
@@ -381,6 +463,38 @@ total.register_autograd(backward, setup_context=setup_context)
 xs = [torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([[3.0]], requires_grad=True)]
 total(xs, 2.0).backward()
 result = [x.grad for x in xs]
+""",
+    "gradients_of_lists_of_results": """
+from typing import List
+
+seen = []
+
+@torch.library.custom_op("your_namespace::scaled", mutates_args=())
+def scaled(xs: List[torch.Tensor], w: float) -> List[torch.Tensor]:
+    return [x * w for x in xs]
+
+def backward(ctx, grads):
+    seen.append(ctx.needs_input_grad)
+    return [g * ctx.w for g in grads], None
+
+scaled.register_autograd(backward, setup_context=lambda ctx, inputs, output: setattr(ctx, "w", inputs[1]))
+x, y = torch.tensor([1.0], requires_grad=True), torch.tensor([2.0])
+a, b = scaled([x, y], 3.0)
+(a + b).sum().backward()
+result = a, b, x.grad, seen
+""",
+    "the_newest_gradient_rule_counts": DEFINED
+    + """
+torch.library.register_autograd("your_namespace::mul_add", lambda ctx, grad: (grad * 2, None, None))
+torch.library.register_autograd("your_namespace::mul_add", lambda ctx, grad: (grad * 3, None, None))
+x.requires_grad_()
+mul_add(x, y).sum().backward()
+result = x.grad
+""",
+    "a_wrong_number_of_gradients_is_an_error": DEFINED
+    + """
+torch.library.register_autograd("your_namespace::mul_add", lambda ctx, grad: grad)
+mul_add(x.requires_grad_(), y).sum().backward()
 """,
     "a_result_that_is_not_differentiable": """
 from typing import Tuple

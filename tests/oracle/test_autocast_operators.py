@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-
 import pytest
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 
-from freedoms import OPEN  # noqa: E402
+from cases_in_both import OPEN, dtype_of, results  # noqa: E402
 
 import turnout  # noqa: E402
+from outcomes import as_array, flat  # noqa: E402
 from turnout.registry import find_operator  # noqa: E402
 from turnout_autocast.rules import ACCELERATOR, CPU  # noqa: E402
-from turnout_conformance.cases import CASES, calls  # noqa: E402
+from turnout_conformance.cases import CASES  # noqa: E402
 
 # A unit in the last place of the lower precisions, with room for another order of summation.
 TOLERANCES = {"bfloat16": 2e-2, "float16": 4e-3, "float32": 2e-5, "float64": 1e-9}
-
-
-def to_torch(data, dtype):
-    return torch.tensor(data, dtype=getattr(torch, dtype))
-
-
-def to_turnout(data, dtype):
-    return turnout.tensor(data, dtype=turnout.dtypes.dtype_named(dtype), device="cpu")
-
-
-def flat(result):
-    return [v for part in result for v in flat(part)] if isinstance(result, (list, tuple)) else [result]
-
-
-def theirs_of(value):
-    """An argument that is no tensor as PyTorch takes it."""
-    if isinstance(value, turnout.dtypes.DType):
-        return getattr(torch, value.name)
-    return [theirs_of(v) for v in value] if isinstance(value, list) else value
 
 
 def draws(op, args, kwargs):
@@ -62,10 +42,6 @@ def values(tensor):
     return wide.detach().resolve_conj().resolve_neg().numpy()
 
 
-def own_values(tensor):
-    return (tensor.float() if tensor.dtype in (turnout.bfloat16, turnout.float16) else tensor).detach().numpy()
-
-
 # differs from torch: none is on its list; they are composites of other operators here, of which other ones are cast.
 OF_OTHER_PIECES = {
     "bilinear", "rnn_tanh_cell", "lstm_cell", "gru_cell", "rnn_tanh.input", "lstm.input",
@@ -80,27 +56,17 @@ def test_what_is_cast_otherwise_is_not_on_the_list():
 @pytest.mark.parametrize("lower", ["bfloat16", "float16"])
 @pytest.mark.parametrize("case", [c for c in CASES if c.op not in OF_OTHER_PIECES], ids=str)
 def test_dtypes_and_values_under_autocast_are_those_of_torch(case, lower):
-    name, _, overload = case.op.partition(".")
-    theirs = getattr(getattr(torch.ops.aten, name), overload or "default")
-    ours = find_operator(f"aten::{case.op}")
     dtypes = [*case.dtypes, *((lower,) if case.op in CPU and "float32" in case.dtypes else ())]
+    casts = torch.autocast("cpu", getattr(torch, lower)), turnout.autocast("cpu", turnout.dtypes.dtype_named(lower))
     for dtype in dtypes:
-        pairs = zip(calls(case, dtype, to_torch), calls(case, dtype, to_turnout), strict=True)
-        for (args, kwargs), (own_args, own_kwargs) in pairs:
-            with warnings.catch_warnings(), torch.autocast("cpu", getattr(torch, lower)):
-                warnings.simplefilter("ignore")
-                expected = flat(theirs(*theirs_of(list(args)), **{k: theirs_of(v) for k, v in kwargs.items()}))
-            with turnout.autocast("cpu", turnout.dtypes.dtype_named(lower)):
-                found = flat(ours(*own_args, **own_kwargs))
-            assert len(found) == len(expected)
-            random = draws(ours, own_args, own_kwargs)
+        for (args, kwargs), found, expected in results(case, dtype, *casts):
+            random = draws(find_operator(f"aten::{case.op}"), args, kwargs)
             for i, (e, f) in enumerate(zip(expected, found, strict=True)):
-                assert f.dtype.name == str(e.dtype).removeprefix("torch."), (dtype, args)
                 if random or i in OPEN.get(case.op, ()):
                     continue
                 limit = TOLERANCES.get(lower if case.op in CPU and dtype != "float64" else dtype, 1e-6)
                 limit = max(limit, case.tolerance)
-                close = numpy.allclose(own_values(f), values(e), rtol=limit, atol=limit, equal_nan=True)
+                close = numpy.allclose(as_array(f), values(e), rtol=limit, atol=limit, equal_nan=True)
                 assert close, (dtype, args, f.tolist(), e.tolist())
 
 
@@ -120,7 +86,7 @@ def test_mixed_dtypes_are_promoted_as_by_torch(op, dtypes):
         expected = getattr(torch, op)([torch.ones(2, dtype=getattr(torch, d)) for d in dtypes])
     with turnout.autocast("cpu"):
         found = getattr(turnout, op)([turnout.ones(2, dtype=getattr(turnout, d)) for d in dtypes])
-    assert found.dtype.name == str(expected.dtype).removeprefix("torch.")
+    assert found.dtype.name == dtype_of(expected)
 
 
 @pytest.mark.parametrize("lower", ["bfloat16", "float16"])
@@ -141,5 +107,5 @@ def test_a_step_of_training_has_the_gradients_of_torch_in_dtype_and_value(lower)
     theirs = gradients(torch, torch.autocast, torch.from_numpy)
     ours = gradients(turnout, turnout.autocast, turnout.from_numpy)
     for e, f in zip(theirs, ours, strict=True):
-        assert f.dtype.name == str(e.dtype).removeprefix("torch.") == "float32"
-        assert numpy.allclose(own_values(f), values(e), rtol=TOLERANCES[lower], atol=TOLERANCES[lower])
+        assert f.dtype.name == dtype_of(e) == "float32"
+        assert numpy.allclose(as_array(f), values(e), rtol=TOLERANCES[lower], atol=TOLERANCES[lower])

@@ -16,7 +16,7 @@ from turnout.registry import REGISTRY
 
 torch = pytest.importorskip("torch")
 
-from op_db import forward_mode, judging, known  # noqa: E402
+from op_db import forward_mode, judging, known, transforms  # noqa: E402
 from op_db.transforms import sides, smallest  # noqa: E402
 
 CASES = [
@@ -26,22 +26,16 @@ CASES = [
 ]  # fmt: skip
 
 
-def reason(info, dtype):
-    return known.reason("forward_mode", judging.label(info), str(dtype)[6:])
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, when jvp is first used
 @pytest.mark.parametrize(
     ("info", "dtype"), [pytest.param(*case, id=f"{judging.label(case[0])}-{str(case[1])[6:]}") for case in CASES]
 )
 def test_forward_mode_passes_gradcheck(info, dtype):
     ran, wrong = forward_mode.judge(info, dtype)
-    if reason(info, dtype) is None:
-        assert wrong == {}
+    known.confirm("forward_mode", judging.label(info), str(dtype)[6:], wrong)
+    if not wrong:
         assert ran["tangents"] > 0
         assert ran["forward over reverse"] == ran["reverse over forward"] == info.supports_gradgrad
-    else:
-        assert wrong != {}, f"passes now: take {judging.label(info)} {dtype} out of exceptions.toml"
 
 
 ALL = 1000  # samples
@@ -76,33 +70,37 @@ def test_tangents_beside_masked_elements_are_those_of_torch_with_their_nan(name,
 
 def test_few_operators_are_left_out():
     for dtype, least in ((torch.float64, 525), (torch.complex128, 315)):
-        assert sum(reason(info, kind) is None for info, kind in CASES if kind is dtype) >= least
-    assert known.names("forward_mode") <= {judging.label(i) for i in judging.INFOS}
+        names = [judging.label(info) for info, kind in CASES if kind is dtype]
+        assert sum(known.reason("forward_mode", name, str(dtype)[6:]) is None for name in names) >= least
 
 
-def wrong_rule(monkeypatch, change):
-    """What is wrong with sinh where its rule gives what `change` makes of the right tangent and the input."""
+@pytest.fixture
+def wrong_rule(monkeypatch):
+    """`wrong_rule(change)` makes the rule of sinh give what `change` makes of the right tangent; returns the OpInfo."""
     from turnout_autograd.generated.tangents import pointwise
 
-    info = next(i for i in judging.INFOS if i.name == "sinh")
     right = pointwise.tangent_of_sinh
 
-    def tangent(tangents, result, self):
-        found = right(tangents, result, self)
-        return None if found is None else change(found, self)
+    def make(change):
+        def tangent(tangents, result, self):
+            found = right(tangents, result, self)
+            return None if found is None else change(found)
 
-    monkeypatch.setattr(pointwise, "tangent_of_sinh", wraps(right)(tangent))
-    REGISTRY.changed()  # kernels bind their rules
-    try:
-        return forward_mode.judge(info, torch.float64)[1].keys()
-    finally:
-        monkeypatch.undo()
-        REGISTRY.changed()
+        monkeypatch.setattr(pointwise, "tangent_of_sinh", wraps(right)(tangent))
+        REGISTRY.changed()  # kernels bind their rules
+        return next(i for i in judging.INFOS if i.name == "sinh")
 
-
-def test_a_wrong_tangent_is_found(monkeypatch):
-    assert "tangents" in wrong_rule(monkeypatch, lambda found, x: found * 2)
+    yield make
+    monkeypatch.undo()
+    REGISTRY.changed()
 
 
-def test_a_tangent_without_its_own_derivative_is_found(monkeypatch):
-    assert wrong_rule(monkeypatch, lambda found, x: found.detach()) == {"reverse over forward"}
+def test_a_wrong_tangent_is_found(wrong_rule):
+    info = wrong_rule(lambda found: found * 2)
+    assert "tangents" in forward_mode.judge(info, torch.float64)[1]
+    assert transforms.judge(info, torch.float64, 1).keys() == {"jvp"}
+
+
+def test_a_tangent_without_its_own_derivative_is_found(wrong_rule):
+    info = wrong_rule(lambda found: found.detach())
+    assert forward_mode.judge(info, torch.float64)[1].keys() == {"reverse over forward"}

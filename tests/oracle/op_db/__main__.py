@@ -11,9 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
-from op_db import gradients, judging, known
-
-CHECKS = {"forward": judging.forward, "errors": judging.errors, "gradients": gradients.first, "second": gradients.second}
+from op_db import judging, known
+from op_db.checks import CHECKS
 
 
 def main() -> int:
@@ -26,21 +25,18 @@ def main() -> int:
     options = parser.parse_args()
     unexpected = 0
     for name in options.dtypes:
-        dtype = getattr(torch, name)
-        infos = [i for i in judging.infos(dtype) if options.only in judging.label(i)]
-        if options.check in ("gradients", "second"):
-            infos = [i for i in infos if i.supports_autograd]
+        infos = [i for i in CHECKS[options.check].infos(name) if options.only in judging.label(i)]
         passed = 0
         for info in infos:
             start = time.perf_counter()
-            verdict = CHECKS[options.check](info, dtype)
+            verdict = CHECKS[options.check].verdict(info, getattr(torch, name))
             spent = time.perf_counter() - start
             listed = known.reason(options.check, judging.label(info), name)
-            passed += verdict is None
+            passed += not verdict
             if verdict and (options.all or not listed):
                 print(f"{judging.label(info)} {name}: {verdict}")
                 unexpected += not listed
-            if verdict is None and listed:
+            if not verdict and listed:
                 print(f"{judging.label(info)} {name}: passes, though listed: {listed}")
             if spent > options.slow:
                 print(f"{judging.label(info)} {name}: took {spent:.1f} s")

@@ -7,6 +7,7 @@ for tensors; what is then called lands in `call`, which runs Turnout's function 
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -99,15 +100,27 @@ def _function_here(function: Any, device: str) -> Any:
     return called
 
 
-def stand(value: Any) -> Any:
-    """Tensors of Turnout as `Stand`s, inside lists and tuples too."""
-    if isinstance(value, turnout.Tensor):
-        return Stand(value)
+def mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """The value with what `leaf` gives for each part of its lists, tuples and dicts."""
     if type(value) in (tuple, list):
-        return type(value)(stand(v) for v in value)
+        return type(value)(mapped(v, leaf) for v in value)
     if isinstance(value, dict):
-        return {k: stand(v) for k, v in value.items()}
-    return value
+        return {k: mapped(v, leaf) for k, v in value.items()}
+    return leaf(value)
+
+
+def tensors(value: Any) -> list[Any]:
+    """The tensors of either library inside a value, in order."""
+    if isinstance(value, torch.Tensor | turnout.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for v in value for t in tensors(v)] if isinstance(value, tuple | list) else []
+
+
+def stand(value: Any) -> Any:
+    """Tensors of Turnout as `Stand`s."""
+    return mapped(value, lambda v: Stand(v) if isinstance(v, turnout.Tensor) else v)
 
 
 def array_of(tensor: Any) -> torch.Tensor:
@@ -237,17 +250,12 @@ def run(function: Any, sample: Any, device: str = "cpu") -> Any:
     found = find(function)
     if found is not None:
         return found(*here(args, device), **here(kwargs, device))
-    args, kwargs = _stood(args, device), _stood(kwargs, device)
+    args, kwargs = mapped((args, kwargs), lambda v: Stand(tensor_here(v, device)) if isinstance(v, torch.Tensor) else v)
     with Redirect(device):
         return here(function(*args, **kwargs), device)
 
 
-def _stood(value: Any, device: str) -> Any:
-    """Arguments of PyTorch's with a Stand for each tensor, the rest as it is."""
-    if isinstance(value, torch.Tensor):
-        return Stand(tensor_here(value, device))
-    if type(value) in (tuple, list):
-        return type(value)(_stood(v, device) for v in value)
-    if isinstance(value, dict):
-        return {k: _stood(v, device) for k, v in value.items()}
-    return value
+def taking_stands(function: Any) -> Any:
+    """The function where its arguments are Stands, inside a Redirect."""
+    found = find(function)
+    return function if found is None else lambda *args, **kwargs: stand(found(*here(args), **here(kwargs)))

@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from op_db import judging
+from op_db.bridge import tensors
 
 CALLS_PER_OPERATOR = 24
 DTYPES = ("float32", "float64", "int64", "bool", "complex64", "bfloat16", "float16")
@@ -96,18 +97,12 @@ def recorded(dtype_name: str) -> dict[str, list[Call]]:
                 try:
                     with Recorder(calls):
                         result = info.op(sample.input, *sample.args, **sample.kwargs)
-                        outputs = [t for t in _tensors(result) if t.requires_grad and t.dtype.is_floating_point]
+                        outputs = [t for t in tensors(result) if t.requires_grad and t.dtype.is_floating_point]
                         if outputs:
                             torch.autograd.backward(outputs, [torch.ones_like(t) for t in outputs])
                 except Exception:  # noqa: BLE001 - what PyTorch refuses says nothing here
                     continue
     return dict(calls)
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    return [t for v in value for t in _tensors(v)] if isinstance(value, tuple | list) else []
 
 
 def calls(name: str, dtype_name: str) -> list[Call]:

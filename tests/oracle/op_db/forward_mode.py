@@ -15,7 +15,6 @@ import torch
 import turnout
 from op_db import judging
 from op_db.bridge import Missing
-from op_db.gradients import WITHOUT_DROPPING
 from op_db.transforms import Side, sides, smallest
 from turnout import autograd, func
 
@@ -83,7 +82,6 @@ def judge(info: Any, dtype: torch.dtype, first: int = FIRST, others: int = OTHER
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, sample in enumerate(smallest(info, dtype, first)):
-            sample.kwargs |= {k: v for k, v in WITHOUT_DROPPING.get(info.name, {}).items() if k in sample.kwargs}
             try:
                 side = sides(info, sample)[1]
             except Missing as error:
@@ -96,8 +94,6 @@ def judge(info: Any, dtype: torch.dtype, first: int = FIRST, others: int = OTHER
                 ran[name] += 1
                 try:
                     check(side)
-                except Missing as error:
-                    wrong[name] = f"missing {error}"
                 except Exception as error:  # noqa: BLE001 - whatever it raises is the verdict
-                    wrong[name] = f"{judging._brief(sample)}: {judging._error(error)}"
+                    wrong[name] = f"{judging._brief(sample)}: {judging.raised(error)}"
     return ran, wrong

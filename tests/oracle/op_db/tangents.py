@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import turnout
 from op_db import judging
-from op_db.bridge import Missing, array_of, here
+from op_db.bridge import Missing, array_of, here, mapped, tensors
 from turnout.errors import TurnoutError
 from turnout.registry import REGISTRY
 
@@ -85,11 +85,7 @@ class _Seen(TorchDispatchMode):
 
 def _kept(value: Any) -> Any:
     """The argument as it is now: a sample may write into it later."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone()
-    if isinstance(value, dict):
-        return {k: _kept(v) for k, v in value.items()}
-    return type(value)(_kept(v) for v in value) if isinstance(value, tuple | list) else value
+    return mapped(value, lambda v: v.detach().clone() if isinstance(v, torch.Tensor) else v)
 
 
 def _described(value: Any) -> Any:
@@ -109,7 +105,7 @@ def calls(info: Any, dtype: torch.dtype) -> Iterator[Call]:
             warnings.simplefilter("ignore")
             with contextlib.suppress(Exception):  # a sample that PyTorch itself refuses says no more
                 made = info.op(sample.input, *sample.args, **sample.kwargs)
-                ends = [t for t in (made if isinstance(made, tuple | list) else [made]) if t.requires_grad]
+                ends = [t for t in tensors(made) if t.requires_grad]
                 torch.autograd.backward(ends, [torch.ones_like(end) for end in ends])
         for call in mode.calls:
             key = (call.name, _described(call.args), _described(call.kwargs))
@@ -152,15 +148,13 @@ def difference_of(info: Any, call: Call) -> str | None:
     except Missing:
         return None
     except TurnoutError as error:
-        return f"raises {judging._error(error)}"
+        return judging.raised(error)
     found = list(made) if isinstance(made, tuple | list) else [made]
     for position, (theirs, ours) in enumerate(zip(expected, found, strict=True)):
         ours_there = torch.zeros_like(theirs) if ours is None else array_of(ours)
-        rtol, atol = judging.tolerance(info, theirs.dtype)
-        try:
-            torch.testing.assert_close(ours_there, theirs, rtol=max(rtol, 1e-6), atol=max(atol, 1e-6), equal_nan=True)
-        except AssertionError as error:
-            return f"tangent {position}: {str(error).splitlines()[0]} {str(error).splitlines()[-2:]}"
+        difference = judging.apart(ours_there, theirs, *judging.tolerance(info, theirs.dtype, 1e-6))
+        if difference:
+            return f"tangent {position}: {difference}"
     return ""
 
 

@@ -14,8 +14,8 @@ import torch
 
 import turnout
 from op_db import judging
-from op_db.bridge import Missing, Redirect, find, here, stand, tensor_here
-from op_db.gradients import WITHOUT_DROPPING, _compare, _cotangent, _tensors, _wrapped
+from op_db.bridge import Redirect, here, mapped, stand, taking_stands, tensor_here, tensors
+from op_db.gradients import cotangent, differs, samples, wrapped
 
 Function = Callable[..., Any]
 
@@ -67,7 +67,7 @@ class Side:
 
     def random(self, like: list[torch.Tensor], seed: int) -> list[Any]:
         """The same numbers on both sides."""
-        return [self.here(_cotangent(t.shape, t.dtype, seed + i)) for i, t in enumerate(like)]
+        return [self.here(cotangent(t.shape, t.dtype, seed + i)) for i, t in enumerate(like)]
 
     def parts(self) -> list[Any]:
         """The inputs of `real`."""
@@ -115,25 +115,22 @@ LIMITS = {"jacrev": 200, "jacfwd": 200, "hessian": 30}
 def sides(info: Any, sample: Any) -> tuple[Side, Side]:
     """PyTorch's side and Turnout's."""
     torch.manual_seed(0)
-    given = [t for t in _tensors(((sample.input, *sample.args), sample.kwargs)) if t.requires_grad]
+    given = [t for t in tensors(((sample.input, *sample.args), sample.kwargs)) if t.requires_grad]
     given = list({id(t): t for t in given}.values())
     finish = sample.output_process_fn_grad or (lambda result: result)
     values = (sample.input, *sample.args), sample.kwargs
 
-    def theirs(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        (first, *rest), named = _put(values, given, tensors, lambda t: t.detach().clone())
-        return _tensors(finish(_wrapped(info, info.op, first, *rest, **named)))
+    def theirs(*inputs: torch.Tensor) -> list[torch.Tensor]:
+        (first, *rest), named = _put(values, given, inputs, lambda t: t.detach().clone())
+        return tensors(finish(wrapped(info, info.op, first, *rest, **named)))
 
-    function = find(info.op)
+    function = taking_stands(info.op)
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return stand(function(*here(args), **here(kwargs)))
-
-    def ours(*tensors: turnout.Tensor) -> list[turnout.Tensor]:
-        (first, *rest), named = _put(values, given, tensors, lambda t: tensor_here(t.detach(), "cpu"))
+    def ours(*inputs: turnout.Tensor) -> list[turnout.Tensor]:
+        (first, *rest), named = _put(values, given, inputs, lambda t: tensor_here(t.detach(), "cpu"))
         with Redirect("cpu"):
             args = stand((first, *rest))
-            return _tensors(here(finish(_wrapped(info, called if function else info.op, *args, **stand(named)))))
+            return tensors(here(finish(wrapped(info, function, *args, **stand(named)))))
 
     plain = [t.detach() for t in given]
     both = Side(torch, theirs, plain, lambda t: t), Side(turnout, ours, plain, lambda t: tensor_here(t, "cpu"))
@@ -143,32 +140,24 @@ def sides(info: Any, sample: Any) -> tuple[Side, Side]:
     return both
 
 
-def _put(value: Any, given: list[Any], tensors: Any, other: Function) -> Any:
-    """The structure with `tensors` in the places of `given`, and other tensors made anew."""
-    if isinstance(value, torch.Tensor):
-        for old, new in zip(given, tensors, strict=True):
-            if value is old:
-                return new
-        return other(value)
-    if type(value) in (tuple, list):
-        return type(value)(_put(v, given, tensors, other) for v in value)
-    if isinstance(value, dict):
-        return {k: _put(v, given, tensors, other) for k, v in value.items()}
-    return value
+def _put(value: Any, given: list[Any], inputs: Any, other: Function) -> Any:
+    """The structure with `inputs` in the places of `given`, and other tensors made anew."""
+    put = dict(zip(map(id, given), inputs, strict=True))
+    return mapped(value, lambda v: v if not isinstance(v, torch.Tensor) else put[id(v)] if id(v) in put else other(v))
 
 
 def smallest(info: Any, dtype: torch.dtype, count: int) -> list[Any]:
     """The samples with the fewest elements that are not empty."""
     sized = []
-    for number, sample in enumerate(judging.samples(info, dtype, requires_grad=True)):
-        tensors = _tensors(((sample.input, *sample.args), sample.kwargs))
-        elements = sum(t.numel() for t in tensors if t.requires_grad)
-        if elements and all(t.numel() for t in tensors):
+    for number, sample in enumerate(samples(info, dtype)):
+        given = tensors(((sample.input, *sample.args), sample.kwargs))
+        elements = sum(t.numel() for t in given if t.requires_grad)
+        if elements and all(t.numel() for t in given):
             sized.append((elements, number, sample))
     return [sample for _, _, sample in sorted(sized, key=lambda each: each[:2])[:count]]
 
 
-def judge(info: Any, dtype: torch.dtype, count: int) -> dict[str, str]:
+def judge(info: Any, dtype: torch.dtype, count: int = 2) -> dict[str, str]:
     """The first difference for each transform that differs, over the smallest samples."""
     found: dict[str, str] = {}
     if info.name in judging.RANDOM:
@@ -176,7 +165,6 @@ def judge(info: Any, dtype: torch.dtype, count: int) -> dict[str, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for sample in smallest(info, dtype, count):
-            sample.kwargs |= {k: v for k, v in WITHOUT_DROPPING.get(info.name, {}).items() if k in sample.kwargs}
             try:
                 left, right = sides(info, sample)
             except Exception:  # noqa: BLE001 - a sample that PyTorch itself refuses says nothing here
@@ -192,19 +180,17 @@ def judge(info: Any, dtype: torch.dtype, count: int) -> dict[str, str]:
 
 def _verdict(info: Any, check: Function, left: Side, right: Side) -> str | None:
     try:
-        expected = _tensors(check(left))
+        expected = tensors(check(left))
     except Exception:  # noqa: BLE001 - what PyTorch cannot do says nothing here
         return None
     try:
-        found = _tensors(check(right))
-    except Missing as error:
-        return f"missing {error}"
+        found = tensors(check(right))
     except Exception as error:  # noqa: BLE001 - whatever it raises is the verdict
-        return f"raises {judging._error(error)}"
+        return judging.raised(error)
     if len(expected) != len(found):
         return f"expected {len(expected)} tensors, got {len(found)}"
     for position, (e, f) in enumerate(zip(expected, found, strict=True)):
-        difference = _compare(info, e, f)
+        difference = differs(info, e, f)
         if difference:
             return f"{position}: {difference}"
     return None
