@@ -47,6 +47,18 @@ class Box:
         return self.array is other.array
 
 
+class Handle:
+    """What counts as a tensor for the dispatcher: something with an int of keys."""
+
+    shape = (2,)
+
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
+
+    def __repr__(self) -> str:
+        return "handle"
+
+
 class Shelf(Backend):
     """Device `shelf`: its arrays are Cells."""
 
@@ -152,6 +164,19 @@ def refused(error: type[Exception], call: Callable[..., Any], /, *args: Any, **o
     says = outcomes.refused(error, call, *args, **options)
     assert state_of_registry() == before
     return says
+
+
+def said(call: str, names: dict[str, Any], says: str) -> str:
+    """Class and words of the error of a call in source, which leaves the registry as it was.
+
+    `says` is what is expected: where it ends in "...", the error may go on.
+    """
+    before = state_of_registry()
+    with pytest.raises(Exception) as caught:
+        eval(call, names)
+    assert state_of_registry() == before
+    found = f"{type(caught.value).__name__}: {caught.value}"
+    return says if says.endswith("...") and found.startswith(says[:-3]) else found
 
 
 def source(function: Any) -> str:

@@ -5,26 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from plain_objects import installed
+from plain_objects import Handle, installed
 
 import turnout
 from outcomes import refused
 from turnout import state
 from turnout.errors import CallError, OverloadError, StaleOperatorError, UnknownOperatorError
 from turnout.explanation.explanation import explain, find
-from turnout.keys import BackendRow, KeySpace
-from turnout.operators.kernels import FALLTHROUGH
-from turnout.registry import Registrations, Registry
-
-
-class Handle:
-    """What counts as a tensor for the dispatcher: something with an int of keys."""
-
-    def __init__(self, keys: int) -> None:
-        self.keys = keys
-
-    def __repr__(self) -> str:
-        return "handle"
+from turnout.registry import Registrations
 
 
 def never(*args):
@@ -33,26 +21,6 @@ def never(*args):
 
 def composite(*args):
     raise AssertionError("explain called a kernel")
-
-
-@pytest.fixture
-def registry():
-    registry = Registry(KeySpace())
-    registry.keys.add_backend(BackendRow("CPU"))
-    core = Registrations("core", distribution="core-dist", version="0", registry=registry)
-    core.fallback("ADInplaceOrView", FALLTHROUGH)
-    core.fallback("BackendSelect", FALLTHROUGH)
-    return registry
-
-
-@pytest.fixture
-def library(registry):
-    return Registrations("lib", distribution="lib-dist", version="1.2", registry=registry)
-
-
-@pytest.fixture
-def x(registry):
-    return Handle(registry.keys.tensor_bits("CPU"))
 
 
 def line_of(function) -> str:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from plain_objects import backends, box, refused, source, values  # noqa: F401
+import pytest
+from plain_objects import backends, box, refused, said, values  # noqa: F401
 
 import turnout
+from refusal_tables import rows
 from turnout import library
 from turnout.devices import active_device_types
-from turnout.errors import (
-    CallError,
-    ConflictError,
-    DeviceError,
-    KernelSignatureError,
-    RegistrationError,
-    SchemaError,
-    UnknownOperatorError,
-)
-from turnout.errors.library import LibraryError
+from turnout.errors import ConflictError, DeviceError
 from turnout.library import Library
 from turnout.registry import REGISTRY
 
@@ -129,60 +122,58 @@ def test_register_kernel_takes_operators_and_arrays():
     assert turnout.ops.t.f(box(1, on="rack")) == "everywhere"
 
 
-def test_what_define_refuses():
-    assert refused(LibraryError, lambda: library.define("f", "(Tensor x) -> Tensor")) == (
-        "define: an operator is named 'namespace::name', got 'f'"
-    )
-    assert refused(LibraryError, lambda: library.define(3, "(Tensor x) -> Tensor")) == (
-        "define: an operator is given by its name, as an operator or as what custom_op returned, got int"
-    )
-    assert refused(LibraryError, lambda: library.define("t::f", "f(Tensor x) -> Tensor")) == (
-        "define: the schema is written without a name, as '(Tensor x) -> Tensor', got 'f(Tensor x) -> Tensor'"
-    )
-    assert refused(LibraryError, lambda: library.define("t::f", "(Tensor x)")) == (
-        "define: the schema is written without a name, as '(Tensor x) -> Tensor', got '(Tensor x)'"
-    )
-    assert "expected" in refused(SchemaError, lambda: library.define("t::f", "(Tensor x, Tensor x) -> Tensor"))
+REFUSED = """
+library.define('f', '(Tensor x) -> Tensor')
+    LibraryError: define: an operator is named 'namespace::name', got 'f'
+library.define(3, '(Tensor x) -> Tensor')
+    LibraryError: define: an operator is given by its name, as an operator or as what custom_op returned, got int
+library.define('t::g', 'f(Tensor x) -> Tensor')
+    LibraryError: define: the schema is written without a name, as '(Tensor x) -> Tensor', got 'f(Tensor x) -> Tensor'
+library.define('t::g', '(Tensor x)')
+    LibraryError: define: the schema is written without a name, as '(Tensor x) -> Tensor', got '(Tensor x)'
+library.define('t::g', '(Tensor x, Tensor x) -> Tensor')
+    SchemaSyntaxError: schema: expected another name: no two arguments share one, found 'x'...
+library.impl('t::f', 'shelf', 3)
+    CallError: impl: a kernel is a function, got int 3
+library.impl('f', 'shelf', double)
+    LibraryError: impl: an operator is named 'namespace::name', got 'f'
+library.impl('t::f', 'shelf', lambda: 0)
+    KernelSignatureError: kernel does not fit its schema...
+library.register_kernel('t::f', 'shelf', 3)
+    CallError: register_kernel: a kernel is a function, got int 3
+library.register_kernel('f', 'shelf', double)
+    LibraryError: register_kernel: an operator is named 'namespace::name', got 'f'
+library.register_kernel(3, 'shelf', double)
+    LibraryError: register_kernel: an operator is given by its name, as an operator or as what custom_op returned, got int
+library.register_fake('t::f', 3)
+    CallError: register_fake: a kernel is a function, got int 3
+library.register_autograd('t::f', 3)
+    CallError: register_autograd: a kernel is a function, got int 3
+library.register_autograd('t::h', double)
+    UnknownOperatorError: no operator t::h...
+library.register_autograd('t::w', double)
+    RegistrationError: t::w: a gradient rule needs an operator that writes nothing and returns no view
+      schema  t::w(Tensor(a!) x) -> ()
+      to fix  give the rule to a functional operator, and call that
+library.register_autograd('t::v', double)
+    RegistrationError: t::v: a gradient rule needs an operator that writes nothing and returns no view
+      schema  t::v(Tensor(a) x) -> Tensor(a)
+      to fix  give the rule to a functional operator, and call that
+library.register_autograd('t::k', double)
+    RegistrationError: t::k: a gradient rule answers for positional tensors only
+      found   y after '*'
+      schema  t::k(Tensor x, *, Tensor y, int n) -> Tensor
+      to fix  declare them before '*'
+"""
 
 
-def test_what_the_other_functions_refuse():
+@pytest.mark.parametrize(("call", "says"), rows(REFUSED))
+def test_what_functions_refuse_changes_nothing(call, says):
     library.define("t::f", "(Tensor x) -> Tensor")
-    for api in ("impl", "register_kernel"):
-        function = getattr(library, api)
-        assert refused(CallError, lambda api=api, function=function: function("t::f", "shelf", 3)) == (
-            f"{api}: a kernel is a function, got int 3"
-        )
-        assert refused(LibraryError, lambda api=api, function=function: function("f", "shelf", double)) == (
-            f"{api}: an operator is named 'namespace::name', got 'f'"
-        )
-    assert refused(LibraryError, lambda: library.register_kernel(3, "shelf", double)) == (
-        "register_kernel: an operator is given by its name, as an operator or as what custom_op returned, got int"
-    )
-    assert refused(KernelSignatureError, lambda: library.impl("t::f", "shelf", lambda: 0)).startswith(
-        "kernel does not fit its schema"
-    )
-    assert refused(CallError, lambda: library.register_fake("t::f", 3)) == "register_fake: a kernel is a function, got int 3"
-    assert refused(CallError, lambda: library.register_autograd("t::f", 3)) == (
-        "register_autograd: a kernel is a function, got int 3"
-    )
-    assert refused(UnknownOperatorError, lambda: library.register_autograd("t::h", double)).startswith("no operator t::h")
-
-
-def test_a_gradient_rule_needs_a_functional_operator_with_positional_tensors():
     library.define("t::w", "(Tensor(a!) x) -> ()")
     library.define("t::v", "(Tensor(a) x) -> Tensor(a)")
     library.define("t::k", "(Tensor x, *, Tensor y, int n) -> Tensor")
-    for name in ("t::w", "t::v"):
-        text = refused(RegistrationError, lambda name=name: library.register_autograd(name, double))
-        assert text == (
-            f"{name}: a gradient rule needs an operator that writes nothing and returns no view\n"
-            f"  schema  {REGISTRY.find(name).schema}\n"
-            "  to fix  give the rule to a functional operator, and call that"
-        )
-    assert refused(RegistrationError, lambda: library.register_autograd("t::k", double)) == (
-        "t::k: a gradient rule answers for positional tensors only\n  found   y after '*'\n"
-        "  schema  t::k(Tensor x, *, Tensor y, int n) -> Tensor\n  to fix  declare them before '*'"
-    )
+    assert said(call, globals(), says) == says
 
 
 def test_a_gradient_rule_costs_plain_calls_nothing_and_activates_nothing():

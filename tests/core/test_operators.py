@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from plain_objects import Handle
 
 from outcomes import refused
 from turnout import config, plugins, state
 from turnout.devices import Backend
 from turnout.errors import DisabledError, NoKernelError, UnknownOperatorError
-from turnout.keys import KEYS, TRACKED, BackendRow, KeySpace
+from turnout.keys import KEYS, TRACKED
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.plugins import providers
 from turnout.registry import REGISTRY, Registrations, Registry
@@ -20,27 +21,6 @@ from turnout.state import DISPATCH
 class OffBackend(Backend):
     name = "Off"
     device_type = "off"
-
-
-class Handle:
-    def __init__(self, keys: int) -> None:
-        self.keys = keys
-
-
-@pytest.fixture
-def registry() -> Registry:
-    registry = Registry(KeySpace())
-    registry.keys.add_backend(BackendRow("CPU"))
-    registry.keys.add_backend(BackendRow("XPU"))
-    core = Registrations("core", registry=registry)
-    core.fallthrough("ADInplaceOrView")
-    core.fallthrough("BackendSelect")
-    return registry
-
-
-@pytest.fixture
-def library(registry) -> Registrations:
-    return Registrations("lib", registry=registry)
 
 
 @pytest.fixture
@@ -90,8 +70,8 @@ def test_a_missing_kernel_names_the_operator_the_key_the_argument_and_the_kernel
         op.redispatch(x.keys, x)
     assert str(caught.value) == (
         "lib::f: no kernel for CPU\n"
-        f"  asked for by  x: Handle {str(repr(x))[:37]}...\n"
-        f"  kernels       XPU (lib, {__file__}:{xpu_kernel.__code__.co_firstlineno})\n"
+        f"  asked for by  x: Handle handle\n"
+        f"  kernels       XPU (lib-dist 1.2, {__file__}:{xpu_kernel.__code__.co_firstlineno})\n"
         f"  to fix        {providers.install('turnout-cpu')}; `turnout table lib::f` prints the whole table"
     )
     assert isinstance(caught.value, NotImplementedError)

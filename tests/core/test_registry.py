@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from plain_objects import Handle
 
 from outcomes import refused
 from turnout.errors import (
@@ -16,29 +17,9 @@ from turnout.errors import (
     UniverseError,
     UnknownOperatorError,
 )
-from turnout.keys import BackendRow, KeySpace
+from turnout.keys import BackendRow
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import Registrations, Registry
-
-
-class Handle:
-    """What counts as a tensor for the dispatcher: something with an int of keys."""
-
-    def __init__(self, keys: int) -> None:
-        self.keys = keys
-
-
-@pytest.fixture
-def registry() -> Registry:
-    registry = Registry(KeySpace())
-    for name in ("CPU", "XPU"):
-        registry.keys.add_backend(BackendRow(name))
-    return registry
-
-
-@pytest.fixture
-def library(registry) -> Registrations:
-    return Registrations("lib", distribution="lib-dist", version="1.2", registry=registry)
 
 
 def tensor(registry: Registry, backend: str = "CPU") -> Handle:
@@ -58,12 +39,6 @@ def state_of(registry: Registry) -> tuple:
         dict(registry.backends),
         registry.keys.universe.runtime_keys,
     )
-
-
-@pytest.fixture(autouse=True)
-def _bookkeeping_falls_through(registry):
-    Registrations("core", registry=registry).fallthrough("ADInplaceOrView")
-    Registrations("core2", registry=registry).fallthrough("BackendSelect")
 
 
 def test_a_kernel_serves_the_backend_of_its_argument(registry, library):

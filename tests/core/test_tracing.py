@@ -12,25 +12,12 @@ import pytest
 from outcomes import refused
 from turnout.errors import NoKernelError
 from turnout.explanation.tracing import spelled, trace_dispatch
-from turnout.keys import BackendRow, KeySpace
 from turnout.operators.kernels import FALLTHROUGH
-from turnout.registry import Registrations, Registry
-
-
-class Handle:
-    """What counts as a tensor for the dispatcher: something with an int of keys."""
-
-    def __init__(self, keys: int) -> None:
-        self.keys = keys
+from turnout.registry import Registrations
 
 
 @pytest.fixture
-def registry():
-    registry = Registry(KeySpace())
-    registry.keys.add_backend(BackendRow("CPU"))
-    library = Registrations("lib", distribution="lib-dist", version="1.2", registry=registry)
-    library.fallback("ADInplaceOrView", FALLTHROUGH)
-    library.fallback("BackendSelect", FALLTHROUGH)
+def registry(registry, library):
     f = library.define("lib::f(Tensor x) -> Tensor")
     g = library.define("lib::g(Tensor x) -> Tensor")
     below_autograd = ~(registry.keys.bit("Autograd"))
@@ -49,11 +36,6 @@ def registry():
     library.impl("g", "CPU", cpu_g)
     library.impl("g", "Autograd", FALLTHROUGH)
     return registry
-
-
-@pytest.fixture
-def x(registry):
-    return Handle(registry.keys.tensor_bits("CPU"))
 
 
 def call(registry, name, *args):

@@ -421,7 +421,7 @@ def backward(ctx, grad):
 
 torch.library.register_autograd("your_namespace::mul_add", backward, setup_context=setup_context)
 x.requires_grad_()
-(mul_add(x, y, 3.0, n=5) + mul_add(x, y)).sum().backward()
+(mul_add(x, y, 3.0, n=5) + mul_add(x, y, 3.0)).sum().backward()
 result = x.grad, y.grad, seen
 """,
     "gradients_of_several_results": """
@@ -737,6 +737,13 @@ ERRORS = {
     "without_a_rule_backward_is_an_error": ("no autograd formula was registered", "no gradient is implemented"),
     "a_wrong_number_of_out_dims_is_an_error": ("Expected out_dims=(0, 0) to be compatible", "they are (0, 0)"),
     "a_write_that_a_gradient_needs_is_an_error": ("modified by an inplace operation", "was changed in place"),
+    "a_library_that_was_collected_is_gone": ("has no attribute 'f'", "no operators in namespace"),
+    "an_input_that_is_returned": ("may not alias any inputs", "the result is x"),
+    "a_view_that_is_returned": ("may not alias any inputs", "the result shares memory with x"),
+    "one_result_twice": ("or other returns", "result 1 is result 0"),
+    "a_device_without_a_kernel_is_an_error": ("Could not run", "no kernel for CPU"),
+    "a_missing_fake_kernel_is_an_error_on_meta": ("There was no fake impl registered", "no fake kernel"),
+    "a_wrong_number_of_gradients_is_an_error": ("incorrect number of gradients", "returned 1 value for 3 inputs"),
     "opcheck_raises": ("Argument x is not defined as mutable", "the operator writes x"),
 }
 

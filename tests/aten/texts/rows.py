@@ -1,10 +1,4 @@
-"""Tables of refused calls: the source of a call, and below it the class of its error and everything that the error says.
-
-    turnout.softmax(ones(2), 3)
-        DimError: softmax: dim 3 is out of range
-
-A line that stands further to the right goes on with the one before it.
-"""
+"""Tables of refused calls of functions and operators of tensors."""
 
 from __future__ import annotations
 
@@ -14,6 +8,7 @@ from typing import Any
 import pytest
 
 import turnout
+from refusal_tables import rows
 from turnout import (
     arange,
     complex64,
@@ -44,17 +39,6 @@ _NAMES: dict[str, Any] = {
 }
 _NAMES |= {f.__name__: f for f in (arange, empty, full, ones, randn, tensor, zeros)}
 _NAMES |= {d.name: d for d in (complex64, float16, float32, float64, int8, int32, int64, uint8)}
-
-
-def rows(table: str) -> list[tuple[str, str]]:
-    """Call, and class and text of its error, of each row."""
-    found: list[str] = []
-    for line in table.strip("\n").split("\n"):
-        if line.startswith("        "):
-            found[-1] += " " + line.strip()
-        else:
-            found.append(line.strip())
-    return list(zip(found[::2], found[1::2], strict=True))
 
 
 def refused(table: str) -> Callable[..., None]:
