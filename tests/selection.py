@@ -58,9 +58,9 @@ CALLS = (
         for name in (
             "autograd_engine", "autograd_keys", "autograd_modes", "autograd_order", "autograd_programs", "autograd_writes",
             "autocast_casts", "bad_arguments", "bad_input", "batched_vmap", "devices", "fake_programs", "forward_mode",
-            "functional_backends", "functionalize_programs", "guards_of_tensors", "indexing_programs", "kept_answers",
-            "kernel_errors", "numbers*", "planned_writes", "pointwise", "prepared_plans", "random_files", "ready_steps",
-            "row_contract", "*shortcuts*", "speed*", "steps_at_once", "structured_variants", "tensor_views", "tracer_sizes",
+            "functional_backends", "functionalize_programs", "guards_of_tensors", "indexing_programs",
+            "kernel_errors", "numbers*", "pointwise", "prepared_plans", "random_files", "repeated_calls",
+            "row_contract", "speed*", "steps_at_once", "structured_variants", "tensor_views", "tracer_sizes",
             "transform*",
         )
     ),
