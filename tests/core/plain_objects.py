@@ -15,7 +15,7 @@ from turnout.library import custom
 from turnout.library import libraries as groups
 from turnout.operators import Operator
 from turnout.operators.kernels import Kernel
-from turnout.plugins import environment
+from turnout.plugins import current_manager, environment
 from turnout.plugins.discovery import Catalog
 from turnout.registry import REGISTRY, Registrations
 
@@ -108,6 +108,7 @@ def installed(catalog: Catalog | None = None) -> Iterator[None]:
     before = environment._catalog
     environment._catalog = Catalog([]) if catalog is None else catalog
     environment._catalog.place(KEYS)
+    current_manager()._judge = None
     REGISTRY.changed()
     try:
         yield
@@ -117,6 +118,7 @@ def installed(catalog: Catalog | None = None) -> Iterator[None]:
             environment.forget_catalog()
         else:
             before.place(KEYS)
+        current_manager()._judge = None  # it has judged what was as if installed
         REGISTRY.changed()
 
 
