@@ -188,19 +188,25 @@ def test_outputs_may_be_the_inputs(backend: Any) -> None:
     agree(run, "float64")
 
 
-READING: list[tuple[str, bool, Callable[[Any, Any], Any]]] = [  # (kernel, whether negative indices count from the end, call)
+def reduced(x: Any, at: Any, own: bool) -> Any:
+    return x.scatter_reduce(0, at.reshape(2, 1), turnout.ones(2, 1, device=x.device), "prod", include_self=own)
+
+
+INDEXED: list[tuple[str, bool, Callable[[Any, Any], Any]]] = [  # (kernels, whether negative indices count from the end, call)
     ("pick_rows", False, lambda x, at: x.index_select(0, at)),
     ("pick_rows", True, lambda x, at: x[at]),
     ("pick_rows", True, lambda x, at: x[:, at]),
     ("pick_rows", False, lambda x, at: F.embedding(at, x)),
     ("pick_elements", False, lambda x, at: x.gather(0, at.reshape(2, 1))),
     ("add_at", False, lambda x, at: x.index_add_(0, at, turnout.ones(2, 3, device=x.device))),
+    ("reduce_at", False, lambda x, at: reduced(x, at, True)),
+    ("set_at reduce_at", False, lambda x, at: reduced(x, at, False)),
 ]
 
 
 @pytest.mark.parametrize("given", [[0, 3], [-4, 1], [2, -1], [1, 2**40]])
-@pytest.mark.parametrize(("kernel", "wraps", "op"), READING)
-def test_a_wrong_index_is_the_error_of_cpu(kernel: str, wraps: bool, op: Any, given: list[int], backend: Any) -> None:
+@pytest.mark.parametrize(("kernels", "wraps", "op"), INDEXED)
+def test_a_wrong_index_is_the_error_of_cpu(kernels: str, wraps: bool, op: Any, given: list[int], backend: Any) -> None:
     x, at = turnout.arange(9.0).reshape(3, 3), turnout.tensor(given)
     cupy_stand_in.launched.clear()
     if wraps and given == [2, -1]:
@@ -211,7 +217,7 @@ def test_a_wrong_index_is_the_error_of_cpu(kernel: str, wraps: bool, op: Any, gi
             with pytest.raises(IndexError, match="is out of bounds for a dimension of size 3"):
                 op(there, at.to(place))
             assert there.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]]
-    assert {name for name, _ in cupy_stand_in.launched} == {kernel}
+    assert {name for name, _ in cupy_stand_in.launched} == set(kernels.split())
 
 
 def test_nothing_waits_while_work_is_recorded(backend: Any) -> None:

@@ -223,7 +223,7 @@ def test_a_device_without_float64_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    code = "import turnout; x = turnout.ones(100, device='opencl'); assert x.exp().isfinite().all().item()"
+    code = "import turnout; assert turnout.ones(9, device='opencl').isnan().tolist() == [False] * 9"
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "POCL_CACHE_DIR": str(tmp_path / "pocl")}
     built = []
     for _ in range(2):

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 using std::atan;
@@ -68,7 +69,7 @@ struct Thread {
 };
 
 static std::vector<Thread> threads;
-static std::vector<std::vector<char>> stacks;
+static std::vector<std::unique_ptr<char[]>> stacks;  // not set to zeros: what no thread touches takes no memory
 static std::vector<Warp> warps;
 static Barrier block;
 static Thread* current;
@@ -112,7 +113,7 @@ static int launch(void (*kernel)(void**), void** given, const unsigned* grid, co
     blockDim = {shape[0], shape[1], shape[2]};
     unsigned count = shape[0] * shape[1] * shape[2];
     if (!count || count % WARP || count > 1024) return 2;
-    while (stacks.size() < count) stacks.emplace_back(STACK);
+    while (stacks.size() < count) stacks.emplace_back(new char[STACK]);
     threads.resize(count);
     unsigned long long blocks = 1ull * grid[0] * grid[1] * grid[2];
     for (unsigned long long b = 0; b < blocks; ++b) {
@@ -127,7 +128,7 @@ static int launch(void (*kernel)(void**), void** given, const unsigned* grid, co
             thread.waits = nullptr;
             thread.done = false;
             getcontext(&thread.context);
-            thread.context.uc_stack.ss_sp = stacks[i].data();
+            thread.context.uc_stack.ss_sp = stacks[i].get();
             thread.context.uc_stack.ss_size = STACK;
             thread.context.uc_link = &scheduler;
             makecontext(&thread.context, enter, 0);
