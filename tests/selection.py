@@ -30,6 +30,17 @@ LEFT_OUT: tuple[tuple[str, str, str], ...] = (
     ("tests/conformance/test_gradcheck.py", ".*", "mutants"),
     ("tests/conformance/test_tangent_mutants.py", ".*", "mutants"),
     ("tests/conformance/test_checked_operators.py", ".*", "planted faults"),
+    ("tests/conformance/test_gradients.py", r"test_gradients_are_what_differences_say\[gradgradcheck-.*", "second gradients"),
+    ("tests/conformance/test_vmap.py", "test_two_levels_.*|test_under_autocast_.*", "one level of vmap, alone, is enough"),
+    ("tests/conformance/test_replays.py", "test_a_replay_gives_the_gradients_.*", "the values of a replay are enough"),
+    (
+        "tests/conformance/test_sample_sets.py",
+        r"test_results_are_near_exact_ones\[(large|reductions|lines|products|convolutions|sorting|strided|halves)-.*",
+        "each compiles programs of its own",
+    ),
+    ("tests/integration/test_types_for_users.py", ".*", "type checkers take seconds to start"),
+    ("tests/integration/test_conformance_kit.py", "test_a_(backend|functionality)_with_a_mistake_.*", "mutants"),
+    ("tests/plugins/test_host_fallback.py", "test_a_backend_without_kernels_.*", "a grid of its own"),
     (
         "tests/conformance/test_other_devices.py",
         r"test_(vmap|a_replay|out_form|in_place|gradients|autocast|operator_gives_what_cpu_gives\[.*column-major).*",

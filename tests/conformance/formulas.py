@@ -10,7 +10,7 @@ import importlib
 import inspect
 import pkgutil
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -260,11 +260,16 @@ def gradients_of_ones(function: Call, given: list[turnout.Tensor], ends: list[tu
 
 @cache
 def reached() -> dict[Formula, list[Recorded]]:
+    """The checked calls that run each formula: see `reached_by`."""
+    return reached_by(checked_calls())
+
+
+def reached_by(calls: Iterable[Recorded]) -> dict[Formula, list[Recorded]]:
     """The first calls that run each formula in a first-order gradient, those that are checked soonest first."""
     everything = set(formulas())
     found: dict[Formula, list[Recorded]] = {}
     with Recorder() as recorder:
-        for call in checked_calls():
+        for call in calls:
             recorder.asked.clear()
             gradients_of_ones(call.function, call.given, call.ends)
             for formula in recorder.asked & everything:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -177,10 +177,10 @@ def weighted(grads: Any) -> turnout.Tensor:
     return total
 
 
-def is_noticed(formula: Formula, change: Change, order: int = 1) -> bool | None:
+def is_noticed(formula: Formula, change: Change, order: int = 1, calls: Iterable[Recorded] | None = None) -> bool | None:
     """Whether gradcheck (or gradgradcheck) refuses the mutant at the first call where it shows; None where none shows it."""
     check = autograd.gradcheck if order == 1 else autograd.gradgradcheck
-    for call in reached()[formula]:
+    for call in reached()[formula] if calls is None else calls:
         with Mutant(formula, change) as mutant:
             try:
                 gradients_of_ones(call.function, call.given)

@@ -76,9 +76,11 @@ def test_a_function_of_cpu_is_within_its_units_in_the_last_place(name: str) -> N
     assert distance(name, lambda given, numbers: row(*given, *numbers, *words, np.empty_like(given[0]))) <= CPU
 
 
-def test_erf_keeps_within_one_and_the_sign_of_zero() -> None:
+def test_erf_keeps_within_one_and_the_sign_of_zero_and_is_the_same_for_one_number() -> None:
     assert np.all(np.abs(turnout.erf(turnout.from_numpy(sweep(-6, 6)[:-1])).numpy()) <= 1)
     assert np.signbit(turnout.erf(turnout.tensor(-0.0)).item())
+    few = turnout.from_numpy(sweep(-6, 6, 20)[:20])
+    assert turnout.erf(few).tolist() == [turnout.erf(number).item() for number in few]
 
 
 # ---- two-byte floats

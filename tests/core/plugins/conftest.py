@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ from turnout.plugins import environment
 from turnout.registry import REGISTRY, Registrations
 
 
+@cache
+def without_metadata(paths: tuple[str, ...]) -> list[str]:
+    """Sources stay, unless a build has left metadata beside them."""
+    return [path for path in paths if not any(distributions(path=[path]))]
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A folder that is all there is of installed plugins, a configuration of defaults, and a manager of its own."""
@@ -29,8 +36,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     work.mkdir()
     monkeypatch.chdir(work)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    # Sources stay, unless a build has left metadata beside them.
-    monkeypatch.setattr(sys, "path", [str(folder), *(p for p in sys.path if not any(distributions(path=[p])))])
+    monkeypatch.setattr(sys, "path", [str(folder), *without_metadata(tuple(sys.path))])
     monkeypatch.setattr(Library, "registered", [])
     monkeypatch.setattr(config, "_store", None)
     monkeypatch.setattr(devices, "_subscribed", False)

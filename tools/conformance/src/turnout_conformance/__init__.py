@@ -3,8 +3,8 @@
 `cases` is the one table of operator cases. `plugin` has the options, and says which devices and functionalities are proved.
 `expected` reads and writes the file of expected failures, `observing` notes which kernels ran, and `report` writes the page. The
 tests are in `test_backend_operators`, `test_backend_device`, `test_backend_plugin` and `test_functionality`. They share `making`
-(tensors in several layouts), `comparing` (the results of two calls), `accuracy` (how near results are to exact numbers), `pairwise`
-(some of all combinations), `batches` (calls under vmap), `replays` (traced calls), `functionality` (how one is switched on) and
+(tensors in several layouts), `comparing` (the results of two calls), `accuracy` (how near results are to exact ones), `batches`
+(calls under vmap), `pairwise` (some of all combinations), `replays` (traced calls), `functionality` (how one is switched on) and
 `lifecycle` (activation in a process of its own).
 
 Start in the README: `pytest --pyargs turnout_conformance --turnout-backend=acme`.
