@@ -63,6 +63,17 @@ def opencl(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def few_programs() -> Iterator[None]:
+    """A compiled program takes more than a megabyte: where there are many, they are let go."""
+    yield
+    place = turnout.empty(1, device="opencl").array.place
+    if len(place._programs) > 100:
+        place.finish()
+        place._programs.clear()
+        place._kernels.clear()
+
+
+@contextlib.contextmanager
 def emulated_cuda(request: pytest.FixtureRequest) -> Iterator[None]:
     """The CUDA backend over a stand-in for CuPy."""
     with pretended():
@@ -101,7 +112,7 @@ def whole_lines() -> Iterator[None]:
 # The others are those of compiled kernels and of raw kernels of CUDA, whose suites ask for them.
 OF_OPENCL = tuple(name for name in SETS if name not in ("anyhow", "sizes"))
 DEVICES = {
-    "opencl": Device("opencl", OF_OPENCL, opencl, watch=on_the_host, without=("complex128",)),
+    "opencl": Device("opencl", OF_OPENCL, opencl, few_programs, on_the_host, ("complex128",)),
     "opencl in two stages": Device("opencl", ("lines",), opencl, two_stages, on_the_host),
     "opencl in whole lines": Device("opencl", ("lines",), opencl, whole_lines, on_the_host),
     "cuda": Device("pretended", ("special",), emulated_cuda, raw_kernels),
