@@ -33,6 +33,14 @@ class Pointer:
         self.owner = owner
         self.ptr = ptr
 
+    @property
+    def mem(self) -> Any:
+        """The memory, which views share."""
+        found: Any = self.owner
+        while isinstance(found, np.ndarray) and found.base is not None:
+            found = found.base
+        return found.owner.data.mem if isinstance(found, Memory) else found
+
     def __add__(self, offset: int) -> Pointer:
         return Pointer(self.owner, self.ptr + offset)
 

@@ -22,6 +22,7 @@ from turnout_arrays.dlpack import BFLOAT, Exporter, dlpack_type
 from turnout_arrays.indexing import joining
 from turnout_arrays.native_dtypes import NativeDtypes
 from turnout_arrays.random import normal_of, random_bits
+from turnout_aten.backend import overlap
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.failures import no_room
 
@@ -199,15 +200,10 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         return array.T
 
     def partly_overlap(self, a: Any, b: Any) -> bool:
-        if not self.xp.may_share_memory(a, b) or not a.size or not b.size:
-            return False
-        same_start = a.shape == b.shape and a.ctypes.data == b.ctypes.data
-        if same_start and all(x == y for n, x, y in zip(a.shape, a.strides, b.strides, strict=True) if n > 1):
-            return False
-        try:
-            return bool(self.xp.shares_memory(a, b, max_work=_OVERLAP_WORK))
-        except self.xp.exceptions.TooHardError:
-            return False
+        return self.xp.may_share_memory(a, b) and overlap.partly_overlap(self._extent(a), self._extent(b))
+
+    def _extent(self, array: Any) -> overlap.Extent:
+        return overlap.Extent(self.data_ptr(array), array.shape, array.strides, array.dtype.itemsize)
 
     def data_ptr(self, array: Any) -> int:
         address: int = array.__array_interface__["data"][0]
@@ -478,4 +474,3 @@ def _counts(xp: Any, steps: int, native: Any) -> Any:
 _PRECISION = {float32: 24, float64: 53}
 _SOME = 1 << 6  # elements up to which a list of numbers is made an array sooner than filled in parts
 _FEW = 1 << 12  # elements: what more of them cost is the conversion itself
-_OVERLAP_WORK = 10_000  # candidates tried before two arrays count as not overlapping

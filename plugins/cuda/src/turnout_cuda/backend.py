@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext
-from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
-_ENUMERATED = 10_000  # elements up to which overlap is found exactly
 _ON_HOST = 1  # cudaMemoryTypeHost, as `cudaPointerGetAttributes` says it
 
 
@@ -85,14 +83,6 @@ class CUDABackend(ArrayBackend):
     def data_ptr(self, array: Any) -> int:
         return int(array.data.ptr)
 
-    def partly_overlap(self, a: Any, b: Any) -> bool:
-        if not a.size or not b.size or (a.data.ptr == b.data.ptr and _layout(a) == _layout(b)):
-            return False
-        (a_first, a_end), (b_first, b_end) = _reach(a), _reach(b)
-        if a_end <= b_first or b_end <= a_first or max(a.size, b.size) > _ENUMERATED:
-            return False
-        return not _addresses(a).isdisjoint(_addresses(b))
-
     # ---- page-locked memory of the host
 
     def pinned_memory(self, size: int) -> Any:
@@ -124,6 +114,8 @@ class CUDABackend(ArrayBackend):
             source = source.real
         if source.device != target.device:
             source = self.cupy.asarray(source)  # to the current device, which is the target's
+        elif source.data.mem is target.data.mem and self.partly_overlap(target, source):
+            source = source.copy()
         if not convert(self.xp, target, source):
             self.cupy.copyto(target, source, casting="unsafe")
 
@@ -165,18 +157,3 @@ class CUDABackend(ArrayBackend):
                 kind = "float32" if made.dtype.kind == "u" else name_of(made)
                 self.xp.programs.over_elements(kernel, kind, made.size, (made, made.size, *state))
             return made
-
-
-def _layout(array: Any) -> tuple[Any, ...]:
-    return tuple((n, s) for n, s in zip(array.shape, array.strides, strict=True) if n > 1)
-
-
-def _reach(array: Any) -> tuple[int, int]:
-    """Its first byte and the one after its last."""
-    first = array.data.ptr
-    return first, first + sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) + array.dtype.itemsize
-
-
-def _addresses(array: Any) -> set[int]:
-    steps = [[i * s for i in range(n)] for n, s in zip(array.shape, array.strides, strict=True)]
-    return {array.data.ptr + sum(step) for step in product(*steps)}

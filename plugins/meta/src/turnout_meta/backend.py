@@ -5,20 +5,18 @@ A view is told apart from a copy by its storage: views made with `strided` name 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import NoDataError
+from turnout_aten.backend import overlap
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_meta.symbols.sizes import SymInt, as_shape, as_strides
 
 Ints = tuple[int, ...]
 _new = object.__new__
 NOTHING_TO_COPY = "cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)"
-_ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
 
 class MetaArray:
@@ -81,16 +79,7 @@ class MetaBackend(TensorBackend):
         return array.dtype
 
     def partly_overlap(self, a: MetaArray, b: MetaArray) -> bool:
-        if a.root is not b.root:
-            return False
-        if a.shape == b.shape and _layout(a) == _layout(b):
-            return False
-        first, second = _span(a), _span(b)
-        if not first or not second or first[-1] < second[0] or second[-1] < first[0]:
-            return False
-        if len(first) > _ENUMERATED or len(second) > _ENUMERATED:
-            return False
-        return not set(_places(a)).isdisjoint(_places(b))
+        return a.root is b.root and overlap.partly_overlap(_extent(a), _extent(b))
 
     # ---- values: there are none
 
@@ -137,20 +126,6 @@ def row_major(shape: Ints) -> Ints:
     return strides
 
 
-def _layout(array: MetaArray) -> tuple[Any, ...]:
-    """The key by which two arrays of one root have the same elements in the same order."""
-    kept = tuple((n, s) for n, s in zip(array.shape, array.strides, strict=True) if n != 1)
-    return (array.offset, kept)
-
-
-def _span(array: MetaArray) -> range:
-    """From its first to its last element."""
-    if 0 in array.shape:
-        return range(0)
-    reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
-    return range(array.offset, array.offset + reach + 1)
-
-
-def _places(array: MetaArray) -> Iterator[int]:
-    steps = [range(0, n * s, s) if s else (0,) for n, s in zip(array.shape, array.strides, strict=True)]
-    return (array.offset + sum(step) for step in product(*steps))
+def _extent(array: MetaArray) -> overlap.Extent:
+    """Its elements count as one byte each: all arrays of one root have the same dtype."""
+    return overlap.Extent(array.offset, array.shape, array.strides, 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from turnout_aten.backend import overlap
 from turnout_aten.errors.failures import no_room
 
 if TYPE_CHECKING:
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from turnout_opencl.devices import ClDevice
 
 Ints = tuple[int, ...]
-_ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
 
 class ClArray:
@@ -91,28 +90,9 @@ def new_array(place: ClDevice, shape: Ints, dtype: DType, strides: Ints | None =
 
 def partly_overlap(a: ClArray, b: ClArray) -> bool:
     """Whether two arrays share some but not all of their elements, or the same ones in another order."""
-    if a.buffer is not b.buffer or not a.size or not b.size:
-        return False
-    if a.shape == b.shape and _layout(a) == _layout(b):
-        return False
-    first, second = _reach(a), _reach(b)
-    if first[1] < second[0] or second[1] < first[0]:
-        return False
-    if max(a.size, b.size) > _ENUMERATED:
-        return False
-    return not _positions(a).isdisjoint(_positions(b))
+    return a.buffer is b.buffer and overlap.partly_overlap(_extent(a), _extent(b))
 
 
-def _layout(array: ClArray) -> tuple[Any, ...]:
-    kept = tuple((n, s) for n, s in zip(array.shape, array.strides, strict=True) if n != 1)
-    return (array.offset, kept)
-
-
-def _reach(array: ClArray) -> tuple[int, int]:
-    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
-    return array.offset, array.offset + last
-
-
-def _positions(array: ClArray) -> set[int]:
-    steps = [[i * s for i in range(n)] for n, s in zip(array.shape, array.strides, strict=True)]
-    return {array.offset + sum(step) for step in product(*steps)}
+def _extent(array: ClArray) -> overlap.Extent:
+    size = array.dtype.itemsize
+    return overlap.Extent(array.offset * size, array.shape, tuple([s * size for s in array.strides]), size)

@@ -201,6 +201,8 @@ def _mixed(word: int) -> int:
 
 def copy(target: ClArray, source: ClArray) -> None:
     """Write `source`, of the same shape, into `target`, converting the dtype; through the host where the device cannot."""
+    if arrays.partly_overlap(target, source):
+        source = contiguous(source)
     place = target.place
     dtype, given = target.dtype, source.dtype
     if dtype is not given and not (place.supports(dtype) and place.supports(given)):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from turnout.config.lock import new_lock
 from turnout.errors import RegistrationError
 from turnout.operators.kernels import ARRAY, Kernel
+from turnout_aten.backend import overlap
 from turnout_aten.backend.functional_arrays import FunctionalArray, Memory, RetypedMemory
-from turnout_aten.backend.paths import positions
 from turnout_aten.backend.tensor_backend import TensorBackend, missing
 from turnout_aten.errors import backends as errors
 from turnout_aten.shapes.extents import contiguous_strides, is_dense
@@ -148,16 +148,7 @@ class FunctionalBackend(TensorBackend):
         return prod(root.memory.shape) - root.offset
 
     def partly_overlap(self, a: FunctionalArray, b: FunctionalArray) -> bool:
-        if a.memory is not b.memory or 0 in a.shape or 0 in b.shape:
-            return False
-        if (a.shape, a.offset) == (b.shape, b.offset) and _same_steps(a, b):
-            return False
-        (first, last), (start, end) = _range(a), _range(b)
-        if last < start or end < first:
-            return False
-        if a.size + b.size > _OVERLAP_WORK:
-            return False
-        return not set(positions(a.shape, a.strides, a.offset)).isdisjoint(positions(b.shape, b.strides, b.offset))
+        return a.memory is b.memory and overlap.partly_overlap(_extent(a), _extent(b))
 
     def spread(self, array: FunctionalArray, shape: Ints) -> FunctionalArray:
         single = (1,) * (len(shape) - len(array.shape)) + array.shape
@@ -199,14 +190,6 @@ def values_in(given: Any) -> Any:
     return given
 
 
-_OVERLAP_WORK = 10_000  # elements that are compared before two arrays count as not overlapping
-
-
-def _same_steps(a: FunctionalArray, b: FunctionalArray) -> bool:
-    return all(x == y for n, x, y in zip(a.shape, a.strides, b.strides, strict=True) if n > 1)
-
-
-def _range(array: FunctionalArray) -> tuple[int, int]:
-    """The first and the last position of an array that has elements."""
-    reach = sum([(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)])
-    return array.offset, array.offset + reach
+def _extent(array: FunctionalArray) -> overlap.Extent:
+    """Its elements count as one byte each: all arrays of one memory have the same dtype."""
+    return overlap.Extent(array.offset, array.shape, array.strides, 1)
