@@ -431,3 +431,16 @@ def test_each_example_gets_a_memory_format(how: str, memory_format: str, ndim: i
 def test_examples_with_other_dims_than_a_memory_format_needs_are_refused(how: str, shape: tuple[int, ...]) -> None:
     with pytest.raises(turnout.errors.ArgumentError, match=r"channels_last needs 4 dimensions, got shape \[" + f"{shape[1]}, "):
         turnout.vmap(lambda x: FORMATS[how](x, "channels_last"))(turnout.ones(shape))
+
+
+def test_a_write_to_an_example_counts_at_its_batch() -> None:
+    seen = []
+
+    def f(x: Tensor) -> Tensor:
+        seen.append(x._version)
+        x.mul_(2)
+        seen.append(x._version)
+        return x
+
+    turnout.vmap(f)(turnout.ones(3, 2))
+    assert seen == [0, 1]

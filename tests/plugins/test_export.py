@@ -261,6 +261,7 @@ def test_a_size_that_depends_on_values_is_known_after_its_call():
         ("Eq(Mod(L['x'].size()[0], 4), 0)", 8, 6),
         ("not (L['x'].size()[0] == 7)", 6, 7),
         ("max(L['x'].shape[0], 4) - 4 <= 2", 3, 7),
+        ("Eq(Add(L['x'].size()[0], Mul(2, L['x'].size()[0])), 15)", 5, 6),
     ],
 )
 def test_guards_are_checked(guard, good, bad):

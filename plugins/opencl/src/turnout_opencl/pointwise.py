@@ -19,6 +19,7 @@ from turnout_opencl.loops import run_loop
 from turnout_opencl.programs import NUMBERS, TESTS, TYPES, map_program
 
 Kernel = Callable[..., Any]
+DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")
 _PARTS = {complex64: float32, complex128: float64}  # what the two numbers of an element are
 
 
@@ -42,13 +43,17 @@ def operands(out: ClArray, given: tuple[Any, ...]) -> tuple[list[Any], list[Any]
 
 
 def run_map(name: str, out: ClArray, x: Any, y: Any = None, z: Any = None, w: Any = 0, *, flag: Any = None) -> ClArray:
-    """Queue an element-wise function into `out`, in its dtype. `flag` is a buffer that integer division by zero marks."""
+    """Queue an element-wise function into `out`, in its dtype. `flag` is a buffer that integer division by zero marks.
+
+    Without it, no divisor may be 0.
+    """
     place = out.place
     kind = TYPES[out.dtype]
     buffers, strides, bases, numbers = operands(out, (x, y, z))
     bits = [kind.bits(v, place.double) for v in (*numbers, w)]
     template = map_program(name, out.dtype)
-    if flag is None and run_loop(template, name, out.dtype, out, buffers, strides, bases, bits):
+    marks = name in DIVISIONS and out.dtype.category != FLOAT  # loops have no flag to mark
+    if not marks and run_loop(template, name, out.dtype, out, buffers, strides, bases, bits):
         return out
     call, count = packed(NUMBERS[name], out.shape, (out.strides, *strides), (out.offset, *bases), numbers=bits)
     place.start(template, out.dtype, "map", call, (out.buffer, *buffers, flag), count)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from turnout_conformance.cases.model import Drawn, S, Seen, T
 from turnout_conformance.cases.sets.rows import Row, row
 
-# opencl fails from 65,537 elements on: not larger ones.
 MASKED = tuple(
-    Drawn(shape, low=0, high=4.5, step=1.5) for shape in ((2000,), (3, 5, 700), (0, 4), (), (1, 1, 1, 1, 2, 1, 1, 1, 1, 3))
+    Drawn(shape, low=0, high=4.5, step=1.5)
+    for shape in ((2000,), (3, 5, 700), (0, 4), (), (1, 1, 1, 1, 2, 1, 1, 1, 1, 3), (7, 10_001))
 )
 X, NONE = Drawn((5,), step=1.0), Drawn((2, 0), "int64")
 PLACES, VALUES = T([2, 0, 2], "int64"), T([1, 2, 3])

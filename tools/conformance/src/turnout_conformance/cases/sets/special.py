@@ -37,6 +37,7 @@ ROWS: list[Row] = [
     *row("acos acosh asin asinh atan atanh cosh sinh exp2 log2 log10 deg2rad rad2deg erfc silu mish hardsigmoid hardswish frac special_entr square sgn conj_physical isinf isposinf isneginf signbit elu leaky_relu hardtanh hardshrink softshrink softplus", S(X)),
     *row("nan_to_num", S(X), wide=False),
     *row("sinc tan", S(NEAR)),
+    *row("argmax argmin", S(T([1.0, math.nan, 3.0, math.nan, math.inf])), S(T([[2.0, 1.0, 2.0, 1.0]]), 1)),  # the first of them
     *row("erfinv i0 special_i0e special_i1 special_i1e special_erfcx special_log_ndtr special_ndtri special_modified_bessel_i0 special_modified_bessel_i1", S(T(EVERY))),
     *row("logit", S(T(EVERY)), dtypes=("float32", "float64")),
     *row("logit", S(T(EVERY)), dtypes=HALVES, wide=False),  # rounded after each step
