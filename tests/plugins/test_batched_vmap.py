@@ -436,7 +436,7 @@ def test_examples_with_other_dims_than_a_memory_format_needs_are_refused(how: st
 def test_a_write_to_an_example_counts_at_its_batch() -> None:
     seen = []
 
-    def f(x: Tensor) -> Tensor:
+    def f(x: turnout.Tensor) -> turnout.Tensor:
         seen.append(x._version)
         x.mul_(2)
         seen.append(x._version)

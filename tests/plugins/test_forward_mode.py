@@ -335,3 +335,19 @@ def test_what_a_function_s_jvp_must_return_is_named(jvp: Any, text: str) -> None
     x, v = data(turnout)
     assert refused(TurnoutError, func.jvp, wrong.apply, (x,), (v,)) == text
     assert clean()
+
+
+def test_a_write_that_is_not_recorded_leaves_a_leaf_its_gradient() -> None:
+    x = turnout.ones(2, requires_grad=True)
+    with turnout.no_grad(), forward_ad.dual_level():
+        forward_ad.make_dual(x, turnout.ones(2)).mul_(2.0)
+        assert x.requires_grad
+        x.mul_(forward_ad.make_dual(turnout.ones(2), turnout.ones(2)))
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [2.0, 2.0]
+    assert x.requires_grad
+    y = x * 1
+    with forward_ad.dual_level():
+        with turnout.no_grad():
+            made = forward_ad.make_dual(y, turnout.ones(2))
+        made.mul_(2.0)
+        assert y.requires_grad

@@ -25,7 +25,7 @@ from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangen
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
 from turnout_autograd.duals.results import for_each, outputs_of
 from turnout_autograd.engine.saved_tensors import keep_tangents
-from turnout_autograd.forward.sources import follow_sources
+from turnout_autograd.forward.sources import follow_sources, history
 from turnout_autograd.forward.transposed import transposed
 from turnout_autograd.recording.standard_kernels import standard
 from turnout_autograd.tangents import rule as rule_of
@@ -221,6 +221,7 @@ def tangent_kernel(op: Operator, compute: Compute, reads: frozenset[str] | None,
         targets: Any = None
         if at:
             targets = [t for i in at for t in tensors_in((args[i],))]
+            histories = [history(t) for t in targets]
             for each in active:
                 if each.is_deferred:
                     each.protect(targets)
@@ -267,12 +268,13 @@ def tangent_kernel(op: Operator, compute: Compute, reads: frozenset[str] | None,
                     keep_tangents(result.node, result, tangents_of(result))
             return result
         if at:
-            for tensor, node, tangent in zip(targets, nodes, for_each(compute, found, targets), strict=True):
+            tangents = for_each(compute, found, targets)
+            for tensor, node, tangent, before_it in zip(targets, nodes, tangents, histories, strict=True):
                 if tensor.dtype.category >= FLOAT:
                     written(tensor, level, tangent)
-                    if tensor.gmask:
+                    if tensor.gmask and node is not None:  # a leaf has none
                         keep_tangents(node, tensor, tangents_of(tensor))
-                follow_sources(tensor)
+                follow_sources(tensor, before_it)
             return result
         outputs = outputs_of(result)
         for tensor, tangent in zip(outputs, for_each(compute, found, outputs), strict=True):

@@ -13,15 +13,23 @@ if TYPE_CHECKING:
     from turnout_autograd.duals.levels import ForwardLevel
 
 
-def follow_sources(tensor: Tensor) -> None:
-    """After a write into an input of a level: the tensor that it was made from has the same tangents and gradients."""
+def history(tensor: Tensor) -> tuple[int, Any]:
+    """The levels that track the memory of a tensor, and where its gradient comes from."""
     root = tensor if tensor.view_of is None else tensor.view_of.base
+    return root.gmask, root.node
+
+
+def follow_sources(tensor: Tensor, before: tuple[int, Any]) -> None:
+    """After a write into an input of a level: the tensor that it was made from has the same tangents, and its history if the
+    write was recorded. `before` is its `history` before the write."""
+    root = tensor if tensor.view_of is None else tensor.view_of.base
+    is_recorded = (root.gmask, root.node) != before
     while root.extra is not None and SOURCE in root.extra:
         source, level = root.extra[SOURCE]
         found: dict[ForwardLevel, Any] = tangents_of(root) or {}
         for other in {*found, *(tangents_of(source) or {})} - {level}:
             written(source, other, found.get(other))
-        if source.gmask != root.gmask or source.node is not root.node:
+        if is_recorded and (source.gmask != root.gmask or source.node is not root.node):
             _take_history(source, root)
         root = source
 
