@@ -32,6 +32,9 @@ static PyObject *shape_get(PyObject *self, PyObject *instance, PyObject *owner)
     PyObject *made = array == NULL ? NULL : type->tp_alloc(type, n);
     if (made == NULL)
         return array == NULL ? ask_property(self, instance, owner) : NULL;
+#if PY_VERSION_HEX >= 0x030E0000
+    ((PyTupleObject *)made)->ob_hash = -1;  /* not known yet */
+#endif
     for (int d = 0; d < n; d++) {
         PyObject *length = PyLong_FromSsize_t(PyArray_DIM(array, d));
         if (length == NULL) {
