@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from turnout.errors import DTypeError
 
-__all__ = ["ALIASES", "BOOL", "COMPLEX", "DTYPES", "DType", "FLOAT", "INT", "bfloat16", "bool_", "complex128", "complex64",
-    "dtype_named", "float16", "float32", "float64", "get_default_dtype", "int16", "int32", "int64", "int8", "set_default_dtype",
-    "uint16", "uint32", "uint64", "uint8"]  # fmt: skip
+__all__ = ["ALIASES", "BOOL", "COMPLEX", "DTYPES", "DType", "FLOAT", "INT", "PYTHON_TYPES", "bfloat16", "bool_",
+    "complex128", "complex64", "dtype_named", "float16", "float32", "float64", "get_default_dtype", "int16", "int32", "int64",
+    "int8", "set_default_dtype", "uint16", "uint32", "uint64", "uint8"]  # fmt: skip
 
 # In this order: a result is never written into a dtype of a lower category.
 BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3
@@ -75,6 +75,9 @@ complex128 = DType("complex128", 16, COMPLEX, True)
 
 _REAL = (float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool_)
 DTYPES: dict[str, DType] = {d.name: d for d in (*_REAL, complex64, complex128)}
+
+# What Python's types mean at `dtype=`.
+PYTHON_TYPES: dict[type, DType] = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 # PyTorch's other names of the same types.
 ALIASES: dict[str, DType] = {

@@ -10,17 +10,19 @@ from functools import partial
 
 from turnout.devices import Device, device
 from turnout.dtypes import DTYPES as DTYPES
-from turnout.dtypes import DType, bool_, get_default_dtype, int64
-from turnout.errors import CallError, RangeError
+from turnout.dtypes import PYTHON_TYPES, DType
+from turnout.errors import CallError, DTypeError, RangeError
 from turnout.errors import calls as texts
 from turnout.operators.values import is_generator, is_symbol, is_tensor
 from turnout.state import FRESH as FRESH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
     from turnout.operators.operator import Operator
+    from turnout.schema.model import FunctionSchema
 
 
 class Missing:
@@ -165,13 +167,26 @@ def as_scalars(op_name: str, argument: str, value: Any) -> tuple[Any, ...]:
     _refuse(op_name, argument, "Scalar[]", value)
 
 
+A_DTYPE = "a dtype such as turnout.float32"
+
+
 def as_dtype(op_name: str, argument: str, value: Any) -> DType:
-    """ScalarType: a turnout dtype, or one of Python's float (the default dtype), int, bool."""
+    """ScalarType: a turnout dtype, or Python's float, int, bool or complex, which mean float64, int64, bool and complex128."""
     if isinstance(value, DType):
         return value
-    if isinstance(value, type) and value in (float, int, bool):
-        return {float: get_default_dtype(), int: int64, bool: bool_}[value]
-    _refuse(op_name, argument, "a dtype such as turnout.float32", value)
+    if isinstance(value, type) and value in PYTHON_TYPES:
+        return PYTHON_TYPES[value]
+    if value is MISSING:
+        raise CallError(texts.missing_argument(op_name, argument, A_DTYPE))
+    raise DTypeError(texts.wrong_type(op_name, argument, A_DTYPE, value))
+
+
+def check_dtypes(op_name: str, schemas: Sequence[FunctionSchema], named: Mapping[str, Any]) -> None:
+    """Raise DTypeError for an argument by name that is no dtype, where every overload that has it takes a dtype."""
+    for name, value in named.items():
+        kinds = {a.type.canonical.rstrip("?") for schema in schemas for a in schema.arguments if a.name == name}
+        if kinds == {"ScalarType"} and value is not None:
+            as_dtype(op_name, name, value)
 
 
 def as_device(op_name: str, argument: str, value: Any) -> Device:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout.errors import OverloadError, UnknownOperatorError
 from turnout.errors import calls as texts
-from turnout.operators.arguments import Missing
+from turnout.operators.arguments import Missing, check_dtypes
 from turnout.operators.values import is_tensor
 
 TYPE_CHECKING = False
@@ -69,6 +69,7 @@ class Packet:
             try:
                 op = operators[overloads.choose(schemas, given, kwargs, is_tensor)]
             except OverloadError as error:
+                check_dtypes(f"{self.namespace}::{self.name}", schemas, kwargs)
                 raise OverloadError(f"{self.namespace}::{self.name}: {error}") from None
         key = type_key(given, kwargs)
         if overloads.decided_by_types(op.schema, given, kwargs, is_tensor):

@@ -14,8 +14,8 @@ So two overloads tie only if all their types are the same in order and one call 
 second one is defined.
 
 What each type accepts: `int` integers except bools; `float` ints too; `Scalar` any number and bool; each of these a 0-dim tensor
-of such a dtype; `T[N]` a bare `T`, which is repeated N times, and lists of any length; `T?` None. An undefined tensor is None:
-`Tensor x=[]` takes it, `Tensor` does not.
+of such a dtype; `ScalarType` Python's float, int, bool and complex too, as conversions; `T[N]` a bare `T`, which is repeated N
+times, and lists of any length; `T?` None. An undefined tensor is None: `Tensor x=[]` takes it, `Tensor` does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
-from turnout.dtypes import BOOL, FLOAT, INT, DType
+from turnout.dtypes import BOOL, FLOAT, INT, PYTHON_TYPES, DType
 from turnout.errors.schemas import ambiguous, no_overload, tie
 from turnout.schema.model import Argument, FunctionSchema
 from turnout.schema.types import BASE_TYPES, BaseType, ListType, OptionalType, Type
@@ -77,12 +77,18 @@ def _grade_base(type: BaseType, value: Any, is_tensor: IsTensor) -> int:
     check = _CHECKS.get(name)
     if check is not None and check(value):
         return EXACT
+    if name == "ScalarType" and _is_type_of_numbers(value):
+        return CONVERTED
     if check is not None and getattr(value, "shape", None) == () and hasattr(value, "item") and check(value.item()):
         return CONVERTED  # an array library's bool or 0-dim array, whose class alone does not decide
     if name in _TEXT_TYPES and isinstance(value, str):
         return EXACT
     names = (name.rpartition(".")[2],) if type.is_custom_class else _CLASS_NAMES.get(name, ())
     return EXACT if any(c.__name__ in names for c in value.__class__.__mro__) else REJECTED
+
+
+def _is_type_of_numbers(value: Any) -> bool:
+    return isinstance(value, type) and value in PYTHON_TYPES
 
 
 def _is_int(value: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, bool_, get_default_dtype, int64
 from turnout.errors import DTypeError, ShapeError
+from turnout.operators.arguments import as_dtype
 from turnout_aten import operators as _operators
 from turnout_aten.generated import functions as _functions
 from turnout_aten.shapes.extents import wrap_dim
@@ -47,7 +48,12 @@ def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
 
 
 def _summed_dtype(input: Tensor, dtype: DType | None) -> DType:
-    return dtype or (input.dtype if input.dtype.category >= FLOAT else int64)
+    return _dtype(input, dtype) if dtype is not None or input.dtype.category >= FLOAT else int64
+
+
+def _dtype(input: Tensor, dtype: DType | None) -> DType:
+    """What is computed in."""
+    return input.dtype if dtype is None else as_dtype("masked", "dtype", dtype)
 
 
 def _lowest(dtype: DType) -> Any:
@@ -128,7 +134,7 @@ def amax(
         >>> turnout.masked.amax(turnout.tensor([1, 9]), mask=turnout.tensor([True, False]))
         tensor(1)
     """
-    kept = _masked(_as(input, dtype), mask, _lowest(dtype or input.dtype))
+    kept = _masked(_as(input, dtype), mask, _lowest(_dtype(input, dtype)))
     return _functions.amax(kept, _dims(dim, input.ndim), keepdim)
 
 
@@ -148,7 +154,7 @@ def amin(
         >>> turnout.masked.amin(turnout.tensor([1, 9]), mask=turnout.tensor([False, True]))
         tensor(9)
     """
-    kept = _masked(_as(input, dtype), mask, _highest(dtype or input.dtype))
+    kept = _masked(_as(input, dtype), mask, _highest(_dtype(input, dtype)))
     return _functions.amin(kept, _dims(dim, input.ndim), keepdim)
 
 
@@ -220,7 +226,7 @@ def mean(
         >>> turnout.masked.mean(turnout.tensor([1.0, 9.0]), mask=turnout.tensor([True, False]))
         tensor(1.)
     """
-    dtype = dtype or input.dtype
+    dtype = _dtype(input, dtype)
     if dtype.category == BOOL:
         raise DTypeError("masked.mean is not defined for bool tensors")
     dims = _dims(dim, input.ndim)
@@ -295,7 +301,7 @@ def var(
         tensor(2.)
     """
     taken = correction if correction is not None else 1 if unbiased is None else int(unbiased)
-    dtype = dtype or (input.dtype if input.dtype.category >= FLOAT else get_default_dtype())
+    dtype = _dtype(input, dtype) if dtype is not None or input.dtype.category >= FLOAT else get_default_dtype()
     x = _as(input, dtype)
     dims = _dims(dim, input.ndim)
     middle = _functions.div(_functions.sum(_masked(x, mask, 0), dims, True), _count(input, mask, dims, True))
@@ -346,8 +352,8 @@ def logsumexp(
         >>> turnout.masked.logsumexp(turnout.tensor([0.0, 9.0]), mask=turnout.tensor([True, False]))
         tensor(0.)
     """
-    kept = _masked(_as(input, dtype), mask, _lowest(dtype or input.dtype))
-    return _as(_functions.logsumexp(kept, _dims(dim, input.ndim), keepdim), dtype or input.dtype)
+    kept = _masked(_as(input, dtype), mask, _lowest(_dtype(input, dtype)))
+    return _as(_functions.logsumexp(kept, _dims(dim, input.ndim), keepdim), _dtype(input, dtype))
 
 
 # ---- along a dim

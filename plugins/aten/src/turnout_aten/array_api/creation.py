@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.devices import Device
 from turnout.dtypes import DType, get_default_dtype, int64
 from turnout.errors import ArgumentError
+from turnout.operators.arguments import as_dtype
 from turnout_aten.functions import broadcasting as variadics
 from turnout_aten.generated import functions as fn
 from turnout_aten.tensor import creation as factories
@@ -28,7 +29,7 @@ def _sizes(shape: Shape) -> tuple[int, ...]:
     return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
-def asarray(obj: Any, /, *, dtype: DType | None = None, device: Place = None, copy: bool | None = None) -> Tensor:
+def asarray(obj: Any, /, *, dtype: DType | type | None = None, device: Place = None, copy: bool | None = None) -> Tensor:
     """An array from an array, a Python number, nested sequences, or another library's array.
 
     copy  True: always new memory. None: shared memory if dtype and device allow it. False: ValueError if they do not
@@ -46,6 +47,8 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Place = None, co
         tensor([1, 2])
     """
     place = None if device is None else device_named(device)
+    if dtype is not None:
+        dtype = as_dtype("asarray", "dtype", dtype)
     if isinstance(obj, Tensor):
         fits = (dtype is None or obj.dtype is dtype) and (place is None or place is obj.device)
         if copy is False and not fits:
@@ -150,7 +153,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType |
     if k == 0:
         return fn.eye(n_rows, columns, dtype=dtype, device=device)
     ones = fn.arange(columns, device=device) == fn.arange(n_rows, device=device)[:, None] + k
-    return ones.to(dtype or get_default_dtype())
+    return ones.to(dtype=dtype or get_default_dtype())
 
 
 def empty(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:

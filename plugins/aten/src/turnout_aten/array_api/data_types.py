@@ -6,6 +6,7 @@ from functools import reduce
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType
 from turnout.errors import ArgumentError, CallError, DTypeError
+from turnout.operators.arguments import as_dtype
 from turnout_aten.array_api.promotion import number_dtype, promote
 from turnout_aten.functions import limits
 from turnout_aten.functions.call_forms import is_number, python_number
@@ -33,7 +34,7 @@ def _dtype(value: DType | Tensor) -> DType:
     return value.dtype if isinstance(value, Tensor) else value
 
 
-def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
+def astype(x: Tensor, dtype: DType | type, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
     """x in another dtype or on another device. With copy=False, x itself if nothing changes.
 
     Raises DTypeError for complex to real because the imaginary part would be lost; use `real` or `abs`.
@@ -48,6 +49,7 @@ def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: str | Devic
         >>> turnout.array_api.astype(turnout.tensor([1, 2]), turnout.float32)
         tensor([1., 2.])
     """
+    dtype = as_dtype("astype", "dtype", dtype)
     if x.dtype.category == COMPLEX != dtype.category:
         raise DTypeError(f"astype: cannot convert {x.dtype.name} to {dtype.name}; take real, imag or abs first")
     return x.to(dtype=dtype, device=x.device if device is None else device, copy=copy)

@@ -53,7 +53,7 @@ def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdim
         >>> turnout.array_api.prod(turnout.tensor([2, 3]))
         tensor(6)
     """
-    found = x.to(dtype or widened(x.dtype))
+    found = x.to(dtype=dtype or widened(x.dtype))
     for each in sorted(axes_of("prod", x, axis), reverse=True):
         found = fn.prod(found, each, keepdims, dtype=found.dtype)
     return found if found is not x else fn.clone(x)

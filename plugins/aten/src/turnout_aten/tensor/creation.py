@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import CallError, DTypeError
+from turnout.operators.arguments import as_dtype
 from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor import host_bytes as elements
 from turnout_aten.tensor.devices import default_device
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
 
 
-def tensor(data: Any, *, dtype: DType | None = None, device: str | Device | None = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any, *, dtype: DType | type | None = None, device: str | Device | None = None, requires_grad: bool = False
+) -> Tensor:
     """A new tensor with a copy of `data`.
 
     Without `dtype`, an array keeps its own; bools give bool, ints give int64, floats give the default dtype and complex
@@ -44,6 +47,8 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | Device | None
                 [3, 4]])
     """
     place = place_of(device)
+    if dtype is not None:
+        dtype = as_dtype("tensor", "dtype", dtype)
     if isinstance(data, Tensor):
         made = data.detach().clone() if device is None else data.detach().to(device=place, copy=True)
         made = made if dtype is None else made.to(dtype)
@@ -53,7 +58,9 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | Device | None
     return made.requires_grad_() if requires_grad else made
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: DType | type | None = None, device: Any = None, requires_grad: Any = False
+) -> Tensor:
     """A tensor with a copy of `data`. dtype and device default to those of this tensor; see `turnout.tensor`.
 
     Arguments:
@@ -69,7 +76,7 @@ def new_tensor(self: Tensor, data: Any, *, dtype: DType | None = None, device: A
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
-def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
+def as_tensor(data: Any, dtype: DType | type | None = None, device: str | Device | None = None) -> Tensor:
     """`data` as a tensor, sharing memory when it is a tensor or a compatible array. Raises as `tensor` does.
 
     Arguments:
@@ -82,6 +89,8 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None
         tensor([1, 2])
     """
     place = None if device is None else place_of(device)
+    if dtype is not None:
+        dtype = as_dtype("as_tensor", "dtype", dtype)
     if not isinstance(data, Tensor):
         adopted = (place or default_device()).backend.adopt(data)
         if adopted is None:
