@@ -140,7 +140,8 @@ def test_a_disabled_plugin_is_named_with_the_setting_and_its_names_are_not_liste
     assert turnout.saw
     config.set({"plugins.disable": ["alpha"]})
     assert "saw" not in dir(turnout)
-    assert refused(DisabledError, lambda: turnout.saw) == (
+    assert not hasattr(turnout, "saw")
+    assert refused(PublicNameError, lambda: turnout.saw) == (
         "the plugin alpha is disabled\n"
         "  why     plugins.disable names alpha (turnout.config.set)\n"
         f"  from    {plugins.all_plugins()[0].origin}\n"
@@ -161,7 +162,8 @@ def test_the_names_are_listed_before_they_are_used(site):
 def test_a_plugin_that_fails_shows_why_and_leaves_no_name(site):
     tables = '[provides.names]\n"fake_alpha.tools" = ["saw"]\n'
     site.plugin("alpha", manifest=LIBRARY, activation="raise KeyError('half-way')", tables=tables)
-    with pytest.raises(PluginError) as caught:
+    assert not hasattr(turnout, "saw")
+    with pytest.raises(PublicNameError) as caught:
         turnout.saw
     assert str(caught.value).startswith("the plugin alpha has failed\n  why     KeyError: 'half-way'")
     assert isinstance(caught.value.__cause__, KeyError)

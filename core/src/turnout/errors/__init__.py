@@ -44,7 +44,7 @@ class UnknownOperatorError(TurnoutError, AttributeError):
 
 
 class PublicNameError(TurnoutError, AttributeError):
-    """A public name of `turnout` that no installed plugin provides."""
+    """A public name of `turnout` that no installed plugin provides, or whose plugin cannot be activated."""
 
 
 class StaleOperatorError(TurnoutError, RuntimeError):
