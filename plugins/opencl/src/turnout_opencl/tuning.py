@@ -1,15 +1,18 @@
 """How a device walks through large arrays. It is measured once per device, in processes of their own, and kept in a file.
 
 Not every compiler of a CPU's driver takes vectors of all widths: some stop the process. So each width is tried by a child, and
-a width whose child fails is not used.
+a width whose child fails is not used. A child imports nothing from the working directory. The file is in a folder of the user's,
+and only one that this user owns is read; whatever else stands there is as good as no file.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +22,7 @@ VERSION = 1  # of what is measured
 _WIDTHS = (8, 4, 1)
 PIECES = (1024, 4096, 16384)
 _SECONDS = 60  # for a child
+_LARGEST = 1 << 20  # bytes of a file that is read
 
 
 class Plan(NamedTuple):
@@ -45,46 +49,66 @@ def plan_for(device: cl.Device) -> Plan:
     path, name = _file(), f"{VERSION} {device.platform.name} {device.name} {device.driver_version}"
     kept = _read(path)
     if name not in kept:
-        kept[name] = _measured(device)
+        found = _measured(device)
+        if found is None:  # another process may have more luck
+            return PLAIN
+        kept[name] = found
         _write(path, kept)
     return PLAIN._replace(piece=kept[name][0], vector=kept[name][1])
 
 
-def _file() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnout" / "opencl.json"
-
-
-def _read(path: Path) -> dict[str, tuple[int, int]]:
-    """What the file holds; a damaged one holds nothing."""
+def _file() -> Path | None:
+    """Where measurements are kept; None for a user without a home."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnout" / "opencl.json"
+    except RuntimeError:
+        return None
+
+
+def _read(path: Path | None) -> dict[str, tuple[int, int]]:
+    """What the file holds; one that is damaged, a link or another user's holds nothing."""
+    if path is None:
+        return {}
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), encoding="utf-8") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LARGEST or not _is_ours(facts):
+                return {}
+            found = json.load(file)
         return {str(k): (PIECES[PIECES.index(a)], _WIDTHS[_WIDTHS.index(b)]) for k, (a, b) in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def _write(path: Path, kept: dict[str, tuple[int, int]]) -> None:
-    """Replace the file; where it cannot be written, the next process measures again."""
-    new = path.with_suffix(f".{os.getpid()}")
+def _is_ours(facts: os.stat_result) -> bool:
+    """Whether the user of this process owns a file; True where files have no owners."""
+    return not hasattr(os, "getuid") or facts.st_uid == os.getuid()
+
+
+def _write(path: Path | None, kept: dict[str, tuple[int, int]]) -> None:
+    """Replace the file, also a link of its name; where it cannot be written, the next process measures again."""
+    if path is None:
+        return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(json.dumps(kept), encoding="utf-8")
-        new.replace(path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as new:
+            json.dump(kept, new)
+        Path(new.name).replace(path)
     except OSError:
         return
 
 
-def _measured(device: cl.Device) -> tuple[int, int]:
-    """The fastest piece and width of those whose child came to its end."""
+def _measured(device: cl.Device) -> tuple[int, int] | None:
+    """The fastest piece and width of those whose child came to its end; None if no child did."""
     place = cl.get_platforms().index(device.platform), device.platform.get_devices().index(device)
     times: dict[tuple[int, int], float] = {}
     for width in _WIDTHS:
         code = f"from turnout_opencl.trials import measure; measure({place[0]}, {place[1]}, {width})"
         try:
-            ran = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=_SECONDS, check=True)
+            ran = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, timeout=_SECONDS, check=True)
             times |= {(piece, width): t for piece, t in zip(PIECES, map(float, ran.stdout.split()), strict=True)}
         except (OSError, subprocess.SubprocessError, ValueError):
             continue
         if width > 1:
             break  # wider vectors are never slower
-    return min(times, key=lambda each: times[each]) if times else (PLAIN.piece, 1)
+    return min(times, key=lambda each: times[each], default=None)

@@ -114,7 +114,8 @@ def life(kind: str, name: str, use: str) -> dict[str, Any]:
     if not plugin:
         return {}
     given = json.dumps([kind, name, plugin, use])
-    done = subprocess.run([sys.executable, "-c", f"import importlib.metadata{PROGRAM}", given], capture_output=True, text=True)
+    command = [sys.executable, "-P", "-c", f"import importlib.metadata{PROGRAM}", given]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, f"{plugin} in a process of its own:\n{done.stderr}"
     facts: dict[str, Any] = json.loads(done.stdout)
     return facts

@@ -1,0 +1,109 @@
+"""What opencl keeps of its measurements: a file that nobody else can write for it, and that never breaks a call."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyopencl as cl
+import pytest
+
+from outcomes import printed
+from turnout_opencl import tuning
+
+NEEDS_DEVICE = "opencl"
+DEVICE: Any = SimpleNamespace(type=cl.device_type.CPU, platform=SimpleNamespace(name="p"), name="d", driver_version="1")
+NAME = f"{tuning.VERSION} p d 1"
+PLAN = tuning.PLAIN._replace(piece=1024, vector=4)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the file will be. A measurement gives (1024, 4)."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(tuning, "_measured", lambda device: (1024, 4))
+    return tmp_path / "turnout" / "opencl.json"
+
+
+def test_a_measurement_is_kept_in_a_folder_of_the_users(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tuning.plan_for(DEVICE) == PLAN
+    assert json.loads(cache.read_text()) == {NAME: [1024, 4]}
+    assert cache.parent.stat().st_mode & 0o777 == 0o700
+    assert os.listdir(cache.parent) == [cache.name]
+    monkeypatch.setattr(tuning, "_measured", lambda device: pytest.fail("measured again"))
+    assert tuning.plan_for(DEVICE) == PLAN
+
+
+def linked(file: Path) -> None:
+    other = file.with_name("other.json")
+    other.write_text(json.dumps({NAME: [16384, 1]}))
+    file.symlink_to(other)
+
+
+BAD: dict[str, Callable[[Path], Any]] = {
+    "nested": lambda file: file.write_text("[" * 200_000),
+    "no json": lambda file: file.write_text("{"),
+    "a list": lambda file: file.write_text("[1, 2]"),
+    "a number": lambda file: file.write_text("7"),
+    "other numbers": lambda file: file.write_text(json.dumps({NAME: [7, 4]})),
+    "too few numbers": lambda file: file.write_text(json.dumps({NAME: [1024]})),
+    "bytes": lambda file: file.write_bytes(b"\xff\xfe\x00"),
+    "large": lambda file: file.write_text(json.dumps({NAME: [16384, 1]}) + " " * tuning._LARGEST),
+    "a link": linked,
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_whatever_stands_there_a_call_measures_and_replaces_it(kind: str, cache: Path) -> None:
+    cache.parent.mkdir()
+    BAD[kind](cache)
+    assert tuning.plan_for(DEVICE) == PLAN
+    assert not cache.is_symlink()
+    assert json.loads(cache.read_text()) == {NAME: [1024, 4]}
+    if kind == "a link":
+        assert json.loads(cache.with_name("other.json").read_text()) == {NAME: [16384, 1]}
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
+def test_the_file_of_another_user_is_not_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.parent.mkdir()
+    cache.write_text(json.dumps({NAME: [16384, 1]}))
+    user = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    assert tuning.plan_for(DEVICE) == PLAN
+
+
+def test_where_nothing_can_be_written_a_call_measures(cache: Path) -> None:
+    cache.parent.write_text("a file in the place of the folder")
+    assert tuning.plan_for(DEVICE) == PLAN
+
+
+def test_a_user_without_a_home_has_no_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    assert tuning.plan_for(DEVICE) == PLAN
+    assert not cache.exists()
+
+
+def test_a_measurement_that_failed_is_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "_measured", lambda device: None)
+    assert tuning.plan_for(DEVICE) == tuning.PLAIN
+    assert not cache.exists()
+
+
+def test_the_children_import_nothing_from_the_working_directory(tmp_path: Path) -> None:
+    trap = "from pathlib import Path\nPath(__file__ + '.was_imported').touch()\nraise SystemExit(3)\n"
+    for name in ("json", "turnout_opencl", "pyopencl", "turnout"):
+        (tmp_path / f"{name}.py").write_text(trap)
+    program = "import turnout; print(turnout.ones(1 << 17, device='opencl').exp().sum().isfinite().item())"
+    assert printed(program, options=("-P",), cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) == "True"
+    assert not [*tmp_path.glob("*.was_imported")]
+    kept = json.loads((tmp_path / "cache" / "turnout" / "opencl.json").read_text())
+    assert len(kept) == 1
