@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.dtypes import dtype_named
 from turnout.errors import AliasError, DTypeError
 from turnout.operators import Operator
@@ -167,6 +168,36 @@ def test_out_form_fills_what_it_is_given(case: OperatorCase) -> None:
             returned = flat(out(*args, **kwargs, **dict(zip(names, given, strict=True))))
             assert all(r is g for r, g in zip(returned, given, strict=True))
             check(case, given, [f.numpy() for f in functional])
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if form(find(c.op), "out") is not None], ids=str)
+def test_an_output_that_is_part_of_a_larger_memory_does_not_grow_over_what_is_beside_it(case: OperatorCase) -> None:
+    out = form(find(case.op), "out")
+    names = [a.name for a in out.schema.out_arguments]
+    sample, dtype = next(iter(samples(case, "cpu")))
+    args, kwargs = arguments(sample, dtype, row_major("cpu"))
+    functional = flat(find(case.op)(*args, **kwargs))
+    for count in (0, 2):
+        rooms = [turnout.zeros(9, dtype=f.dtype) for f in functional]
+        parts = [room[1 : 1 + count].reshape(1, 1, 1, 1, 1, 1, count) for room in rooms]  # a shape that no result has
+        said = refused(AliasError, lambda parts=parts: out(*args, **kwargs, **dict(zip(names, parts, strict=True))))
+        assert "that is part of a larger memory cannot take the shape" in said
+        assert not any(room.any() for room in rooms)
+
+
+@pytest.mark.parametrize("make", [
+    lambda out: turnout.arange(0, 4, out=out),
+    lambda out: turnout.linspace(0, 4, 4, out=out),
+    lambda out: turnout.logspace(0, 4, 4, out=out),
+    lambda out: turnout.empty(4, out=out),
+])  # fmt: skip
+def test_a_factory_does_not_write_beside_its_output(make: Any) -> None:
+    room = turnout.zeros(2, 3)
+    assert refused(AliasError, lambda: make(room.narrow(1, 1, 2))).endswith(
+        ": an output of shape [2, 2] that is part of a larger memory cannot take the shape [4]; "
+        "pass one of that shape, or an empty tensor with memory of its own"
+    )
+    assert not room.any()
 
 
 def strided_half(target: turnout.Tensor, like: turnout.Tensor) -> turnout.Tensor:

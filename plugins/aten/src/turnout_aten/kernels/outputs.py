@@ -177,9 +177,19 @@ def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs:
 def resize_output(
     op: Operator, backend: TensorBackend, target: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
 ) -> None:
-    """Resize an output to the result's shape, laid out with its strides. Warns if it had elements of another shape."""
+    """Resize an output to the result's shape, laid out with its strides. Warns if it had elements of another shape.
+
+    Raises AliasError for a part of a larger memory: it would grow over the elements of others.
+    """
     if target.shape == shape:
         return
+    storage = target.storage
+    if storage is not None and (target.offset or target.numel() != backend.storage_size(storage.array)):
+        # differs from torch: there the elements behind the output are overwritten.
+        raise AliasError(
+            f"{op.qualified_name}: an output of shape {list(target.shape)} that is part of a larger memory cannot take the shape "
+            f"{list(shape)}; pass one of that shape, or an empty tensor with memory of its own"
+        )
     if target.numel():
         import warnings
 
