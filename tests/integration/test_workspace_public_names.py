@@ -14,13 +14,13 @@ import tomllib
 import types
 
 import pytest
-from workspace import Distribution, distributions, modules
+from workspace import Distribution, distributions
 
 import turnout
 
 EVERY = [one for one in distributions() if not one.is_stubs]
 CORE = next(one for one in EVERY if one.name == "turnout-core")
-ROOMS = sorted({module.split(".")[1] for module, _ in modules(CORE.source)} - {"__init__"})
+ROOMS = sorted({path.stem for path in [*CORE.source.glob("*.py"), *CORE.source.glob("*/")] if path.stem[0] != "_"})
 
 
 def provided() -> dict[str, str]:
@@ -41,7 +41,7 @@ def packages() -> list[str]:
     """The packages that define or import a name of their own, beside their modules."""
 
     def has_names(one: Distribution) -> bool:
-        tree = dict(modules(one.source))[f"{one.module}.__init__"]
+        tree = ast.parse((one.source / "__init__.py").read_text("utf-8"))
         return any(isinstance(node, (ast.ImportFrom, ast.FunctionDef, ast.ClassDef)) for node in tree.body)
 
     return [one.module for one in EVERY if has_names(one)]

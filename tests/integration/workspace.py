@@ -6,7 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,9 +62,9 @@ def required_name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", found.group()).lower()
 
 
-@cache
+@lru_cache(maxsize=1)  # trees take much memory
 def modules(source: Path) -> list[tuple[str, ast.Module]]:
-    """Each module below the package folder `source`: its full dotted name and its tree, read once."""
+    """Each module below the package folder `source`: its full dotted name and its tree."""
     found = []
     for path in sorted(source.rglob("*.py")):
         parts = path.relative_to(source.parent).with_suffix("").parts
