@@ -52,6 +52,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(progress.Progress(config), "progress")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[Any]:
+    """Take back what distributed leaves in the environment of whoever starts its workers: it changes how memory is kept."""
+    before = os.environ.get(_OF_DISTRIBUTED)
+    result = yield
+    if before is None:
+        os.environ.pop(_OF_DISTRIBUTED, None)
+    return result
+
+
+_OF_DISTRIBUTED = "MALLOC_TRIM_THRESHOLD_"
+
+
 @pytest.fixture(scope="session")
 def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
     """`seeds(200)`: the seeds of a suite that runs 200 random programs unless the command line asks for another number."""

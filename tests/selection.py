@@ -54,7 +54,9 @@ OTHER_FORMS = r"test_(in_place_form|out_form|gradients_are|vmap_gives|a_replay_g
 ON_DEMAND = (("tests/conformance/test_dask.py", f"{LAYOUTS}|{OTHER_FORMS}", "a call on dask builds a graph"),)
 
 # Slow tests that the fast selection takes, each the quickest that tries its mechanism: file, pattern of names, mechanism.
-KEPT: tuple[tuple[str, str, str], ...] = ()
+KEPT: tuple[tuple[str, str, str], ...] = (
+    ("tests/integration/test_cli_screen.py", "test_what_the_encoding_of_the_output_lacks_is_escaped", "encodings"),
+)
 
 # Files that the compiled call path may change: core, aten, the operator cases, and the suites of plugins that are about calls, as
 # kernels, bindings, errors, gradients and programs drawn at random. They run once more without it; all others run once.

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from turnout import config
-from turnout.errors import ConflictError, DisabledError, PluginError, PublicNameError
+from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
 from turnout.plugins.discovery import Found
@@ -32,13 +32,13 @@ class Facade:
         """The object of a public name. Its plugin is activated.
 
         Raises PublicNameError, an AttributeError, for a name that no installed plugin provides or whose plugin cannot be
-        activated, and ConflictError for a name that two provide.
+        activated, DisabledError for one whose plugin is disabled, and ConflictError for a name that two provide.
         """
         with self._manager.imported(catalog().offering(name)):
             found, module = self._provider(name)
             try:
                 self._manager.activate(found.name)
-            except (PluginError, DisabledError) as error:  # `hasattr` and `inspect` expect an AttributeError
+            except PluginError as error:  # `hasattr` and `inspect` expect an AttributeError
                 raise PublicNameError(str(error)) from error.__cause__
             loaded = import_module(module)
             assert found.manifest is not None
