@@ -324,9 +324,7 @@ def test_resizing_is_refused():
 
 @pytest.mark.filterwarnings("ignore:aten..add.out. an output with:UserWarning")
 def test_outputs_are_resized_but_not_views():
-    assert refused(
-        FunctionalizeError, lambda: functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(9)[:]))(square())
-    ) == (
+    assert refused(FunctionalizeError, lambda: functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(9)[:]))(square())) == (
         "aten::add.out: out has shape [9], the result [3, 3]; a view of another tensor, or an output from outside that was "
         "written before, is not resized in a function that is functionalised\n  to fix  give an out of shape [3, 3]"
     )
