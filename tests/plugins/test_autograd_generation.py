@@ -56,6 +56,7 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
         "d.yaml:11: sinc: unless: 'self: nothing' must be a Tensor and a bool among the arguments",
     ]
     assert "declarations:0: aten::abs: no entry: give formulas, or output_differentiability: [False]" in found
+    assert "d.yaml:1: an entry must be a mapping with the field 'name'" in problems("- self: grad\n")
 
 
 def test_the_generated_kernels_are_those_of_the_declarations():
