@@ -12,6 +12,8 @@ from turnout_aten.declarations import variants as autogen
 class Box:
     """As much of a tensor as these kernels use."""
 
+    storage = None  # no other tensor shares its memory
+
     def __init__(self, value, shape=()):
         self.value = value
         self.shape = shape
