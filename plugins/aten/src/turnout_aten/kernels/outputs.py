@@ -185,7 +185,8 @@ def resize_output(
         return
     storage = target.storage
     if storage is not None and (target.offset or target.numel() != backend.storage_size(storage.array)):
-        # differs from torch: there the elements behind the output are overwritten.
+        # differs from torch: `out=` of another size that is part of a larger memory is refused; PyTorch resizes it over the
+        # elements behind it.
         raise AliasError(
             f"{op.qualified_name}: an output of shape {list(target.shape)} that is part of a larger memory cannot take the shape "
             f"{list(shape)}; pass one of that shape, or an empty tensor with memory of its own"
