@@ -45,8 +45,8 @@ def _problems(parameters: list[inspect.Parameter], schema: FunctionSchema, leadi
     pairs = list(zip(by_position[leading:], schema.positional, strict=False))
     taking, given = [p.name for p, _ in pairs], [a.name for _, a in pairs]
     if taking != given and sorted(taking) == sorted(given):
-        # differs from torch: a kernel with the names of its schema in another order, `(b, a)` for `(a, b)`, is refused; in PyTorch
-        # it is called with its arguments exchanged.
+        # differs from torch: a kernel with the names of its schema in another order, `(b, a)` for `(a, b)`, is refused. PyTorch
+        # calls it with its arguments exchanged.
         yield f"it takes {', '.join(taking)} by position, and is given {', '.join(given)}"
     taken = {p.name: p for p in by_position[:count] if p.kind is not inspect.Parameter.POSITIONAL_ONLY}
     free = {p.name: p for p in by_position[count:] + [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]}
