@@ -55,6 +55,7 @@ ON_DEMAND = (("tests/conformance/test_dask.py", f"{LAYOUTS}|{OTHER_FORMS}", "a c
 
 # Slow tests that the fast selection takes, each the quickest that tries its mechanism: file, pattern of names, mechanism.
 KEPT: tuple[tuple[str, str, str], ...] = (
+    ("tests/plugins/test_autograd_generation.py", "test_all_problems_.*", "what the generator says of its entries"),
     ("tests/integration/test_cli_screen.py", "test_what_the_encoding_of_the_output_lacks_is_escaped", "encodings"),
     (
         "tests/plugins/test_cuda_kernels.py",
