@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv, from python3, pip and make alone.
 #
 #   make demo     train a classifier and see the dispatcher explain itself
-#   make test     the fast selection of the tests, in some three minutes
+#   make test     the fast selection of the tests, in a few minutes
 #   make test-all all tests that need neither torch nor a GPU
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make core-alone  the dispatcher's own tests, with nothing else installed
