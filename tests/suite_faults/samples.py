@@ -26,7 +26,7 @@ import turnout  # noqa: E402
 from turnout.library import get_kernel  # noqa: E402
 from turnout.registry import Registrations  # noqa: E402
 from turnout_conformance.cases import CASES  # noqa: E402
-from turnout_conformance.comparing import find, form  # noqa: E402
+from turnout_conformance.comparing import each, find, form  # noqa: E402
 
 
 def is_fast(file: str, test: str, parameters: str) -> bool:
@@ -111,16 +111,12 @@ class Changed:
             return found
         self.inside = True
         try:
-            changed = self.mapped(found)
+            changed = each(found, self.changed)
         finally:
             self.inside = False
         return changed
 
-    def mapped(self, found: Any) -> Any:
-        if isinstance(found, (tuple, list)):
-            return type(found)(self.mapped(each) for each in found)
-        if not isinstance(found, turnout.Tensor):
-            return found
+    def changed(self, found: Any) -> Any:
         changed = self.change(found)
         self.shows = self.shows or str(changed.tolist()) != str(found.tolist())
         return changed
@@ -150,8 +146,8 @@ def main() -> None:
         shown: dict[str, list[bool]] = {}
         for kind, noticed in count():
             shown.setdefault(kind, []).append(noticed)
-        for kind, each in shown.items():
-            print(f"{what}: {kind}: {sum(each)} of {len(each)}")
+        for kind, those in shown.items():
+            print(f"{what}: {kind}: {sum(those)} of {len(those)}")
         found, total = sum(map(sum, shown.values())), sum(map(len, shown.values()))
         print(f"{what}: {found} of {total}, {100 * found / total:.1f} %", flush=True)
 

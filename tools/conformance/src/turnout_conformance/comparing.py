@@ -12,6 +12,7 @@ import turnout
 from turnout.errors import DTypeError, NoDataError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
+from turnout_aten import trees
 from turnout_conformance.cases import Vectors, close
 from turnout_conformance.making import dtypes_of
 
@@ -137,11 +138,7 @@ def on_meta(value: Any) -> Any:
 
 def each(value: Any, change: Callable[[turnout.Tensor], Any]) -> Any:
     """Nested arguments with their tensors changed."""
-    if isinstance(value, turnout.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {name: each(v, change) for name, v in value.items()}
-    return type(value)(each(v, change) for v in value) if isinstance(value, (tuple, list)) else value
+    return trees.map_leaves(lambda leaf: change(leaf) if isinstance(leaf, turnout.Tensor) else leaf, value)
 
 
 @contextmanager
