@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -16,6 +15,7 @@ from turnout.errors import ShapeError
 from turnout.registry import REGISTRY
 from turnout_conformance.cases import ABOUT_STRIDES, OperatorCase, Sample, T, Vectors, build, close
 from turnout_conformance.comparing import flat, numbers
+from turnout_conformance.pairwise import pairwise
 
 SIZE = 3
 MIXES = 32
@@ -59,36 +59,19 @@ def mixes(op: str, tensors: list[T]) -> list[Mix]:
     factors = choices(op, tensors)
     if len(tensors) <= 2:
         return [mix for mix in itertools.product(*factors) if any(d is not None for d in mix)]
-    return pairwise(factors, 1)
+    return rows(factors, 1)
 
 
 @cache
-def pairwise(factors: tuple[tuple[int | None, ...], ...], levels: int) -> list[Mix]:
-    """Up to `MIXES` rows, one choice of each factor; any two choices of two factors meet in a row. Each time the same.
-
-    A row has in_dims of several levels one after the other, and in each a batch.
-    """
-    draw = random.Random(len(factors))
+def rows(factors: tuple[tuple[int | None, ...], ...], levels: int) -> list[Mix]:
+    """in_dims of several levels one after the other, in each of which there is a batch: enough for all pairs of choices, but at
+    most `MIXES`."""
     count = len(factors) // levels
-    missing = {(i, a, j, b) for i, j in itertools.combinations(range(len(factors)), 2) for a in factors[i] for b in factors[j]}
-    rows: list[Mix] = []
-    while missing and len(rows) < MIXES:
-        i, a, j, b = min(missing, key=repr)
-        tries = [tuple(draw.choice(f) for f in factors) for _ in range(40)]
-        tries = [(*r[:i], a, *r[i + 1 : j], b, *r[j + 1 :]) for r in tries]
-        tries = [r for r in tries if all(r[at : at + count] != (None,) * count for at in range(0, len(r), count))]
-        if not tries:
-            missing.remove((i, a, j, b))
-            continue
-        best = max(tries, key=lambda row: len(missing & met(row)))
-        rows.append(best)
-        missing -= met(best)
-    return rows
 
+    def has_batches(row: Mix) -> bool:
+        return all(row[at : at + count] != (None,) * count for at in range(0, len(row), count))
 
-def met(row: tuple[Any, ...]) -> set[tuple[int, Any, int, Any]]:
-    """The pairs of choices in a row."""
-    return {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(row)), 2)}
+    return pairwise(*factors, allowed=has_batches, most=MIXES)
 
 
 def levels(op: str, tensors: list[T]) -> list[tuple[Mix, Mix]]:
@@ -96,7 +79,7 @@ def levels(op: str, tensors: list[T]) -> list[tuple[Mix, Mix]]:
     if op in BY_MEMORY:
         return [((0,), (0,))]
     count = len(tensors)
-    return [(row[:count], row[count:]) for row in pairwise(choices(op, tensors) * 2, 2)]
+    return [(row[:count], row[count:]) for row in rows(choices(op, tensors) * 2, 2)]
 
 
 class Call:
