@@ -3,6 +3,7 @@
 #   make demo     train a classifier and see the dispatcher explain itself
 #   make test     the fast selection of the tests, in a few minutes
 #   make test-all all tests that need neither torch nor a GPU
+#   make sweeps   random programs in large numbers
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every wheel, test each in an environment of its own
@@ -28,7 +29,7 @@ EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 SHARED := -q -n auto --dist worksteal -o console_output_style=classic
 TOOLS  := array-api-strict hypothesis mypy "pyright[nodejs]" pytest pytest-timeout pytest-xdist ruff types-PyYAML
 
-.PHONY: help setup demo test test-all seconds core-alone bench oracle lint format wheels docs codegen freeze clean
+.PHONY: help setup demo test test-all sweeps seconds core-alone bench oracle lint format wheels docs codegen freeze clean
 .DELETE_ON_ERROR:
 
 help:
@@ -70,6 +71,9 @@ test: .venv/.stamp-generated
 
 test-all: .venv/.stamp-generated
 	@$(PY) -m pytest $(SHARED) $(ARGS)
+
+sweeps: .venv/.stamp-generated
+	@$(PY) -m pytest $(SHARED) --selection sweeps --many $(ARGS)
 
 # The record from which the fast selection is chosen: on an idle machine, after tests were added or changed.
 seconds: .venv/.stamp-generated

@@ -32,6 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add = parser.addoption
     add("--selection", choices=selection.SELECTIONS, default="all", help="which tests run: see tests/selection.py")
     add("--record-seconds", action="store_true", help="write what each test took to tests/seconds.tsv")
+    add("--many", action="store_true", help="sweeps try the large counts that they have for it")
     add("--programs", type=int, default=None, metavar="N", help="how many random programs each suite runs")
     add("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program")
 
@@ -66,12 +67,16 @@ _OF_DISTRIBUTED = "MALLOC_TRIM_THRESHOLD_"
 
 
 @pytest.fixture(scope="session")
-def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
-    """`seeds(200)`: the seeds of a suite that runs 200 random programs unless the command line asks for another number."""
+def seeds(request: pytest.FixtureRequest) -> Callable[..., range]:
+    """`seeds(200)`: the seeds of a suite that runs 200 random programs unless the command line asks for another number.
 
-    def choose(default: int) -> range:
-        first, count = request.config.getoption("--seed"), request.config.getoption("--programs")
-        return range(first, first + (default if count is None else count))
+    `seeds(200, many=5000)`: those of a sweep, which runs 5000 with `--many` (`make sweeps`).
+    """
+
+    def choose(default: int, many: int | None = None) -> range:
+        option = request.config.getoption
+        count = option("--programs") or (many if option("--many") else None) or default
+        return range(option("--seed"), option("--seed") + count)
 
     return choose
 

@@ -164,14 +164,20 @@ def is_of_calls(name: str) -> bool:
 
 def may_have(file: str, chosen: str) -> bool:
     """Whether a file may have tests of a selection. What is not collected costs neither time nor memory."""
-    if chosen == "calls":
-        return is_of_calls(file)
+    if chosen in ("calls", "sweeps"):
+        return is_of_calls(file) if chosen == "calls" else is_of_sweeps(file)
     if chosen == "fast":
         return not any(fnmatchcase(file, of) and tests == ".*" for of, tests, _ in LEFT_OUT) or any(of == file for of, *_ in KEPT)
     if chosen == "rest":
         rows = record().rows_of(file)
         return any(fnmatchcase(file, of) for of, *_ in LEFT_OUT) or any(not is_fast(name, record()) for name in rows)
     return True
+
+
+@cache
+def is_of_sweeps(file: str) -> bool:
+    """Whether a file has random programs that `make sweeps` runs in large numbers."""
+    return "many=" in (TESTS.parent / file).read_text(encoding="utf-8")
 
 
 def is_on_demand(name: str) -> bool:
@@ -184,5 +190,6 @@ SELECTIONS: dict[str, Callable[[str], bool]] = {
     "all": lambda name: not is_on_demand(name),
     "fast": lambda name: not is_on_demand(name) and is_fast(name, record()),
     "rest": lambda name: not is_on_demand(name) and not is_fast(name, record()),
+    "sweeps": lambda name: is_of_sweeps(name.partition("::")[0]),
     "calls": lambda name: not is_on_demand(name) and is_of_calls(name),
 }
