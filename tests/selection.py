@@ -23,6 +23,7 @@ LISTED = 0.1  # seconds from which a function or a test has a row of its own in 
 LIMITS = {
     "tests/core/": 1.0, "tests/aten/": 1.0, "tests/conformance/": 1.0, "tests/plugins/": 0.1, "tests/integration/": 0.1,
     "tests/conformance/test_dask.py": 0.04, "tests/conformance/test_sample_sets.py": 0.04,
+    "tests/conformance/test_other_devices.py": 0.3,
 }  # fmt: skip
 
 # What the fast selection leaves out however quick it is: files, the tests of them (a pattern of their names), and the reason.
