@@ -175,7 +175,7 @@ def test_a_python_module_takes_its_name_off_its_functions(module):
 - func: other(Tensor self) -> Tensor
 """
     (only,) = catalogue.function_packets(parse(text), module)
-    lines = function_source(only)
+    lines = function_source(only).lines
     assert lines[0] == "def f(input=MISSING, n=1, **more):"
     assert f"            return op_{module}_f__out(input, n, out=out)" in lines
     assert lookup.function_in(table(text), f"turnout.{module}", "f").operator_name == f"aten::{module}_f"
@@ -195,7 +195,7 @@ def test_a_public_module_has_all_functions_of_its_python_module(module):
 
 def test_one_overload_is_its_stub_with_out_added():
     text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
-    assert function_source(packet(text, "f")) == [
+    assert function_source(packet(text, "f")).lines == [
         "def f(input=MISSING, **more):",
         "    if more:",
         '        out = more.pop("out", None)',
@@ -221,7 +221,7 @@ def test_several_outputs_are_a_tuple():
 - func: f(Tensor self) -> (Tensor values, Tensor indices)
 - func: f.values(Tensor self, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)
 """
-    lines = function_source(packet(text, "f"))
+    lines = function_source(packet(text, "f")).lines
     assert lines[5:8] == [
         "        if out is not None:",
         "            values, indices = out_tuple('aten::f.values', out, 2)",
@@ -241,7 +241,7 @@ def test_only_results_that_have_names_get_them():
 - func: h.a(Tensor self) -> (Tensor p, Tensor q)
 - func: h.b(Tensor self, int n) -> (Tensor p, Tensor r)
 """
-    function, method = function_source(packet(text, "f")), method_source(packet(text, "f", methods=True))
+    function, method = function_source(packet(text, "f")).lines, method_source(packet(text, "f", methods=True)).lines
     for own, lines in (("input", function), ("self", method)):
         assert [line.strip() for line in lines if "return " in line] == [
             f"return named(R_f, op.call({own}, *args, **kwargs))",
@@ -252,7 +252,7 @@ def test_only_results_that_have_names_get_them():
             f"return kernel(ks, {own})",
         ]
     for name in ("g", "h"):
-        assert not any("R_" in line for line in function_source(packet(text, name)))
+        assert not any("R_" in line for line in function_source(packet(text, name)).lines)
     (f, *_), stub = named_packets(parse(text)), overloads(packet(text, "f"), method=False, spread="")
     assert result_fields(f) == ("values", "indices")
     assert stub[-1] == "def f(input: Tensor, dim: _int) -> _results.f: ..."
@@ -263,7 +263,7 @@ def test_tensors_take_the_short_way_where_an_overload_takes_only_tensors():
 - func: f.Tensor(Tensor self, Tensor other, *, int n=2) -> Tensor
 - func: f.Scalar(Tensor self, Scalar other) -> Tensor
 """
-    lines = function_source(packet(text, "f"))
+    lines = function_source(packet(text, "f")).lines
     assert lines[0] == "def f(input=MISSING, other=MISSING, **kwargs):"
     assert "        return P_f(input, other)" in lines
     assert lines[-1] == "    return kernel(ks, input, other, 2)"
@@ -276,8 +276,7 @@ def test_a_reduction_over_everything_takes_the_short_way_too():
 - func: f.dim(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor
   variants: function, method
 """
-    assert method_source(packet(text, "f", methods=True)) == [
-        "",
+    assert method_source(packet(text, "f", methods=True)).lines == [
         "def f(self, *args, **kwargs):",
         "    if args or kwargs:",
         "        if len(args) > 1 and all_ints(args):",
@@ -310,14 +309,14 @@ def test_a_reduction_over_everything_takes_the_short_way_too():
 
 def test_other_packets_are_called():
     text = "- func: f(Tensor self, int n) -> Tensor\n- func: f.dim(Tensor self, int dim, int n) -> Tensor"
-    lines = function_source(packet(text, "f"))
+    lines = function_source(packet(text, "f")).lines
     assert lines[0] == "def f(*args, **kwargs):"
     assert lines[-1] == "    return P_f(*args, **kwargs)"
 
 
 def test_a_method_with_second_names_has_a_stub_of_its_own():
     text = "- func: f(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor\n  variants: method"
-    assert method_source(packet(text, "f", methods=True))[1:4] == [
+    assert method_source(packet(text, "f", methods=True)).lines[:3] == [
         "def f(self, dim=MISSING, *, dtype=None, **more):",
         "    if more:",
         "        return self.f(**first_names(f, more, {'dim': dim, 'dtype': dtype}))",
@@ -326,7 +325,7 @@ def test_a_method_with_second_names_has_a_stub_of_its_own():
 
 def test_arguments_without_second_names_cost_nothing():
     text = "- func: f(Tensor[] tensors, int n) -> Tensor"
-    assert function_source(packet(text, "f"))[0] == "def f(tensors, n):"
+    assert function_source(packet(text, "f")).lines[0] == "def f(tensors, n):"
 
 
 def test_a_star_import_leaves_out_what_the_public_module_writes_itself():
@@ -340,15 +339,18 @@ def test_a_star_import_leaves_out_what_the_public_module_writes_itself():
 # ---- methods
 
 
-def test_a_method_with_one_overload_is_the_stub():
-    text = "- func: f(Tensor self, int n) -> Tensor\n  variants: method"
-    assert method_source(packet(text, "f", methods=True)) == ["", "f = op_f"]
+def test_a_method_with_one_overload_is_its_stub_under_the_methods_name():
+    text = "- func: f.of(Tensor self, int n) -> Tensor\n  variants: method"
+    lines = method_source(packet(text, "f", methods=True)).lines
+    assert (lines[0], lines[-2:]) == (
+        "def f(self, n):",
+        ["        return miss('aten::f.of', (self, n))", "    return kernel(ks, self, n)"],
+    )
 
 
 def test_a_method_whose_self_stands_elsewhere():
     text = "- func: f(Tensor condition, Tensor self, *, int n=1) -> Tensor\n  variants: method"
-    assert method_source(packet(text, "f", methods=True)) == [
-        "",
+    assert method_source(packet(text, "f", methods=True)).lines == [
         "def f(self, condition, *, n=1):",
         "    return op_f(condition, self, n=n)",
     ]
@@ -373,7 +375,7 @@ def test_python_operators_exist_where_their_operators_do():
     text = "- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n- func: neg(Tensor self) -> Tensor"
     assert operator_names(parse(text)) == ["__neg__", "__add__", "__radd__"]
     by_name = {f.schema.name.name: [f] for f in parse(text)}
-    lines = operator_method("__add__", lambda name: by_name.get(name, []))
+    lines = operator_method("__add__", lambda name: by_name.get(name, [])).lines
     assert lines[-1] == "    return kernel(ks, self, other, 1)"
     assert "        return binary(self, other, op_add__Tensor, None)" in lines
 

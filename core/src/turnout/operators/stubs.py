@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from keyword import iskeyword
 
-from turnout.config.installed import replaceable
 from turnout.dtypes import DType
 from turnout.operators import arguments
 from turnout.state import STUB_BUILTINS
@@ -172,15 +171,21 @@ def forget_source(filename: str) -> None:
     linecache.cache.pop(filename, None)
 
 
-@replaceable
-def compile_stub(op: Operator) -> Callable[..., Any]:
+def compile_stub(op: Operator) -> Any:
     """The stub of an operator."""
+    # Loads typing: not before the first stub is made.
+    from turnout.operators.calls import CallSpec, Given, Line, Source, Target, entry_point
+
     namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}
-    function = python_name(op.name + ("_" + op.overload if op.overload else ""))
-    source = stub_source(op.schema, op.qualified_name, function, "CACHE")
-    stub = compile_function(source, function, f"<stub of {op.qualified_name}>", namespace)
+    function, file = python_name(op.name + ("_" + op.overload if op.overload else "")), f"<stub of {op.qualified_name}>"
+    text = stub_source(op.schema, op.qualified_name, function, "CACHE")
+    stub = compile_function(text, function, file, namespace)
     stub.__qualname__ = op.qualified_name
-    return stub
+    names = [python_name(a.name) for a in op.schema.arguments]
+    count = len(op.schema.positional)
+    given = tuple([Given(i if i < count else -1, name) for i, name in enumerate(names)])
+    last = Line.last(text.splitlines(), ["kernel", "ks", *names])
+    return entry_point(stub, CallSpec((Target(op, given, count),), last), Source(file, function, namespace))
 
 
 _LOCALS = ("state", "ks", "kernel", "each")

@@ -41,9 +41,8 @@ static PyTypeObject *Storage, *View, *SIZE;
 static Py_ssize_t AT_OFFSET, AT_ROOT, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAIN, AT_SEEN, AT_MULTI, AT_NO_GRAD, AT_MAKER,
     AT_BACKEND, AT_EPOCH;
 static PyObject *FRESH, *GRAD, *DTYPE, *DEVICE;
-static PyObject *CLOCK;
-static PyObject *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE, *S_CALL;
-static PyObject *S_NATIVE, *S_NEW_ARRAY, *S_RANDOM_BITS, *S_HASHED, *S_DENSE, *S_CURRENT_DEVICE, *S_RESOLVE_DEVICE, *S_INDEXED, *S_PLACE, *S_DTYPE, *FULL_OPTIONS;
+static PyObject *CLOCK, *MISSING;
+static PyObject *FULL_OPTIONS; /* ("dtype", "device") */
 static PyObject *FAKE_MODE, *EMPTY, *DEFAULT_DTYPES, *DEFAULT_DEVICES, *OVERRIDES, *DEFAULT_GENERATOR, *TRACKED;
 static PyObject *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
@@ -184,19 +183,24 @@ static PyObject *configure(PyObject *module, PyObject *names)
         {&Storage, "views", &AT_VIEWS}, {&View, "base", &AT_BASE}, {&View, "chain", &AT_CHAIN}, {&View, "seen", &AT_SEEN},
         {&View, "multi", &AT_MULTI}, {&View, "no_grad", &AT_NO_GRAD}, {&View, "maker", &AT_MAKER},
     };
+    const struct {
+        const char *name;
+        PyObject **to;
+    } values[] = {
+        {"Tensor", (PyObject **)&Tensor}, {"Storage", (PyObject **)&Storage}, {"View", (PyObject **)&View}, {"Size", (PyObject **)&SIZE},
+        {"DType", &DTYPE}, {"Device", &DEVICE}, {"STUB_BUILTINS", &STUB_BUILTINS}, {"DISPATCH", &DISPATCH}, {"FRESH", &FRESH},
+        {"GRAD", &GRAD}, {"CLOCK", &CLOCK}, {"MISSING", &MISSING}, {"TRACKED", &TRACKED}, {"FAKE_MODE", &FAKE_MODE}, {"EMPTY", &EMPTY},
+        {"DEFAULT_DTYPES", &DEFAULT_DTYPES}, {"DEFAULT_DEVICES", &DEFAULT_DEVICES}, {"OVERRIDES", &OVERRIDES},
+        {"DEFAULT_GENERATOR", &DEFAULT_GENERATOR},
+    };
     if (!PyDict_Check(names)) {
         PyErr_SetString(PyExc_TypeError, "a dict of names");
         return NULL;
     }
-    if (take(names, "Tensor", (PyObject **)&Tensor) < 0 || take(names, "STUB_BUILTINS", &STUB_BUILTINS) < 0
-        || take(names, "DISPATCH", &DISPATCH) < 0 || take(names, "FRESH", &FRESH) < 0 || take(names, "GRAD", &GRAD) < 0
-        || take(names, "DType", &DTYPE) < 0 || take(names, "Device", &DEVICE) < 0 || take(names, "CLOCK", &CLOCK) < 0
-        || take(names, "Storage", (PyObject **)&Storage) < 0
-        || take(names, "View", (PyObject **)&View) < 0 || take(names, "Size", (PyObject **)&SIZE) < 0
-        || take(names, "FAKE_MODE", &FAKE_MODE) < 0 || take(names, "EMPTY", &EMPTY) < 0
-        || take(names, "DEFAULT_DTYPES", &DEFAULT_DTYPES) < 0 || take(names, "DEFAULT_DEVICES", &DEFAULT_DEVICES) < 0
-        || take(names, "OVERRIDES", &OVERRIDES) < 0 || take(names, "DEFAULT_GENERATOR", &DEFAULT_GENERATOR) < 0 || take(names, "TRACKED", &TRACKED) < 0
-        || take_loops(names, "LOG", LOG) < 0 || take_loops(names, "SQRT", SQRT) < 0 || take_loops(names, "COS", COS) < 0
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        if (take(names, values[i].name, values[i].to) < 0)
+            return NULL;
+    if (take_loops(names, "LOG", LOG) < 0 || take_loops(names, "SQRT", SQRT) < 0 || take_loops(names, "COS", COS) < 0
         || take_loops(names, "ADD", ADD) < 0 || find_tensor_slots() < 0)
         return NULL;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
@@ -219,11 +223,11 @@ static PyObject *swept(PyObject *module, PyObject *unused) { return PyLong_FromS
 static PyMethodDef functions[] = {
     {"taken", taken, METH_NOARGS, "taken()\n--\n\nHow many calls of stubs, functions and methods were finished here."},
     {"configure", configure, METH_O, "configure(names)\n--\n\nName the classes and variables of Turnout that calls read."},
-    {"call", make_call, METH_VARARGS, "call(function, targets, missing)\n--\n\nA stub, function or method."},
-    {"array_kernel", make_array_kernel, METH_VARARGS, "The wrapper of an array kernel."},
+    {"call", make_call, METH_VARARGS, "call(function, targets, last, results, overloads)\n--\n\nA stub, function or method."},
+    {"array_kernel", (PyCFunction)(void (*)(void))make_array_kernel, METH_VARARGS | METH_KEYWORDS, "The wrapper of an array kernel."},
     {"record_kernel", make_record_kernel, METH_VARARGS, "A kernel at Autograd."},
     {"view_kernel", make_view_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that records a view."},
-    {"plan_kernel", make_plan_kernel, METH_VARARGS, "The wrapper of an array kernel whose shape function's answers are kept."},
+    {"plan_kernel", (PyCFunction)(void (*)(void))make_plan_kernel, METH_VARARGS | METH_KEYWORDS, "The wrapper of an array kernel whose shape function's answers are kept."},
     {"composite_kernel", make_composite_kernel, METH_VARARGS, "A composite kernel that ends in one call of an operator."},
     {"copy_kernel", make_copy_kernel, METH_VARARGS, "A composite kernel that copies its first argument."},
     {"select_kernel", make_select_kernel, METH_VARARGS, "A factory at BackendSelect."},
@@ -234,7 +238,7 @@ static PyMethodDef functions[] = {
     {"into_kernel", make_into_kernel, METH_VARARGS, "A kernel that writes what the functional variant computes."},
     {"guard_kernel", make_guard_kernel, METH_VARARGS, "A kernel in a context without the functionalities that the call has passed."},
     {"element_kernel", make_element_kernel, METH_VARARGS, "A kernel that copies, reads, counts or draws few elements."},
-    {"custom_kernel", make_custom_kernel, METH_VARARGS, "The wrapper of a kernel of the user on arrays."},
+    {"custom_kernel", (PyCFunction)(void (*)(void))make_custom_kernel, METH_VARARGS | METH_KEYWORDS, "The wrapper of a kernel of the user on arrays."},
     {"fact", make_fact, METH_VARARGS, "The property `shape` or `dtype` of tensors."},
     {"sweep", make_sweep, METH_VARARGS, "What takes the nodes of a backward pass that need no Python."},
     {"plain_root", (PyCFunction)(void (*)(void))plain_root, METH_FASTCALL, "plain_root(tensor, levels)\n--\n\n(edge, 1), or None."},
@@ -253,52 +257,19 @@ PyMODINIT_FUNC PyInit__calls(void)
 {
     import_array();
     import_umath();
-    if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
-        || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
-        || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
-        || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
-        || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&IntoKernelType) < 0 || PyType_Ready(&ElementKernelType) < 0 || PyType_Ready(&GuardKernelType) < 0
-        || PyType_Ready(&GetterType) < 0 || PyType_Ready(&CustomKernelType) < 0 || PyType_Ready(&ShapeType) < 0 || PyType_Ready(&DtypeType) < 0)
+    static PyTypeObject *const types[] = {
+        &CallType, &ArrayKernelType, &RecordKernelType, &ViewKernelType, &WriteKernelType, &PlanKernelType, &CompositeKernelType,
+        &CopyKernelType, &SelectKernelType, &FactoryKernelType, &FillKernelType, &IntoKernelType, &ElementKernelType, &GuardKernelType,
+        &GetterType, &CustomKernelType, &ShapeType, &DtypeType, NULL,
+    };
+    if (ready_types(types) < 0 || intern_names() < 0)
         return NULL;
-    S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
-    S_VER = PyUnicode_InternFromString("ver");
-    S_BACKEND = PyUnicode_InternFromString("backend");
-    S_VIEW_ARRAY = PyUnicode_InternFromString("view_array");
-    S_KEYS = PyUnicode_InternFromString("keys");
-    S_REMEMBERED = PyUnicode_InternFromString("remembered");
-    S_SHARED_STORAGE = PyUnicode_InternFromString("shared_storage");
-    S_CALL = PyUnicode_InternFromString("call");
-    S_NATIVE = PyUnicode_InternFromString("native");
-    S_NEW_ARRAY = PyUnicode_InternFromString("new_array");
-    S_RANDOM_BITS = PyUnicode_InternFromString("random_bits");
-    S_HASHED = PyUnicode_InternFromString("hashed");
-    S_DENSE = PyUnicode_InternFromString("dense");
-    S_CURRENT_DEVICE = PyUnicode_InternFromString("current_device");
-    S_RESOLVE_DEVICE = PyUnicode_InternFromString("resolve_device");
-    S_INDEXED = PyUnicode_InternFromString("indexed");
-    S_DTYPE = PyUnicode_InternFromString("dtype");
-    FULL_OPTIONS = PyTuple_New(2);
-    if (FULL_OPTIONS != NULL) {
-        PyTuple_SET_ITEM(FULL_OPTIONS, 0, PyUnicode_InternFromString("dtype"));
-        PyTuple_SET_ITEM(FULL_OPTIONS, 1, PyUnicode_InternFromString("device"));
-    }
-    S_PLACE = PyUnicode_InternFromString("place");
-    S_GRAD = PyUnicode_InternFromString("grad");
-    S_ACQUIRE = PyUnicode_InternFromString("acquire");
-    S_RELEASE = PyUnicode_InternFromString("release");
-    S_SPREAD = PyUnicode_InternFromString("spread");
-    S_TENSOR = PyUnicode_InternFromString("tensor");
-    S_NEG = PyUnicode_InternFromString("__neg__");
-    S_MM = PyUnicode_InternFromString("mm");
-    S_ADD = PyUnicode_InternFromString("__add__");
+    FULL_OPTIONS = PyTuple_Pack(2, S_DTYPE, S_DEVICE);
     FORMULAS = PyDict_New();
     ONE = PyLong_FromLong(1);
     ZERO = PyLong_FromLong(0);
     NO_TEXT = PyUnicode_FromString("");
-    if (S_DISPATCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
-        || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || S_CALL == NULL || S_NATIVE == NULL || S_NEW_ARRAY == NULL
-        || S_RANDOM_BITS == NULL || S_HASHED == NULL
-        || S_GRAD == NULL || S_ACQUIRE == NULL || S_RELEASE == NULL || S_SPREAD == NULL || S_TENSOR == NULL || S_NEG == NULL || S_MM == NULL || S_ADD == NULL || FORMULAS == NULL || ONE == NULL || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || S_INDEXED == NULL || S_PLACE == NULL || S_DTYPE == NULL || FULL_OPTIONS == NULL || ZERO == NULL || NO_TEXT == NULL)
+    if (FORMULAS == NULL || ONE == NULL || ZERO == NULL || FULL_OPTIONS == NULL || NO_TEXT == NULL)
         return NULL;
     return PyModule_Create(&definition);
 }

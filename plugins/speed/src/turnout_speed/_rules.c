@@ -14,7 +14,7 @@
 
 /* ---- what is known of Turnout: set once by `configure` */
 
-static PyObject *S_SHAPE, *S_TANGENTS, *S_KEEPS, *S_IS_DEFERRED, *NOTHING, *NO_LEVELS;
+static PyObject *NOTHING, *NO_LEVELS;
 static Py_ssize_t TAKEN, PUSHED; /* calls that were finished here, for those who want to know */
 
 enum { OTHER, UNARY, ALIGNED };
@@ -891,16 +891,11 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_rules
 PyMODINIT_FUNC PyInit__rules(void)
 {
     import_array();
-    S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
-    S_SHAPE = PyUnicode_InternFromString("shape");
-    S_TANGENTS = PyUnicode_InternFromString("tangents");
-    S_KEEPS = PyUnicode_InternFromString("keeps");
-    S_IS_DEFERRED = PyUnicode_InternFromString("is_deferred");
+    static PyTypeObject *const types[] = {&RuleKernelType, &TangentKernelType, NULL};
     ZERO = PyLong_FromLong(0);
     NOTHING = PyTuple_New(0);
     NO_LEVELS = PyFrozenSet_New(NULL);
-    if (S_DISPATCH == NULL || S_SHAPE == NULL || S_TANGENTS == NULL || S_KEEPS == NULL || S_IS_DEFERRED == NULL || ZERO == NULL || NOTHING == NULL || NO_LEVELS == NULL
-        || PyType_Ready(&RuleKernelType) < 0 || PyType_Ready(&TangentKernelType) < 0)
+    if (ZERO == NULL || NOTHING == NULL || NO_LEVELS == NULL || intern_names() < 0 || ready_types(types) < 0)
         return NULL;
     return PyModule_Create(&definition);
 }

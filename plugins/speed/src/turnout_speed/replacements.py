@@ -5,12 +5,10 @@ Where the compiled form can say the same, it is returned, with the Python functi
 
 from __future__ import annotations
 
-import linecache
-import re
 import sys
 from functools import partial
 from heapq import heappop, heappush
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -22,16 +20,18 @@ from turnout.keys import TRACKED
 from turnout.library import CustomOpDef
 from turnout.operators import Operator, Packet
 from turnout.operators.arguments import MISSING
+from turnout.operators.calls import Given, Target
 from turnout.operators.stubs import python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, SAME_SHAPE, ZERO, Ending, Equal, Inferred
+from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, ZERO, Ending, Equal, Inferred
 from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels.described import COPIES, CUSTOM, MAKES, PLANNED, SHAPELESS
 from turnout_aten.kernels.functional import functional
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
 from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME
-from turnout_aten.kernels.stepping import COUNT, FREEDOM, stepping
+from turnout_aten.kernels.stepping import COUNT, FREEDOM, preparing
 from turnout_aten.kernels.structured import Structured
 from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor import indexing, interop
@@ -43,14 +43,16 @@ from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import AS_STRIDED, attach
 from turnout_speed import _calls, _rules
-from turnout_speed.callables import MOST, function, line_of, method, rows_of, stub
+from turnout_speed.callables import MOST, call, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+    from turnout.operators.calls import Source
     from turnout.operators.kernels import Kernel
     from turnout.schema import Argument
+    from turnout_aten.kernels.described import KernelSpec
     from turnout_aten.kernels.rows import Row
 
 
@@ -63,7 +65,7 @@ def configure() -> None:
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
         "DType": DType, "Device": Device, "Storage": Storage, "View": View, "Size": Size, "FAKE_MODE": FAKE_MODE,
         "EMPTY": numpy.empty, "DEFAULT_DTYPES": dtypes.DEFAULT, "DEFAULT_DEVICES": devices.DEFAULT, "OVERRIDES": config.OVERRIDES,
-        "DEFAULT_GENERATOR": default_generator, "TRACKED": TRACKED,
+        "DEFAULT_GENERATOR": default_generator, "TRACKED": TRACKED, "MISSING": MISSING,
         "LOG": numpy.log, "SQRT": numpy.sqrt, "COS": numpy.cos, "ADD": numpy.add,
     })  # fmt: skip
 
@@ -71,8 +73,11 @@ def configure() -> None:
 # ---- kernels
 
 
-def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inplace: bool = False) -> Any:
+def array_kernel(made: Any, spec: KernelSpec, source: Source, general: Any = None) -> Any:
     """The wrapper of an array kernel whose arrays are NumPy's: what it returns is new, or is written into the first tensor."""
+    s, backend, row, inplace = spec.structured, spec.backend, spec.row, spec.form == COPIES
+    assert s is not None
+    assert row is not None
     arguments = [a for a in s.op.schema.arguments if a.name in s.names]
     rows: list[tuple[str, Any, int]] = []
     ranks = iter(row.ranks)
@@ -92,17 +97,16 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
         return made
     numbers = any(role == "number" for role, *_ in rows)
     unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
-    variables = made.__globals__
-    half = variables["HALF"] if numbers and not row.halves else None
-    framed = _framed(made, row.simple), _framed(made, row.fn)
-    few = _framed(made, row.few)
+    half = spec.half if numbers and not row.halves else None
     names = [a.name for a in arguments]
     sized = names.index(row.sized_by or s.tensors[0])
     # What `fast_inplace` calls for many elements, and with the same conditions.
     large = backend.in_kernel_context(row.fn) if inplace and row.pointwise and row.allocates == ALWAYS else None
     return _calls.array_kernel(
-        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools,
-        unsure, row.refuses, MISSING, inplace, _program(row, names, s.tensors), general, few, row.limit_of_few, sized, large,
+        made, arguments=tuple(rows), kernel=_framed(source, spec.call), keys=backend.keys, simple=_framed(source, row.simple),
+        few=_framed(source, spec.few), large=large, general=general or spec.general, program=_program(row, names, s.tensors),
+        as_array=spec.as_array, half=half, limit=row.limit, limit_of_halves=row.limit_of_halves, limit_of_few=row.limit_of_few,
+        sized=sized, bools=row.bools, unsure=unsure, inplace=inplace, refuses=row.refuses,
     )  # fmt: skip
 
 
@@ -139,8 +143,10 @@ def _operand(value: Any, names: Sequence[str]) -> Any:
     return value if isinstance(value, float) else _OF_STEP + value
 
 
-def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = None) -> Any:
+def plain_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     """The wrapper of a row without a shape function: of tensors that must be given, with one tensor as the result."""
+    op, backend, row = spec.op, spec.backend, spec.row
+    assert row is not None
     arguments, returns = op.schema.arguments, op.schema.returns
     if row.moves and not any(a.type.is_tensor for a in arguments):
         return _calls.element_kernel(made, row.moves) if backend.new_array is numpy.empty else made
@@ -151,24 +157,22 @@ def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = N
         return made
     roles = {"Tensor": "tensor", "Tensor?": "absent"}
     rows = tuple((roles.get(a.type.canonical, "value"), MISSING, -1) for a in arguments)
-    quietly = row.fn if row.quiet and below is not None else backend.in_kernel_context(row.fn)
-    rest = None
-    if below is not None:
-        *_, (number, statement) = [(i, line.strip()) for i, line in enumerate(_lines_of(made), 1) if _BELOW.fullmatch(line)]
-        rest = line_of(made, number, statement, ["ks", *[python_name(a.name) for a in arguments]])
+    rest = source.line(spec.lines["below"]) if "below" in spec.lines else None
     program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
     return _calls.array_kernel(
-        made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program,
-        None, None, 0, 0, None, below, partial(wrap_result, backend), rest,
+        made, arguments=rows, kernel=spec.call, keys=backend.keys, program=program, below=spec.general, rest=rest,
+        finish=partial(wrap_result, backend), limit=row.limit, limit_of_halves=row.limit,
     )  # fmt: skip
 
 
-def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
+def plan_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     """The wrapper of an array kernel that is given its outputs, by kept answers of the shape function."""
+    s, backend, row = spec.structured, spec.backend, spec.row
+    assert s is not None
+    assert row is not None
     roles = [_role(a) for a in s.inputs]
     if backend.new_array is not numpy.empty or len(roles) > MOST or None in roles:
         return made
-    variables = made.__globals__
     names = [python_name(a.name) for a in s.inputs]
     passed: list[int] = []
     extra = 64  # what a plan adds is numbered from here on
@@ -201,20 +205,33 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
     # The Python function learns what is found out here when a call ends well, as it would have: a call that fails, whose lines
     # are shown, finds it as it would without.
     kept = [a.name for a in s.inputs if a.type.is_tensor_like]
-    plans = Plans(backend, kept, s.plain, s.precomputed, stepping(s, backend, row))
+    plans = Plans(backend, kept, s.plain, s.precomputed, _prepared(preparing(s, backend, row), backend, row))
     own: dict[str, Any] = {
-        "KNOWN": variables["KNOWN"], "OWN": plans.known, "ANSWER": plans.answer, "SHAPE": variables["SHAPE"], "ASKED": set(),
+        "KNOWN": spec.known, "OWN": plans.known, "ANSWER": plans.answer, "SHAPE": s.answer, "ASKED": set(),
         "__name__": __name__, **SOURCE_NAMES,
     }  # fmt: skip
-    exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
-    few = None if row.few is None or row.sized_by else _framed(made, variables["few"])
+    exec(compile("\n".join(lines), source.file, "exec"), own)
+    few = None if row.few is None or row.sized_by else _framed(source, spec.few)
     count = s.outs or len(s.op.schema.returns)
     program = _program(row, [a.name for a in s.inputs], s.tensors) if row.steps and not s.precomputed else None
     defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])
     return _calls.plan_kernel(
-        made, own["find"], own["learned"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN,
-        tuple(roles), tuple(passed), count, row.moves, program, defaults, MISSING,
+        made, find=own["find"], learned=own["learned"], kernel=_framed(source, spec.call), few=few, limit=row.limit_of_few,
+        keys=backend.keys, as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count,
+        moves=row.moves, program=program,
     )  # fmt: skip
+
+
+def _prepared(prepare: Any, backend: Any, row: Row) -> Any:
+    """What makes a function for the calls of one plan, in the context that the row's kernel is called in."""
+    if prepare is None or row.quiet:
+        return prepare
+
+    def prepared(result: Any, args: Any) -> Any:
+        ready = prepare(result, args)
+        return None if ready is None else backend.in_kernel_context(ready)
+
+    return prepared
 
 
 def _role(argument: Argument) -> str | None:
@@ -227,9 +244,9 @@ def _role(argument: Argument) -> str | None:
     return "value"
 
 
-def inplace_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any) -> Any:
+def inplace_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     """The wrapper of the in-place variant of a row that makes its result."""
-    return array_kernel(made, s, backend, row, _into(general, s, backend, row, 0), inplace=True)
+    return array_kernel(made, spec, source, _into(spec.general, spec.structured, spec.backend, spec.row, 0))
 
 
 def self_kernel(made: Any, s: Any, backend: Any, row: Any) -> Any:
@@ -280,39 +297,34 @@ def writes_kernel(made: Any, op: Operator, mutated: tuple[int, ...]) -> Any:
     return _calls.write_kernel(made, op.cache, BELOW_ADINPLACEORVIEW, mutated[0])
 
 
-def _framed(made: Any, fn: Any) -> Any:
-    """A function of the array library in a frame of the wrapper's module, to which warnings filters look."""
-    if fn is None or hasattr(fn, "__code__"):
+def _framed(source: Source, fn: Any) -> Any:
+    """A function of the array library in a frame of the wrapper's text."""
+    if fn is None or isinstance(fn, (FunctionType, MethodType)):
         return fn
     if isinstance(fn, BuiltinFunctionType) and not (fn.__module__ or "").startswith("numpy"):
         return fn  # another extension module's
-    variables = {"__name__": made.__globals__["__name__"], "fn": fn}
-    exec(compile("def framed(*arrays): return fn(*arrays)", made.__code__.co_filename, "exec"), variables)
-    return variables["framed"]
+    return source.framed(fn)
 
 
-def _lines_of(made: Any) -> list[str]:
-    return linecache.getlines(made.__code__.co_filename)
-
-
-_BELOW = re.compile(r" +return BELOW\(.*\)\n")
-_RAN = re.compile(r"        array = (kernel\(.*\))\n")
-_AFTER = re.compile(r"        (return general\(.*\))\n")
-_OTHER = re.compile(r"    (return finish\(.*\))\n")
-
-
-def custom_kernel(made: Any, op: Operator, kernel: Kernel, backend: Any, general: Any, tensors: Sequence[str]) -> Any:
+def custom_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     """The wrapper of a kernel of the user. The lines of its text that call anything are called from C, as functions."""
-    count = len(op.schema.arguments)
+    arguments, backend = spec.op.schema.arguments, spec.backend
+    count = len(arguments)
     if backend.array_type is not numpy.ndarray or count > MOST:
         return made
-    names = [f"a{i}" for i in range(count)]
-    parts = []
-    for pattern, given in ((_RAN, names), (_AFTER, ["ks", *names]), (_OTHER, ["array", *names])):
-        (found,) = [(i, match[1]) for i, line in enumerate(_lines_of(made), 1) if (match := pattern.fullmatch(line))]
-        statement = f"return {found[1]}" if pattern is _RAN else found[1]
-        parts.append(line_of(made, found[0], statement, given))
-    return _calls.custom_kernel(made, *parts, backend.keys, count, tuple([names.index(name) for name in tensors]))
+    run, general, finish = [source.line(spec.lines[name]) for name in ("kernel", "general", "finish")]
+    tensors = tuple([i for i, a in enumerate(arguments) if a.type.is_tensor])
+    return _calls.custom_kernel(
+        made, call=run, general=general, finish=finish, keys=backend.keys, arguments=count, tensors=tensors
+    )
+
+
+FORMS = {MAKES: array_kernel, COPIES: inplace_kernel, PLANNED: plan_kernel, SHAPELESS: plain_kernel, CUSTOM: custom_kernel}
+
+
+def kernel(made: Any, _: Any, spec: KernelSpec, source: Source) -> Any:
+    """The wrapper of an array kernel."""
+    return FORMS[spec.form](made, spec, source)
 
 
 def record_kernel(made: Any, op: Operator, family: ModuleType) -> Any:
@@ -423,7 +435,7 @@ def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> 
 
 _WHEN = {
     None: -2, ROW_MAJOR: -3, LENGTHS: -4, OTHER_DTYPE: -5, SAME_DTYPE: -6, False: -7, "contiguous_format": -8,
-    SAME_SHAPE: -9, ZERO: -10,
+    ZERO: -9,
 }  # fmt: skip
 
 
@@ -491,9 +503,7 @@ def late_method(made: Any, function: Any, name: str) -> Any:
         return _calls.fact(function, name) if name in ("shape", "dtype") else made
     if function is interop.item:
         op = find_operator("aten::_local_scalar_dense")
-        return _calls.call(
-            made, ((op.cache, 1, rows_of(op.schema.arguments, ["0"], by_name=False), -1, False),), MISSING, None, None, None
-        )
+        return _calls.call(made, (row_of(Target(op, (Given(0),), 1)),), None, None, None)
     if function is not indexing.get and function is not indexing.set:
         return made
     views = ("select.int", "slice.Tensor", "unsqueeze", "index.Tensor")
@@ -514,13 +524,8 @@ def keep_first(made: Any, lock: Any) -> Any:
 REPLACEMENTS = {
     "turnout.registry.core_kernels:selecting":                select_kernel,
     "turnout_aten.kernels.factories:bind_factory":            factory_kernel,
-    "turnout.operators.stubs:compile_stub":                   stub,
-    "turnout_aten.functions.compilation:make_function":       function,
-    "turnout_aten.functions.compilation:make_method":         method,
-    "turnout_aten.kernels.functional:fast_functional":        array_kernel,
-    "turnout_aten.kernels.unstructured:plain_row":            plain_kernel,
-    "turnout_aten.kernels.planning:planned":                  plan_kernel,
-    "turnout_aten.kernels.inplace:fast_inplace":              inplace_kernel,
+    "turnout.operators.calls:entry_point":                    call,
+    "turnout_aten.kernels.described:wrapper":                 kernel,
     "turnout_aten.kernels.inplace:inplace":                   self_kernel,
     "turnout_aten.kernels.outputs:out":                       out_kernel,
     "turnout.operators.kernels:guarded":                      guard_kernel,
@@ -529,7 +534,6 @@ REPLACEMENTS = {
     "turnout_aten.views.recording:counting_writes":           writes_kernel,
     "turnout_aten.views.temporaries:bind_composite":          composite_kernel,
     "turnout_aten.tensor.late_methods:named":                 late_method,
-    "turnout_aten.kernels.custom:on_arrays":                  custom_kernel,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
     "turnout_autograd.engine.sweep:running_ahead":            run_ahead,
     "turnout_autograd.passes.roots:plain_root":               plain_root,

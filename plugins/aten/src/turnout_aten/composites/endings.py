@@ -20,7 +20,6 @@ ROW_MAJOR: Any = object()  # the tensor is in row-major order
 LENGTHS: Any = object()  # the list has no negative numbers, but for one that may be -1
 OTHER_DTYPE: Any = object()  # the dtype is not that of the first argument
 SAME_DTYPE: Any = object()  # it is
-SAME_SHAPE: Any = object()  # the tensor has the shape of the first argument
 ZERO: Any = object()  # the float is 0.0
 
 
@@ -44,7 +43,7 @@ class Ending(NamedTuple):
     operands   names of the kernel's arguments, numbers, tuples and flags, `Inferred` sizes, or other endings
     item       which result is meant, of an operator with several
     when       argument -> what it must be: a number of dims, None, False, "contiguous_format", ROW_MAJOR, LENGTHS,
-               OTHER_DTYPE, SAME_DTYPE, SAME_SHAPE, ZERO or `Equal` to an int
+               OTHER_DTYPE, SAME_DTYPE, ZERO or `Equal` to an int
     keywords   how many of the last operands are the first keyword-only arguments
     """
 
@@ -66,7 +65,6 @@ _TESTS: dict[Any, str] = {
     SAME_DTYPE: "{1}.__class__ is TENSOR and (_known := {1}.device.backend.dtypes) is not None"
     " and {0} is _known[{1}.array.dtype]",
     OTHER_DTYPE: "{1}.__class__ is TENSOR and {0}.__class__ is DTYPE and {0} is not {1}.dtype",
-    SAME_SHAPE: "{1}.__class__ is TENSOR and {0}.__class__ is TENSOR and {0}.array.shape == {1}.array.shape",
     ZERO: "{0}.__class__ is float and {0} == 0.0",
 }
 _RANK = "{0}.__class__ is TENSOR and len({0}.array.shape) == {1}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import COMPLEX, FLOAT, bool_, float64, int64
 from turnout.errors import ArgumentError, DTypeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import SAME_SHAPE, Ending, ends_in, shortcut
+from turnout_aten.composites.endings import shortcut
 from turnout_aten.composites.out_variants import into_out
 from turnout_aten.dtypes import can_cast
 from turnout_aten.shapes.promotion import float_dtype, result_type
@@ -100,7 +100,6 @@ def _equal_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @shortcut(_equal_at_once)
-@ends_in("aten::_local_scalar_dense", Ending("aten::all", (Ending("aten::eq.Tensor", ("self", "other")),)), other=SAME_SHAPE)
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and, in their promoted dtype, the same elements."""
     if self.array.shape != other.array.shape:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from types import CodeType
 
 from turnout.operators.arguments import MISSING
+from turnout.operators.calls import Source, entry_point
 from turnout.operators.stubs import STUB_GLOBALS, run_source
-from turnout.plugins import replaceable
 from turnout.registry import REGISTRY
 from turnout_aten.declarations.tables import standard
 from turnout_aten.functions import call_forms, docstrings, return_types
 from turnout_aten.generation.functions import function_source
-from turnout_aten.generation.methods import SPECIAL, method_source, operator_method
+from turnout_aten.generation.methods import SPECIAL, UNARY, method_source, operator_method
 from turnout_aten.generation.packets import Packet
 from turnout_aten.generation.parameters import LateSignature, of_packet
 from turnout_aten.tensor.late_methods import named
@@ -40,38 +40,35 @@ GLOBALS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@replaceable
 def make_function(table: Table, packet: Packet, home: str) -> Any:
     """The public function of a packet in the public module `home`."""
     name = packet.public_name
-    made = _run(function_source(packet), name, f"<{home}.{name}>", table, home)
+    written = function_source(packet)
+    made, source = _run(written.lines, name, f"<{home}.{name}>", table, home)
     made.__module__ = home
     made.__qualname__ = made.__name__
     made.operator_name = f"{packet.namespace}::{packet.name}"
     text = docstrings.of(f"{home}.{name}") if table is standard() else None
     made.__doc__ = text or ", ".join(f.qualified_name for f in packet.all)
     made.__signature__ = LateSignature(make=lambda: of_packet(packet, method=False))
-    return made
+    return made if written.spec is None else entry_point(made, written.spec, source)
 
 
-@replaceable
 def make_method(table: Table, name: str) -> Any:
-    """The method of that name: from a packet, or for one of Python's operators. It is the stub if it adds nothing to that."""
+    """The method of that name: from a packet, or for one of Python's operators."""
     packet = None if name in SPECIAL else method_packet(table, name)
     if packet is None:
-        lines = operator_method(name, lambda packet: _written(table, packet))
+        written = operator_method(name, lambda packet: _written(table, packet))
     else:
-        lines = method_source(packet)
-    found = _run(lines[1:], name, f"<turnout.Tensor.{name}>", table, "turnout")
+        written = method_source(packet)
+    found, source = _run(written.lines, name, f"<turnout.Tensor.{name}>", table, "turnout")
     made = named(found, name)
-    made.operator_name = found.__qualname__ if "::" in found.__qualname__ else f"aten::{name}"
-    is_stub = "::" in found.__qualname__ and not hasattr(found, "__wrapped__")
-    if packet is not None and not is_stub:  # a stub has the right signature
+    served = UNARY[name][0] if name in UNARY else name  # one docstring for `neg` and `__neg__`
+    made.operator_name = f"aten::{served}"
+    if packet is not None:
         made.__signature__ = LateSignature(make=lambda: of_packet(packet, method=True))
-    # A stub has one docstring, though it may be `neg` and `__neg__`.
-    documented = found.__qualname__.partition("::")[2].partition(".")[0] if is_stub else name
-    made.__doc__ = docstrings.of(f"turnout.Tensor.{documented}")
-    return made
+    made.__doc__ = docstrings.of(f"turnout.Tensor.{served}")
+    return made if written.spec is None else entry_point(made, written.spec, source)
 
 
 def method_packet(table: Table, name: str) -> Packet:
@@ -85,8 +82,8 @@ def _written(table: Table, packet: str) -> Sequence[Overload]:
     return [f for f in table.overloads(packet) if "generated" not in f.tags and f.schema.kind != "out"]
 
 
-def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str) -> Any:
-    """The value of `name` after running the lines, with all their variables bound."""
+def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str) -> tuple[Any, Source]:
+    """The value of `name` after running the lines, with all their variables bound, and what it came from."""
     source = "\n".join(lines) + "\n"
     code = compile(source, filename, "exec", dont_inherit=True)
     namespace = {**GLOBALS, "__name__": __name__}
@@ -97,15 +94,13 @@ def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str
         if kind == "K":
             namespace[variable] = _overload(table, what).cache
         elif kind == "op":
-            overload = _overload(table, what)
-            # A method that is the stub needs it now. A stub that is only called can be made at its first call.
-            namespace[variable] = overload.stub if variable in code.co_names else _late(overload, variable, namespace)
+            namespace[variable] = _late(_overload(table, what), variable, namespace)
         elif kind == "P":
             namespace[variable] = call_forms.packet(table.overloads(what)[0].namespace, what)
         elif kind == "R":
             namespace[variable] = return_types.of_packet(table, what, home)
     run_source(source, code, namespace)
-    return namespace[name]
+    return namespace[name], Source(filename, name, namespace)
 
 
 def _variables(code: CodeType) -> Iterator[str]:

@@ -6,6 +6,7 @@ inline and go to the packet when it misses; the rest call the packet.
 
 from __future__ import annotations
 
+from turnout.operators.calls import CallSpec, Choice, Line
 from turnout.operators.stubs import default_source, python_name
 from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.functions.call_forms import SECOND_NAMES
@@ -21,7 +22,17 @@ from turnout_aten.generation.packets import (
     stub_name,
     takes_requires_grad,
 )
-from turnout_aten.generation.source import call, indented, inlined, public_schema
+from turnout_aten.generation.source import (
+    Written,
+    by_position,
+    by_sizes,
+    call,
+    indented,
+    inlined,
+    inlined_calls,
+    public_schema,
+    target,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +42,15 @@ if TYPE_CHECKING:
     from turnout_aten.generation.packets import Declared, Packet
 
 
-def function_source(packet: Packet) -> list[str]:
+def function_source(packet: Packet) -> Written:
     """One public function. Factories with tensor options also take `requires_grad`."""
-    lines = with_named_results(packet, _function_source(packet))
-    return with_requires_grad(lines, packet.public_name) if takes_requires_grad(packet, method=False) else lines
+    written = with_named_results(packet, _function_source(packet))
+    return with_requires_grad(written, packet.public_name) if takes_requires_grad(packet, method=False) else written
 
 
-def with_requires_grad(lines: list[str], name: str) -> list[str]:
-    """The lines of a factory, which also takes `requires_grad`: no schema has it. If it is true, the result is tracked."""
+def with_requires_grad(written: Written, name: str) -> Written:
+    """A factory that also takes `requires_grad`: no schema has it. If it is true, the result is tracked."""
+    lines = written.lines
     at = next(i for i, line in enumerate(lines) if line.startswith(f"def {name}("))
     line = lines[at]
     code = next(c for c in compile(f"{line} pass", "<signature>", "exec").co_consts if hasattr(c, "co_varnames"))
@@ -53,36 +65,43 @@ def with_requires_grad(lines: list[str], name: str) -> list[str]:
         asked = f'{more} and {more}.pop("requires_grad", False)'
     else:
         line = line.removesuffix("):") + (", " if keywords else ", *, ") + "requires_grad=False):"
-    return [
-        *lines[:at],
-        line,
-        f"    if {asked}:",
-        f"        return {name}({', '.join(given)}).requires_grad_()",
-        *lines[at + 1 :],
-    ]
+    asks = [f"    if {asked}:", f"        return {name}({', '.join(given)}).requires_grad_()"]
+    made, spec = [*lines[:at], line, *asks, *lines[at + 1 :]], written.spec
+    if spec is not None and spec.last is not None:
+        spec = spec._replace(last=Line.last(made, spec.last.names))
+    return Written(made, spec)
 
 
 _VARARGS, _VARKEYWORDS = 4, 8  # of `inspect`, whose import is slow
 
 
-def with_named_results(packet: Packet, lines: list[str]) -> list[str]:
-    """The lines of a function or method, with named results if its operators' results have names."""
+def with_named_results(packet: Packet, written: Written) -> Written:
+    """A function or method with named results, if its operators' results have names."""
     if not result_fields(packet):
-        return lines
+        return written
     kind = return_type_name(packet)
     main = lead(packet)
     one_result = [] if main is None or len(main.schema.returns) > 1 else ["return kernel("]
     new = "new_tuple" if all(len(f.schema.returns) > 1 for f in packet.all) else "named"
     made = []
-    for line in lines:
+    for line in written.lines:
         code = line.lstrip()
         if code.startswith("return ") and not code.startswith(tuple(one_result)):
             line = f"{line.removesuffix(code)}return {new}({kind}, {code.removeprefix('return ')})"
         made.append(line)
-    return made
+    spec = written.spec
+    if spec is not None and one_result:  # the kernel has one result, other overloads have several
+        spec = spec._replace(packet=None)
+    elif spec is not None:
+        spec = spec._replace(results=kind)
+        if spec.last is not None and new == "new_tuple":
+            spec = spec._replace(last=Line.last(made, spec.last.names))
+        elif spec.last is not None:  # whether there are several results is seen when they are there
+            spec = spec._replace(targets=(), last=None)
+    return Written(made, spec)
 
 
-def _function_source(packet: Packet) -> list[str]:
+def _function_source(packet: Packet) -> Written:
     bases, outs = packet.bases, packet.outs
     if len(bases) == 1 and len(outs) <= 1 and all(same_inputs(bases[0], out) for out in outs):
         return _single(packet, bases[0], outs[0] if outs else None)
@@ -92,7 +111,7 @@ def _function_source(packet: Packet) -> list[str]:
     return _general(packet)
 
 
-def _single(packet: Packet, base: Declared, out: Declared | None) -> list[str]:
+def _single(packet: Packet, base: Declared, out: Declared | None) -> Written:
     name = packet.public_name
     schema = public_schema(base.schema)
     prologue: list[str] = []
@@ -112,7 +131,12 @@ def _single(packet: Packet, base: Declared, out: Declared | None) -> list[str]:
     spreads = int_list_spreads(packet, method=False) if schema.self_argument is None else ""
     if spreads == "only" and base.schema.self_argument is None:
         return _spread(packet, base, signature, prologue)
-    return inlined(base, name, schema, signature=signature, prologue=prologue)
+    lines = inlined(base, name, schema, signature=signature, prologue=prologue)
+    count = len(schema.positional)
+    targets = [target(base, schema)]
+    if out is not None and [a.name for a in out.schema.arguments[count:]] == ["out"]:
+        targets.append(by_position(out, count, "out"))
+    return Written(lines, inlined_calls(lines, targets, schema))
 
 
 def has_second_names(arguments: Iterable[Argument]) -> bool:
@@ -167,13 +191,12 @@ def _out_call(base: Declared, out: Declared) -> list[str]:
     return [*lines, f"return {call(stub_name(out), out.schema, schema)}"]
 
 
-def _spread(packet: Packet, base: Declared, signature: str | None, prologue: list[str]) -> list[str]:
+def _spread(packet: Packet, base: Declared, signature: str | None, prologue: list[str]) -> Written:
     """zeros(2, 3): the one positional argument is an int list."""
     size = python_name(base.schema.positional[0].name)
     name = packet.public_name
-    lines = inlined(base, "_" + name, base.schema, signature=signature, prologue=prologue)
-    return [
-        *lines,
+    lines = [
+        *inlined(base, "_" + name, base.schema, signature=signature, prologue=prologue),
         "",
         "",
         f"_{name}.__qualname__ = {name!r}",  # errors about its arguments name the public function
@@ -185,6 +208,7 @@ def _spread(packet: Packet, base: Declared, signature: str | None, prologue: lis
         f"        return _{name}({given_sizes(size)})",
         f"    return _{name}(spread({size}), **kwargs) if {size} else _{name}(**kwargs)",
     ]
+    return Written(lines, CallSpec((by_sizes(base, 0, alone=False),)))
 
 
 def written_alone(function: Declared, sizes: str, otherwise: str) -> list[str]:
@@ -219,12 +243,23 @@ def given_sizes(name: str) -> str:
     return f"{name} if len({name}) > 1 or {name}[0].__class__ is int else spread({name})"
 
 
-def _with_lead(packet: Packet, main: Declared) -> list[str]:
-    schema = public_schema(main.schema)
+def _with_lead(packet: Packet, main: Declared) -> Written:
+    return with_lead(packet, main, public_schema(main.schema), _keyword_fixes(packet), lists=False)
+
+
+def with_lead(packet: Packet, main: Declared, schema: FunctionSchema, fixes: list[str], *, lists: bool) -> Written:
+    """A function with the lead's stub inline. `schema` is the lead's with arguments named as the parameters, `fixes` are lines
+    for calls with more arguments, `lists` says that these may also be the elements of a list.
+    """
     prologue, signature, miss = lead_parts(packet, main, schema)
-    fixes = ["    " + line for line in _keyword_fixes(packet)]
-    prologue = [prologue[0], *fixes, *prologue[1:]]
-    return inlined(main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True)
+    prologue = [prologue[0], *indented(fixes), *prologue[1:]]
+    lines = inlined(main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True)
+    count = len(schema.positional)
+    least = next((i for i, a in enumerate(schema.positional) if a.name in SECOND_NAMES.values()), count)
+    most = count + 1 if lists else None if has_more_positional(packet, main) else count
+    choice = Choice(packet_name(packet), least, most)
+    spec = inlined_calls(lines, [target(main, schema, drop_keywords=True)], schema, drop_keywords=True)
+    return Written(lines, spec._replace(packet=choice))
 
 
 def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[list[str], str, list[str]]:
@@ -262,8 +297,9 @@ def _seen_alone(packet: Packet, given: str) -> list[str]:
     return [f"op = {packet_name(packet)}.chosen.get(({types},))", "if op is not None:", f"    return op.call({given})"]
 
 
-def _general(packet: Packet) -> list[str]:
+def _general(packet: Packet) -> Written:
     lines = [f"def {packet.public_name}(*args, **kwargs):", "    if kwargs:"]
+    spec = CallSpec(packet=Choice(packet_name(packet), 0, None))
     fixes = _keyword_fixes(packet)
     lines += ["        " + line for line in fixes] if fixes else []
     if not fixes:
@@ -274,6 +310,8 @@ def _general(packet: Packet) -> list[str]:
             size = python_name(alone.schema.positional[0].name)
             quick = ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(args)"]
             lines[1:1] = [f"    {size} = args", *written_alone(alone, size, f"{stub_name(alone)}({size})"), *quick]
+            spec = spec._replace(targets=(by_sizes(alone, 0, alone=True),))
+        spec = spec._replace(packet=Choice(packet_name(packet), 0, 1))
         lines += ["    if all_ints(args):", "        args = (args,)"]
     lines += [
         "    if not kwargs:",
@@ -281,7 +319,7 @@ def _general(packet: Packet) -> list[str]:
         "        if op is not None:",
         "            return op.call(*args)",
     ]
-    return [*lines, f"    return {packet_name(packet)}(*args, **kwargs)"]
+    return Written([*lines, f"    return {packet_name(packet)}(*args, **kwargs)"], spec)
 
 
 def _keyword_fixes(packet: Packet) -> list[str]:

@@ -7,26 +7,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from turnout.operators.calls import CallSpec, Choice
 from turnout.operators.stubs import default_source, python_name
 from turnout_aten.generation.functions import (
     given_sizes,
     has_second_names,
-    lead_parts,
     second_names,
     second_signature,
     seen_before,
     sizes_alone,
+    with_lead,
     with_named_results,
     with_requires_grad,
     written_alone,
 )
-from turnout_aten.generation.packets import int_list_spreads, lead, packet_name, result_fields, stub_name, takes_requires_grad
-from turnout_aten.generation.source import call, indented, inlined
+from turnout_aten.generation.packets import int_list_spreads, lead, packet_name, stub_name, takes_requires_grad
+from turnout_aten.generation.source import Written, by_position, by_sizes, call, indented, inlined, inlined_calls, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from turnout.operators.calls import Target
     from turnout_aten.generation.packets import Declared, Packet
 
     # The overloads of a name without out variants and generated ones; empty if there is no such operator.
@@ -71,13 +73,13 @@ SPECIAL = (*UNARY, *BINARY, *COMMUTATIVE, *REFLECTED)
 # fmt: on
 
 
-def method_source(packet: Packet) -> list[str]:
+def method_source(packet: Packet) -> Written:
     """One method. Methods that make tensors from options also take `requires_grad`."""
-    lines = with_named_results(packet, _method_source(packet))
-    return with_requires_grad(lines, packet.public_name) if takes_requires_grad(packet, method=True) else lines
+    written = with_named_results(packet, _method_source(packet))
+    return with_requires_grad(written, packet.public_name) if takes_requires_grad(packet, method=True) else written
 
 
-def _method_source(packet: Packet) -> list[str]:
+def _method_source(packet: Packet) -> Written:
     name = packet.public_name
     spreads = int_list_spreads(packet, method=True)
     if len(packet.bases) == 1:
@@ -85,73 +87,75 @@ def _method_source(packet: Packet) -> list[str]:
         if spreads == "only":
             return _spread_method(name, function)
         if function.schema.positional[0] is function.schema.self_argument and not spreads:
-            if has_second_names(function.schema.arguments):
-                return _with_second_names(name, function)
-            if result_fields(packet) or takes_requires_grad(packet, method=True):
-                return ["", *inlined(function, name, function.schema)]
-            return ["", f"{name} = {stub_name(function)}"]
+            again = has_second_names(function.schema.arguments)
+            return _with_second_names(name, function) if again else _inlined(function, name)
         if not spreads:
             return _reordered(name, function)
     main = lead(packet)
     if main is not None and main.schema.positional[0] is main.schema.self_argument:
-        prologue, signature, miss = lead_parts(packet, main, main.schema)
-        if spreads:
-            prologue = [prologue[0], *indented(_spread_lines(spreads)), *prologue[1:]]
-        return ["", *inlined(
-            main, name, main.schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
-        )]  # fmt: skip
+        return with_lead(packet, main, main.schema, _spread_lines(spreads), lists=bool(spreads))
     return _general(packet, name, spreads)
 
 
-def _general(packet: Packet, name: str, spreads: str) -> list[str]:
-    lines = ["", f"def {name}(self, *args, **kwargs):"]
+def _inlined(function: Declared, name: str, signature: str | None = None, prologue: Sequence[str] = ()) -> Written:
+    lines = inlined(function, name, function.schema, signature=signature, prologue=prologue)
+    return Written(lines, inlined_calls(lines, [target(function, function.schema)], function.schema))
+
+
+def _general(packet: Packet, name: str, spreads: str) -> Written:
+    lines = [f"def {name}(self, *args, **kwargs):"]
+    targets: tuple[Target, ...] = ()
     alone = sizes_alone(packet) if spreads == "only" else None
     if alone is not None:
         size = python_name(next(a for a in alone.schema.positional if a is not alone.schema.self_argument).name)
         lines += [f"    {size} = args", *written_alone(alone, size, f"{stub_name(alone)}(self, {size})")]
         lines += ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(self, args)"]
-    if spreads:
-        lines += indented(_spread_lines(spreads))
+        targets = (by_sizes(alone, 1, alone=True),)
+    lines += indented(_spread_lines(spreads))
     named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
     if named == {0}:
-        lines += indented(seen_before(packet, "self"))
-        return [*lines, f"    return {packet_name(packet)}(self, *args, **kwargs)"]
+        lines += [*indented(seen_before(packet, "self")), f"    return {packet_name(packet)}(self, *args, **kwargs)"]
+        return Written(lines, CallSpec(targets, packet=Choice(packet_name(packet), 1, 2 if spreads else None)))
     # The overloads have self at one place among the positional arguments, or the packet is called by keyword.
     if len(named) == 1:
         at = next(iter(named))
-        return [*lines, f"    return {packet_name(packet)}(*args[:{at}], self, *args[{at}:], **kwargs)"]
-    return [*lines, f"    return {packet_name(packet)}(*args, self=self, **kwargs)"]
+        return Written(
+            [*lines, f"    return {packet_name(packet)}(*args[:{at}], self, *args[{at}:], **kwargs)"], CallSpec(targets)
+        )
+    return Written([*lines, f"    return {packet_name(packet)}(*args, self=self, **kwargs)"], CallSpec(targets))
 
 
 def _spread_lines(spreads: str) -> list[str]:
+    if not spreads:
+        return []
     # Where flags may follow, a single int is not yet a list: `int[1] dim` takes it as it is.
     return [f"if len(args) > {1 if spreads == 'leading' else 0} and all_ints(args):", "    args = (args,)"]
 
 
-def _spread_method(name: str, function: Declared) -> list[str]:
+def _spread_method(name: str, function: Declared) -> Written:
     """x.reshape(2, 3) and x.reshape((2, 3))."""
     size = python_name(next(a for a in function.schema.positional if a is not function.schema.self_argument).name)
     stub = stub_name(function)
     quick = written_alone(function, size, f"{stub}(self, {size})") if len(function.schema.positional) == 2 else []
-    return [
-        "",
+    lines = [
         f"def {name}(self, *{size}, **kwargs):",
         *quick,
         f"    if {size} and not kwargs:",
         f"        return {stub}(self, {given_sizes(size)})",
         f"    return {stub}(self, spread({size}), **kwargs) if {size} else {stub}(self, **kwargs)",
     ]
+    return Written(lines, CallSpec((by_sizes(function, 1, alone=False),)))
 
 
-def _with_second_names(name: str, function: Declared) -> list[str]:
+def _with_second_names(name: str, function: Declared) -> Written:
     """A method with arguments that PyTorch has second names for: x.softmax(axis=0)."""
     schema = function.schema
     names = [a.name for a in schema.arguments if a is not schema.self_argument]
     prologue = second_names(name, f"self.{name}", names, out=False)
-    return ["", *inlined(function, name, schema, signature=second_signature(schema), prologue=prologue)]
+    return _inlined(function, name, second_signature(schema), prologue)
 
 
-def _reordered(name: str, function: Declared) -> list[str]:
+def _reordered(name: str, function: Declared) -> Written:
     """A method whose self is not the first argument: x.where(condition, other)."""
     schema = function.schema
     own = schema.self_argument
@@ -164,26 +168,26 @@ def _reordered(name: str, function: Declared) -> list[str]:
             parts.append("*")
             keyword = True
         parts.append(python_name(a.name) + (f"={default_source(a)}" if a.has_default else ""))
-    return ["", f"def {name}({', '.join(parts)}):", f"    return {call(stub_name(function), schema)}"]
+    return Written([f"def {name}({', '.join(parts)}):", f"    return {call(stub_name(function), schema)}"])
 
 
 # ---- Python's operators
 
 
-def operator_method(name: str, overloads_of: Overloads) -> list[str]:
-    """The source of one special method; none where the operators for it do not exist."""
+def operator_method(name: str, overloads_of: Overloads) -> Written:
+    """The source of one special method; no lines where the operators for it do not exist."""
     if name in UNARY:
         found = _first(UNARY[name], overloads_of)
-        return ["", f"{name} = {stub_name(found[0])}"] if found else []
+        return _inlined(found[0], name) if found else Written([])
     if name in REFLECTED:
         operator, instead = REFLECTED[name]
         found = overloads_of(operator)
         tensors = _overload(found, "Tensor", "Tensor")
-        return [] if tensors is None else _reflected(name, tensors, found, overloads_of, instead)
+        return Written([]) if tensors is None else _reflected(name, tensors, found, overloads_of, instead)
     found = _first(BINARY.get(name) or COMMUTATIVE.get(name, ()), overloads_of)
     tensors = _overload(found, "Tensor", "Tensor")
     if tensors is None:
-        return []
+        return Written([])
     form = "reflected" if name in COMMUTATIVE else "binary"
     return _binary(name, form, tensors, _overload(found, "Tensor", "Scalar"))
 
@@ -214,7 +218,7 @@ def _overload(overloads: Sequence[Declared], first: str, second: str) -> Declare
     return None
 
 
-def _binary(name: str, form: str, tensors: Declared, scalar: Declared | None) -> list[str]:
+def _binary(name: str, form: str, tensors: Declared, scalar: Declared | None) -> Written:
     schema = tensors.schema
     arguments = tuple(
         replace(a, name=n) for a, n in zip(schema.positional[:2], ("self", "other"), strict=True)
@@ -225,10 +229,12 @@ def _binary(name: str, form: str, tensors: Declared, scalar: Declared | None) ->
     # Asked first: it saves a number the 650 ns of a failed look-up. Two tensors of one class do not reach the set: 14 ns.
     is_number = "other.__class__ is not self.__class__ and other.__class__ in NUMBERS"
     prologue = [] if scalar is None else [f"if {is_number}:", f"    return {number}(self, other)"]
-    return ["", *inlined(tensors, name, own, prologue=prologue, miss=miss, drop_keywords=True)]
+    targets = [target(tensors, own, drop_keywords=True), *([] if scalar is None else [by_position(scalar, 2)])]
+    lines = inlined(tensors, name, own, prologue=prologue, miss=miss, drop_keywords=True)
+    return Written(lines, inlined_calls(lines, targets, own, drop_keywords=True))
 
 
-def _reflected(name: str, tensors: Declared, overloads: Sequence[Declared], overloads_of: Overloads, instead: str) -> list[str]:
+def _reflected(name: str, tensors: Declared, overloads: Sequence[Declared], overloads_of: Overloads, instead: str) -> Written:
     swapped = f"lambda a, b: {stub_name(tensors)}(b, a)"
     scalar = _overload(overloads, "Scalar", "Tensor")
     number = "None"
@@ -241,4 +247,4 @@ def _reflected(name: str, tensors: Declared, overloads: Sequence[Declared], over
         mul = _overload(overloads_of("mul"), "Tensor", "Scalar")
         if mul is not None:
             number = f"lambda a, b: {stub_name(mul)}({stub_name(overloads_of(instead)[0])}(a), b)"
-    return ["", f"def {name}(self, other):", f"    return reflected(self, other, {swapped}, {number})"]
+    return Written([f"def {name}(self, other):", f"    return reflected(self, other, {swapped}, {number})"])

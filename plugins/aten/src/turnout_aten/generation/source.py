@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
+from turnout.operators.calls import CallSpec, Given, Line, Target
 from turnout.operators.stubs import default_source, python_name, stub_source
 from turnout_aten.generation.packets import cache_name
 
@@ -15,6 +17,13 @@ if TYPE_CHECKING:
     from turnout_aten.generation.packets import Declared
 
 INDENT = "    "
+
+
+class Written(NamedTuple):
+    """The lines of a function and what its calls may be; None where they are only the calls of others."""
+
+    lines: list[str]
+    spec: CallSpec | None = None
 
 
 def indented(lines: Sequence[str], levels: int = 1) -> list[str]:
@@ -72,3 +81,33 @@ def inlined(
     elif drop_keywords:
         raise AssertionError("a stub without its keywords needs its own way out of a miss")
     return [lines[0], *indented(prologue), *lines[1:]]
+
+
+def target(function: Declared, schema: FunctionSchema, *, drop_keywords: bool = False) -> Target:
+    """The overload whose stub stands inline, `schema` being its own with arguments named as the parameters."""
+    at = {a.name: i for i, a in enumerate(schema.positional)}
+    keywords = ["" if drop_keywords or a.name in at else python_name(a.name) for a in schema.arguments]
+    given = [Given(at.get(a.name, -1), keyword) for a, keyword in zip(schema.arguments, keywords, strict=True)]
+    return Target(function, tuple(given), len(at))
+
+
+def by_position(function: Declared, count: int, keyword: str = "") -> Target:
+    """An overload that gets its first arguments by position, and its last one by a keyword if there is one."""
+    rest = [Given()] * (len(function.schema.arguments) - count)
+    if keyword:
+        rest[-1] = Given(keyword=keyword)
+    return Target(function, (*map(Given, range(count)), *rest), count)
+
+
+def by_sizes(function: Declared, at: int, *, alone: bool) -> Target:
+    """An overload that is called with ints one by one, from position `at` on, in place of a list of them."""
+    given = [Given(i if i <= at else -1, python_name(a.name)) for i, a in enumerate(function.schema.arguments)]
+    return Target(function, tuple(given), at + 1, at, alone)
+
+
+def inlined_calls(
+    lines: list[str], targets: Sequence[Target], schema: FunctionSchema, *, drop_keywords: bool = False
+) -> CallSpec:
+    """What the calls of a function may be that ends with an inline stub."""
+    passed = [python_name(a.name) for a in (schema.positional if drop_keywords else schema.arguments)]
+    return CallSpec(tuple(targets), Line.last(lines, ["kernel", "ks", *passed]))

@@ -166,7 +166,7 @@ def operator_names(functions: NativeFunctions) -> list[str]:
     for f in functions:
         if not f.is_generated and f.schema.kind != "out":
             by_name.setdefault(f.schema.name.name, []).append(f)
-    return [name for name in SPECIAL if operator_method(name, lambda packet: by_name.get(packet, []))]
+    return [name for name in SPECIAL if operator_method(name, lambda packet: by_name.get(packet, [])).lines]
 
 
 def functions_text(module: str, source: str) -> str:

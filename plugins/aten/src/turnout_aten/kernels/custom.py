@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.library.results import call_arguments, verify
 from turnout.operators import Operator
+from turnout.operators.calls import Line, Source
 from turnout.operators.kernels import Kernel
 from turnout.operators.stubs import compile_function
-from turnout.plugins import replaceable
+from turnout_aten.kernels.described import CUSTOM, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.kernels.structured import to_array
 from turnout_aten.kernels.unstructured import wrap_result
@@ -47,26 +48,33 @@ def bind_array_kernel(op: Operator, kernel: Kernel, backend: TensorBackend) -> C
     return on_arrays(op, kernel, backend, general, tensors)
 
 
-@replaceable
 def on_arrays(op: Operator, kernel: Kernel, backend: TensorBackend, general: Call, tensors: list[str]) -> Call:
     """The wrapper of a kernel of plain values and of tensors, the arguments `tensors`, that gives one array."""
     kinds = [str(a.type) for a in op.schema.arguments]
     given = call_arguments(op, [f"a{i}.array" if kind == "Tensor" else f"a{i}" for i, kind in enumerate(kinds)])
-    args = ", ".join(f"a{i}" for i in range(len(kinds)))
+    names = [f"a{i}" for i in range(len(kinds))]
+    args = ", ".join(names)
     good = " and ".join(["array.__class__ is ARRAY", *(f"array is not {t}.array" for t in tensors)])
     # A warning raised as an error goes to the general path, which runs with the backend's warnings off.
     made = [f"        {line}" for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device")]
+    running, after, finishing = f"kernel({given})", f"return general(ks, {args})", f"return finish(array, ({args},))"
     lines = [
-        f"def on_arrays(ks, {args}):", "    try:", f"        array = kernel({given})", "    except Warning:",
-        f"        return general(ks, {args})", f"    if {good}:", *made, "        return t",
-        f"    return finish(array, ({args},))",
+        f"def on_arrays(ks, {args}):", "    try:", f"        array = {running}", "    except Warning:",
+        f"        {after}", f"    if {good}:", *made, "        return t",
+        f"    {finishing}",
     ]  # fmt: skip
+    called = {
+        "kernel": Line(3, f"return {running}", names), "general": Line(5, after, ["ks", *names]),
+        "finish": Line(len(lines), finishing, ["array", *names]),
+    }  # fmt: skip
     namespace = {
         "__name__": backend.wrapper_module, "kernel": kernel.fn, "general": general, "ARRAY": backend.array_type,
         "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
         "finish": lambda made, args: verify(op, kernel, wrap_result(backend, made, args), args),
     }  # fmt: skip
-    return compile_function("\n".join(lines) + "\n", "on_arrays", f"<kernel of {op.qualified_name} at {backend.name}>", namespace)
+    source = Source(f"<kernel of {op.qualified_name} at {backend.name}>", "on_arrays", namespace)
+    spec = KernelSpec(CUSTOM, op, backend, kernel.fn, general, lines=called)
+    return wrapper(compile_function("\n".join(lines) + "\n", source.function, source.file, namespace), spec, source)
 
 
 def _general(op: Operator, kernel: Kernel, backend: Any) -> Call:

@@ -58,15 +58,17 @@ class Inputs:
         return {f"DEFAULT_{python_name(a.name)}": a.default for a in self.others if a.has_default}
 
 
-def computing_source(s: Structured, backend: TensorBackend, row: Row, inputs: Inputs) -> tuple[str, dict[str, Any]]:
-    """The source that makes `array` by the row's steps or its kernel, and what it reads."""
+def computing_source(
+    s: Structured, backend: TensorBackend, row: Row, inputs: Inputs, *, level: int = 3
+) -> tuple[str, dict[str, Any]]:
+    """The source that makes `array` by the row's steps or its kernel, in lines of that level, and what it reads."""
     kernel = f"array = {_kernel_call(row, inputs)}"
     steps = steps_at_once(s, backend, row, inputs.arrays, out="array")
     if steps is None:
         return kernel, {}
     when, lines, variables = steps
-    indented = [f"if {when}:", *("    " + line for line in lines), "else:", f"    {kernel}"]
-    return "\n".join([indented[0], *("            " + line for line in indented[1:])]), variables
+    text = [f"if {when}:", *("    " + line for line in lines), "else:", f"    {kernel}"]
+    return f"\n{'    ' * level}".join(text), variables
 
 
 def half_dtype(backend: TensorBackend, row: Row) -> Any:

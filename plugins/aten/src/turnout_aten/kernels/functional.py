@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function
-from turnout.plugins import replaceable
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array, check_returned
+from turnout_aten.kernels.described import MAKES, KernelSpec, wrapper
 from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
 from turnout_aten.kernels.planning import planned
 from turnout_aten.kernels.rows import BOOL, SAME, Row
@@ -60,7 +61,6 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     return general
 
 
-@replaceable
 def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The functional variant as generated source: the fast path, then `general`."""
     inputs = Inputs(s)
@@ -71,7 +71,7 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     unsure = row.allocates == SAME or (inputs.numbers and row.allocates != BOOL)
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
     computing, computed_by = computing_source(s, backend, row, inputs)
-    source = f"""\
+    text = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
     array = failure = None
@@ -90,11 +90,14 @@ def wrapped({", ".join(["ks", *arguments])}):
 {made}
     return t
 """
+    as_array, half = as_result_array(s.op.qualified_name, backend, row.fn), half_dtype(backend, row)
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
-        "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
-        "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row),
+        "as_array": as_array, "simple": row.simple, "Tensor": Tensor,
+        "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend), "HALF": half,
         "ROW_MAJOR": backend.row_major,
         **computed_by, **inputs.defaults(),
     }  # fmt: skip
-    return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+    source = Source(f"<{backend.name} wrapper of {s.op.qualified_name}>", "wrapped", namespace)
+    spec = KernelSpec(MAKES, s.op, backend, row.fn, general, row, s, row.few, half, as_array)
+    return wrapper(compile_function(text, source.function, source.file, namespace), spec, source)

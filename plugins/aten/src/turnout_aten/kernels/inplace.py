@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import DTypeError, ShapeError
+from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import check_returned
+from turnout_aten.kernels.described import COPIES, KernelSpec, wrapper
 from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
 from turnout_aten.kernels.outputs import check_result_dtype, check_writable
 from turnout_aten.kernels.planning import kept_answers, planned_write
@@ -76,7 +78,6 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
 _ASIDE = 4096
 
 
-@replaceable
 def fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The in-place variant with two fast paths: for small tensors, and for large ones with equal shapes and dtypes."""
     inputs = Inputs(s)
@@ -84,9 +85,9 @@ def fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call)
     # If elements of an aliased self share memory with each other or with another argument, the general path must refuse the call.
     apart = "".join(f" and {t}.storage is not {first}.storage" for t in tensors[1:])
     applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})", *inputs.conditions(row)]
-    computing, computed_by = computing_source(s, backend, row, inputs)
-    computing = computing.replace("\n", "\n    ")
-    source = f"""\
+    computing, computed_by = computing_source(s, backend, row, inputs, level=4)
+    half = half_dtype(backend, row)
+    text = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
     array = failure = None
@@ -109,10 +110,12 @@ def wrapped({", ".join(["ks", *arguments])}):
 """
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
-        "context": backend.kernel_context, "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row),
+        "context": backend.kernel_context, "after": after_failure(s.op, backend), "HALF": half,
         **computed_by, **inputs.defaults(),
     }  # fmt: skip
-    return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+    source = Source(f"<{backend.name} wrapper of {s.op.qualified_name}>", "wrapped", namespace)
+    spec = KernelSpec(COPIES, s.op, backend, row.fn, general, row, s, row.few, half)
+    return wrapper(compile_function(text, source.function, source.file, namespace), spec, source)
 
 
 def _large_inplace(inputs: Inputs) -> str:

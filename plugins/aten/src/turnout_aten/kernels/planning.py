@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function, python_name
-from turnout.plugins import replaceable
 from turnout_aten.kernels.contract import check_returned
+from turnout_aten.kernels.described import PLANNED, KernelSpec, wrapper
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, converted, key_source
 from turnout_aten.kernels.stepping import preparing
 from turnout_aten.tensor.levels import CLOCK
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-@replaceable
 def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, compute: Call) -> Call:
     """The functional variant as generated source: the planned path, then `general`. Its locals begin with an underscore, because
     an argument of the operator may have any other name (`values` of index_put)."""
@@ -103,7 +103,10 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         "EMPTY": backend.empty, "KEYS": backend.keys, "CLOCK": CLOCK, "Tensor": Tensor, "partial": partial, "PREPARE": prepare,
         "LEARN": plans.learn, "JOINED": backend.joined, "ROW_MAJOR": backend.row_major,
     }  # fmt: skip
-    return compile_function("\n".join(lines) + "\n", "planned", f"<{backend.name} plans of {s.op.qualified_name}>", namespace)
+    source = Source(f"<{backend.name} plans of {s.op.qualified_name}>", "planned", namespace)
+    kernel, few = namespace["kernel"], namespace["few"]
+    spec = KernelSpec(PLANNED, s.op, backend, kernel, general, row, s, few, known=plans.known)
+    return wrapper(compile_function("\n".join(lines) + "\n", source.function, source.file, namespace), spec, source)
 
 
 # Up to so many arrays of so many elements each are joined by one call of the array module.
@@ -188,6 +191,7 @@ def planned_write(s: Structured, backend: TensorBackend, row: Row, general: Call
         f"            LEARN(_key, {given})",
         "        return _made",
         "    _shape, _native, _casts, _values, _extra, _ready, _way = _plan",
+        f"    {target}_own = {target}_a",  # a conversion replaces the other
         "    _failed = False",
         "    try:",
         *("        " + line for line in _replacing(s)),
@@ -205,8 +209,6 @@ def planned_write(s: Structured, backend: TensorBackend, row: Row, general: Call
         f"        return general(ks, {'*_first' if prepare is not None else given})",
         f"    return {target}",
     ]
-    at = lines.index("    _failed = False")
-    lines.insert(at, f"    {target}_own = {target}_a")  # a conversion replaces the other
     fitting: dict[Any, Any] = {}
     asked: set[Any] = set()
 

@@ -143,17 +143,20 @@ def _compiled(s: Structured, backend: TensorBackend, steps: Steps) -> Call:
     names = {name: python_name(name) for name in s.names}
     lines, variables = _lines(steps, names, "_out", ("_axis", "_keepdim", "_count", "_freedom"))
     given = ", ".join([*(python_name(a.name) for a in s.inputs), "_out"])
-    lines = _by_place(lines)
     text = ["def make(_axis, _keepdim, _count, _freedom):", f"    def stepped({given}):", *("        " + line for line in lines)]
     text += ["        return _out", "    return stepped"]
     variables["__name__"] = backend.wrapper_module
     return compile_function("\n".join(text) + "\n", "make", f"<{backend.name} steps of {s.op.qualified_name}>", variables)
 
 
-def _lines(steps: Steps, names: dict[str, str], out: str, reducing: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def _lines(
+    steps: Steps, names: dict[str, str], out: str, reducing: Sequence[str], *, own: str = "", result: str = ""
+) -> tuple[list[str], dict[str, Any]]:
     """The source of steps, of which the last one writes into `out`, and what it reads.
 
     `reducing` is source, too: the axis, whether to keep it, the count of elements behind each result, that less the correction.
+    `own` says which steps make an array instead of writing into `out`: the "last" one, or "all". `result` is the name that the
+    last step sets, if not `out`: it stays as it is if a step raises.
     """
     last = len(steps) - 1
     whole: list[bool] = []  # whether a step has all elements
@@ -181,13 +184,14 @@ def _lines(steps: Steps, names: dict[str, str], out: str, reducing: Sequence[str
                 operands.append(made[value])
             else:
                 operands.append(names[value] if value.__class__ is str else repr(value))
-        made.append(out if into else f"_{i}")
+        made.append(result if result and i == last else out if into else f"_{i}")
+        into = into and not (own == "all" or (own == "last" and i == last))
         function = variables[f"STEP_{i}"] = step[0].reduce if reduces(step) else step[0]
         assert callable(function)
         if reduces(step):
             operands += [axis, "None", out if into else "None", "True" if kept[i] else keepdim]
-        elif into:
-            operands.append(f"out={out}")
+        elif into:  # as the last argument: an array module takes 40 ns for the keyword
+            operands.append(out)
         lines.append(f"{made[i]} = STEP_{i}({', '.join(operands)})")
     return lines, variables
 
@@ -225,12 +229,7 @@ def steps_into(
         tests += [f"{array}.shape == {out}.shape" for array in arrays.values()]
         given = ("",) * 4
     lines, found = _lines(steps, arrays, out, given)
-    return " and ".join(tests), _by_place(lines), {"ROW_MAJOR": backend.row_major} | found
-
-
-def _by_place(lines: list[str]) -> list[str]:
-    """The lines with outputs as last arguments: an array module takes 40 ns for the keyword."""
-    return [line.replace(", out=", ", ") for line in lines]
+    return " and ".join(tests), lines, {"ROW_MAJOR": backend.row_major} | found
 
 
 def steps_at_once(
@@ -265,16 +264,14 @@ def steps_at_once(
     variables: dict[str, Any] = {"NEW": backend.new_array, "ROW_MAJOR": backend.row_major}
     given = {**arrays, **{name: python_name(name) for name in numbers}}
     if not reduced:
-        lines, found = _lines(steps, given, "_made", ("",) * 4)
-        lines[-1] = lines[-1].replace(", out=_made)", ")")
+        lines, found = _lines(steps, given, "_made", ("",) * 4, own="last", result=out)
     elif over_dims:
         tests.append(f"{first}.size and {first}.shape and ROW_MAJOR({first})")
         keepdim = "keepdim" if "keepdim" in s.names else "False"
-        lines, found = _lines(steps, given, "_made", ("dim", keepdim, f"{first}.size // _made.size", ""))
-        lines = [line.replace(", None, _made, ", ", None, None, ").replace(", out=_made)", ")") for line in lines]
+        reducing = ("dim", keepdim, f"{first}.size // _made.size", "")
+        lines, found = _lines(steps, given, "_made", reducing, own="all", result=out)
     else:  # into an array: a number would have to become one
         tests.append(f"{first}.size and ROW_MAJOR({first})")
-        lines, found = _lines(steps, given, "_made", ("None", "False", f"{first}.size", ""))
-        lines.insert(0, f"_made = NEW((), {first}.dtype)")
-    lines[-1] = lines[-1].replace("_made = ", f"{out} = ", 1)  # `out` stays as it is if a step raises
+        lines, found = _lines(steps, given, "_made", ("None", "False", f"{first}.size", ""), result=out)
+        lines = [f"_made = NEW((), {first}.dtype)", *lines]
     return " and ".join(tests), lines, variables | found

@@ -6,10 +6,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
+from turnout.operators.calls import Line, Source
 from turnout.operators.stubs import compile_function, python_name
-from turnout.plugins import replaceable
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import check_returned
+from turnout_aten.kernels.described import SHAPELESS, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.kernels.planning import silencing
 from turnout_aten.kernels.rows import Row
@@ -26,16 +27,14 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-@replaceable
-def plain(
-    op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, limit: int = 0, quiet: bool = False
-) -> Call:
+def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, row: Row | None = None) -> Call:
     """The wrapper of a kernel without a shape function: it passes arrays for tensors and returns tensors for arrays.
 
     In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever `fn` returns. Where it
-    returns NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to `limit` elements.
-    `quiet` is that of its row.
+    returns NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to as many elements as
+    the row's limit. A kernel with a row may run again after an error: it has no effect but its result.
     """
+    limit, quiet = (0, False) if row is None else (row.limit, row.quiet)
     schema = op.schema
     names = [python_name(a.name) for a in schema.arguments]
     given = ", ".join(names)
@@ -70,8 +69,11 @@ def plain(
         f"        RETELL(OP, _error, {everything})",
         "        raise",
     ]
+    called = {}
     if below is not None:
-        lines += ["    if _made is NotImplemented:", f"        return BELOW(ks, {given})"]
+        going_on = f"return BELOW(ks, {given})"
+        lines += ["    if _made is NotImplemented:", f"        {going_on}"]
+        called["below"] = Line(len(lines), going_on, ["ks", *names])
     if mutated:
         targets = f"({''.join(names[i] + ', ' for i in mutated)})"
         written = "[" + ", ".join(arrays[i] for i in mutated) + "]"
@@ -89,14 +91,17 @@ def plain(
             lines += [f"    if _made.__class__ is ARRAY and {at} is not None and {at} is BACKEND.place and not BACKEND.indexed:"]
             lines += _wrapped(at)
         lines += [f"    return WRAP_RESULT(BACKEND, _made, {everything})"]
+    quietly = backend.in_kernel_context(fn) if silent else fn
     namespace = {
         "__name__": __name__, "TENSOR": Tensor, "PROD": prod, "BELOW": below, "OP": op, "BACKEND": backend, "TO_ARRAY": to_array,
-        "CHECK_WRITABLE": check_writable, "FN": fn, "QUIETLY": backend.in_kernel_context(fn) if silent else fn, "AS_IS": AS_IS,
+        "CHECK_WRITABLE": check_writable, "FN": fn, "QUIETLY": quietly, "AS_IS": AS_IS,
         "Tensor": Tensor, "CLOCK": CLOCK,
         "RETELL": retell, "CHECK": check_returned, "ROW": fn, "WRAP": wrap, "WRAP_RESULT": wrap_result,
         "ARRAY": backend.array_type, **silencing(backend),
     }  # fmt: skip
-    return compile_function("\n".join(lines) + "\n", "wrapped", f"<{backend.name} call of {op.qualified_name}>", namespace)
+    source = Source(f"<{backend.name} call of {op.qualified_name}>", "wrapped", namespace)
+    made = compile_function("\n".join(lines) + "\n", source.function, source.file, namespace)
+    return made if row is None else wrapper(made, KernelSpec(SHAPELESS, op, backend, quietly, below, row, lines=called), source)
 
 
 def _wrapped(device: str) -> list[str]:
@@ -107,12 +112,6 @@ def _wrapped(device: str) -> list[str]:
 
 # Arguments of these types, and lists of them, hold no tensor.
 _NO_TENSORS = frozenset({"int", "SymInt", "float", "bool", "str", "Generator", "ScalarType", "Layout", "Device", "MemoryFormat"})
-
-
-@replaceable
-def plain_row(op: Operator, backend: TensorBackend, row: Row, below: Call | None = None) -> Call:
-    """`plain` of a row: the kernel may be run again after an error, because it has no effect but its result."""
-    return plain(op, backend, row.fn, below=below, limit=row.limit, quiet=row.quiet)
 
 
 def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:

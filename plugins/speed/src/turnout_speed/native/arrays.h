@@ -175,21 +175,27 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
- * inplace, program, general, few or None, limit of few, the argument that this is about, large or None[, below or None, finish, rest or
- * None]), where `arguments` are rows (role, default or MISSING, rank): role
- * "tensor", "absent", "number" or "value". */
-static PyObject *make_array_kernel(PyObject *module, PyObject *args)
+/* array_kernel(function, *, arguments, kernel, keys, ...): the fields of ArrayKernel by their names, None for NULL. `arguments` are
+ * rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". */
+static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *general, *few, *large,
-             *below = Py_None, *finish = NULL, *rest = Py_None;
-    Py_ssize_t limit, limit_of_halves, limit_of_few;
-    int bools, unsure, inplace, sized;
-    const char *refuses;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpOOOniO|OOO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
-                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &general, &few,
-                          &limit_of_few, &sized, &large, &below, &finish, &rest))
+    static char *names[] = {"", "arguments", "kernel", "keys", "simple", "as_array", "half", "general", "few", "large", "program", "below",
+                            "finish", "rest", "limit", "limit_of_halves", "limit_of_few", "sized", "bools", "unsure", "inplace", "refuses",
+                            NULL};
+    PyObject *function, *arguments = NULL, *kernel = NULL, *keys = NULL, *simple = Py_None, *as_array = Py_None, *half = Py_None,
+             *general = Py_None, *few = Py_None, *large = Py_None, *program = Py_None, *below = Py_None, *finish = Py_None,
+             *rest = Py_None;
+    Py_ssize_t limit = 0, limit_of_halves = 0, limit_of_few = 0;
+    int sized = 0, bools = 1, unsure = 0, inplace = 0;
+    const char *refuses = "";
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$O!OOOOOOOOOOOOnnnippps", names, &function, &PyTuple_Type, &arguments, &kernel, &keys,
+                                     &simple, &as_array, &half, &general, &few, &large, &program, &below, &finish, &rest, &limit,
+                                     &limit_of_halves, &limit_of_few, &sized, &bools, &unsure, &inplace, &refuses))
         return NULL;
+    if (arguments == NULL || kernel == NULL || keys == NULL) {
+        PyErr_SetString(PyExc_TypeError, "a kernel has arguments, a kernel and keys");
+        return NULL;
+    }
     if (PyTuple_GET_SIZE(arguments) > MOST || sized < 0 || sized >= MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
         PyErr_SetString(PyExc_ValueError, "too many arguments");
         return NULL;
@@ -202,20 +208,20 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     made->bools = bools;
     made->unsure = unsure;
     strcpy(made->refuses, refuses);
-    made->half = half == Py_None ? NULL : Py_NewRef(half);
-    made->simple = simple == Py_None ? NULL : Py_NewRef(simple);
+    made->half = or_null(half);
+    made->simple = or_null(simple);
     made->kernel = Py_NewRef(kernel);
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
     made->inplace = inplace;
-    made->few = few == Py_None ? NULL : Py_NewRef(few);
-    made->large = large == Py_None ? NULL : Py_NewRef(large);
+    made->few = or_null(few);
+    made->large = or_null(large);
     made->limit_of_few = limit_of_few;
     made->sized = sized;
     made->general = is_kernel(general) ? Py_NewRef(general) : NULL;
-    made->below = below == Py_None ? NULL : Py_NewRef(below);
-    made->finish = Py_XNewRef(finish);
-    made->rest = rest == Py_None ? NULL : Py_NewRef(rest);
+    made->below = or_null(below);
+    made->finish = or_null(finish);
+    made->rest = or_null(rest);
     made->arguments = (int)PyTuple_GET_SIZE(arguments);
     for (int i = 0; i < made->arguments; i++) {
         const char *role;
@@ -229,8 +235,8 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
         }
         made->absent[i] = strcmp(role, "absent") == 0;
         made->number[i] = strcmp(role, "number") == 0;
-        made->ignored[i] = strcmp(role, "value") == 0 && standard == missing;
-        made->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
+        made->ignored[i] = strcmp(role, "value") == 0 && standard == MISSING;
+        made->standard[i] = standard == MISSING ? NULL : Py_NewRef(standard);
     }
     if (program != Py_None && read_program(&made->program, program) < 0)
         return refuse(made);

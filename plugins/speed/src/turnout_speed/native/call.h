@@ -419,7 +419,7 @@ static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", 
                                     "tensors", "none", NULL};
 
 /* (cache, parameters, ((kind, optional, size, source, default or MISSING, name or None), ...), rest or -1, alone) */
-static int read_target(Target *target, PyObject *row, PyObject *missing)
+static int read_target(Target *target, PyObject *row)
 {
     PyObject *arguments, *cache;
     if (!PyArg_ParseTuple(row, "O!iO!ip", &PyDict_Type, &cache, &target->parameters, &PyTuple_Type, &arguments, &target->rest,
@@ -445,7 +445,7 @@ static int read_target(Target *target, PyObject *row, PyObject *missing)
             return -1;
         }
         target->tensors += target->kind[i] == IS_TENSOR || target->kind[i] == IS_TENSORS;
-        target->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
+        target->standard[i] = standard == MISSING ? NULL : Py_NewRef(standard);
         target->name[i] = NULL;
         if (name != Py_None) {
             target->name[i] = Py_NewRef(name);
@@ -456,13 +456,13 @@ static int read_target(Target *target, PyObject *row, PyObject *missing)
     return 0;
 }
 
-/* (function, targets, MISSING, tail or None, class of several results or None, overloads), where `overloads` is None or (chosen,
+/* (function, targets, tail or None, class of several results or None, overloads), where `overloads` is None or (chosen,
  * least, most, by name) */
 static PyObject *make_call(PyObject *module, PyObject *args)
 {
-    PyObject *function, *targets, *missing, *tail, *named, *overloads, *chosen = NULL;
+    PyObject *function, *targets, *tail, *named, *overloads, *chosen = NULL;
     int least = 0, most = -1, by_name = 0;
-    if (!PyArg_ParseTuple(args, "OO!OOOO", &function, &PyTuple_Type, &targets, &missing, &tail, &named, &overloads))
+    if (!PyArg_ParseTuple(args, "OO!OOO", &function, &PyTuple_Type, &targets, &tail, &named, &overloads))
         return NULL;
     if (overloads != Py_None && !PyTuple_Check(overloads)) {
         PyErr_SetString(PyExc_TypeError, "a tuple of overloads");
@@ -479,8 +479,8 @@ static PyObject *make_call(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->count = 0;
-    made->tail = tail == Py_None ? NULL : Py_NewRef(tail);
-    made->named = named == Py_None ? NULL : Py_NewRef(named);
+    made->tail = or_null(tail);
+    made->named = or_null(named);
     made->chosen = Py_XNewRef(chosen);
     made->least = least;
     made->most = most;
@@ -488,7 +488,7 @@ static PyObject *make_call(PyObject *module, PyObject *args)
     for (int i = 0; i < PyTuple_GET_SIZE(targets); i++) {
         memset(&made->targets[i], 0, sizeof(Target));
         made->count = i + 1;
-        if (read_target(&made->targets[i], PyTuple_GET_ITEM(targets, i), missing) < 0)
+        if (read_target(&made->targets[i], PyTuple_GET_ITEM(targets, i)) < 0)
             return refuse(made);
     }
     return finished(made);

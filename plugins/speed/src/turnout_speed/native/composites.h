@@ -1,6 +1,6 @@
 /* CompositeKernel: a composite kernel that ends in one call of another operator. */
 enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4, OTHER_DTYPE = -5, SAME_DTYPE = -6, IS_FALSE = -7,
-       CONTIGUOUS = -8, SAME_SHAPE = -9, IS_ZERO = -10, EQUALS = 1000 }; /* or a number of dims */
+       CONTIGUOUS = -8, IS_ZERO = -9, EQUALS = 1000 }; /* or a number of dims */
 enum { ENDING = 32 }; /* operands: arguments by their place, and from here on other endings; constants are objects */
 
 #define ENDINGS 8
@@ -70,10 +70,6 @@ static int meets(int wanted, PyObject *value, PyObject *first)
         return 0;
     if (wanted == ROW_MAJOR)
         return PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS);
-    if (wanted == SAME_SHAPE) {
-        PyObject *other = Py_IS_TYPE(first, Tensor) ? SLOT(first, AT_ARRAY) : NULL;
-        return other != NULL && PyArray_CheckExact(other) && are_alike((PyArrayObject *)array, (PyArrayObject *)other);
-    }
     return PyArray_NDIM((PyArrayObject *)array) == wanted;
 }
 

@@ -67,13 +67,19 @@ static Outcome custom_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return *result == NULL ? FAILED : DONE;
 }
 
-/* (function, call, general, finish, keys, number of arguments, places of the tensors) */
-static PyObject *make_custom_kernel(PyObject *module, PyObject *args)
+/* custom_kernel(function, *, call, general, finish, keys, arguments, tensors): the fields of CustomKernel by their names */
+static PyObject *make_custom_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    PyObject *function, *call, *general, *finish, *keys, *places;
-    int arguments;
-    if (!PyArg_ParseTuple(args, "OOOOOiO!", &function, &call, &general, &finish, &keys, &arguments, &PyTuple_Type, &places))
+    static char *names[] = {"", "call", "general", "finish", "keys", "arguments", "tensors", NULL};
+    PyObject *function, *call = NULL, *general = NULL, *finish = NULL, *keys = NULL, *places = NULL;
+    int arguments = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OOOOiO!", names, &function, &call, &general, &finish, &keys, &arguments,
+                                     &PyTuple_Type, &places))
         return NULL;
+    if (call == NULL || general == NULL || finish == NULL || keys == NULL || places == NULL) {
+        PyErr_SetString(PyExc_TypeError, "a kernel of the user needs all that its text calls");
+        return NULL;
+    }
     if (arguments > MOST || PyTuple_GET_SIZE(places) == 0 || PyTuple_GET_SIZE(places) > arguments)
         return refuse(NULL);
     CustomKernel *made = (CustomKernel *)new_face(&CustomKernelType, function, kernel_vectorcall, custom_run);

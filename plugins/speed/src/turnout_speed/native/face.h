@@ -62,6 +62,9 @@ static Face *new_face(PyTypeObject *type, PyObject *function, vectorcallfunc vec
     return made;
 }
 
+/* An object that may be left out, for a field: a new reference, or NULL for None. */
+static PyObject *or_null(PyObject *value) { return value == Py_None ? NULL : Py_NewRef(value); }
+
 /* The end of a maker that cannot read what it was given: it lets go of what it has made, and says so if nothing else did. */
 static PyObject *refuse(void *made)
 {
@@ -108,14 +111,12 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
     return PyObject_Vectorcall(face->function, args, nargsf, kwnames);
 }
 
+static void face_dealloc(PyObject *self);
+
+/* Whether a value is one of these, and a kernel. */
 static inline int is_kernel(PyObject *value)
 {
-    return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
-           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType)
-           || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &SelectKernelType)
-           || Py_IS_TYPE(value, &FactoryKernelType) || Py_IS_TYPE(value, &FillKernelType)
-           || Py_IS_TYPE(value, &ElementKernelType) || Py_IS_TYPE(value, &IntoKernelType) || Py_IS_TYPE(value, &GuardKernelType)
-           || Py_IS_TYPE(value, &CustomKernelType);
+    return Py_TYPE(value)->tp_dealloc == face_dealloc && ((Face *)value)->run != NULL;
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */

@@ -255,7 +255,7 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     FactoryKernel *made = (FactoryKernel *)new_face(&FactoryKernelType, function, kernel_vectorcall, factory_run);
     if (made == NULL)
         return NULL;
-    made->number = number == Py_None ? NULL : Py_NewRef(number);
+    made->number = or_null(number);
     made->fills = fills;
     made->like = like;
     made->size = size;
@@ -298,6 +298,6 @@ static PyObject *make_fill_kernel(PyObject *module, PyObject *args)
     FillKernel *made = (FillKernel *)new_face(&FillKernelType, function, kernel_vectorcall, fill_run);
     if (made == NULL)
         return NULL;
-    made->number = number == Py_None ? NULL : Py_NewRef(number);
+    made->number = or_null(number);
     return finished(made);
 }

@@ -326,11 +326,11 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
         && PyArray_SIZE((PyArrayObject *)outs[0]) <= self->limit)
         kernel = self->few;
-    if (made != NULL)
-        ;
-    else if (move_elements(self->moves, passed + 1, count))
+    if (PyTuple_GET_ITEM(plan, at + 3) != Py_None) /* made for calls with this plan */
+        kernel = PyTuple_GET_ITEM(plan, at + 3);
+    if (made == NULL && move_elements(self->moves, passed + 1, count))
         made = Py_NewRef(Py_None);
-    else
+    if (made == NULL)
         made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     if (made != NULL && is_new) { /* now the Python function would know it, too */
         PyObject *none = PyObject_Vectorcall(self->learned, args, self->arguments, NULL);
@@ -371,18 +371,26 @@ end:
 
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
 
-/* (function, find, learned, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves, program or None, defaults or MISSING,
- * MISSING), where `passed` holds the
- * places of arguments and, from EXTRA on, of what plans add */
-static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
+/* plan_kernel(function, *, find, learned, kernel, keys, roles, passed, outs, ...): the fields of PlanKernel by their names, None for
+ * NULL. `passed` holds the places of arguments and, from EXTRA on, of what plans add; `defaults` those of the arguments, or MISSING. */
+static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    PyObject *function, *find, *learned, *kernel, *few, *keys, *as_given, *roles, *passed, *program, *defaults, *missing;
-    Py_ssize_t limit;
-    int outs;
-    const char *moves;
-    if (!PyArg_ParseTuple(args, "OOOOOnOOO!O!isOO!O", &function, &find, &learned, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
-                          &PyTuple_Type, &passed, &outs, &moves, &program, &PyTuple_Type, &defaults, &missing))
+    static char *names[] = {"", "find", "learned", "kernel", "keys", "as_given", "roles", "passed", "defaults", "outs", "few", "limit",
+                            "moves", "program", NULL};
+    PyObject *function, *find = NULL, *learned = NULL, *kernel = NULL, *keys = NULL, *as_given = NULL, *roles = NULL, *passed = NULL,
+             *defaults = NULL, *few = Py_None, *program = Py_None;
+    Py_ssize_t limit = 0;
+    int outs = 0;
+    const char *moves = "";
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OOOOOO!O!O!iOnsO", names, &function, &find, &learned, &kernel, &keys, &as_given,
+                                     &PyTuple_Type, &roles, &PyTuple_Type, &passed, &PyTuple_Type, &defaults, &outs, &few, &limit, &moves,
+                                     &program))
         return NULL;
+    if (find == NULL || learned == NULL || kernel == NULL || keys == NULL || as_given == NULL || roles == NULL || passed == NULL
+        || defaults == NULL) {
+        PyErr_SetString(PyExc_TypeError, "a planned kernel needs all that finds a plan and what it is called with");
+        return NULL;
+    }
     int moved = index_of(MOVES, moves);
     if (moved < 0)
         return NULL;
@@ -396,7 +404,7 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
     made->find = Py_NewRef(find);
     made->learned = Py_NewRef(learned);
     made->kernel = Py_NewRef(kernel);
-    made->few = few == Py_None ? NULL : Py_NewRef(few);
+    made->few = or_null(few);
     made->limit = limit;
     made->keys = Py_NewRef(keys);
     made->as_given = Py_NewRef(as_given);
@@ -410,8 +418,8 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
         const char *role = PyUnicode_AsUTF8(PyTuple_GET_ITEM(roles, i));
         if (role == NULL || (made->role[i] = index_of(ROLES, role)) < 0)
             goto failed;
-        made->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
-        made->ignored[i] = made->role[i] == A_VALUE && standard == missing;
+        made->standard[i] = standard == MISSING ? NULL : Py_NewRef(standard);
+        made->ignored[i] = made->role[i] == A_VALUE && standard == MISSING;
         if (made->first < 0 && (made->role[i] == A_TENSOR || made->role[i] == A_LIST))
             made->first = i;
         made->arguments = i + 1;

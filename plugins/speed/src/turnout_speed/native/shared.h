@@ -8,13 +8,15 @@
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include "names.h"
+
 #define DIMS 32
 #define MOST 12 /* arguments of an operator; one with more keeps its Python function */
 
 /* Set once by each module's `configure`. */
 static PyTypeObject *Tensor;
 static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
-static PyObject *STUB_BUILTINS, *DISPATCH, *S_DISPATCH, *ZERO;
+static PyObject *STUB_BUILTINS, *DISPATCH, *ZERO;
 
 #define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
 

@@ -34,7 +34,7 @@ typedef struct {
 } Formula;
 
 static PyObject *FORMULAS; /* class of nodes -> capsule */
-static PyObject *ONE, *S_MM, *S_SPREAD, *S_TENSOR, *S_NEG, *S_ADD, *S_GRAD, *S_ACQUIRE, *S_RELEASE;
+static PyObject *ONE;
 static Py_ssize_t SWEPT;   /* nodes that were finished here */
 
 /* Said once by the engine's module: what every node has, and what stands for values that were freed. */

@@ -1,0 +1,120 @@
+"""What an entry point says of its calls: which overloads they may be, and where each argument comes from.
+
+Stubs, public functions and methods are generated as texts. Whoever writes such a text describes it, too, from the same schema, so
+that nobody has to read it.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import NamedTuple
+
+from turnout.config.installed import replaceable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
+
+    from turnout.schema import FunctionSchema
+
+    class Overload(Protocol):
+        """An operator, or the row of a table."""
+
+        @property
+        def schema(self) -> FunctionSchema: ...
+        @property
+        def cache(self) -> dict[int, Callable[..., Any]]: ...
+
+
+class Given(NamedTuple):
+    """Where an argument comes from. Without a position and a keyword, it always has its default."""
+
+    position: int = -1
+    keyword: str = ""
+
+
+class Target(NamedTuple):
+    """An overload that a call may be, if its arguments are of the types of the schema. It is looked up by their key set.
+
+    arguments   where each argument of the schema comes from
+    parameters  how many arguments may be given by position
+    rest        the position from which on all are ints that stand for one list, or -1
+    alone       whether a call with such ints takes no keywords
+    """
+
+    overload: Any
+    arguments: tuple[Given, ...]
+    parameters: int
+    rest: int = -1
+    alone: bool = False
+
+
+class Choice(NamedTuple):
+    """The overloads that are chosen by the types of a call, under the name of the text's variable for them.
+
+    A call with `least` to `most` positional arguments is passed on as it is; `most` is None for any number.
+    """
+
+    variable: str
+    least: int
+    most: int | None
+
+
+class Line(NamedTuple):
+    """A statement of a text: the number of its line, and the names that it uses."""
+
+    number: int
+    statement: str
+    names: Sequence[str]
+
+    @classmethod
+    def last(cls, lines: Sequence[str], names: Sequence[str]) -> Line:
+        """The last line of a text, which uses these names."""
+        return cls(len(lines), lines[-1].strip(), names)
+
+
+class CallSpec(NamedTuple):
+    """What the calls of one entry point may be.
+
+    targets  they are tried in this order
+    last     the text's last line, if it calls the kernel of the first target
+    results  the name of the text's variable for the class of several results, or ""
+    packet   what is tried last, or None
+    """
+
+    targets: tuple[Target, ...] = ()
+    last: Line | None = None
+    results: str = ""
+    packet: Choice | None = None
+
+
+class Source(NamedTuple):
+    """Where a generated function is shown: the file that tracebacks name, the function's name, and its global variables."""
+
+    file: str
+    function: str
+    variables: dict[str, Any]
+
+    def line(self, line: Line) -> Callable[..., Any]:
+        """A line as a function of the names that it uses. Called, it has the frame that the whole function would have."""
+        number, statement, names = line
+        before = (number - 1) * "\n"
+        return self._compiled(f"def {self.function}({', '.join(names)}):{before}    {statement}\n", self.variables)
+
+    def framed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function in a frame of this text, to which filters of warnings look."""
+        variables = {"__name__": self.variables["__name__"], "fn": function}
+        return self._compiled(f"def {self.function}(*args): return fn(*args)\n", variables)
+
+    def _compiled(self, text: str, variables: dict[str, Any]) -> Callable[..., Any]:
+        own: dict[str, Any] = {}
+        exec(compile(text, self.file, "exec", dont_inherit=True), own)
+        found = own.pop(self.function)  # it would hold itself: a cycle that only the collector ends
+        return FunctionType(found.__code__, variables, self.function)
+
+
+@replaceable
+def entry_point(function: Callable[..., Any], spec: CallSpec, source: Source) -> Any:
+    """The function of a text; a plugin may put what does the same in its place."""
+    return function

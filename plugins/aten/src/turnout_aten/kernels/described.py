@@ -1,0 +1,59 @@
+"""What the wrapper of an array kernel says of itself, for those who put something quicker in the place of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from turnout.plugins import replaceable
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+    from turnout.operators.calls import Line, Source
+    from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.kernels.rows import Row
+    from turnout_aten.kernels.structured import Structured
+
+Call = Callable[..., Any]
+
+# How a wrapper calls its kernel: it makes the result; it makes it and copies it into the first tensor; it gets outputs that are
+# allocated by a kept answer; it has no shape function; it is a user's and runs once.
+MAKES, COPIES, PLANNED, SHAPELESS, CUSTOM = "makes", "copies", "planned", "shapeless", "custom"
+
+
+class KernelSpec(NamedTuple):
+    """An array kernel as its wrapper calls it.
+
+    form        one of the words above
+    op          the operator
+    backend     the backend
+    call        what calls the array kernel: the row's function, in the backend's context where it needs that
+    general     what serves the calls that this wrapper leaves; None: there are none
+    row         the kernel's row; None of a user's kernel
+    structured  the operator with its shape function; None without one
+    few         in place of `call` for few elements, or None
+    half        a number beside this dtype is left to `general`; None: it is not
+    as_array    makes an array of what a kernel returns in place of one
+    known       of a planned wrapper: the plans that it keeps
+    lines       the lines of its text that call something, by what they call
+    """
+
+    form: str
+    op: Operator
+    backend: TensorBackend
+    call: Call
+    general: Call | None
+    row: Row | None = None
+    structured: Structured | None = None
+    few: Call | None = None
+    half: Any = None
+    as_array: Call | None = None
+    known: dict[Any, Any] | None = None
+    lines: Mapping[str, Line] = MappingProxyType({})
+
+
+@replaceable
+def wrapper(function: Call, spec: KernelSpec, source: Source) -> Call:
+    """The wrapper of a text; a plugin may put what does the same in its place."""
+    return function
