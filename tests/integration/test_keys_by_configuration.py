@@ -23,7 +23,6 @@ dtype = "bfloat16"
 
 [plugin.profiler]
 sort = "calls"
-file = "demo.svg"
 
 [plugins]
 disable = ["opencl"]
@@ -38,7 +37,8 @@ def work(tmp_path: Path) -> Path:
 
 
 def test_the_demo_trains_with_what_the_file_switches_on(examples, work):
-    done = examples.command("demo", "--json", "--epochs", "3", cwd=work)
+    before = "import os; os.environ['TURNOUT_PLUGIN__PROFILER__FILE'] = 'demo.svg'"
+    done = examples.command("demo", "--json", "--epochs", "3", cwd=work, before=before)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["accuracy"] > 0.8

@@ -227,11 +227,14 @@ def test_a_setting_that_is_no_address_is_refused(address: str) -> None:
 
 
 def test_the_doctor_shows_the_address_and_where_it_comes_from(tmp_path: Path) -> None:
-    (tmp_path / "turnout.toml").write_text('[plugin.dask]\nscheduler = "tcp://127.0.0.1:8786"\n')
+    file = tmp_path / "turnout/config.toml"
+    file.parent.mkdir()
+    file.write_text('[plugin.dask]\nscheduler = "tcp://127.0.0.1:8786"\n')
     command = [sys.executable, "-m", "turnout_cli", "doctor"]
-    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    given = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    shown = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, check=False).stdout
     assert "plugin.dask.scheduler = 'tcp://127.0.0.1:8786' (" in shown
-    assert "turnout.toml:2)" in shown
+    assert "config.toml:2)" in shown
 
 
 def test_a_client_is_what_computes(workers: Any) -> None:

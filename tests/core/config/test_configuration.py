@@ -24,9 +24,10 @@ class Catalog:
 
     options = {
         "alpha": {
-            "fraction": SimpleNamespace(type="float", default=0.5, choices=(), help="how much"),
-            "mode": SimpleNamespace(type="str", default="fast", choices=("fast", "exact"), help="which way"),
-            "on": SimpleNamespace(type="bool", default=True, choices=(), help="whether"),
+            "fraction": SimpleNamespace(type="float", default=0.5, choices=(), help="how much", trusted=False),
+            "mode": SimpleNamespace(type="str", default="fast", choices=("fast", "exact"), help="which way", trusted=False),
+            "on": SimpleNamespace(type="bool", default=True, choices=(), help="whether", trusted=False),
+            "peer": SimpleNamespace(type="str", default="", choices=(), help="whom to call", trusted=True),
         },
         "beta": {},
     }
@@ -341,7 +342,7 @@ def test_the_users_file_may_name_plugins_of_other_environments(home, monkeypatch
 def test_describe_lists_every_setting_and_option_with_origin_and_help(home):
     write(Path("turnout.toml"), "[plugin.alpha]\nfraction = 1\n")
     rows = {v.name: (v.value, v.origin.source, bool(v.help)) for v in config.describe()}
-    assert rows["plugin.alpha.fraction"] == (1.0, "file", True)
+    assert rows["plugin.alpha.fraction"] == (1.0, "project", True)
     assert rows["plugin.alpha.mode"] == ("fast", "default", True)
     assert rows["strict"] == (False, "default", True)
     assert all(has_help for _, _, has_help in rows.values())
@@ -522,3 +523,42 @@ def test_a_setting_that_one_source_names_by_two_spellings_is_an_error(home, monk
     text = "keys.disable: one call names it twice, by two spellings"
     assert error_of(config.set, {"keys": {"disable": []}, "keys.disable": []}) == text
     assert error_of(config.set, {"keys.disable": []}, keys__disable=[]) == text
+
+
+# ---- what a project's file may not do
+
+UNTRUSTED = (
+    "plugin.alpha.peer: a project's file may not set this option, which names a peer, a path or a program; set it in your own "
+    "file, in TURNOUT_PLUGIN__ALPHA__PEER, in the file that TURNOUT_CONFIG names, or by turnout.config.set"
+)
+
+
+@pytest.mark.parametrize("place", ["turnout.toml", "../turnout.toml", "pyproject.toml", "../pyproject.toml"])
+@pytest.mark.parametrize(
+    ("spelling", "line"),
+    [
+        ('{}plugin.alpha.peer = "x"', 1),
+        ('[{}plugin.alpha]\npeer = "x"', 2),
+        ('[{}plugin."alpha"]\n"peer" = "x"', 2),
+        ('{}plugin = {{alpha = {{peer = "x"}}}}', 1),
+        ('{}"plugin.alpha.peer" = "x"', 1),
+    ],
+)
+def test_a_trusted_option_is_taken_from_the_user_and_not_from_a_project(home, monkeypatch, place, spelling, line):
+    text = spelling.format("tool.turnout." if "pyproject" in place else "")
+    file = write(Path(place).resolve(), text)
+    monkeypatch.setenv("TURNOUT_PLUGIN__ALPHA__PEER", "y")  # a value of a weaker source is checked too
+    assert error_of(config.reload) == rejected(f"{file}:{line}  {UNTRUSTED}")
+    monkeypatch.setenv("TURNOUT_CONFIG", place)
+    config.reload()
+    assert config.get("plugin.alpha.peer") == "y"
+    monkeypatch.delenv("TURNOUT_PLUGIN__ALPHA__PEER")
+    config.reload()
+    assert (config.get("plugin.alpha.peer"), config.origin("plugin.alpha.peer").path) == ("x", place)
+    monkeypatch.delenv("TURNOUT_CONFIG")
+    file.unlink()
+    write(home / "xdg/turnout/config.toml", spelling.format(""))
+    config.reload()
+    assert config.get("plugin.alpha.peer") == "x"
+    with config.override({"plugin.alpha.peer": "z"}):
+        assert config.get("plugin.alpha.peer") == "z"

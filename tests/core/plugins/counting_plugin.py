@@ -37,7 +37,18 @@ class Own(Backend):
 def turnout_activate(library, options):
     library.backend(Own())
 """
-OPTION = '\n[option.level]\ntype = "int"\ndefault = 0\nhelp = "a number"\n'
+OPTION = """
+[option.level]
+type = "int"
+default = 0
+help = "a number"
+
+[option.peer]
+type = "str"
+default = ""
+trusted = true
+help = "an address"
+"""
 
 
 class Thing:

@@ -50,6 +50,7 @@ type = "str"
 default = "fast"
 help = "which way"
 choices = ["fast", "exact"]
+trusted = true
 """
 
 
@@ -79,7 +80,10 @@ def test_everything_a_manifest_says_is_in_its_value(site):
         requires_plugins=("beta",),
         namespaces=("letters",),
         needs=(Need("sys", "it is there"),),
-        options={"fraction": Option("float", 1.0, "how much"), "mode": Option("str", "fast", "which way", ("fast", "exact"))},
+        options={
+            "fraction": Option("float", 1.0, "how much"),
+            "mode": Option("str", "fast", "which way", ("fast", "exact"), True),
+        },
     )
     assert [(b.name, b.device, b.rank, b.functional_only, b.dataless) for b in record.manifest.backends] == [
         ("Alpha", "alpha", "", False, False)
@@ -157,6 +161,7 @@ help = "which way"
             "line 35  option.mode.default: expected one of 'slow', got 'fast'",
         ),
         ('choices = ["fast", "exact"]', "choices = [1]", "line 37  option.mode.choices: expected a string, got 1"),
+        ("trusted = true", "trusted = 1", "line 38  option.mode.trusted: expected true or false, got 1"),
         ('install = "it is there"', "", "line 24  needs.install is required: the command that installs it"),
     ],
 )  # fmt: skip

@@ -18,6 +18,7 @@ import turnout
 from turnout import config, plugins
 from turnout.devices import default_device
 from turnout.errors import PluginWarning, TurnoutError
+from turnout.errors import config as errors
 
 FILES = {
     "turnout.toml": "turnout.toml",
@@ -129,6 +130,11 @@ def use_option(op) -> object:
         return sold(op)
 
 
+def use_peer(op) -> object:
+    """The option that is trusted, with the key switched on."""
+    return use_option(op)[0], config.get("plugin.counter.peer")
+
+
 def use_device(op) -> object:
     return default_device().backend.name
 
@@ -193,6 +199,16 @@ def option(cell: Cell) -> object:
     return "sold", [0 if cell.origin == "default" else 7]
 
 
+def trusted_option(cell: Cell) -> object:
+    """`plugin.counter.peer = "there"`: a project's file may not set it, as far as the manifest can be read."""
+    unread = ("failed for its manifest", "incompatible", "not installed")
+    if cell.origin in ("turnout.toml", "pyproject.toml") and cell.state not in unread:
+        return cell.rejected(f"plugin.counter.peer: {errors.untrusted('TURNOUT_PLUGIN__COUNTER__PEER')}")
+    if STATES[cell.state]:
+        return cell.refused("Counter (keys.enable, turnout.config.override)")
+    return "sold", "" if cell.origin == "default" else "there"
+
+
 def device(cell: Cell) -> object:
     """`default_device = "counter"`: the device, or an error that names the setting."""
     return "Counter" if not STATES[cell.state] else cell.refused(f"device 'counter' (default_device, {cell.where})")
@@ -227,6 +243,7 @@ TABLE = {
     "plugins.enable":         Row('["counter"]',    use,         enabled_plugin),
     "plugins.choose.counter": Row('"dist-counter"', use,         chosen_plugin),
     "plugin.counter.level":   Row("7",              use_option,  option,          scoped=True),
+    "plugin.counter.peer":    Row('"there"',        use_peer,    trusted_option,  scoped=True),
     "default_device":         Row('"counter"',      use_device,  device,          scoped=True),
     "strict":                 Row("true",           look_around, strict,          scoped=True),
 }
@@ -276,6 +293,7 @@ VALUES = {
     '["counter"]': ["counter"],
     '"dist-counter"': "dist-counter",
     "7": 7,
+    '"there"': "there",
     '"counter"': "counter",
 }
 
@@ -359,7 +377,10 @@ def test_the_table_has_every_setting_about_plugins_and_every_state():
     from turnout.config.settings import CHOICES, SETTINGS
 
     elsewhere = {"debug.kernels", "kernels.choose.", "names.choose.", "speed"}  # about kernels, names and calls
-    named = {setting.replace("plugins.choose.counter", "plugins.choose.") for setting in TABLE} - {"plugin.counter.level"}
+    named = {setting.replace("plugins.choose.counter", "plugins.choose.") for setting in TABLE} - {
+        "plugin.counter.level",
+        "plugin.counter.peer",
+    }
     assert named | elsewhere == {*SETTINGS, *CHOICES}
     documented = Path(__file__).parents[3].joinpath("docs/manifest.md").read_text().partition("## States\n")[2]
     states = {line.split("|")[1].strip() for line in documented.partition("\n\n## ")[0].splitlines() if line.startswith("| ")}

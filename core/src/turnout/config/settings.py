@@ -1,6 +1,7 @@
 """The settings of core, one row each. Any name may follow `plugins.choose.`, `plugin.`, `kernels.choose.` and `names.choose.`.
 
-No setting takes a module, a path or code: a file that comes with a project can only choose among installed packages.
+No setting of core takes a module, a path or code. Options of plugins that name a peer, a path or a program are trusted: a file
+that comes with a project may not set them, so it can only choose among installed packages.
 """
 
 from __future__ import annotations

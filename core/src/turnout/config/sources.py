@@ -14,6 +14,7 @@ from turnout.errors import config as errors
 
 PREFIX = "TURNOUT_"
 FILE_VARIABLE = "TURNOUT_CONFIG"
+PROJECT = "project"
 
 
 class Origin(NamedTuple):
@@ -22,6 +23,11 @@ class Origin(NamedTuple):
     source: str
     path: str = ""
     line: int = 0
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the user speaks there. A project's file comes with the project, whoever wrote it."""
+        return self.source != PROJECT
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.path else self.source
@@ -51,10 +57,12 @@ OVERRIDE = Origin("turnout.config.override")
 def layers(environ: Mapping[str, str]) -> list[Layer]:
     """All sources below `turnout.config.set`, highest first. Raises ConfigError for files that cannot be read."""
     found = [environment(environ)]
-    if named := environ.get(FILE_VARIABLE):
-        found.append(_file(Path(os.path.expanduser(named)), named_by_variable=True))
-    if project := project_file():
-        found.append(_file(project))
+    named = os.path.expanduser(environ.get(FILE_VARIABLE, ""))
+    if named:
+        found.append(_file(Path(named), named_by_variable=True))
+    project = project_file()
+    if project and not (named and _is_same(project, named)):  # the variable says that the user trusts it
+        found.append(_file(project, PROJECT))
     if os.path.isfile(user := user_file(environ)):
         found.append(Layer(_file(user).entries, shared=True))
     return found
@@ -106,7 +114,11 @@ def user_file(environ: Mapping[str, str]) -> Path:
     return Path(base if os.path.isabs(base) else os.path.expanduser("~/.config"), "turnout", "config.toml")
 
 
-def _file(path: Path, *, named_by_variable: bool = False) -> Layer:
+def _is_same(path: Path, other: str) -> bool:
+    return os.path.exists(other) and os.path.samefile(path, other)
+
+
+def _file(path: Path, source: str = "file", *, named_by_variable: bool = False) -> Layer:
     try:
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
@@ -120,7 +132,7 @@ def _file(path: Path, *, named_by_variable: bool = False) -> Layer:
         document = tool.get("turnout", {}) if isinstance(tool, dict) else {}
     entries: dict[str, Raw] = {}
     for names, value in _flatten(document, ()):
-        origin, name = Origin("file", str(path), lines.of((*root, *names))), ".".join(names or root)
+        origin, name = Origin(source, str(path), lines.of((*root, *names))), ".".join(names or root)
         entries[name] = Raw(value, origin, before=entries.get(name))
     return Layer(entries)
 

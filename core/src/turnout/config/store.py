@@ -270,6 +270,8 @@ class _Checker:
         if declared is None:
             known = f"; it has {', '.join(options)}" if options else "; it has no options"
             raise UnexpectedValueError(f"the plugin {plugin} has no option {option!r}{near(option, options) or known}")
+        if declared.trusted and not raw.origin.trusted:
+            raise UnexpectedValueError(errors.untrusted(variable_of(name)))
         return _typed(declared.type, raw, declared.choices), declared.help
 
     def _contradictions(self) -> None:

@@ -22,3 +22,11 @@ def unreadable(path: Path, variable: str, error: Exception) -> ConfigError:
 def not_accepted(problems: Sequence[tuple[str, str]]) -> ConfigError:
     """Everything wrong with the values of one reading or one call: pairs of place and text."""
     return ConfigError(report("the configuration is not accepted; what was in force stays", *problems))
+
+
+def untrusted(variable: str) -> str:
+    """An option that a project's file may not set, and where it may stand."""
+    return (
+        "a project's file may not set this option, which names a peer, a path or a program; "
+        f"set it in your own file, in {variable}, in the file that TURNOUT_CONFIG names, or by turnout.config.set"
+    )

@@ -40,6 +40,7 @@ class Option(NamedTuple):
     default: Any
     help: str = ""
     choices: tuple[Any, ...] = ()
+    trusted: bool = False  # it names a peer, a path or a program: a project's file may not set it
 
 
 class Manifest(NamedTuple):
@@ -213,6 +214,7 @@ _OPTION = {
     "default": _Field("a value", object, required="the value when nobody sets it"),
     "help": _TEXT._replace(required="a line for people"),
     "choices": _Field("a list", list, absent=()),
+    "trusted": _FLAG,
 }
 # fmt: on
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import ConfigError
 from turnout.plugins import hookimpl
 from turnout_profiler.measuring import measure
 from turnout_profiler.profiles import PROGRAM
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register the fallback, and the report."""
-    chart_file(options)  # a wrong name should not wait until the program ends
     library.fallback("Profiler", measure, label="profile")
 
     def at_exit() -> None:
@@ -39,21 +35,9 @@ def report(options: Mapping[str, Any]) -> None:
         return
     if options["print"]:
         sys.stderr.write(PROGRAM.table(**how) + "\n")
-    path = chart_file(options)
-    if path is not None:
+    path = options["file"]
+    if path:
         try:
             PROGRAM.save(path, **how)
         except OSError as error:
             sys.stderr.write(f"turnout-profiler: {path} was not written: {error}\n")
-
-
-def chart_file(options: Mapping[str, Any]) -> Path | None:
-    """The file of the option `file`. Settings may come with a project, so it is in the working directory and a picture."""
-    name = options["file"]
-    if not name:
-        return None
-    if not re.fullmatch(r"[\w-][\w.-]*\.svg", name):
-        raise ConfigError(
-            f"plugin.profiler.file: expected a name that ends in .svg, without a folder, such as 'run.svg'; got {name!r}"
-        )
-    return Path(name)
