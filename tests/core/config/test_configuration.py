@@ -16,7 +16,7 @@ import pytest
 from outcomes import refused
 from turnout import config
 from turnout.config.store import Store
-from turnout.errors import ConfigError, PluginWarning
+from turnout.errors import ConfigError, ConfigWarning, PluginWarning
 
 
 class Catalog:
@@ -562,3 +562,55 @@ def test_a_trusted_option_is_taken_from_the_user_and_not_from_a_project(home, mo
     assert config.get("plugin.alpha.peer") == "x"
     with config.override({"plugin.alpha.peer": "z"}):
         assert config.get("plugin.alpha.peer") == "z"
+
+
+def give(monkeypatch, *files):
+    """Let files belong to another user, who is not root; returns that user and the one of the process."""
+    if os.geteuid():
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    for file in files:
+        if not os.geteuid():
+            os.chown(file, 4712, -1)
+    return files[0].stat().st_uid, os.geteuid()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
+@pytest.mark.parametrize("name", ["turnout.toml", "pyproject.toml"])
+@pytest.mark.parametrize("bad", [False, True])
+def test_a_project_file_of_another_user_is_ignored_with_one_warning(home, monkeypatch, name, bad):
+    text = "strict = " if bad else "strict = true\n"
+    above = write(home / "turnout.toml", 'default_device = "above"\n')
+    file = write(home / "project" / name, f"[tool.turnout]\n{text}" if "pyproject" in name else text)
+    write(home / "project/deep/pyproject.toml", "[tool.other]\n")
+    owner, user = give(monkeypatch, file, home / "project/deep/pyproject.toml")
+    if owner == os.getuid():
+        above.unlink()  # only root can give files away
+    with pytest.warns(ConfigWarning) as caught:
+        config.reload()
+    said = (
+        f"{file}: these settings are ignored\n  why     user {owner} owns it; this process runs as user {user}, "
+        "and takes settings only from files of root and its own\n"
+        f"  to fix  chown {user} {file}, or TURNOUT_CONFIG={file}"
+    )
+    assert [str(each.message) for each in caught] == [said]
+    assert (config.get("strict"), config.get("default_device")) == (False, "above" if above.exists() else "")
+    with monkeypatch.context() as patch:
+        patch.delattr(os, "geteuid")  # as where files have no owners
+        if bad:
+            assert error_of(config.reload).startswith(f"{file}: the configuration cannot be read")
+            return
+        config.reload()
+        assert config.get("strict") is True
+    monkeypatch.setenv("TURNOUT_CONFIG", str(file))
+    config.reload()
+    assert str(config.origin("strict")).startswith(str(file))
+
+
+def test_without_a_home_a_file_in_the_working_directory_is_not_the_users(home, monkeypatch):
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    for folder in (".", "~"):
+        write(Path(folder, ".config/turnout/config.toml"), "strict = true\n")
+    for place in (".", "~"):
+        monkeypatch.setenv("HOME", place)
+        config.reload()
+        assert config.get("strict") is False

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnout.config.lines import Lines
 from turnout.config.settings import SETTINGS
+from turnout.errors import ConfigWarning
 from turnout.errors import config as errors
+from turnout.errors.plugins import warn
 
 PREFIX = "TURNOUT_"
 FILE_VARIABLE = "TURNOUT_CONFIG"
@@ -60,10 +63,10 @@ def layers(environ: Mapping[str, str]) -> list[Layer]:
     named = os.path.expanduser(environ.get(FILE_VARIABLE, ""))
     if named:
         found.append(_file(Path(named), named_by_variable=True))
-    project = project_file()
-    if project and not (named and _is_same(project, named)):  # the variable says that the user trusts it
-        found.append(_file(project, PROJECT))
-    if os.path.isfile(user := user_file(environ)):
+    if project := _project(named):
+        found.append(project)
+    user = user_file(environ)
+    if user.is_absolute() and os.path.isfile(user):  # without a home, `~` is a name in the working directory
         found.append(Layer(_file(user).entries, shared=True))
     return found
 
@@ -83,19 +86,30 @@ def environment(environ: Mapping[str, str]) -> Layer:
     return Layer(entries)
 
 
-def project_file() -> Path | None:
-    """The nearest `turnout.toml`, or `pyproject.toml` with a table [tool.turnout], from the working directory upward."""
+def _project(named: str) -> Layer | None:
+    """The nearest project's file that belongs to root or the user. The one that TURNOUT_CONFIG names is a source by itself."""
+    for path in _project_files():
+        if named and os.path.exists(named) and os.path.samefile(path, named):
+            return None
+        try:
+            return _file(path, PROJECT)
+        except ForeignFileError as error:
+            warn(errors.foreign(path, *error.args), ConfigWarning)
+    return None
+
+
+def _project_files() -> Iterator[Path]:
+    """Each `turnout.toml`, and `pyproject.toml` with a table [tool.turnout], from the working directory upward."""
     try:
         directory = Path.cwd()
     except OSError:  # it was deleted
-        return None
+        return
     for folder in (directory, *directory.parents):
         # isfile is false, and Path.is_file an error, in a folder that this user may not search.
         if os.path.isfile(own := folder / "turnout.toml"):
-            return own
+            yield own
         if os.path.isfile(shared := folder / "pyproject.toml") and _has_table(shared):
-            return shared
-    return None
+            yield shared
 
 
 def _has_table(path: Path) -> bool:
@@ -114,15 +128,17 @@ def user_file(environ: Mapping[str, str]) -> Path:
     return Path(base if os.path.isabs(base) else os.path.expanduser("~/.config"), "turnout", "config.toml")
 
 
-def _is_same(path: Path, other: str) -> bool:
-    return os.path.exists(other) and os.path.samefile(path, other)
-
-
 def _file(path: Path, source: str = "file", *, named_by_variable: bool = False) -> Layer:
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            if source == PROJECT:
+                _check_owner(os.fstat(file.fileno()))  # of what is read, and not of what stood there before
+            text = file.read()
         document = tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
+        if source == PROJECT:
+            with suppress(OSError):
+                _check_owner(os.stat(path))
         raise errors.unreadable(path, FILE_VARIABLE if named_by_variable else "", error) from error
     lines = Lines(text)
     root: tuple[str, ...] = ()
@@ -135,6 +151,17 @@ def _file(path: Path, source: str = "file", *, named_by_variable: bool = False) 
         origin, name = Origin(source, str(path), lines.of((*root, *names))), ".".join(names or root)
         entries[name] = Raw(value, origin, before=entries.get(name))
     return Layer(entries)
+
+
+class ForeignFileError(Exception):
+    """A file that belongs neither to root nor to the user of this process, both of whose numbers it has."""
+
+
+def _check_owner(facts: os.stat_result) -> None:
+    """Raise ForeignFileError for a file of another user. Where the system has no owners, there is none."""
+    user = os.geteuid() if hasattr(os, "geteuid") else facts.st_uid
+    if facts.st_uid not in (0, user):
+        raise ForeignFileError(facts.st_uid, user)
 
 
 def _flatten(table: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -127,6 +127,10 @@ class KernelWarning(RuntimeWarning):
     """A backend's kernel raised for valid arguments, and the result was computed in another way."""
 
 
+class ConfigWarning(UserWarning):
+    """A project's file of settings that is ignored, because it belongs to another user."""
+
+
 class PluginWarning(UserWarning):
     """A plugin that is not needed now is broken, or a shared file names a plugin that is not installed."""
 

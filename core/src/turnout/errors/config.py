@@ -24,6 +24,13 @@ def not_accepted(problems: Sequence[tuple[str, str]]) -> ConfigError:
     return ConfigError(report("the configuration is not accepted; what was in force stays", *problems))
 
 
+def foreign(path: Path, owner: int, user: int) -> str:
+    """A project's file that is ignored for its owner. Both users by their numbers, as the system has them."""
+    why = f"user {owner} owns it; this process runs as user {user}, and takes settings only from files of root and its own"
+    fix = f"chown {user} {path}, or TURNOUT_CONFIG={path}"
+    return report(f"{path}: these settings are ignored", ("why", why), ("to fix", fix))
+
+
 def untrusted(variable: str) -> str:
     """An option that a project's file may not set, and where it may stand."""
     return (

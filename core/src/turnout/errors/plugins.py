@@ -98,15 +98,15 @@ def deactivation_failed(name: str, why: str) -> PluginError:
     return PluginError(report(f"the plugin {name} was deactivated, but its clean-up raised", ("why", why)))
 
 
-def warn(text: str) -> None:
-    """Issue a PluginWarning that points at the first caller outside of Turnout and its plugins."""
+def warn(text: str, category: type[Warning] = PluginWarning) -> None:
+    """Issue a warning that points at the first caller outside of Turnout and its plugins."""
     import sys
     import warnings
 
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(("turnout", "importlib.")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, PluginWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def no_public_name(package: str, name: str, remedy: str | None, known: Iterable[str]) -> str:
