@@ -56,9 +56,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     for name in set(vars(turnout)) - names:
         delattr(turnout, name)
     environment._catalog = before_catalog
-    if before_catalog is None:
-        environment.forget_catalog()
-    else:
+    if before_catalog is not None:
         before_catalog.place(KEYS)
     REGISTRY.changed()  # fallbacks cover the keys of what is installed
     plugins.ACTIVE.clear()
@@ -68,6 +66,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         if name.startswith(("fake_", "one", "two")) or getattr(module, "__name__", "").startswith("fake_"):
             del sys.modules[name]
     assert fallbacks == REGISTRY.fallbacks_by_key
+    if before_catalog is None:  # what was looked up since then was that of the folder
+        environment.forget_catalog()
 
 
 @pytest.fixture
