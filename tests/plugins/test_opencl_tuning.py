@@ -54,15 +54,20 @@ BAD: dict[str, Callable[[Path], Any]] = {
     "bytes": lambda file: file.write_bytes(b"\xff\xfe\x00"),
     "large": lambda file: file.write_text(json.dumps({NAME: [16384, 1]}) + " " * tuning._LARGEST),
     "a link": linked,
+    "a pipe": lambda file: os.mkfifo(file),
+    "a folder": lambda file: file.mkdir(),
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("kind", [kind for kind in BAD if kind != "a pipe" or hasattr(os, "mkfifo")])
 def test_whatever_stands_there_a_call_measures_and_replaces_it(kind: str, cache: Path) -> None:
     cache.parent.mkdir()
     BAD[kind](cache)
     assert tuning.plan_for(DEVICE) == PLAN
+    assert len(os.listdir(cache.parent)) == 1 + (kind == "a link")  # no unfinished file
     assert not cache.is_symlink()
+    if kind == "a folder":  # which is left alone
+        return
     assert json.loads(cache.read_text()) == {NAME: [1024, 4]}
     if kind == "a link":
         assert json.loads(cache.with_name("other.json").read_text()) == {NAME: [16384, 1]}
@@ -82,14 +87,14 @@ def test_where_nothing_can_be_written_a_call_measures(cache: Path) -> None:
     assert tuning.plan_for(DEVICE) == PLAN
 
 
-def test_a_user_without_a_home_has_no_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_home() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", no_home)
-    assert tuning.plan_for(DEVICE) == PLAN
-    assert not cache.exists()
+@pytest.mark.parametrize("home", ["~", "."])  # as `~` is read where there is no home, and one in the working directory
+def test_a_user_without_a_home_has_no_file(cache: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    monkeypatch.chdir(cache.parents[1])
+    monkeypatch.setenv("HOME", home)
+    for given in ("", "relative"):
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+        assert tuning.plan_for(DEVICE) == PLAN
+    assert not os.listdir()
 
 
 def test_a_measurement_that_failed_is_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,11 +58,10 @@ def plan_for(device: cl.Device) -> Plan:
 
 
 def _file() -> Path | None:
-    """Where measurements are kept; None for a user without a home."""
-    try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnout" / "opencl.json"
-    except RuntimeError:
-        return None
+    """Where measurements are kept; None for a user without a home. A relative path would be one of the working directory."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    folder = given if os.path.isabs(given) else os.path.expanduser("~/.cache")
+    return Path(folder, "turnout", "opencl.json") if os.path.isabs(folder) else None
 
 
 def _read(path: Path | None) -> dict[str, tuple[int, int]]:
@@ -70,7 +69,7 @@ def _read(path: Path | None) -> dict[str, tuple[int, int]]:
     if path is None:
         return {}
     try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=_opened) as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LARGEST or not _is_ours(facts):
                 return {}
@@ -78,6 +77,11 @@ def _read(path: Path | None) -> dict[str, tuple[int, int]]:
         return {str(k): (PIECES[PIECES.index(a)], _WIDTHS[_WIDTHS.index(b)]) for k, (a, b) in found.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open no link, and wait for no one to write into a pipe."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _is_ours(facts: os.stat_result) -> bool:
@@ -91,9 +95,14 @@ def _write(path: Path | None, kept: dict[str, tuple[int, int]]) -> None:
         return
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as new:
-            json.dump(kept, new)
-        Path(new.name).replace(path)
+        new, name = tempfile.mkstemp(dir=path.parent)
+        try:
+            with open(new, "w", encoding="utf-8") as file:
+                json.dump(kept, file)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
     except OSError:
         return
 
