@@ -10,6 +10,8 @@ from commands import facts, run, text
 from workspace import ROOT
 
 import turnout
+from outcomes import printed
+from turnout import plugins
 from turnout.registry import Registrations
 from turnout_cli.main import COMMANDS, EXIT_CODES
 
@@ -148,6 +150,12 @@ def test_keys_prints_a_table_of_all_keys_highest_first():
     assert lines[0].split() == ["key", "state", "why", "provided", "by", "plugin"]
     names = [line.split()[0] for line in lines[1:]]
     assert names.index("AutogradCPU") < names.index("ADInplaceOrView") < names.index("CPU")
+
+
+def test_keys_has_a_row_for_each_functionality_of_installed_plugins_in_a_fresh_process():
+    program = "import sys; sys.argv[1:] = ['keys', '--json']; from turnout_cli.main import main; main()"
+    found = {row["functionality"] for row in json.loads(printed(program))["keys"]}
+    assert found >= {key.name for manifest in plugins.catalog().manifests for key in manifest.new_keys}
 
 
 # ---- what scripts rely on

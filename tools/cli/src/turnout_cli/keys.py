@@ -32,6 +32,7 @@ def keys(ctx: click.Context, as_json: bool) -> None:
         plugins.enabled_keys().include()
     except TurnoutError as error:
         problem = str(error)
+    KEYS.discovered()  # a functionality of an installed plugin has a row from then on
     rows = [key_facts(key, row) for row in reversed(KEYS.functionalities) for key in _keys_of(row)]
     if as_json:
         print_json({"keys": rows, "problem": problem})
