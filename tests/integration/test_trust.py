@@ -1,8 +1,10 @@
-"""What each source of settings may do."""
+"""What each source of settings, code and data may do: docs/security.md has a row for each, and here are the proofs of it."""
 
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import re
 import socket
 import subprocess
@@ -11,14 +13,16 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pages import ROOT, tracked
 
+import turnout
 from outcomes import refused
 from turnout import plugins
 from turnout.config.settings import SETTINGS
 from turnout.config.store import Store
-from turnout.errors import ConfigError
+from turnout.errors import ConfigError, FileFormatError
 
 # What the options of strings in the tree are about. One that names a peer, a path or a program is trusted.
 NAMES = {
@@ -89,8 +93,71 @@ def test_a_projects_file_opens_no_connection(tmp_path):
         text = f'default_device = "dask"\n[plugin.dask]\nscheduler = "{address}"\ntimeout = 0.5\n'
         (tmp_path / "turnout.toml").write_text(text)
         program = "import turnout; turnout.ones(3).tolist()"
-        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert f"{tmp_path / 'turnout.toml'}:3  plugin.dask.scheduler: a project's file may not set this option" in done.stderr
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+# ---- archives
+
+
+class Trap:
+    """What runs code when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("trapped",)
+
+
+@pytest.mark.parametrize("read", [turnout.load, turnout.graphs.load, turnout.export.load], ids=lambda read: read.__module__)
+def test_no_reader_of_archives_opens_a_pickle(tmp_path, monkeypatch, read):
+    monkeypatch.chdir(tmp_path)
+    Path("x").write_bytes(pickle.dumps(Trap()))
+    refused(FileFormatError, read, "x")
+    np.save("y.npy", np.array([Trap()], dtype=object), allow_pickle=True)
+    refused(FileFormatError, read, "y.npy")
+    assert not Path("trapped").exists()
+
+
+# ---- processes and files that the product starts and keeps
+
+STARTS = re.compile(
+    r"\bsubprocess\.\w+\(|\bPopen\(|\bos\.(system|popen|spawn|exec|posix_spawn)|multiprocessing|ProcessPool|LocalCluster\("
+)
+KEEPS = re.compile(r"XDG_CACHE_HOME|[\"'/~]\.cache\b|user_cache_dir|gettempdir")
+STARTING = ("clusters", "drawing/svg", "lifecycle", "opencl/tuning", "workers")
+
+
+def sources(pattern: re.Pattern[str]) -> dict[str, str]:
+    """The modules of the product and of the examples in which a pattern is found: file -> text."""
+    texts = {f: (ROOT / f).read_text("utf-8") for f in tracked(("core", "plugins", "tools", "examples")) if "/src/" in f}
+    return {
+        f: text for f, text in texts.items() if f.endswith((".py", ".template")) and "/tests/" not in f and pattern.search(text)
+    }
+
+
+def test_no_child_process_imports_from_the_working_directory():
+    found = sources(STARTS)
+    assert len(found) == len(STARTING)
+    for each in STARTING:
+        [text] = [text for file, text in found.items() if file.endswith(f"{each}.py")]
+        assert '[sys.executable, "-P", ' in text or "PYTHONSAFEPATH" in text
+
+
+def test_one_module_keeps_files_from_one_process_to_the_next():
+    assert [Path(file).name for file in sources(KEEPS) if "dask_programs" not in file] == ["tuning.py"]
+
+
+def test_the_workers_of_the_demo_import_nothing_from_the_working_directory(tmp_path, need_device):
+    need_device("dask")
+    pytest.importorskip("distributed")
+    main = tmp_path / "program" / "main.py"
+    main.parent.mkdir()
+    start = "from turnout_cli.workers import computing\nif __name__ == '__main__':\n    with computing('dask', 1): print('ran')\n"
+    main.write_text(start)
+    for name in ("json", "multiprocessing", "distributed", "turnout"):
+        (tmp_path / f"{name}.py").write_text("from pathlib import Path\nPath(__file__ + '.was_imported').touch()\n")
+    done = subprocess.run([sys.executable, main], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "ran\n", done.stderr
+    assert not [*tmp_path.glob("*.was_imported")]
