@@ -40,12 +40,12 @@ def test_T_reverses_the_dimensions_and_mT_exchanges_the_last_two():
     assert x.mT.shape == (2, 4, 3)
 
 
-def test_data_shares_memory_and_version_but_no_history():
+def test_data_shares_memory_but_neither_history_nor_versions():
     x = turnout.ones(2, requires_grad=True)
     x.data.add_(1)
     assert x.tolist() == [2.0, 2.0]
     assert not x.data.requires_grad
-    assert x._version == 1
+    assert x._version == 0
 
 
 def test_only_numbers_and_tensors_are_looked_for_in_a_tensor():

@@ -1,9 +1,18 @@
-"""`x.data = y`: a tensor takes over another's memory."""
+"""`x.data`: memory whose writes are counted apart; `x.data = y`: a tensor takes over another's memory."""
 
 from __future__ import annotations
 
+import copy
+import io
+import pickle
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
 import pytest
 
+import read_only_arrays
 import turnout
 from outcomes import refused
 from turnout.errors import AliasError, CallError, DTypeError
@@ -36,7 +45,7 @@ def test_augmented_assignment_to_data_writes_into_the_tensor():
     x = turnout.ones(2, requires_grad=True)
     memory = x.numpy(force=True)
     x.data -= 0.5
-    assert (x.tolist(), memory.tolist(), x.requires_grad, x._version) == ([0.5, 0.5], [0.5, 0.5], True, 1)
+    assert (x.tolist(), memory.tolist(), x.requires_grad, x._version) == ([0.5, 0.5], [0.5, 0.5], True, 0)
 
 
 def test_a_tensor_that_was_saved_before_its_data_was_set_is_refused_at_backward():
@@ -135,3 +144,144 @@ def test_data_is_not_set_inside_vmap():
     assert refused(AliasError, lambda: turnout.vmap(program)(turnout.ones(3, 2))) == (
         "data cannot be set inside vmap; write with copy_() instead"
     )
+
+
+# ---- what `x.data` gives: memory whose writes are counted apart
+
+
+@pytest.fixture(scope="module", autouse=True)
+def readonly() -> Iterator[None]:
+    library = read_only_arrays.register()
+    yield
+    library.undo()
+
+
+@pytest.mark.parametrize("device", ["cpu", "readonly"])
+def test_backward_takes_the_values_that_a_write_through_data_left(device):
+    x = turnout.ones(3, requires_grad=True, device=device)
+    y = (x * x).sum()
+    x.data[0] = 5.0
+    x.data.view(turnout.int32).mul_(1)
+    assert (x._version, x.tolist(), x.data.requires_grad, x.data._version) == (0, [5.0, 1.0, 1.0], False, 0)
+    y.backward(retain_graph=True)
+    assert x.grad.tolist() == [10.0, 2.0, 2.0]
+    x.detach()[0] = 6.0  # which shares the counter
+    assert "was changed in place" in refused(AliasError, y.backward)
+
+
+class UncountedWrite(turnout.autograd.Function):
+    """Rows of one matrix are written one after the other, each from those before it: what adaptive solvers do."""
+
+    @staticmethod
+    def forward(ctx, rows, value, at):
+        ctx.at = at
+        rows.data[at] = value
+        return rows
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad[ctx.at], None
+
+
+def test_a_matrix_whose_rows_are_written_through_data_has_the_gradient_of_all_rows():
+    x = turnout.full((2,), 3.0, requires_grad=True)
+    rows = turnout.zeros(3, 2)
+    for at in range(3):
+        rows = UncountedWrite.apply(rows, x + (rows[:at] * x).sum(0), at)
+    assert rows.tolist() == [[3.0, 3.0], [12.0, 12.0], [48.0, 48.0]]
+    rows.sum().backward()
+    assert x.grad.tolist() == [48.0, 48.0]
+
+
+class Aliases:
+    """A program that makes aliases of one memory in all ways, and writes through them; beside it, what each should see."""
+
+    def __init__(self, seed: int, device: str) -> None:
+        self.random = Random(seed)
+        self.memory = np.arange(6, dtype=np.float32)
+        self.counters = [0]
+        self.tensors = [(turnout.arange(6.0, device=device), self.memory, 0)]
+        self.lines: list[str] = []
+
+    def step(self) -> None:
+        k = self.random.randrange(len(self.tensors))
+        tensor, seen, counter = self.tensors[k]
+        way = self.random.choice(["view", "detach", "data", "bits", "add_", "assign", "fill_"])
+        self.lines.append(f"{way} of {k}")
+        if way == "view":
+            made = tensor[1:], seen[1:], counter
+        elif way == "detach":
+            made = tensor.detach(), seen, counter
+        elif way == "data":
+            self.counters.append(0)
+            made = tensor.data, seen, len(self.counters) - 1
+        elif way == "bits":
+            other = (turnout.int32, np.int32) if seen.dtype == np.float32 else (turnout.float32, np.float32)
+            made = tensor.view(other[0]), seen.view(other[1]), counter
+        else:
+            number = self.random.randrange(9)
+            with np.errstate(all="ignore"), turnout.no_grad():
+                if way == "add_":
+                    tensor.add_(number)
+                    seen += number
+                elif way == "fill_":
+                    tensor.fill_(number)
+                    seen[...] = number
+                else:
+                    tensor[...] = number
+                    seen[...] = number
+            self.counters[counter] += 1
+            return
+        self.tensors.append(made)
+
+    def check(self) -> None:
+        for k, (tensor, seen, counter) in enumerate(self.tensors):
+            found = tensor._version, np.asarray(tensor.cpu()).tobytes()
+            assert found == (self.counters[counter], seen.tobytes()), (k, self.lines)
+
+
+@pytest.mark.parametrize("device", ["cpu", "readonly"])
+def test_aliases_see_all_writes_and_count_those_of_their_own_counter(seeds: Callable[..., range], device: str) -> None:
+    for seed in seeds(40, many=2000):
+        program = Aliases(seed, device)
+        for _ in range(14):
+            program.step()
+        program.check()
+
+
+def written_through_data(x: Any) -> Any:
+    x.data[1:].mul_(x.data[:1] + 1)
+    return x * 2
+
+
+@pytest.mark.parametrize("remove", ["", "mutations", "mutations_and_views"])
+def test_transforms_see_writes_through_data_and_count_none(remove):
+    function = turnout.func.functionalize(written_through_data, remove=remove) if remove else written_through_data
+    x = turnout.ones(3)
+    assert (function(x).tolist(), x.tolist(), x._version) == ([2.0, 4.0, 4.0], [1.0, 2.0, 2.0], 0)
+    x = turnout.ones(3)
+    graph = turnout.trace(function)(x)
+    y = turnout.ones(3)
+    assert (graph(y).tolist(), y.tolist()) == ([2.0, 4.0, 4.0], [1.0, 2.0, 2.0])
+    x = turnout.ones(2, 3)
+    assert turnout.vmap(function)(x).tolist() == [[2.0, 4.0, 4.0]] * 2
+    assert (x.tolist(), x._version) == ([[1.0, 2.0, 2.0]] * 2, 0)
+
+
+@pytest.mark.parametrize("size", [8, 20_000])
+@pytest.mark.parametrize("write", [lambda x: x[1:].add_(x.data[:-1]), lambda x: x.data[1:].mul_(x[:-1])])
+def test_a_write_that_overlaps_its_operand_in_data_is_refused(write, size):
+    assert "share part of their memory" in refused(AliasError, lambda: write(turnout.ones(size)))
+
+
+def test_a_tensor_and_its_data_share_memory_in_every_copy():
+    x = turnout.ones(2)
+    buffer = io.BytesIO()
+    turnout.save((x, x.data), buffer)
+    buffer.seek(0)
+    pairs = [copy.deepcopy((x, x.data)), pickle.loads(pickle.dumps((x, x.data))), turnout.load(buffer)]
+    mode, alias = turnout.FakeMode(), x.data
+    fake, data = mode.from_tensor(x), mode.from_tensor(alias)
+    assert all(a.is_alias_of(b) for a, b in [*pairs, (fake, data)])
+    data.add_(1)
+    assert (fake._version, data._version) == (0, 1)

@@ -61,6 +61,9 @@ class BatchedTensor(WrapperTensor):
     def bump_version(self) -> None:
         self.array.value.bump_version()
 
+    def count_apart(self) -> None:
+        self.array.value.count_apart()
+
     def new_alias(self, array: Any, offset: int) -> Tensor:
         """Another handle on the same example; a batched tensor has no array of its own."""
         return batched_tensor(array.value, array.bdim, array.level)

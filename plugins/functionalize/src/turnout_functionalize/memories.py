@@ -29,18 +29,19 @@ class Memory:
 
     base        the value of the whole memory
     generation  how often it was written
+    counted     the writes among these that its tensors count: not those through `x.data`
     region      where
     original    the tensor from outside that has this memory, or None
     recorded    whether a write was recorded for gradients
     root        the memory as a meta tensor, made when strides are first asked for
     """
 
-    __slots__ = ("base", "first_version", "generation", "original", "recorded", "region", "root")
+    __slots__ = ("base", "counted", "first_version", "generation", "original", "recorded", "region", "root")
 
     def __init__(self, base: Tensor, region: Region, original: Tensor | None = None) -> None:
         self.base = base
         self.first_version = base.version()
-        self.generation = 0
+        self.generation = self.counted = 0
         self.region = region
         self.original = original
         self.recorded = False
@@ -48,7 +49,7 @@ class Memory:
 
     def version(self) -> int:
         """The version that a tensor over this memory would have."""
-        return self.first_version + self.generation
+        return self.first_version + self.counted
 
 
 class Link:
@@ -56,9 +57,10 @@ class Link:
 
     recorded  whether gradients were on where the view was made
     entered   of an input of a transform: the memory, its generation then, and the view, which has a history of its own
+    apart     whether the view counts its writes apart from the memory's, as `x.data` does
     """
 
-    __slots__ = ("args", "entered", "index", "op", "recorded")
+    __slots__ = ("apart", "args", "entered", "index", "op", "recorded")
 
     def __init__(
         self, op: Operator, args: tuple[Any, ...], index: int | None, recorded: bool,
@@ -69,6 +71,7 @@ class Link:
         self.index = index
         self.recorded = recorded
         self.entered = entered
+        self.apart = False
 
 
 class Part:
@@ -160,7 +163,7 @@ def write(op: Operator, part: Part, new: Tensor) -> None:
         rule = rule_of(link.op)
         assert rule is not None
         base = rule(Views(region, link.op), before, base, link.args, link.index)
-    _commit(op, memory, base, recorded)
+    _commit(op, memory, base, recorded, counted=not any(link.apart for link in links))
     if not links:
         part.take(memory.base)
     elif recorded and known == len(links) and (part.shadow is None or part.shadow.stride() == new.stride()):
@@ -178,7 +181,7 @@ def resized(memory: Memory, new: Tensor) -> Memory:
     made = Memory(new, region, memory.original)
     if memory.original is not None:
         made.first_version = memory.version()
-        made.generation = 1
+        made.generation = made.counted = 1
         made.recorded = bool(GRAD.get()[0])
         memory.original.bump_version()
         for key, adopted in region.adopted.items():
@@ -193,10 +196,9 @@ def keep_for_gradients(op: Operator, memory: Memory) -> None:
     if original is not None and not memory.generation and original.gmask & GRAD.get()[0]:
         memory.base = memory.region.call(op.registry.find("aten::clone"), original, None)
         memory.generation += 1
-        memory.first_version -= 1
 
 
-def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool) -> None:
+def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool, counted: bool) -> None:
     old = memory.base
     if memory.root is not None:
         base = _laid_out(op, base, memory.root.stride(), memory.region)
@@ -207,6 +209,11 @@ def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool) -> None:
     memory.base = base
     memory.generation += 1
     memory.recorded = memory.recorded or recorded
+    if not counted:
+        # differs from torch: inside `functionalize`, a write through `Tensor.data` does not reach what backward computes with:
+        # that has the values from before the write.
+        return
+    memory.counted += 1
     if memory.original is not None:
         memory.original.bump_version()  # so that a saved tensor that is written is noticed
 

@@ -174,4 +174,6 @@ def _result(part: Part) -> Tensor:
 def _again(value: Tensor, link: Link) -> Tensor:
     made = link.op.call_boxed((value, *link.args))
     viewed: Tensor = made if link.index is None else made[link.index]
+    if link.apart:
+        viewed.count_apart()
     return viewed

@@ -50,6 +50,11 @@ class FunctionalTensor(WrapperTensor):
     def bump_version(self) -> None:
         """Nothing: a write gives the memory another value, and that is its version."""
 
+    def count_apart(self) -> None:
+        """Leave writes through a new alias out of the version of its memory."""
+        if self.array.links:
+            self.array.links[-1].apart = True
+
     def new_alias(self, array: Any, offset: int) -> Tensor:
         """Another tensor over the same memory, whose value has no history."""
         part: Part = array
@@ -186,6 +191,7 @@ def fresh(value: Tensor, region: Region) -> Tensor:
 def dissolve(tensor: Tensor, value: Tensor) -> None:
     """Make a tensor of a function that has ended an ordinary one: another handle on its value."""
     storage = value.shared_storage()
+    apart = any(link.apart for link in tensor.array.links)
     if value.gmask and value.node is None and value.extra is None:
         value.extra = {}  # both handles are the same leaf, with one `.grad`
     tensor.__class__ = Tensor
@@ -197,3 +203,5 @@ def dissolve(tensor: Tensor, value: Tensor) -> None:
     tensor.gmask = value.gmask
     tensor.node = value.node
     tensor.extra = value.extra
+    if apart:
+        tensor.count_apart()

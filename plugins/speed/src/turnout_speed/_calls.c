@@ -37,7 +37,7 @@ typedef enum { FAILED = -1, DECLINED = 0, DONE = 1 } Outcome;
 
 /* ---- what is known of Turnout: set once by `configure` */
 
-static PyTypeObject *Storage, *View, *SIZE;
+static PyTypeObject *Storage, *SharingStorage, *View, *SIZE;
 static Py_ssize_t AT_OFFSET, AT_ROOT, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAIN, AT_SEEN, AT_MULTI, AT_NO_GRAD, AT_MAKER,
     AT_BACKEND, AT_EPOCH;
 static PyObject *FRESH, *GRAD, *DTYPE, *DEVICE;
@@ -187,7 +187,7 @@ static PyObject *configure(PyObject *module, PyObject *names)
         const char *name;
         PyObject **to;
     } values[] = {
-        {"Tensor", (PyObject **)&Tensor}, {"Storage", (PyObject **)&Storage}, {"View", (PyObject **)&View}, {"Size", (PyObject **)&SIZE},
+        {"Tensor", (PyObject **)&Tensor}, {"Storage", (PyObject **)&Storage}, {"SharingStorage", (PyObject **)&SharingStorage}, {"View", (PyObject **)&View}, {"Size", (PyObject **)&SIZE},
         {"DType", &DTYPE}, {"Device", &DEVICE}, {"STUB_BUILTINS", &STUB_BUILTINS}, {"DISPATCH", &DISPATCH}, {"FRESH", &FRESH},
         {"GRAD", &GRAD}, {"CLOCK", &CLOCK}, {"MISSING", &MISSING}, {"TRACKED", &TRACKED}, {"FAKE_MODE", &FAKE_MODE}, {"EMPTY", &EMPTY},
         {"DEFAULT_DTYPES", &DEFAULT_DTYPES}, {"DEFAULT_DEVICES", &DEFAULT_DEVICES}, {"OVERRIDES", &OVERRIDES},

@@ -163,10 +163,9 @@ class Recording:
 
     def _check_captured(self, tensor: Tensor) -> None:
         """Raise TraceError where a tensor from outside shares memory with an input. Constants may: none is written."""
-        storage = tensor.storage
-        if storage is None or any(captured.storage is storage for captured, _ in self._captured):
+        if tensor.storage is None or any(captured.is_alias_of(tensor) for captured, _ in self._captured):
             return
-        if any(getattr(each, "storage", None) is storage for each in self._alive):
+        if any(isinstance(each, Tensor) and each.is_alias_of(tensor) for each in self._alive):
             raise errors.TraceError(errors.captured_view())
 
     # ---- calls
@@ -211,7 +210,7 @@ class Recording:
 
     def _admit_write(self, op: Operator, argument: str, tensor: Tensor) -> None:
         for captured, constant in self._captured:
-            if captured is tensor or (captured.storage is not None and captured.storage is tensor.storage):
+            if captured.is_alias_of(tensor):
                 if captured.version() < self._epoch:
                     raise errors.TraceError(errors.captured_written(op.qualified_name, argument))
                 constant.written = True

@@ -83,7 +83,10 @@ def fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call)
     inputs = Inputs(s)
     arguments, tensors, first = inputs.names, inputs.tensors, inputs.tensors[0]
     # If elements of an aliased self share memory with each other or with another argument, the general path must refuse the call.
-    apart = "".join(f" and {t}.storage is not {first}.storage" for t in tensors[1:])
+    apart = "".join(
+        f" and ({t}.storage is None or {t}.storage is not {first}.storage and {t}.storage.is_owner and {first}.storage.is_owner)"
+        for t in tensors[1:]
+    )
     applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})", *inputs.conditions(row)]
     computing, computed_by = computing_source(s, backend, row, inputs, level=4)
     half = half_dtype(backend, row)

@@ -110,7 +110,7 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         return found  # type: ignore[no-any-return]
     if not tensor.is_leaf or tracked_levels(tensor) & ~1:
         raise AliasError("deepcopy: only leaves can be copied with their gradient state; use .detach() first")
-    key = id(tensor if tensor.storage is None else tensor.storage)
+    key = id(tensor if tensor.storage is None else tensor.storage.array)
     copied = memo.get(("storage", key))  # type: ignore[call-overload]
     if copied is None:
         backend, flat = tensor.device.backend, flat_memory(tensor)
@@ -159,11 +159,11 @@ _MEMORIES: WeakValueDictionary[int, Memory] = WeakValueDictionary()
 
 def _memory(tensor: Tensor) -> Memory:
     storage = tensor.storage
-    found = None if storage is None else _MEMORIES.get(id(storage))
+    found = None if storage is None else _MEMORIES.get(id(storage.array))
     if found is None:
         found = Memory(flat_memory(tensor), tensor.dtype, tensor.device, storage)
         if storage is not None:
-            _MEMORIES[id(storage)] = found
+            _MEMORIES[id(storage.array)] = found
     return found
 
 

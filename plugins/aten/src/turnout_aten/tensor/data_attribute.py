@@ -1,4 +1,4 @@
-"""`x.data = y`: a tensor takes over another tensor's memory, and keeps its own history, `.grad` and tracking."""
+"""`x.data`, a tensor's memory without history and versions, and `x.data = y`: a tensor takes over another's memory."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ class AdoptedStorage(RetypedStorage):
 
     __slots__ = ("_ahead",)
 
-    def __init__(self, array: Any, memory: Storage, ahead: int) -> None:
-        super().__init__(array, memory)
+    def __init__(self, of: Storage, ahead: int) -> None:
+        super().__init__(of.array, of)
         self._ahead = ahead
 
     @property
+    def counter(self) -> Storage:
+        return self
+
+    @property
     def ver(self) -> int:
-        return self.memory.ver + self._ahead
+        return self._of.ver + self._ahead
 
     @ver.setter
     def ver(self, value: int) -> None:
-        self.memory.ver = value - self._ahead
+        self._of.ver = value - self._ahead
 
 
 def adopt(self: Tensor, value: Any) -> None:
@@ -59,26 +63,27 @@ def adopt(self: Tensor, value: Any) -> None:
         tracked_levels(view)  # its history is brought up to date for the last time
         view.view_of = None
     storage = value.shared_storage()
-    memory = storage.memory
-    ahead = 0 if memory.is_inference else max(self.version() + 1 - memory.ver, 0)
-    self.storage = AdoptedStorage(storage.array, memory, ahead)
+    ahead = 0 if storage.memory.is_inference else max(self.version() + 1 - storage.ver, 0)
+    self.storage = AdoptedStorage(storage, ahead)
     self.offset = value.offset
     self.array = value.array
     self.device = value.device
     self.keys = (value.keys & ~_OWN) | (self.keys & _OWN)
 
 
-def _detached(self: Tensor) -> Tensor:
-    """The same memory without history, sharing the version counter: `detach()` under PyTorch's older name.
+def _uncounted(self: Tensor) -> Tensor:
+    """The same memory without history, and with a version counter of its own.
+
+    Writes reach the tensor, but backward does not notice them: what it saved before has the new values. `detach()` shares the
+    counter, so there such a write makes backward an error.
 
     Setting it takes over another tensor's memory, shape, dtype and device; history, `.grad` and `requires_grad` stay. Setting
     raises CallError for a value that is not a tensor, DTypeError for an integer tensor if `self` requires a gradient,
     AliasError inside vmap and between an inference tensor and a normal one.
-
-    # differs from torch: `Tensor.data` shares the version counter, so backward notices a write through it.
     """
     made: Tensor = self.detach()
+    made.count_apart()
     return made
 
 
-data = property(_detached, adopt)
+data = property(_uncounted, adopt)

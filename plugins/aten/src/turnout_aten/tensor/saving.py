@@ -125,7 +125,7 @@ class _Writer:
         return {"tensor": self.tensor(tensor)}
 
     def tensor(self, tensor: Tensor) -> dict[str, Any]:
-        owner = tensor if tensor.storage is None else tensor.storage
+        owner = tensor if tensor.storage is None else tensor.storage.array
         number = self.known.get(id(owner))
         if number is None:
             number = self.known[id(owner)] = len(self.storages)

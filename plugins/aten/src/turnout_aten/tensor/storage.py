@@ -22,6 +22,7 @@ class Storage:
 
     __slots__ = ("array", "ver", "views")
     is_inference = False
+    is_owner = True  # of its memory
 
     def __init__(self, array: Any, ver: int) -> None:
         self.array = array
@@ -33,35 +34,62 @@ class Storage:
         """The storage that owns the memory: this one."""
         return self
 
+    @property
+    def counter(self) -> Storage:
+        """The storage that has the version counter and the views: this one."""
+        return self
 
-class RetypedStorage(Storage):
-    """A storage's memory as elements of another dtype, for `view(dtype)`. It shares the version counter."""
 
-    __slots__ = ("_memory",)
+class SharingStorage(Storage):
+    """Memory that another storage owns. Tensors whose storages differ may share it: the storages' `memory` is compared."""
 
-    def __init__(self, array: Any, memory: Storage) -> None:
-        self.array = array
-        self._memory = memory
+    __slots__ = ("_of",)
+    is_owner = False
+    _of: Storage
 
     @property
     def memory(self) -> Storage:
-        return self._memory
+        return self._of.memory
+
+
+class RetypedStorage(SharingStorage):
+    """A storage's memory as elements of another dtype, for `view(dtype)`. It shares the version counter."""
+
+    __slots__ = ()
+
+    def __init__(self, array: Any, of: Storage) -> None:
+        self.array = array
+        self._of = of
+
+    @property
+    def counter(self) -> Storage:
+        return self._of.counter
 
     @property
     def ver(self) -> int:
-        return self._memory.ver
+        return self._of.ver
 
     @ver.setter
     def ver(self, value: int) -> None:
-        self._memory.ver = value
+        self._of.ver = value
 
     @property
     def views(self) -> list[weakref.ref[Tensor]]:
-        return self._memory.views
+        return self._of.views
 
     @views.setter
     def views(self, value: list[weakref.ref[Tensor]]) -> None:
-        self._memory.views = value
+        self._of.views = value
+
+
+class DataStorage(SharingStorage):
+    """A storage's memory for `x.data`: with a version counter and views of its own."""
+
+    __slots__ = ()
+
+    def __init__(self, of: Storage, ver: int) -> None:
+        super().__init__(of.array, ver)
+        self._of = of.memory
 
 
 class View:

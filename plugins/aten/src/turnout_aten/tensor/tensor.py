@@ -21,7 +21,7 @@ from turnout_aten.tensor.levels import CLOCK, VERSION_MASK
 from turnout_aten.tensor.pinning import is_pinned
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.size import new as new_size
-from turnout_aten.tensor.storage import Storage, View
+from turnout_aten.tensor.storage import DataStorage, Storage, View
 from turnout_aten.tensor.type_names import cuda_device, named_type, type_name
 
 TYPE_CHECKING = False
@@ -354,6 +354,21 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             self.ver += 1
         else:
             storage.ver += 1
+
+    def count_apart(self) -> None:
+        """Give a new alias a version counter of its own, which its views will share: writes into one do not count for the other.
+
+        Example:
+            >>> x = turnout.tensor([1])
+            >>> alias = x.detach()
+            >>> alias.count_apart()
+            >>> before = x.version()
+            >>> alias.add_(1).version() > before, x.version() > before
+            (True, False)
+        """
+        storage = self.storage
+        if storage is not None and not storage.memory.is_inference:
+            self.storage = DataStorage(storage, storage.ver & ~VERSION_MASK)
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in `inference_mode`: then it has no version and is never saved for a gradient.

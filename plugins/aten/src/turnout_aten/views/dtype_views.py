@@ -61,13 +61,13 @@ def _of_dtype(self: Tensor, dtype: DType, geometry: Geometry) -> Tensor:
     """The memory as elements of `dtype`, with one version counter."""
     shape, strides, offset = geometry
     backend = self.device.backend
-    memory = self.shared_storage().memory
-    original = memory.array
+    storage = self.shared_storage()
+    counter, original = storage.counter, storage.memory.array
     root = original if backend.dtype_of(original) is dtype else backend.retyped(original, dtype)
     made = wrap(
         backend.empty(shape, dtype, self.device) if 0 in shape else backend.strided(root, shape, strides, offset), self.device
     )
-    made.storage = memory if root is original else RetypedStorage(root, memory)
+    made.storage = counter if root is counter.array else RetypedStorage(root, counter)
     made.offset = offset
     return made
 

@@ -82,11 +82,15 @@ class Conversions:
                 root = fake.shared_storage()
                 array = self._backend(tensor).strided(root.array, tensor.shape, tensor.stride(), tensor.storage_offset())
                 return fake.new_alias(array, tensor.storage_offset())
-        for _, fake in self._others(tensor):
-            memory = fake.shared_storage().memory
-            array = self._backend(tensor).retyped(memory.array, tensor.dtype)
+        counter = tensor.storage.counter
+        for other, fake in sorted(self._others(tensor), key=lambda pair: pair[0].shared_storage().counter is not counter):
+            storage = fake.shared_storage()
+            root = storage.memory.array
+            array = root if root.dtype is tensor.dtype else self._backend(tensor).retyped(root, tensor.dtype)
             made = wrap(self._backend(tensor).strided(array, tensor.shape, tensor.stride(), tensor.storage_offset()), fake.device)
-            made.storage, made.offset = RetypedStorage(array, memory), tensor.storage_offset()
+            made.storage, made.offset = RetypedStorage(array, storage.counter), tensor.storage_offset()
+            if other.shared_storage().counter is not counter:
+                made.count_apart()
             return made
         return None
 

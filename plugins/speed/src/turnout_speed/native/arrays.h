@@ -63,6 +63,14 @@ static Outcome write_many(ArrayKernel *self, PyArrayObject *first, PyObject *con
     return DONE;
 }
 
+/* Whether two storages may be of one memory; where a tensor has none, nobody shares its memory. */
+static int may_share(PyObject *storage, PyObject *other)
+{
+    if (storage == Py_None || other == Py_None || other == NULL)
+        return 0;
+    return storage == other || PyType_IsSubtype(Py_TYPE(storage), SharingStorage) || PyType_IsSubtype(Py_TYPE(other), SharingStorage);
+}
+
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     ArrayKernel *self = (ArrayKernel *)face;
@@ -92,8 +100,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
             return run_kernel(self->general, ks, args, n, result);
         if (self->rank[k] >= 0 && PyArray_NDIM((PyArrayObject *)array) != self->rank[k])
             return run_kernel(self->general, ks, args, n, result);
-        if (self->inplace && k > 0 && SLOT(args[self->tensor[0]], AT_STORAGE) != Py_None
-            && SLOT(args[self->tensor[0]], AT_STORAGE) == SLOT(tensor, AT_STORAGE))
+        if (self->inplace && k > 0 && may_share(SLOT(args[self->tensor[0]], AT_STORAGE), SLOT(tensor, AT_STORAGE)))
             return DECLINED;
         given[self->tensor[k]] = array;
     }

@@ -9,7 +9,7 @@ typedef struct {
 static int shares_with(PyObject *value, PyObject *target, PyObject *storage, int is_output)
 {
     if (Py_IS_TYPE(value, Tensor))
-        return is_output ? value == target : storage != Py_None && SLOT(value, AT_STORAGE) == storage;
+        return is_output ? value == target : may_share(storage, SLOT(value, AT_STORAGE));
     Py_ssize_t n = PyList_CheckExact(value) ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
     for (Py_ssize_t i = 0; i < n; i++)
         if (shares_with(PyList_CheckExact(value) ? PyList_GET_ITEM(value, i) : PyTuple_GET_ITEM(value, i), target, storage, is_output))
