@@ -137,7 +137,6 @@ np.array(t.ones(2)), t.ones(2).numpy(), t.ones(2).numpy().tolist()
 DIFFERS = {
     "t.set_default_device('cpu')": "the device is the setting default_device",
     "t.get_default_device()": "the device is the setting default_device",
-    "t.chunk(t.ones(2), 2), t.split(t.ones(2), 1), t.ones(2).unbind()": "lists of tensors are lists, in torch tuples",
     "t.device('cpu')": "device('cpu') for device(type='cpu')",
     "isinstance(t.ones(1).device, t.device)": "`device` is a function; the class is `Device`",
     "t.Tensor([1, 2]), t.Tensor(2, 3).shape": "`Tensor` is not called; use `tensor` and `empty`",

@@ -86,7 +86,9 @@ def verify(op: Operator, kernel: Kernel, result: Any, args: tuple[Any, ...]) -> 
             if not output[2] & other[2] and _share(output[1], other[1]):
                 how = "is" if output[1] is other[1] else "shares memory with"
                 raise KernelResultError(texts.aliased(op, kernel, f"{output[0]} {how} {other[0]}"))
-    return tuple(values) if len(returns) > 1 else result
+    if len(returns) > 1:
+        return tuple(values)
+    return list(result) if result.__class__ is tuple else result
 
 
 def _check_written(op: Operator, kernel: Kernel, output: Named, inputs: list[Named]) -> None:

@@ -6,6 +6,8 @@ all arguments by position in schema order. Stubs, redispatch and fallbacks know 
 
 from __future__ import annotations
 
+from functools import wraps
+
 from turnout.config.installed import replaceable
 from turnout.state import DISPATCH
 
@@ -144,11 +146,21 @@ def bind(kernel: Kernel, op: Operator, key: str, *, below: int | None = None) ->
         call = kernel.binder(op, kernel, key)
     elif kernel.form == INTERNAL:
         call = fn
-    elif kernel.form == BOXED:
-        call = _bind_boxed(fn, op)
     else:
-        call = _bind_unboxed(fn, kernel.with_keyset, op)
+        fn = _giving_list(fn) if [r.type.is_tensor_list for r in op.schema.returns] == [True] else fn
+        call = _bind_boxed(fn, op) if kernel.form == BOXED else _bind_unboxed(fn, kernel.with_keyset, op)
     return call if below is None or not kernel.calls_operators else guarded(call, below)
+
+
+def _giving_list(fn: Call) -> Call:
+    """A kernel of an operator whose result is a list of tensors: it may return a tuple."""
+
+    @wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = fn(*args, **kwargs)
+        return list(result) if result.__class__ is tuple else result
+
+    return call
 
 
 def _bind_boxed(fn: Call, op: Operator) -> Call:

@@ -34,7 +34,7 @@ GLOBALS: dict[str, Any] = {
     "as_operand": call_forms.as_operand,
     "binary": call_forms.binary, "check_options": call_forms.check_options,
     "first_names": call_forms.first_names,
-    "miss": REGISTRY.miss, "named": return_types.named, "new_tuple": return_types.new_tuple,
+    "miss": REGISTRY.miss, "named": return_types.named, "nested": return_types.nested, "new_tuple": return_types.new_tuple,
     "only_ints": frozenset({int}).issuperset, "out_tuple": call_forms.out_tuple, "reflected": call_forms.reflected,
     "spread": call_forms.spread,
 }  # fmt: skip
@@ -98,7 +98,7 @@ def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str
         elif kind == "P":
             namespace[variable] = call_forms.packet(table.overloads(what)[0].namespace, what)
         elif kind == "R":
-            namespace[variable] = return_types.of_packet(table, what, home)
+            namespace[variable] = return_types.of_packet(table, what, home) or tuple
     run_source(source, code, namespace)
     return namespace[name], Source(filename, name, namespace)
 

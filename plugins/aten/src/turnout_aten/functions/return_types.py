@@ -73,9 +73,14 @@ def of_packet(table: tables.Table, packet: str, home: str) -> type[ReturnType] |
     return None
 
 
-def named(kind: type[ReturnType], result: Any) -> Any:
-    """The result of an overload: several results get names, a single tensor is returned as it is."""
-    return new_tuple(kind, result) if result.__class__ is tuple else result
+def named(kind: type[tuple[Any, ...]], result: Any) -> Any:
+    """The result of an overload: several results or a list of tensors in a `kind`, a single tensor as it is."""
+    return new_tuple(kind, result) if result.__class__ in (tuple, list) else result
+
+
+def nested(kind: type[ReturnType], result: Any) -> Any:
+    """Several results, some of which are lists of tensors."""
+    return new_tuple(kind, [tuple(each) if each.__class__ is list else each for each in result])
 
 
 def standard(name: str) -> type[ReturnType]:

@@ -174,7 +174,7 @@ def _result_words(packet: Packet, schema: FunctionSchema) -> str:
         return f"({', '.join(fields)})"
     words = []
     for r in schema.returns:
-        words.append(words_of(r.type))
+        words.append("tuple of Tensor" if r.type.is_tensor_list else words_of(r.type))
     return "None" if not words else words[0] if len(words) == 1 else f"({', '.join(words)})"
 
 

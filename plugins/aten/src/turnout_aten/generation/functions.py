@@ -11,6 +11,7 @@ from turnout.operators.stubs import default_source, python_name
 from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.functions.call_forms import SECOND_NAMES
 from turnout_aten.generation.packets import (
+    gives_list,
     has_more_positional,
     int_list_spreads,
     is_int_list,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 def function_source(packet: Packet) -> Written:
     """One public function. Factories with tensor options also take `requires_grad`."""
-    written = with_named_results(packet, _function_source(packet))
+    written = with_classes_of_results(packet, _function_source(packet))
     return with_requires_grad(written, packet.public_name) if takes_requires_grad(packet, method=False) else written
 
 
@@ -75,14 +76,18 @@ def with_requires_grad(written: Written, name: str) -> Written:
 _VARARGS, _VARKEYWORDS = 4, 8  # of `inspect`, whose import is slow
 
 
-def with_named_results(packet: Packet, written: Written) -> Written:
-    """A function or method with named results, if its operators' results have names."""
-    if not result_fields(packet):
+def with_classes_of_results(packet: Packet, written: Written) -> Written:
+    """A function or method. Several results get their names, if they have any, and a list of tensors is a tuple, as in PyTorch: only
+    operators give lists."""
+    lists = any(map(gives_list, packet.bases))
+    if not result_fields(packet) and not lists:
         return written
     kind = return_type_name(packet)
     main = lead(packet)
-    one_result = [] if main is None or len(main.schema.returns) > 1 else ["return kernel("]
-    new = "new_tuple" if all(len(f.schema.returns) > 1 for f in packet.all) else "named"
+    one_result = [] if main is None or len(main.schema.returns) > 1 or gives_list(main) else ["return kernel("]
+    new = "new_tuple" if all(gives_list(f) if lists else len(f.schema.returns) > 1 for f in packet.all) else "named"
+    if any(r.type.is_tensor_list for f in packet.bases if len(f.schema.returns) > 1 for r in f.schema.returns):
+        new = "nested"
     made = []
     for line in written.lines:
         code = line.lstrip()
@@ -90,7 +95,9 @@ def with_named_results(packet: Packet, written: Written) -> Written:
             line = f"{line.removesuffix(code)}return {new}({kind}, {code.removeprefix('return ')})"
         made.append(line)
     spec = written.spec
-    if spec is not None and one_result:  # the kernel has one result, other overloads have several
+    if new == "nested":
+        spec = None
+    elif spec is not None and one_result:  # the kernel has one result, other overloads have several
         spec = spec._replace(packet=None)
     elif spec is not None:
         spec = spec._replace(results=kind)

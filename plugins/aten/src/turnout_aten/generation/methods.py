@@ -16,8 +16,8 @@ from turnout_aten.generation.functions import (
     second_signature,
     seen_before,
     sizes_alone,
+    with_classes_of_results,
     with_lead,
-    with_named_results,
     with_requires_grad,
     written_alone,
 )
@@ -75,7 +75,7 @@ SPECIAL = (*UNARY, *BINARY, *COMMUTATIVE, *REFLECTED)
 
 def method_source(packet: Packet) -> Written:
     """One method. Methods that make tensors from options also take `requires_grad`."""
-    written = with_named_results(packet, _method_source(packet))
+    written = with_classes_of_results(packet, _method_source(packet))
     return with_requires_grad(written, packet.public_name) if takes_requires_grad(packet, method=True) else written
 
 

@@ -154,6 +154,12 @@ def result_fields(packet: Packet) -> tuple[str, ...]:
     return fields if all(fields) else ()
 
 
+def gives_list(function: Declared) -> bool:
+    """Whether the one result of an overload is a list of tensors, which its public function and method give as a tuple."""
+    returns = function.schema.returns
+    return len(returns) == 1 and returns[0].type.is_tensor_list
+
+
 def same_inputs(base: Declared, out: Declared) -> bool:
     """Whether an out variant takes the arguments of the base, except TensorOptions."""
     options = tensor_options(base.schema)

@@ -12,7 +12,15 @@ from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.generation.catalogue import function_packets, method_packets, named_packets
 from turnout_aten.generation.docstrings import docstring_lines
 from turnout_aten.generation.methods import BINARY
-from turnout_aten.generation.packets import Packet, int_list_spreads, is_int_list, result_fields, same_inputs, takes_requires_grad
+from turnout_aten.generation.packets import (
+    Packet,
+    gives_list,
+    int_list_spreads,
+    is_int_list,
+    result_fields,
+    same_inputs,
+    takes_requires_grad,
+)
 from turnout_aten.generation.source import indented, public_schema
 from turnout_aten.generation.tables import operator_names
 
@@ -51,6 +59,7 @@ _BASES = {
     "ScalarType": "DType", "Device": "Device", "Layout": "_str", "MemoryFormat": "_str", "QScheme": "_str",
     "Generator": "Generator",
 }  # fmt: skip
+_TUPLE = "tuple[Tensor, ...]"  # what public functions make of a list of tensors
 _ACCEPTED = {"ScalarType": "DType | type", "Device": "Device | _str", "Scalar": "_Number | Tensor"}
 
 
@@ -101,7 +110,7 @@ def return_types_stub(functions: NativeFunctions, source: str) -> str:
     lines = [header("Named results.", source, results=False)]
     for packet in named_packets(functions):
         returns = next(f.schema.returns for f in packet.bases if len(f.schema.returns) > 1)
-        types = [type_text(r.type) for r in returns]
+        types = [_TUPLE if r.type.is_tensor_list else type_text(r.type) for r in returns]
         lines += [f"class {packet.name}(tuple[{', '.join(types)}]):"]
         for field, kind in zip(result_fields(packet), types, strict=True):
             lines += ["    @property", f"    def {field}(self) -> {kind}: ..."]
@@ -194,7 +203,7 @@ def _signature(packet: Packet, f: Declared, method: bool, out: str, spread: Argu
 def _results_text(packet: Packet, f: Declared) -> str:
     if len(f.schema.returns) > 1 and result_fields(packet):
         return f"_results.{packet.name}"
-    return returns_text(f.schema)
+    return _TUPLE if gives_list(f) else returns_text(f.schema)
 
 
 def accepted_text(type: Type) -> str:

@@ -314,10 +314,10 @@ static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n,
     return outcome == DECLINED ? decline_after_error() : outcome;
 }
 
-/* Several results with their names. Steals the reference. */
+/* Several results with their names, and a list of tensors as a tuple. Steals the reference. */
 static PyObject *with_names(PyObject *named, PyObject *result)
 {
-    if (named == NULL || !PyTuple_CheckExact(result))
+    if (named == NULL || (!PyTuple_CheckExact(result) && !PyList_CheckExact(result)))
         return result;
     PyObject *given = PyTuple_Pack(1, result);
     PyObject *made = given == NULL ? NULL : PyTuple_Type.tp_new((PyTypeObject *)named, given, NULL);
