@@ -561,3 +561,12 @@ def test_the_graphs_of_operator_cases_come_back_from_a_file(tmp_path):
         assert str(graphs.load(tmp_path / "graph")) == str(graph), case
         count += 1
     assert count > 150
+
+
+def test_trace_of_a_matrix_is_the_sum_of_its_diagonal_and_of_a_function_its_graph() -> None:
+    x = turnout.arange(4.0).reshape(2, 2).requires_grad_()
+    turnout.trace(x).backward()
+    assert (turnout.trace(input=x).item(), x.grad.tolist()) == (3.0, [[1.0, 0.0], [0.0, 1.0]])  # type: ignore[union-attr]
+    graph = turnout.trace(turnout.trace)(x.detach())
+    assert [node.op.qualified_name for node in graph.nodes] == ["aten::trace"]
+    assert graph(turnout.eye(3)).item() == 3.0

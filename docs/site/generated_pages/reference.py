@@ -72,7 +72,6 @@ PLACES = {
     "turnout_meta.fakes.mode": "calls",
     "turnout_meta.symbols.sizes": "calls",
     "turnout_opcheck.checking": "calls",
-    "turnout_tracer.recording": "calls",
 }
 # Public modules with pages of their own -> titles, in the order of the page that lists them.
 MODULES = {

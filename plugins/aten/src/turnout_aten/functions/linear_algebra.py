@@ -1,19 +1,21 @@
-"""Linear algebra that is written in Python, as in PyTorch: `einsum`, `tensordot`, `lu`, low-rank approximations.
+"""Linear algebra that is written in Python, as in PyTorch: `einsum`, `tensordot`, `trace`, `lu`, low-rank approximations.
 
 These functions sort out their arguments and then call operators.
 """
 
 from __future__ import annotations
 
+from turnout import plugins
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as _operators
+from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import Any, ParamSpec, overload
 
-    from turnout_aten.tensor.tensor import Tensor
+    P = ParamSpec("P")
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -87,6 +89,36 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     else:
         made = _operators.tensordot__out(a, b, list(left), list(right), out=out)
     return made
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def trace(input: Tensor) -> Tensor: ...
+
+    @overload
+    def trace(input: Callable[P, Any], *, replay: str = "") -> Callable[P, Any]: ...
+
+
+def trace(input: Any, **options: Any) -> Any:
+    """The sum of the diagonal of a matrix; of a function, what records the graph of its operators: `turnout.graphs.trace`.
+
+    Raises PluginError for a function where no plugin records graphs.
+
+    Arguments:
+        input: a matrix or a function
+        options: those of `turnout.graphs.trace`
+
+    Example:
+        >>> turnout.trace(turnout.tensor([[1, 2], [3, 4]]))
+        tensor(5)
+        >>> turnout.trace(lambda x: x + 1)(turnout.tensor([1]))(turnout.tensor([2]))
+        tensor([3])
+    """
+    if isinstance(input, Tensor):
+        made: Tensor = _operators.trace(input, **options)
+        return made
+    return plugins.service("Tracer").trace(input, **options)
 
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
