@@ -141,3 +141,21 @@ def test_a_wrong_result_is_found_and_made_short() -> None:
         f"seed 5: differs\n\n{broken}\nx[1:] = 7\n\n--seed 5 --programs 1 runs it again"
     )
     assert program.lines == Program(0, simple=True).lines
+
+
+def test_a_slice_backwards_is_a_copy_through_all_layers() -> None:
+    x = turnout.arange(6.0).reshape(2, 3).requires_grad_()
+    (x[:, ::-1] * turnout.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [[3.0, 2.0, 1.0]] * 2
+    y = x.detach().clone()
+    y[::-1, turnout.tensor([0, 2])] = turnout.tensor([[1.0], [2.0]])
+    assert y.tolist() == [[2.0, 1.0, 2.0], [1.0, 4.0, 1.0]]
+    assert turnout.vmap(lambda row: row[::-2])(x.detach()).tolist() == [[2.0, 0.0], [5.0, 3.0]]
+    assert turnout.trace(lambda t: t[..., ::-1])(y)(y).tolist() == y.flip(-1).tolist()
+    mode = turnout.FakeMode()
+    fake = mode.from_tensor(y, dynamic=(0,))
+    with mode:
+        assert fake[::-1].shape == fake.shape
+        text = "a slice with step -2 needs a length and bounds that are known; where one is a symbol, only x[::-1] can be read"
+        assert refused(turnout.errors.ShapeError, lambda: fake[::-2]) == text

@@ -66,6 +66,7 @@ def select(shape: Shape, items: tuple[Any, ...]) -> Selection:
     axes: list[list[int]] = []  # of the view: the offset of each position
     arrays: dict[int, tuple[Shape, list[int]]] = {}  # axis -> shape and values
     offset = dim = 0
+    backwards = False
 
     def take(count: int) -> None:
         nonlocal dim
@@ -87,8 +88,9 @@ def select(shape: Shape, items: tuple[Any, ...]) -> Selection:
             offset += item % shape[dim] * strides[dim]
             dim += 1
         elif isinstance(item, slice):
-            if item.step is not None and item.step < 1:
+            if item.step == 0:
                 raise WrongIndexError("step")
+            backwards = backwards or (item.step or 1) < 0
             axes.append([i * strides[dim] for i in range(*item.indices(shape[dim]))])
             dim += 1
         elif item.is_mask:
@@ -105,7 +107,7 @@ def select(shape: Shape, items: tuple[Any, ...]) -> Selection:
     if not arrays:
         lengths = tuple(map(len, axes))
         places = [offset + sum(axis[i] for axis, i in zip(axes, at, strict=True)) for at in row_major(lengths)]
-        return Selection(places, lengths, True)
+        return Selection(places, lengths, not backwards)
     return _gathered(axes, arrays, offset)
 
 
@@ -222,7 +224,7 @@ class Draw(Random):
 
     def _slice(self, n: int) -> Drawn:
         start, stop = [None if self.chance(0.4) else self.randint(-n - 1, n + 1) for _ in range(2)]
-        step = self.choice([None, None, None, 1, 2, 2, 3, self.choice([2, 0, -1])])
+        step = self.choice([None, None, None, 1, 2, 2, 3, self.choice([2, 0, -1, -1, -2, -3])])
         texts = ["" if v is None else str(v) for v in (start, stop, step)]
         return Drawn(":".join(texts if step is not None else texts[:2]), (slice(start, stop, step),))
 

@@ -52,3 +52,7 @@ def no_grad_view_written(name: str) -> str:
         f"{name}: self is a view made under no_grad, but this write happens while gradients are recorded\n"
         "  to fix  make the view and write into it in the same mode"
     )
+
+
+def backwards_over_symbol(step: int) -> str:
+    return f"a slice with step {step} needs a length and bounds that are known; where one is a symbol, only x[::-1] can be read"

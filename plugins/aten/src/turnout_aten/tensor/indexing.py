@@ -2,6 +2,9 @@
 
 Integers, slices, None and `...` become views, one after the other; tensors and lists then go to `index` or `index_put_`
 in one call. So, unlike in NumPy, an integer does not influence where the selected dims go.
+
+# differs from torch: slices may have negative steps, which PyTorch refuses. No view has a negative stride: `x[::-1]` is a copy,
+# that of `flip`, and `x[::-1] = value` writes into `x`.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import INT, bool_, int64, uint8
-from turnout.errors import CallError, DimError, RangeError
+from turnout.errors import CallError, DimError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout.operators.values import is_symbol
 from turnout.state import FRESH, STUB_BUILTINS
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def get(tensor: Tensor, index: Any) -> Tensor:
-    """`tensor[index]`: a view if the index consists of integers, slices, None and `...`, else a copy.
+    """`tensor[index]`: a view if the index consists of integers, slices with positive steps, None and `...`, else a copy.
 
     Raises DimError for an index out of range or too many indices, CallError for an object that is not an index.
     """
@@ -39,7 +42,10 @@ def get(tensor: Tensor, index: Any) -> Tensor:
         made = aten.unsqueeze(tensor, 0)
         return made
     found = _cut(tensor, index) if index.__class__ is tuple else _usual(tensor, index)
-    viewed, tensors = found or _apply(tensor, index)
+    backwards: list[int] = []
+    viewed, tensors = found or _apply(tensor, index, backwards)
+    if backwards:
+        viewed = aten.flip(viewed, backwards)
     if tensors:
         made = aten.index__Tensor(viewed, tensors)
         return made
@@ -58,7 +64,8 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if index is True:
         index = None
-    viewed, tensors = _usual(tensor, index) or _apply(tensor, index)
+    backwards: list[int] = []
+    viewed, tensors = _usual(tensor, index) or _apply(tensor, index, backwards)
     if not isinstance(value, Tensor):
         if value.__class__ is not float and not is_number(value):
             raise CallError(f"x[index] = value: 'value' must be a number or a tensor, got {type(value).__name__}")
@@ -73,10 +80,15 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
             shape = shape[1:]
         value = aten.reshape(value, shape)
     if not tensors:
-        aten.copy_(viewed, value)
+        aten.copy_(viewed, aten.flip(aten.expand(value, viewed.array.shape), backwards) if backwards else value)
         return
     if value.device is not tensor.device and not shape:
         value = aten._to_copy(value, device=tensor.device)
+    if backwards:
+        turned = aten.flip(viewed, backwards)
+        aten.index_put_(turned, tensors, value)
+        aten.copy_(viewed, aten.flip(turned, backwards))
+        return
     aten.index_put_(viewed, tensors, value)
 
 
@@ -125,8 +137,8 @@ def _put_at_once(tensor: Tensor, index: Any, value: float) -> bool:
 
 def _is_forward(item: slice) -> bool:
     """Whether the bounds of a slice are ints or omitted, and its step is positive."""
-    plain = _BOUNDS.issuperset((item.start.__class__, item.stop.__class__, item.step.__class__))
-    return plain and (item.step is None or item.step > 0)
+    plain = _BOUNDS.issuperset((item.start.__class__, item.stop.__class__))
+    return plain and (item.step is None or (item.step.__class__ is int and item.step > 0))
 
 
 def _usual(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | None:
@@ -138,6 +150,8 @@ def _usual(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | N
             return None
         if kind is int:
             return aten.select__int(tensor, 0, index), []
+        if index.step is not None and not _is_forward(index):
+            return None
         whole = index.start is None and index.stop is None and index.step is None
         return tensor if whole else _sliced(tensor, 0, index), []
     if kind is Tensor:
@@ -164,6 +178,8 @@ def _cut(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | 
             views += 1
         elif kind is slice:
             taken += 1
+            if item.step is not None and not _is_forward(item):
+                return None
             if item.start is not None or item.stop is not None or item.step is not None:
                 views += 1
                 if not _BOUNDS.issuperset((item.start.__class__, item.stop.__class__, item.step.__class__)):
@@ -211,8 +227,11 @@ def _cut(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | 
     return viewed, tensors
 
 
-def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
-    """The view that everything but tensors gives, and the index tensor of each of its dims, or None."""
+def _apply(tensor: Tensor, index: Any, backwards: list[int]) -> tuple[Tensor, list[Tensor | None]]:
+    """The view that everything but tensors gives, and the index tensor of each of its dims, or None.
+
+    A slice with a negative step gives the view of its elements from the front; its dim in the view is added to `backwards`.
+    """
     items = index if isinstance(index, tuple) else (index,)
     if index.__class__ is list and _stands_for_a_tuple(index):
         warnings.warn(texts.list_as_tuple(), UserWarning, stacklevel=3)
@@ -231,6 +250,10 @@ def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
         if item.__class__ is int or is_symbol(item):
             viewed = aten.select__int(viewed, dim, item)
         elif item.__class__ is slice:
+            step = item.step if item.step is None else _bound(item.step)
+            if step.__class__ is int and step < 0:
+                item = _turned(viewed.array.shape[dim], item.start, item.stop, step)
+                backwards.append(dim)
             viewed = _sliced(viewed, dim, item)
             dim += 1
         elif item is None:
@@ -290,6 +313,18 @@ def _sliced(viewed: Tensor, dim: int, item: slice) -> Tensor:
         1 if step is None else step if step.__class__ is int else _bound(step),
     )
     return made
+
+
+def _turned(length: Any, start: Any, stop: Any, step: int) -> slice:
+    """The slice with the elements of one whose step is negative, from the front. Raises ShapeError for a length that is a symbol,
+    unless all of it is meant."""
+    if start is None and stop is None and step == -1:
+        return slice(None)
+    bounds = [value if value is None else _bound(value) for value in (start, stop)]
+    if any(map(is_symbol, (length, *bounds))):
+        raise ShapeError(texts.backwards_over_symbol(step))
+    found = range(*slice(*bounds, step).indices(length))
+    return slice(found[-1], found[0] + 1, -step) if found else slice(0, 0)
 
 
 def _bound(value: Any) -> Any:

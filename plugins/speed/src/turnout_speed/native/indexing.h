@@ -9,13 +9,20 @@ static int is_bound(PyObject *value) { return value == Py_None || PyLong_CheckEx
 
 static int is_whole(PySliceObject *cut) { return cut->start == Py_None && cut->stop == Py_None && cut->step == Py_None; }
 
+/* Whether a step is not negative: backwards, a slice is a copy. */
+static int is_forward(PyObject *step)
+{
+    int overflow = 0;
+    return step == Py_None || (PyLong_CheckExact(step) && PyLong_AsLongLongAndOverflow(step, &overflow) >= 0 && overflow >= 0);
+}
+
 /* An int, None, `...` or a slice between such numbers. */
 static int is_view_item(PyObject *item)
 {
     if (!PySlice_Check(item))
         return PyLong_CheckExact(item) || item == Py_None || item == Py_Ellipsis;
     PySliceObject *cut = (PySliceObject *)item;
-    return is_bound(cut->start) && is_bound(cut->stop) && is_bound(cut->step);
+    return is_bound(cut->start) && is_bound(cut->stop) && is_forward(cut->step);
 }
 
 /* A view by one item after the other; the tensor itself where nothing is cut. No view is made where an item is of another kind. */
