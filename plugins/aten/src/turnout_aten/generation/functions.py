@@ -77,8 +77,9 @@ _VARARGS, _VARKEYWORDS = 4, 8  # of `inspect`, whose import is slow
 
 
 def with_classes_of_results(packet: Packet, written: Written) -> Written:
-    """A function or method. Several results get their names, if they have any, and a list of tensors is a tuple, as in PyTorch: only
-    operators give lists."""
+    """A function or method. Several results get their names, if they have any, and a list of tensors is a tuple, as in PyTorch:
+    only operators give lists.
+    """
     lists = any(map(gives_list, packet.bases))
     if not result_fields(packet) and not lists:
         return written
