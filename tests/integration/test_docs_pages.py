@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from generated_pages import public_names
-from pages import FENCE, ROOT, Reader, blocks, pages, shell_commands
+from pages import FENCE, ROOT, Reader, blocks, pages, shell_commands, tracked
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in pages() if path.parent == DOCS)
@@ -80,3 +80,13 @@ def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():
     for name in names:
         with pytest.raises(AttributeError):
             public_names.resolve(f"turnout.{name}")
+
+
+def test_what_sources_and_pages_cite_is_in_the_repository():
+    cited: set[str] = set()
+    for file in tracked(("core", "plugins", "tools", "examples", "docs", "README.md", "CONTRIBUTING.md")):
+        if file.endswith((".py", ".md", ".toml", ".yaml", ".c", ".h", ".template")) and file != "docs/changelog.md":
+            text = (ROOT / file).read_text(encoding="utf-8")
+            cited |= set(re.findall(r"(?<![\w./])docs/[\w/-]+\.md", text))
+            cited |= {f"docs/{name}.md" for name in re.findall(r"\b([A-Z]{4,})(?:\.md)?,? [Ss]ection \d", text)}
+    assert [path for path in sorted(cited) if not (ROOT / path).exists()] == []

@@ -1,6 +1,6 @@
 """The computed table: which kernel serves an operator at a runtime key, and why; and the plan of a key set, made from it.
 
-`compute_entry` is the whole policy, with the numbered steps of DESIGN section 5. Kernels and fallbacks are opaque values here.
+`compute_entry` is the whole policy, in numbered steps. Kernels and fallbacks are opaque values here.
 """
 
 from __future__ import annotations
