@@ -161,3 +161,44 @@ def test_the_workers_of_the_demo_import_nothing_from_the_working_directory(tmp_p
     done = subprocess.run([sys.executable, main], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "ran\n", done.stderr
     assert not [*tmp_path.glob("*.was_imported")]
+
+
+# ---- the page
+
+# The row of docs/security.md -> the tests that prove it.
+PROOFS = {
+    "A project's file": (
+        "core/config/test_configuration.py::test_a_trusted_option_is_taken_from_the_user_and_not_from_a_project",
+        "core/config/test_configuration.py::test_a_project_file_of_another_user_is_ignored_with_one_warning",
+        "integration/test_trust.py::test_an_option_of_strings_is_trusted_if_it_names_a_peer_a_path_or_a_program",
+    ),
+    "The environment": ("integration/test_trust.py::test_every_setting_from_every_origin_with_its_trust",),
+    "The user's file": (
+        "integration/test_trust.py::test_every_setting_from_every_origin_with_its_trust",
+        "core/config/test_configuration.py::test_without_a_home_a_file_in_the_working_directory_is_not_the_users",
+    ),
+    "An installed package": (
+        "core/plugins/test_plugin_discovery.py::test_a_stray_module_in_front_cannot_lend_its_manifest_or_its_code",
+        "core/plugins/test_plugin_activation.py::test_importing_turnout_does_not_load_what_finds_plugins",
+    ),
+    "An archive": (
+        "integration/test_trust.py::test_no_reader_of_archives_opens_a_pickle",
+        "plugins/test_random_files.py::test_a_damaged_file_is_read_as_it_was_saved_or_refused",
+        "plugins/test_export.py::test_a_pickled_tensor_is_refused_and_not_opened",
+    ),
+    "A cache": (
+        "plugins/test_opencl_tuning.py::test_whatever_stands_there_a_call_measures_and_replaces_it",
+        "integration/test_trust.py::test_one_module_keeps_files_from_one_process_to_the_next",
+    ),
+    "A cluster's scheduler": ("integration/test_trust.py::test_a_projects_file_opens_no_connection",),
+    "The working directory": (
+        "integration/test_trust.py::test_no_child_process_imports_from_the_working_directory",
+        "plugins/test_opencl_tuning.py::test_the_children_import_nothing_from_the_working_directory",
+    ),
+}
+
+
+def test_each_row_of_the_page_has_its_proofs():
+    assert re.findall(r"^\| \*\*(.+?)\*\*", (ROOT / "docs/security.md").read_text("utf-8"), re.MULTILINE) == [*PROOFS]
+    for file, _, test in (name.partition("::") for names in PROOFS.values() for name in names):
+        assert f"\ndef {test}(" in (ROOT / "tests" / file).read_text("utf-8")
