@@ -14,6 +14,7 @@ import pytest
 
 from outcomes import printed
 from turnout_opencl import tuning
+from turnout_opencl.devices import _built, found_devices
 
 NEEDS_DEVICE = "opencl"
 DEVICE: Any = SimpleNamespace(type=cl.device_type.CPU, platform=SimpleNamespace(name="p"), name="d", driver_version="1")
@@ -112,3 +113,14 @@ def test_the_children_import_nothing_from_the_working_directory(tmp_path: Path) 
     assert not [*tmp_path.glob("*.was_imported")]
     kept = json.loads((tmp_path / "cache" / "turnout" / "opencl.json").read_text())
     assert len(kept) == 1
+
+
+def test_damage_in_the_programs_that_pyopencl_keeps_breaks_no_call(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyopencl.characterize.has_src_build_cache", lambda device: False)  # as of drivers that keep none
+    context = cl.Context(found_devices()[:1])
+    for _ in range(2):
+        _built(cl.Program(context, "__kernel void one(__global float *x) { x[0] = 1; }"))
+        kept = [*cache.parents[1].glob("pyopencl/**/info")]
+        assert kept
+        for file in kept:
+            file.write_bytes(b"?")

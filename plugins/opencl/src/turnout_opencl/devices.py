@@ -101,7 +101,7 @@ class ClDevice:
             program = self._programs.get((template, dtype))
             if program is None:
                 text = source(template, dtype, self.double, self.plan.vector if template.startswith("loop:") else 1)
-                program = self._programs[template, dtype] = cl.Program(self.context, text).build(options=["-w"])
+                program = self._programs[template, dtype] = _built(cl.Program(self.context, text))
             found = self._kernels[template, dtype, name] = cl.Kernel(program, name)
             # Else each start tries the call as a buffer, a sampler and a queue before it takes it for bytes: 9 us, a fifth of a
             # small call, and 25 us where a kernel has swept the caches.
@@ -326,6 +326,14 @@ class ClDevice:
             error = queue.reports.read(queue.commands) if queue.reports.pending else None
         if error is not None:
             raise error
+
+
+def _built(program: cl.Program) -> cl.Program:
+    """Compile it. For drivers that keep no programs pyopencl does, and what it keeps may be damaged."""
+    try:
+        return program.build(options=["-w"])
+    except KeyError:  # which pyopencl 2026.1 raises then: it looks for a variable of the environment
+        return program.build(options=["-w"], cache_dir=False)  # type: ignore[arg-type] # False means none
 
 
 def found_devices(platform: str = "") -> list[cl.Device]:
