@@ -364,7 +364,8 @@ def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -
 
 
 def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, grad_input: Any) -> Any:
-    factor = 2.0 / max(self.size, 1) if reduction == 1 else 2.0
+    count = self.size if self.shape == target.shape else math.prod(np.broadcast_shapes(self.shape, target.shape))
+    factor = 2.0 / max(count, 1) if reduction == 1 else 2.0
     return computed("mse_backward", (grad_output, self, target), grad_input, (factor,))
 
 

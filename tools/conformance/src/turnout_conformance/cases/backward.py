@@ -12,7 +12,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("sigmoid_backward", (S(T(values(2, 3, seed=3)), M),), lambda np, g, y: g * y * (1 - y), differentiable=False),
     OperatorCase("tanh_backward", (S(T(values(2, 3, seed=3)), M),), lambda np, g, y: g * (1 - y * y), differentiable=False),
     OperatorCase("gelu_backward", (S(T(values(2, 3, seed=3)), M),), lambda np, g, x: g * ((1 + erf(np, x / 2 ** 0.5)) / 2 + x * np.exp(-x * x / 2) / (2 * np.pi) ** 0.5), tolerance=1e-7, differentiable=False),
-    OperatorCase("mse_loss_backward", (S(T(2.0), M, T(values(2, 3, seed=3)), 1), S(T(values(2, 3, seed=5)), M, T(values(2, 3, seed=3)), 0)), lambda np, g, x, y, r: g * 2 * (x - y) / (x.size if r == 1 else 1), differentiable=False),
+    OperatorCase("mse_loss_backward", (S(T(2.0), M, T(values(2, 3, seed=3)), 1), S(T(2.0), T(values(3)), M, 1), S(T(values(2, 3, seed=5)), M, T(values(2, 3, seed=3)), 0)), lambda np, g, x, y, r: g * 2 * (x - y) / ((x - y).size if r == 1 else 1), differentiable=False),
     OperatorCase("nll_loss_backward", (S(T(2.0), T(values(3, 4)), T([1, 0, 3], "int64"), None, 1, 0, T(2.0)),), lambda np, g, x, t, w, r, i, total: ((np.arange(4) == t[:, None]) & (t != i)[:, None]) * -g / total, differentiable=False),
     OperatorCase("native_dropout_backward", (S(M, T([True, False, True], "bool"), 2.0),), lambda np, g, m, k: g * m * k, differentiable=False),
     OperatorCase("select_backward", (S(T(values(2)), [2, 3], 1, -1),), lambda np, g, s, d, i: np.stack([0 * g, 0 * g, g], axis=1), differentiable=False),
