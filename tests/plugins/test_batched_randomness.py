@@ -9,6 +9,7 @@ from turnout.func import grad, vmap
 
 import turnout
 from outcomes import refused
+from turnout.errors import ShapeError
 
 REFUSED = (
     "aten::{0}: inside vmap it must be known whether all examples share the random numbers\n"
@@ -24,6 +25,9 @@ DRAWS = {
     "normal_": lambda x: x.clone().normal_(),
     "bernoulli": lambda x: turnout.bernoulli(turnout.full_like(x, 0.5)),
     "dropout": lambda x: turnout.nn.functional.dropout(turnout.ones_like(x), 0.5),
+    "multinomial": lambda x: turnout.multinomial(turnout.ones_like(x), 20),
+    "poisson": lambda x: turnout.poisson(turnout.full_like(x, 9)),
+    "normal": lambda x: turnout.normal(x, turnout.ones_like(x)),
 }
 
 
@@ -34,7 +38,7 @@ def batch() -> turnout.Tensor:
 @pytest.mark.parametrize("name", DRAWS)
 def test_random_operators_are_refused_unless_it_is_said_how(name: str) -> None:
     assert refused(RuntimeError, lambda: vmap(DRAWS[name])(batch())) == REFUSED.format(
-        "native_dropout" if name == "dropout" else name
+        {"dropout": "native_dropout", "normal": "normal.Tensor_Tensor"}.get(name, name)
     )
 
 
@@ -111,3 +115,18 @@ def test_generators_are_advanced_as_outside() -> None:
     seeded = turnout.Generator().manual_seed(3)
     made = vmap(lambda x: turnout.rand(4, generator=seeded), randomness="different")(batch())
     assert made.tolist() == turnout.rand(3, 4, generator=turnout.Generator().manual_seed(3)).tolist()
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+@pytest.mark.parametrize("replacement", [False, True])
+def test_multinomial_draws_by_each_row_of_each_example(randomness: str, replacement: bool) -> None:
+    weights = turnout.zeros(2, 3, 8)  # two that are not 0 in each row, at places that say which row it is
+    for i in range(6):
+        weights.view(6, 8)[i, i : i + 2] = 1.0
+    drawn = vmap(lambda w: turnout.multinomial(w, 2, replacement), 1, randomness=randomness)(weights)
+    first = turnout.tensor([[0, 3], [1, 4], [2, 5]]).unsqueeze(2)
+    assert drawn.shape == (3, 2, 2)
+    assert ((drawn == first) | (drawn == first + 1)).all()
+    for wrong in (turnout.ones(3), turnout.ones(3, 2, 2, 2)):  # examples of 0 and of 3 dims
+        text = refused(ShapeError, vmap(lambda w: turnout.multinomial(w, 1), randomness="different"), wrong)
+        assert text == f"multinomial: probabilities must have 1 or 2 dimensions, got shape {list(wrong.shape[1:])}"

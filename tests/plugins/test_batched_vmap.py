@@ -106,7 +106,7 @@ def test_an_example_looks_like_a_tensor_of_its_own() -> None:
             lambda: vmap(lambda t: t["a"][1])({"a": (matrix(), vector())}),
             "vmap: the mapped dims have different lengths: argument [0]['a'][0] has 2, argument [0]['a'][1] has 3",
         ),
-        (lambda: vmap(lambda x: (x, 3))(matrix()), "vmap: the mapped function must return tensors; the result[1] is int"),
+        (lambda: vmap(lambda x: (x, 3))(matrix()), "vmap: the mapped function must return tensors where out_dims is not None; the result[1] is int"),
         (lambda: vmap(turnout.sin, out_dims=(0, 0))(matrix()), "vmap: out_dims does not have the structure of the result"),
         (lambda: vmap(turnout.sin, out_dims=2)(matrix()), "vmap: out_dims says 2 for the result, which has 2 dimension(s)"),
         (lambda: vmap(turnout.sin, out_dims=None)(matrix()), "vmap: out_dims says None for the result, but its values differ between examples"),
@@ -444,3 +444,46 @@ def test_a_write_to_an_example_counts_at_its_batch() -> None:
 
     turnout.vmap(f)(turnout.ones(3, 2))
     assert seen == [0, 1]
+
+
+# ---- operands that differ in rank
+
+TRIANGLES = turnout.tensor([[[2.0, 0.0, 0.0], [1.0, 3.0, 0.0], [k, -1.0, 4.0]] for k in (0.5, 2.0, -1.0)])
+COLUMNS = turnout.arange(9.0).reshape(3, 3, 1) - 4
+PIVOTS = turnout.tensor([[1, 2, 3]] * 3, dtype=turnout.int32)
+
+
+@pytest.mark.parametrize("solve", [
+    lambda b: turnout.linalg.solve_triangular(TRIANGLES, b, upper=False),
+    lambda b: turnout.cholesky_solve(b, TRIANGLES),
+    lambda b: turnout.triangular_solve(b, TRIANGLES, upper=False)[0],
+    lambda b: turnout.linalg.ldl_solve(TRIANGLES, PIVOTS, b),
+    lambda b: turnout.linalg.pinv(TRIANGLES[0], atol=b, rtol=0 * b),
+    lambda b: turnout.linalg.lstsq(TRIANGLES[0], b.expand(2, 3, 1))[2],
+])  # fmt: skip
+def test_solvers_broadcast_a_stack_of_matrices_with_each_example(solve: Callable[[turnout.Tensor], turnout.Tensor]) -> None:
+    assert turnout.allclose(vmap(solve)(COLUMNS), turnout.stack([solve(b) for b in COLUMNS]))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("dims", [(0, 0, 0, 0), (None, None, 0, None), (0, None, None, 0)])
+@pytest.mark.parametrize("form", ["rows", "one after the other", "alone"])
+def test_ctc_loss_takes_the_lengths_of_each_example(form: str, dims: Any, reduction: str) -> None:
+    scores = turnout.arange(4 * 6 * 2 * 5.0).reshape(4, 6, 2, 5).sin().log_softmax(-1)
+    labels = turnout.arange(4 * 2 * 3).reshape(4, 2, 3) % 4 + 1
+    ins, outs = turnout.tensor([[6, 5], [4, 6], [5, 5], [6, 4]]), turnout.tensor([[1, 3], [2, 2], [3, 1], [2, 2]])
+    if form == "one after the other":
+        labels = labels.reshape(4, 6)[:, :4]
+    elif form == "alone":
+        scores, labels, ins, outs = scores[:, :, 0], labels[:, 0], ins[:, 0], outs[:, 0]
+    given = [v if d == 0 else v[0] for v, d in zip((scores, labels, ins, outs), dims, strict=True)]
+    call = lambda *args: turnout.nn.functional.ctc_loss(*args, reduction=reduction)  # noqa: E731
+    loop = [call(*[v if d is None else v[i] for v, d in zip(given, dims, strict=True)]) for i in range(4)]
+    assert turnout.allclose(vmap(call, dims)(*given), turnout.stack(loop))
+
+
+def test_results_that_are_no_tensors_are_returned_where_out_dims_is_none() -> None:
+    for chunk_size in (None, 1):
+        made = vmap(lambda x: (x * 2, {"rows": 3}, None), out_dims=(0, None, None), chunk_size=chunk_size)(matrix())
+        assert made[0].tolist() == (matrix() * 2).tolist()
+        assert made[1:] == ({"rows": 3}, None)

@@ -10,7 +10,7 @@ turnout.vmap(lambda x, y: turnout.mm(x, y))(ones(2, 3, 4), ones(2, 3, 4))
 turnout.vmap(lambda x, y: turnout.matmul(x, y))(ones(2, 3), ones(2, 4))
     ShapeError: matmul: examples of shapes [3] and [4] do not match
 turnout.vmap(lambda x: turnout.addmm(x, turnout.eye(2), turnout.eye(2)))(ones(3, 1, 2, 2))
-    ShapeError: addmm: an example's 'self' of shape [1, 2, 2] has more than 2 dimensions
+    ShapeError: addmm: an example's 'self' of shape [1, 2, 2] does not expand to the product's [2, 2]
 turnout.vmap(lambda x: x.t())(ones(2, 1, 1, 1))
     ShapeError: t: takes at most 2 dimensions, got examples of 3; use transpose or permute
 turnout.vmap(lambda x: x.permute(0))(ones(2, 3, 4))
@@ -25,4 +25,18 @@ turnout.vmap(lambda x: x.repeat(2))(ones(2, 3, 4))
     ShapeError: repeat: repeats [2] must name each dimension of an example's shape [3, 4]
 turnout.vmap(lambda x: turnout.cat([x, x]))(ones(2))
     ShapeError: cat: tensors without dimensions cannot be joined
+turnout.vmap(lambda x: turnout.nn.functional.unfold(x, 2))(ones(3, 2, 2))
+    ShapeError: im2col: 'self' must be [N, C, H, W] or [C, H, W] with elements, got shape [2, 2]
+turnout.vmap(lambda x: turnout.nn.functional.max_pool2d(x, 2))(ones(3, 2, 2))
+    ShapeError: max_pool2d: 'self' must have 3 or 4 dimensions, none but the batch empty; got shape [2, 2]
+turnout.vmap(lambda x: turnout.nn.functional.lp_pool3d(x, 2, 2))(ones(3, 2, 2, 2))
+    ShapeError: avg_pool3d: 'self' must have 4 or 5 dimensions, none but the batch empty; got shape [2, 2, 2]
+turnout.vmap(lambda a, b: turnout.linalg.lstsq(a, b))(ones(3, 2), ones(3, 2))
+    ShapeError: linalg.lstsq: 'self' must have at least 2 dimensions, got shape [2]
+turnout.vmap(lambda x: x.index_select(0, x.to(turnout.int64)))(ones(3, 2, 2))
+    DimError: index_select: 'index' must have one dimension, got shape [2, 2]
+turnout.vmap(lambda x, m: x[m], (0, None))(ones(2, 3), turnout.tensor([True, False]))
+    DimError: index: a mask of shape [2] does not fit shape [3] at dim 0
+turnout.vmap(lambda x: turnout.layer_norm(x, [2, 3]))(ones(2, 3))
+    ShapeError: native_layer_norm: normalized_shape [2, 3] must be the last dims of shape [3]
 """)

@@ -151,7 +151,7 @@ def sizes_differ(sizes: list[tuple[str, int]]) -> str:
 
 
 def output_kind(place: str, value: Any) -> str:
-    return f"vmap: the mapped function must return tensors; {place} is {type(value).__name__}"
+    return f"vmap: the mapped function must return tensors where out_dims is not None; {place} is {type(value).__name__}"
 
 
 def output_batched(place: str) -> str:

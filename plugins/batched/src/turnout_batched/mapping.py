@@ -37,7 +37,7 @@ def vmap(
         in_dims: which dim of each argument is the batch, None for an argument that all examples share: an int or
             None for all arguments, or a tuple with one entry for each, which may be nested as the argument is
         out_dims: where the batch dim goes in each result, written likewise; None for a result that is the same for
-            all
+            all, which may be no tensor
         randomness: "error" refuses random operators, "same" draws once for all examples, "different" for each
         chunk_size: how many examples at a time; None for all at once
 
@@ -177,6 +177,8 @@ def _out_dims(out_dims: Any, structure: Any) -> list[Any] | None:
 
 def _unwrapped(value: Any, dim: Any, place: str, level: Level) -> Any:
     if not isinstance(value, Tensor):
+        if dim is None:
+            return value
         raise errors.VmapArgumentError(errors.output_kind(place, value))
     if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
         raise errors.VmapArgumentError(errors.dim_kind("out_dims", place, dim))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Operators without the tag whose kernels call some with it, below keys that must not see what those return.
 _DRAWING = frozenset({"aten::native_dropout"})
+# Operators whose first argument is a row of numbers for each result, or a matrix of such rows.
+_ROWS = frozenset({"aten::multinomial"})
 
 
 def specialize(op: Operator) -> Any:
@@ -60,12 +62,23 @@ def _drawing(op: Operator) -> Callable[..., Any]:
             values = [lower(a, different) if isinstance(a, Tensor) else a for a in args]
             if sized is not None:
                 values[sized] = (*[level.size for level in different], *args[sized])
-            made = op.call_boxed(tuple(values))
+            made = _of_rows(op, values, len(different)) if op.qualified_name in _ROWS else op.call_boxed(tuple(values))
             return args[written] if written is not None else _raised(made, different)
         finally:
             DISPATCH.set(before)
 
     return draw
+
+
+def _of_rows(op: Operator, values: list[Any], lead: int) -> Tensor:
+    """The rows of all examples as one matrix. Examples of another rank are refused by the operator."""
+    x, *rest = values
+    own = x.shape[lead:]
+    if len(own) not in (1, 2):
+        op.call_boxed((aten.new_zeros(x, own), *rest))
+    made = op.call_boxed((aten.reshape(x, (prod(x.shape[:-1]), x.shape[-1])), *rest))
+    found: Tensor = aten.reshape(made, (*x.shape[:-1], made.shape[-1]))
+    return found
 
 
 def _raised(made: Any, levels: Any) -> Any:

@@ -263,7 +263,7 @@ def _writable(name: str, self: Tensor) -> None:
 
 def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:
     """Fill self with the value of a 0-dim tensor."""
-    _zero_dims("fill_", value)
+    zero_dims("fill_", value)
     aten.copy_(self, value)
     return self
 
@@ -293,12 +293,13 @@ def fill_scalar(self: Tensor, value: Any) -> Tensor:
 
 def fill_tensor(self: Tensor, value: Tensor) -> Tensor:
     """fill_scalar with the value of a 0-dim tensor."""
-    _zero_dims("fill", value)
+    zero_dims("fill", value)
     made: Tensor = aten.copy_(aten.empty_like(self), value)
     return made
 
 
-def _zero_dims(name: str, value: Tensor) -> None:
+def zero_dims(name: str, value: Tensor) -> None:
+    """Raise ShapeError for a value with dims."""
     if value.array.shape:
         raise ShapeError(f"{name}: 'value' must be a number or a 0-dim tensor, got shape {list(value.array.shape)}")
 
@@ -312,7 +313,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     if is_complex and dtype.category != COMPLEX:
         raise DTypeError(f"masked_fill: a complex number cannot be written into a {dtype.name} tensor")
     if is_tensor:
-        _zero_dims("masked_fill", value)
+        zero_dims("masked_fill", value)
         made: Tensor = aten.where__self(mask, value, self)
     else:
         check_held(dtype, value, "masked_fill", "value")

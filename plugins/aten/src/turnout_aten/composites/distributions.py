@@ -14,6 +14,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.random import drawn_normal, drawn_uniform, where_to_draw
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.promotion import result_type
+from turnout_aten.tensor.levels import of_all_examples
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def normal(mean: Any, std: Any = 1, *, generator: Generator | None = None) -> Te
         _check_std(std)
     elif std.dtype.category == COMPLEX:
         raise DTypeError(f"normal: std must be real, got {std.dtype.name}")
-    elif std.numel() and std.device.backend.has_values and bool(aten.any(aten.lt__Scalar(std, 0))):
+    elif std.numel() and std.device.backend.has_values and bool(aten.any(aten.lt__Scalar(of_all_examples(std), 0))):
         raise ArgumentError("normal: std must not be negative")
     dtype = result_type(mean, std) if len(given) > 1 else given[0].dtype
     drawn: Any = drawn_normal(shape, dtype, given[0].device, generator)
@@ -173,6 +174,7 @@ def _made(tensor: Any) -> Tensor:
 
 
 def _check_probabilities(self: Tensor) -> None:
+    self = of_all_examples(self)
     if not self.device.backend.has_values or not self.numel():
         return
     good = aten.logical_and(aten.ge__Scalar(self, 0), aten.lt__Scalar(self, float("inf")))
@@ -192,12 +194,13 @@ def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
     if not self.device.backend.has_values or not self.numel():
         made = aten.empty_like(self)
         return made
-    if not bool(aten.all(aten.ge__Scalar(self, 0))):
+    if not bool(aten.all(aten.ge__Scalar(of_all_examples(self), 0))):
         raise ArgumentError("poisson: rates must not be negative")
     rate = aten.to__dtype(self, float64)
     spread = aten.mul__Scalar(aten.sqrt(rate), 12.0)
     first = aten.clamp(aten.floor(aten.sub__Tensor(rate, spread)), 0)
-    steps = int(aten._local_scalar_dense(aten.max(aten.sub__Tensor(aten.add__Tensor(rate, spread), first)))) + 40
+    last = of_all_examples(aten.sub__Tensor(aten.add__Tensor(rate, spread), first))
+    steps = int(aten._local_scalar_dense(aten.max(last))) + 40
     u = drawn_uniform(self.shape, float64, self.device, generator)
     # exp(first ln(rate) - rate - ln first!), with 0 ln 0 = 0.
     powers = aten.mul__Tensor(first, aten.log(aten.clamp(rate, 1e-300)))

@@ -8,6 +8,7 @@ from turnout.dtypes import FLOAT, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.tensor.levels import of_all_examples
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -56,6 +57,7 @@ def _limits(lengths: Tensor | None, offsets: Tensor | None) -> tuple[Tensor, Ten
 
 
 def _check_lengths(lengths: Tensor, size: int) -> None:
+    lengths = of_all_examples(lengths)
     if not lengths.device.backend.has_values or not lengths.numel():
         return
     if aten._local_scalar_dense(aten.min(lengths)) < 0:

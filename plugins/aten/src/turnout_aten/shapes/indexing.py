@@ -25,33 +25,39 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 INDEX_DTYPES = (int64, int32, int16, int8, uint8)
+MASK_DTYPES = (bool_,)
 
 # ---- self[indices]
 
 
+def check_mask(shape: tuple[int, ...], dim: int, mask: tuple[int, ...]) -> None:
+    """Raise DimError unless a mask of this shape fits a tensor of `shape` at `dim`."""
+    if shape[dim : dim + len(mask)] != mask:
+        raise DimError(f"index: a mask of shape {list(mask)} does not fit shape {list(shape)} at dim {dim}")
+    if not mask:
+        # The caller has added a dim of length 1 for a 0-dim mask.
+        raise DimError("index: a 0-dim mask needs a separate dimension; use x[mask]")
+
+
 def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list[Tensor | None], bool]:
-    """The indices with every bool mask replaced by the integer indices of its true elements, and whether there were masks."""
+    """The indices with every mask replaced by the integer indices of its true elements, and whether there were masks."""
     found: list[Tensor | None] = []
     shape = self.array.shape
     masks = False
     for index in indices:
-        if index is None or index.dtype is not bool_:
+        if index is None or index.dtype not in MASK_DTYPES:
             if index is not None and index.dtype not in INDEX_DTYPES:
                 raise DTypeError(f"index: an index tensor must be an integer or bool one, got {index.dtype.name}")
             found.append(index)
             continue
         masks = True
         mask = index.array.shape
-        if shape[len(found) : len(found) + len(mask)] != mask:
-            raise DimError(f"index: a mask of shape {list(mask)} does not fit shape {list(shape)} at dim {len(found)}")
-        known = index.device.backend.positions(index.array) if mask else None
+        check_mask(shape, len(found), mask)
+        known = index.device.backend.positions(index.array)
         if known is not None:
             found += [wrap(array, index.device) for array in known]
             continue
         positions = aten.nonzero(index)
-        if not mask:
-            # The caller has added a dim of length 1 for a 0-dim mask.
-            raise DimError("index: a 0-dim mask needs a separate dimension; use x[mask]")
         found += [aten.select__int(positions, 1, d) for d in range(len(mask))]
     if len(found) > len(shape):
         raise DimError(f"index: too many indices: {len(found)} for a tensor of {len(shape)} dimensions")
@@ -59,7 +65,7 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
 
 
 def _prepare(self: Tensor, indices: Sequence[Tensor | None], *rest: Any) -> tuple[Any, ...] | None:
-    """The arguments with the positions of the true elements in place of bool masks; None without masks, or for wrong ones.
+    """The arguments with the positions of the true elements in place of masks; None without masks, or for wrong ones.
 
     What a shape function answers for masks depends on values, what it answers for positions does not.
     """
@@ -67,7 +73,7 @@ def _prepare(self: Tensor, indices: Sequence[Tensor | None], *rest: Any) -> tupl
     shape = self.array.shape
     masks = False
     for index in indices:
-        if index is None or index.dtype is not bool_:
+        if index is None or index.dtype not in MASK_DTYPES:
             found.append(index)
             continue
         masks = True
@@ -137,9 +143,10 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
     return Result(out, None, {"indices": plain}) if masks else out
 
 
-@prepared_by(_prepare)
-def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
-    """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
+def check_put(
+    self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
+) -> tuple[list[Tensor | None], bool]:
+    """The integer indices, and whether there were masks. Raises unless `values` can be written there."""
     plain, masks = _plain_indices(self, indices)
     # One number written by one mask is converted, like that of masked_fill.
     one = masks and values.numel() == 1 and not accumulate and sum([i is not None for i in indices]) == 1
@@ -150,6 +157,13 @@ def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, ac
     selected, _, _ = _selected(self, plain)
     if not expands_to(values.array.shape, selected):
         raise ShapeError(f"index_put: 'values' of shape {list(values.array.shape)} do not expand to {list(selected)}")
+    return plain, masks
+
+
+@prepared_by(_prepare)
+def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
+    """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
+    plain, masks = check_put(self, indices, values, accumulate)
     casts = {"values": self.dtype} if values.dtype is not self.dtype else None
     return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), casts, {"indices": plain} if masks else None)
 

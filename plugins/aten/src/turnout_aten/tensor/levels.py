@@ -101,3 +101,8 @@ def batched_at(tensor: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
         return ()
     found = _LOWERING[-1][3](tensor)
     return tuple([level for level in levels if level in found]) if found else ()
+
+
+def of_all_examples(tensor: Any) -> Any:
+    """`tensor` with the batch dims of all its levels in front, so that its values can be read. Outside of vmap, `tensor`."""
+    return lower(tensor, batched_at(tensor, LEVELS.get()))

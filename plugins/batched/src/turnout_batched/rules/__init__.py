@@ -11,7 +11,7 @@ from typing import Any
 
 from turnout_batched.rules import decompositions, images, indexing, matrices, reductions, views
 from turnout_batched.rules import matrix_products as products
-from turnout_batched.rules.pointwise import choice, loss, masking, pointwise, several, unary, writing
+from turnout_batched.rules.pointwise import choice, loss, loss_of_one_shape, masking, pointwise, several, unary, writing
 
 _MADE_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like")
 _MADE_NEW = ("new_empty", "new_zeros", "new_ones", "new_full")
@@ -34,8 +34,8 @@ _UPSAMPLED = {
 }  # fmt: skip
 _IMAGES = {
     **{name.format(n): images.folded(n + 2) for n in (2, 3) for name in _POOLS},
-    **{name: images.folded(n + 2) for n, names in _UPSAMPLED.items() for name in names},
-    **{f"{name}_backward": images.folded(n + 2, sizes_at=2) for n, names in _UPSAMPLED.items() for name in names},
+    **{name: images.folded(n + 2, alone=False) for n, names in _UPSAMPLED.items() for name in names},
+    **{f"{name}_backward": images.folded(n + 2, alone=False, sizes_at=2) for n, names in _UPSAMPLED.items() for name in names},
 }
 
 # fmt: off
@@ -51,7 +51,7 @@ RULES: dict[str, Any] = {
     "where.Scalar": unary,
     "masked_fill.Scalar": masking,
     "log_sigmoid_forward": several,
-    "binary_cross_entropy": loss,
+    "binary_cross_entropy": loss_of_one_shape,
     "binary_cross_entropy_with_logits": loss,
     # reductions
     "sum": reductions.sum_all,
@@ -86,8 +86,8 @@ RULES: dict[str, Any] = {
     "baddbmm": products.baddbmm,
     # matrices
     **dict.fromkeys(_FACTORED, matrices.stacked),
-    "linalg_solve_triangular": matrices.solved,
-    "linalg_ldl_solve": matrices.solved,
+    "linalg_solve_triangular": matrices.solved("linalg_solve_triangular.out", 2, 2),
+    "linalg_ldl_solve": matrices.solved("linalg_ldl_solve.out", 2, 1, 2),
     "linalg_cross": matrices.cross,
     "linalg_pinv.atol_rtol_tensor": matrices.pseudo_inverse,
     "linalg_lstsq": matrices.least_squares,
@@ -127,12 +127,12 @@ RULES: dict[str, Any] = {
     **dict.fromkeys(_MADE_LIKE, views.like),
     **dict.fromkeys(_MADE_NEW, views.new),
     "new_empty_strided": views.new_empty_strided,
-    "select_backward": views.scattered,
-    "slice_backward": views.scattered,
-    "unfold_backward": views.scattered,
+    "select_backward": views.scattered(1),
+    "slice_backward": views.scattered(0),
+    "unfold_backward": views.unfold_backward,
     "diagonal_backward": views.diagonal_backward,
-    "select_scatter": views.written_over,
-    "slice_scatter": views.written_over,
+    "select_scatter": views.select_scatter,
+    "slice_scatter": views.slice_scatter,
     "diagonal_scatter": views.diagonal_scatter,
     "as_strided_scatter": views.as_strided_scatter,
     "unsafe_split.Tensor": views.parts,
@@ -152,11 +152,12 @@ RULES: dict[str, Any] = {
     "index_put": indexing.index_put,
     # images
     "convolution": images.convolution,
-    "fractional_max_pool2d": images.fractional,
-    "fractional_max_pool3d": images.fractional,
+    "fractional_max_pool2d": images.fractional(2),
+    "fractional_max_pool3d": images.fractional(3),
     "native_layer_norm": images.layer_norm,
     "native_group_norm": images.group_norm,
-    "constant_pad_nd": views.trailing,
+    "constant_pad_nd": views.padding,
+    "ctc_loss.Tensor": images.ctc_loss,
     "im2col": images.folded(4),
     "col2im": images.folded(3),
     **_IMAGES,
@@ -170,7 +171,6 @@ RULES: dict[str, Any] = {
 DECOMPOSED: dict[str, Any] = {
     "fill.Tensor": decompositions.fill,
     "vdot": decompositions.vdot,
-    "segment_reduce": decompositions.segment_reduce,
     "mse_loss": decompositions.mse_loss,
     "mse_loss_backward": decompositions.mse_loss_backward,
     "nll_loss_forward": decompositions.nll_loss_forward,

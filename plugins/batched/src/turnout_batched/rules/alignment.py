@@ -8,11 +8,13 @@ several results `value` is a list or tuple. Rules call operators and nothing els
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from turnout_aten import operators as aten
+from turnout_aten.kernels.tables import shape_function
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.levels import moved
+from turnout_batched.values import example
 
 Rule = Callable[..., tuple[Any, Any]]
 Dims = Sequence[Any]
@@ -81,3 +83,33 @@ def places(size: int, like: Tensor, ndim: int) -> Tensor:
 
     made: Tensor = aten.view(aten.arange(size, dtype=int64, device=like.device), (size, *(1,) * (ndim - 1)))
     return made
+
+
+# ---- what the operator refuses for one example: a batch of such examples may look like something that it takes
+
+
+def examples(dims: Dims, values: Sequence[Any]) -> list[Any]:
+    """What stands for one example of each value, for functions that read only shapes and dtypes."""
+    return [
+        examples(d, v) if isinstance(d, list) else v if d is None else example(v, d) for v, d in zip(values, dims, strict=True)
+    ]
+
+
+def fits(variant: str, dims: Dims, values: Sequence[Any]) -> None:
+    """Raise what the shape function of a structured operator, named by its out variant, raises for one example.
+
+    For rules that compute by something that takes more than the operator.
+    """
+    shape_function(f"aten::{variant}")(*examples(dims, values))
+
+
+def refused(call: Any, size: int, dims: Dims, values: Sequence[Any]) -> NoReturn:
+    """Let the operator refuse one example of this rank, in its own words."""
+
+    def one(value: Any, bdim: int | None) -> Any:
+        if bdim is None:
+            return value
+        return aten.select__int(value, bdim, 0) if size else aten.new_zeros(value, logical_shape(value, bdim))
+
+    call(*[one(v, d) for v, d in zip(values, dims, strict=True)])
+    raise AssertionError("the operator takes a rank that its batching rule does not know")

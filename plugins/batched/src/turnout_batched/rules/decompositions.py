@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten import operators as aten
-from turnout_aten.composites import segment_reductions as segments
+from turnout_aten.composites.copies import zero_dims
+from turnout_aten.kernels.tables import shape_function
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.tensor.tensor import Tensor
 
 
 def fill(self: Tensor, value: Tensor) -> Tensor:
     """fill.Tensor: self provides only shape and dtype."""
+    zero_dims("fill", value)
     made: Tensor = aten.clone(aten.to__dtype(aten.expand(value, self.shape), self.dtype))
     return made
 
@@ -43,6 +45,8 @@ def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """(loss, total weight); the total is 0 without a reduction."""
+    shape_function("aten::nll_loss_forward.output")(self, target, weight, reduction, ignore_index)
+    target = _one_for_each(self, target)
     classes = self.ndim - 1
     safe, counts = _counted(self, target, weight, ignore_index)
     picked = aten.squeeze__dim(aten.gather(self, classes, aten.unsqueeze(safe, classes)), classes)
@@ -56,6 +60,12 @@ def nll_loss_forward(
     total: Tensor = aten.sum(counts)
     summed: Tensor = aten.sum(losses)
     return (aten.div__Tensor(summed, total) if reduction == MEAN else summed), total
+
+
+def _one_for_each(self: Tensor, target: Tensor) -> Tensor:
+    """The target of scores [C] may have shape [1]."""
+    made: Tensor = target if target.ndim < self.ndim else aten.squeeze__dim(target, 0)
+    return made
 
 
 def _counted(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
@@ -73,6 +83,9 @@ def nll_loss_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int,
     total_weight: Tensor,
 ) -> Tensor:  # fmt: skip
+    shape_function("aten::nll_loss_backward.grad_input")(grad_output, self, target, weight, reduction, ignore_index, total_weight)
+    target = _one_for_each(self, target)
+    total_weight = aten.reshape(total_weight, ())
     classes = self.ndim - 1
     safe, counts = _counted(self, target, weight, ignore_index)
     grads: Any = aten.neg(aten.mul__Tensor(counts, grad_output))
@@ -81,13 +94,3 @@ def nll_loss_backward(
     zeros = aten.zeros_like(self)
     made: Tensor = aten.scatter__src(zeros, classes, aten.unsqueeze(safe, classes), aten.unsqueeze(grads, classes))
     return made
-
-
-def segment_reduce(
-    data: Tensor, reduce: str, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool,
-    initial: Any,
-) -> Tensor:  # fmt: skip
-    """segment_reduce without reading the lengths of each example."""
-    return segments.segment_reduce(
-        data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=True, initial=initial
-    )

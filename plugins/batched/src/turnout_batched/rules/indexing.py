@@ -11,10 +11,23 @@ from typing import Any
 from turnout.dtypes import bool_
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel
+from turnout_aten.shapes.indexing import MASK_DTYPES, check_mask, check_put
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import moved
-from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, logical_ndim, padded, places, wrapped_dim
+from turnout_batched.rules.alignment import (
+    Dims,
+    at_least_1d,
+    examples,
+    family,
+    fits,
+    front,
+    logical_ndim,
+    logical_shape,
+    padded,
+    places,
+    wrapped_dim,
+)
 
 
 @family
@@ -37,6 +50,8 @@ def gather(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, sparse_
 def index_select(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int]:
     ndim = logical_ndim(self, dims[0])
     d = wrapped_dim(dim, ndim)
+    if dims[2] is not None or not ndim:
+        fits("index_select.out", dims, (self, dim, index))
     if dims[2] is None:
         x, added = at_least_1d(front(self, dims[0], size))
         made = aten.index_select(x, d + 1, index)
@@ -48,6 +63,7 @@ def index_select(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor) -
 
 
 def index_add(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> tuple[Tensor, int]:
+    fits("index_add.out", dims, (self, dim, index, source, alpha))
     x, added = at_least_1d(front(self, dims[0], size))
     s = at_least_1d(front(source, dims[3], size))[0]
     d = wrapped_dim(dim, len(x.array.shape) - 1) + 1
@@ -65,6 +81,7 @@ def searchsorted(
     size: int, dims: Dims, sequence: Tensor, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any
 ) -> tuple[Tensor, int]:
     """One sequence serves all values of an example, or each row of values has its own sequence."""
+    fits("searchsorted.Tensor_out", dims, (sequence, self, out_int32, right, side, sorter))
     options = {"out_int32": out_int32, "right": right, "side": side}
     if dims[0] is None and dims[5] is None and logical_ndim(sequence, None) == 1:
         return aten.searchsorted__Tensor(sequence, self, sorter=sorter, **options), dims[1]
@@ -94,20 +111,22 @@ def _of(batch: Tensor, i: int) -> Tensor:
 class Indices:
     """The index tensors of one call: one per indexed dim of the example, None for dims that are not indexed.
 
+    shape     of an example of the tensor that is indexed
     tensors   (position among the example's dims, tensor, its batch dim), masks turned into positions
     ndim      of the examples of the indices, broadcast
     adjacent  whether they stand side by side: then the indexed dims take their place, else they go to the front
     """
 
-    def __init__(self, name: str, indices: Sequence[Tensor | None], bdims: Sequence[int | None]) -> None:
+    def __init__(self, name: str, shape: tuple[int, ...], indices: Sequence[Tensor | None], bdims: Sequence[int | None]) -> None:
         self.tensors: list[tuple[int, Tensor, int | None]] = []
         at = 0
         for tensor, bdim in zip(indices, bdims, strict=True):
             if tensor is None:
                 at += 1
-            elif tensor.dtype is bool_:
+            elif tensor.dtype in MASK_DTYPES:
                 if bdim is not None:
                     raise errors.VmapError(errors.data_dependent(name))
+                check_mask(shape, at, tensor.array.shape)
                 for each in aten.unbind__int(aten.nonzero(tensor), 1):
                     self.tensors.append((at, each, None))
                     at += 1
@@ -118,6 +137,14 @@ class Indices:
         self.at = [p for p, _, _ in self.tensors]
         self.adjacent = self.at[-1] - self.at[0] + 1 == len(self.at)
         self.batched = any(d is not None for _, _, d in self.tensors)
+
+    def listed(self) -> tuple[list[Tensor | None], list[int | None]]:
+        """The index list of one example, and the batch dims of its tensors."""
+        made: list[Tensor | None] = [None] * (self.at[-1] + 1)
+        bdims: list[int | None] = [None] * (self.at[-1] + 1)
+        for p, tensor, bdim in self.tensors:
+            made[p], bdims[p] = tensor, bdim
+        return made, bdims
 
     def plain(self, lead: int) -> list[Tensor | None]:
         """The index list for the operator, with `lead` dims in front that are not indexed."""
@@ -136,7 +163,7 @@ class Indices:
 def index(size: int, dims: Dims, self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Tensor, int]:
     if all(i is None for i in indices):
         return aten.alias(self), dims[0]
-    given = Indices("index", indices, dims[1])
+    given = Indices("index", logical_shape(self, dims[0]), indices, dims[1])
     first = given.at[0] if given.adjacent else 0
     if dims[0] is None:
         return aten.index__Tensor(self, given.plain(0)), first
@@ -161,7 +188,9 @@ def index_put(
     masked = _where(size, dims, self, indices, values, accumulate)
     if masked is not None:
         return masked, 0
-    given = Indices("index_put", indices, dims[1])
+    given = Indices("index_put", logical_shape(self, dims[0]), indices, dims[1])
+    plain, bdims = given.listed()
+    check_put(*examples((dims[0], bdims, dims[2]), (self, plain, values)), accumulate)
     x = front(self, dims[0], size)
     first = given.at[0] if given.adjacent else 0
     # What is written has the shape (indexed dims, others), the others before `first` standing in front of the indexed ones.
@@ -183,12 +212,13 @@ def _where(
 ) -> Tensor | None:
     """Write one value where each example's mask is true. It is a `where`, so no size depends on values."""
     mask = indices[0]
-    if len(indices) != 1 or mask is None or mask.dtype is not bool_ or dims[1][0] is None:
+    if len(indices) != 1 or mask is None or mask.dtype not in MASK_DTYPES or dims[1][0] is None:
         return None
     if logical_ndim(values, dims[2]) or accumulate:
         return None
+    check_mask(logical_shape(self, dims[0]), 0, logical_shape(mask, dims[1][0]))
     x = front(self, dims[0], size)
-    m = front(mask, dims[1][0], size)
+    m = aten.to__dtype(front(mask, dims[1][0], size), bool_)
     ndim = len(x.array.shape)
     m = aten.view(m, (*m.array.shape, *(1,) * (ndim - len(m.array.shape))))
     chosen = aten.where__self(m, padded(values, dims[2], ndim - 1), x)

@@ -6,7 +6,7 @@ from typing import Any
 
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.shapes.extents import broadcast
+from turnout_aten.shapes.extents import broadcast, expands_to
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
 
@@ -14,8 +14,7 @@ from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
 def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[int, int]) -> None:
     """Check the shapes of the examples: matmul accepts any, but mm, mv and bmm do not."""
     a, b = logical_shape(values[0], dims[0]), logical_shape(values[1], dims[1])
-    inner = b[-1] if ndims[1] == 1 else b[-2] if len(b) > 1 else -1
-    if (len(a), len(b)) != ndims or a[-1] != inner or (ndims == (3, 3) and a[0] != b[0]):
+    if (len(a), len(b)) != ndims or a[-1] != b[-1 if ndims[1] == 1 else -2] or (ndims == (3, 3) and a[0] != b[0]):
         raise ShapeError(f"{name}: examples of shapes {list(a)} and {list(b)} do not match")
 
 
@@ -120,10 +119,10 @@ def _added(
     bdim = None if dims[1] is None and dims[2] is None else 0
     if alpha != 1:
         product = aten.mul__Scalar(product, alpha)
+    shape, wanted = logical_shape(self, dims[0]), logical_shape(product, bdim)
+    if not expands_to(shape, wanted):
+        raise ShapeError(f"{name}: an example's 'self' of shape {list(shape)} does not expand to the product's {list(wanted)}")
     if beta == 0:  # nan and infinity in self do not count then
         return front(product, bdim, size), 0
     added = self if beta == 1 else aten.mul__Scalar(self, beta)
-    shape = logical_shape(self, dims[0])
-    if len(shape) > ndim:
-        raise ShapeError(f"{name}: an example's 'self' of shape {list(shape)} has more than {ndim} dimensions")
     return aten.add__Tensor(padded(product, bdim, ndim), padded(added, dims[0], ndim)), 0

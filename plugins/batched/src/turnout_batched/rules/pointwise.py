@@ -9,7 +9,7 @@ from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.levels import moved
-from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, padded
+from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, logical_shape, padded, refused
 from turnout_batched.values import example
 
 
@@ -38,15 +38,24 @@ def pointwise(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, i
 
 @family
 def loss(call: Any, size: int, dims: Dims, self: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, int]:
-    """A pointwise loss of two tensors of the same shape, with optional weights. The last argument is the reduction."""
+    """A pointwise loss of two tensors, with optional weights, all broadcast. The last argument is the reduction."""
     *weights, reduction = rest
-    ndim = logical_ndim(self, dims[0])
-    given = [None if w is None else padded(w, d, ndim) for w, d in zip(weights, dims[2:-1], strict=True)]
-    values = call(front(self, dims[0], size), front(target, dims[1], size), *given, NONE)
+    tensors = [None if t is None else (t, d) for t, d in zip((self, target, *weights), dims[:-1], strict=True)]
+    ndim = max([logical_ndim(*t) for t in tensors if t is not None])
+    values = call(*[None if t is None else padded(front(*t, size), 0, ndim) for t in tensors], NONE)
     over = tuple(range(1, ndim + 1))
     if reduction == NONE or not over:
         return values, 0
     return (aten.mean__dim(values, over) if reduction == MEAN else aten.sum__dim_IntList(values, over)), 0
+
+
+@family
+def loss_of_one_shape(call: Any, size: int, dims: Dims, self: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, int]:
+    """One whose two tensors must have one shape."""
+    if logical_shape(self, dims[0]) != logical_shape(target, dims[1]):
+        refused(call, size, dims, (self, target, *rest))
+    made: tuple[Tensor, int] = loss(call, size, dims, self, target, *rest)
+    return made
 
 
 @family

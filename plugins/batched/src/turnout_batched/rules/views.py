@@ -11,7 +11,7 @@ from turnout_aten.kernels.factories import strides_as
 from turnout_aten.shapes.extents import numel, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.geometry import inferred_shape
-from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, logical_ndim, wrapped_dim
+from turnout_batched.rules.alignment import Dims, Rule, at_least_1d, family, fits, front, logical_ndim, padded, wrapped_dim
 
 Ints = Sequence[int]
 
@@ -31,6 +31,14 @@ def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tupl
     if len(x.array.shape) == 1:  # the batch must not be taken for that dim
         return one_by_one(call, size, dims, self, *rest)
     return call(x, *rest), 0
+
+
+@family
+def padding(call: Any, size: int, dims: Dims, self: Tensor, pad: Ints, value: Any) -> tuple[Tensor, int]:
+    """From the last dim on; the batch is none that it may reach."""
+    fits("constant_pad_nd.out", dims, (self, pad, value))
+    made: tuple[Tensor, int] = trailing(call, size, dims, self, pad, value)
+    return made
 
 
 @family
@@ -262,31 +270,46 @@ def new_empty_strided(
 # ---- backward formulas of views
 
 
-@family
-def scattered(call: Any, size: int, dims: Dims, grad: Tensor, sizes: Ints, dim: int, *rest: Any) -> tuple[Tensor, int]:
-    """select_backward, slice_backward, unfold_backward: (grad, input_sizes, dim, ...)."""
-    if not sizes:  # unfold of an example without dims
-        made = call(front(grad, dims[0], size), (size, 1), 1, *rest) if len(grad.array.shape) > 2 else None
-        if made is None:
-            made = call(aten.unsqueeze(front(grad, dims[0], size), 1), (size, 1), 1, *rest)
-        return aten.squeeze__dim(made, 1), 0
-    return call(front(grad, dims[0], size), (size, *sizes), wrapped_dim(dim, len(sizes)) + 1, *rest), 0
+def unfold_backward(size: int, dims: Dims, grad: Tensor, sizes: Ints, dim: int, length: int, step: int) -> tuple[Tensor, int]:
+    x = front(grad, dims[0], size)
+    if sizes:
+        return aten.unfold_backward(x, (size, *sizes), wrapped_dim(dim, len(sizes)) + 1, length, step), 0
+    x = x if len(x.array.shape) > 2 else aten.unsqueeze(x, 1)  # unfold of an example without dims
+    return aten.squeeze__dim(aten.unfold_backward(x, (size, 1), 1, length, step), 1), 0
+
+
+def scattered(fewer: int) -> Rule:
+    """The rule of backward formulas of views with `fewer` dims: (grad, input_sizes, dim, ...). The gradient is expanded."""
+
+    @family
+    def scatter(call: Any, size: int, dims: Dims, grad: Tensor, sizes: Ints, dim: int, *rest: Any) -> tuple[Tensor, int]:
+        x = padded(front(grad, dims[0], size), 0, len(sizes) - fewer)
+        return call(x, (size, *sizes), wrapped_dim(dim, len(sizes)) + 1, *rest), 0
+
+    return scatter
 
 
 def diagonal_backward(size: int, dims: Dims, grad: Tensor, sizes: Ints, offset: int, dim1: int, dim2: int) -> tuple[Tensor, int]:
     n = len(sizes)
-    x = front(grad, dims[0], size)
+    x = padded(front(grad, dims[0], size), 0, n - 1)
     return aten.diagonal_backward(x, (size, *sizes), offset, wrap_dim(dim1, n) + 1, wrap_dim(dim2, n) + 1), 0
 
 
 # ---- written over in a copy
 
 
-@family
-def written_over(call: Any, size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, *rest: Any) -> tuple[Tensor, int]:
-    """select_scatter, slice_scatter: (self, src, dim, ...)."""
+def select_scatter(size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, index: int) -> tuple[Tensor, int]:
     at = wrap_dim(dim, logical_ndim(self, dims[0])) + 1
-    return call(front(self, dims[0], size), front(src, dims[1], size), at, *rest), 0
+    return aten.select_scatter(front(self, dims[0], size), front(src, dims[1], size), at, index), 0
+
+
+def slice_scatter(
+    size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, start: Any, end: Any, step: int
+) -> tuple[Tensor, int]:
+    """The source is expanded."""
+    n = logical_ndim(self, dims[0])
+    x, s = front(self, dims[0], size), padded(front(src, dims[1], size), 0, n)
+    return aten.slice_scatter(x, s, wrap_dim(dim, n) + 1, start, end, step), 0
 
 
 def diagonal_scatter(size: int, dims: Dims, self: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> tuple[Tensor, int]:
