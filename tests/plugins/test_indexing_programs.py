@@ -159,3 +159,37 @@ def test_a_slice_backwards_is_a_copy_through_all_layers() -> None:
         assert fake[::-1].shape == fake.shape
         text = "a slice with step -2 needs a length and bounds that are known; where one is a symbol, only x[::-1] can be read"
         assert refused(turnout.errors.ShapeError, lambda: fake[::-2]) == text
+
+
+def put_in(x: turnout.Tensor, mask: turnout.Tensor) -> turnout.Tensor:
+    x = x.clone()
+    x[mask] = turnout.tensor([7.0, 8.0, 9.0, 10.0], device=x.device)
+    return x
+
+
+MASKED: list[Callable[[turnout.Tensor, turnout.Tensor], turnout.Tensor]] = [
+    lambda x, m: x[m],
+    lambda x, m: x[m, 1],
+    lambda x, m: x[:, m],
+    lambda x, m: x[turnout.outer(m, m).to(m.dtype)],
+    put_in,
+    lambda x, m: turnout.ops.aten.index.Tensor(x, [None, m]),
+    lambda x, m: turnout.ops.aten._unsafe_index.Tensor(x, [m]),
+    lambda x, m: x.clone().index_put_((m,), turnout.tensor([[5.0] * 4, [6.0] * 4], device=x.device)),
+    lambda x, m: x.index_put((m, m), turnout.tensor([5.0, 6.0], device=x.device), accumulate=True),
+    lambda x, m: x.index_put((m,), turnout.tensor(5, device=x.device)),
+    lambda x, m: turnout.func.grad(lambda y: (y[m] * y[m]).sum())(x),
+    lambda x, m: turnout.vmap(lambda y: y[m])(x),
+    lambda x, m: turnout.vmap(lambda y, n: y.index_put((n,), turnout.tensor(5.0, device=x.device)))(
+        x, turnout.outer(m, m).to(m.dtype)
+    ),
+]
+
+
+@pytest.mark.parametrize("call", MASKED)
+@pytest.mark.parametrize("device", ["cpu", "opencl"])
+def test_a_uint8_tensor_is_a_mask_wherever_a_bool_one_is(call: Any, device: str, request: pytest.FixtureRequest) -> None:
+    if device == "opencl":
+        request.getfixturevalue("need_device")("opencl")
+    x, mask = turnout.arange(16.0).reshape(4, 4).to(device), turnout.tensor([0, 1, 0, 3], dtype=turnout.uint8).to(device)
+    assert call(x, mask).tolist() == call(x, mask != 0).tolist()

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
-INDEX_DTYPES = (int64, int32, int16, int8, uint8)
-MASK_DTYPES = (bool_,)
+INDEX_DTYPES = (int64, int32, int16, int8)
+MASK_DTYPES = (bool_, uint8)  # a uint8 tensor is a mask that says where it is not 0
 
 # ---- self[indices]
 

@@ -13,7 +13,7 @@ import warnings
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import INT, bool_, int64, uint8
+from turnout.dtypes import INT, bool_, int64
 from turnout.errors import CallError, DimError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout.operators.values import is_symbol
@@ -22,6 +22,7 @@ from turnout_aten import operators as aten
 from turnout_aten.errors import tensors as texts
 from turnout_aten.functions.call_forms import is_number
 from turnout_aten.kernels.standing import Standing
+from turnout_aten.shapes.indexing import MASK_DTYPES
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_aten.views.shortcuts import index_at_once
 
@@ -158,7 +159,7 @@ def _usual(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | N
         own = index.array.shape
         if own:
             dtype = index.dtype
-            if dtype is not uint8 and (len(own) if dtype is bool_ else 1) <= len(shape):
+            if (len(own) if dtype in MASK_DTYPES else 1) <= len(shape):
                 return tensor, [index]
         return None
     if kind is list:
@@ -184,7 +185,7 @@ def _cut(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | 
                 views += 1
                 if not _BOUNDS.issuperset((item.start.__class__, item.stop.__class__, item.step.__class__)):
                     plain = False
-        elif kind is Tensor and item.array.shape and item.dtype not in _MASKS:
+        elif kind is Tensor and item.array.shape and item.dtype not in MASK_DTYPES:
             taken += 1
             plain = False
         elif item is Ellipsis and not rest:
@@ -298,7 +299,7 @@ def _dims(item: Any) -> int:
     """How many dims an item consumes."""
     if item is None or item is Ellipsis or item.__class__ is bool:
         return 0
-    return item.ndim if isinstance(item, Tensor) and item.dtype is bool_ else 1
+    return item.ndim if isinstance(item, Tensor) and item.dtype in MASK_DTYPES else 1
 
 
 def _sliced(viewed: Tensor, dim: int, item: slice) -> Tensor:
@@ -342,9 +343,7 @@ def _item(item: Any, device: TensorDevice) -> Any:
         dtype = item.dtype
         if item.ndim == 0 and dtype.category <= INT and not item.keys & _BATCHED:
             found = item.item()
-            return bool(found) if dtype is bool_ or dtype is uint8 else found if is_symbol(found) else int(found)
-        if dtype is uint8:
-            item = aten.to__dtype(item, bool_)
+            return bool(found) if dtype in MASK_DTYPES else found if is_symbol(found) else int(found)
         return item
     if hasattr(item, "tolist"):
         item = item.tolist()
@@ -362,7 +361,6 @@ def _item(item: Any, device: TensorDevice) -> Any:
 _PLAIN = frozenset({int, bool, slice})
 _NUMBERS = frozenset({int, bool})
 _BOUNDS = frozenset({int, type(None)})
-_MASKS = frozenset({bool_, uint8})
 _BATCHED = KEYS.bit("Batched")  # inside vmap an index can be a different number for each example
 
 
