@@ -22,8 +22,8 @@ def history(tensor: Tensor) -> tuple[int, Any]:
 def follow_sources(tensor: Tensor, before: tuple[int, Any]) -> None:
     """After a write into an input of a level: the tensor that it was made from has the same tangents, and its history if the
     write was recorded. `before` is its `history` before the write."""
+    is_recorded = history(tensor) != before
     root = tensor if tensor.view_of is None else tensor.view_of.base
-    is_recorded = (root.gmask, root.node) != before
     while root.extra is not None and SOURCE in root.extra:
         source, level = root.extra[SOURCE]
         found: dict[ForwardLevel, Any] = tangents_of(root) or {}
