@@ -47,7 +47,7 @@ def asarray(obj: Any, /, *, dtype: DType | type | None = None, device: Place = N
         tensor([1, 2])
     """
     place = None if device is None else device_named(device)
-    if dtype is not None:
+    if dtype is not None and type(dtype) is not DType:
         dtype = as_dtype("asarray", "dtype", dtype)
     if isinstance(obj, Tensor):
         fits = (dtype is None or obj.dtype is dtype) and (place is None or place is obj.device)

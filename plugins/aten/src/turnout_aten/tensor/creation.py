@@ -47,7 +47,7 @@ def tensor(
                 [3, 4]])
     """
     place = place_of(device)
-    if dtype is not None:
+    if dtype is not None and type(dtype) is not DType:
         dtype = as_dtype("tensor", "dtype", dtype)
     if isinstance(data, Tensor):
         made = data.detach().clone() if device is None else data.detach().to(device=place, copy=True)
@@ -89,7 +89,7 @@ def as_tensor(data: Any, dtype: DType | type | None = None, device: str | Device
         tensor([1, 2])
     """
     place = None if device is None else place_of(device)
-    if dtype is not None:
+    if dtype is not None and type(dtype) is not DType:
         dtype = as_dtype("as_tensor", "dtype", dtype)
     if not isinstance(data, Tensor):
         adopted = (place or default_device()).backend.adopt(data)
