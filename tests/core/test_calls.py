@@ -200,8 +200,10 @@ def test_a_long_value_is_cut_in_the_message(operators):
     assert text == f"calltest::all: argument 'f' must be int, got str '{'x' * 36}..."
 
 
-def test_a_device_that_nobody_has_is_an_error_when_it_is_used_not_when_it_is_named(operators):
-    assert str(operators.all(**{**good(), "l": "nosuch:3"})[NAMES.index("l")]) == "nosuch:3"
+def test_a_device_that_nobody_has_is_an_error_where_it_is_named(operators):
+    assert str(operators.all(**{**good(), "l": "shelf:3"})[NAMES.index("l")]) == "shelf:3"
+    text = refused(RuntimeError, operators.all, **{**good(), "l": "nosuch:3"})
+    assert text.startswith("device 'nosuch': there is no such device")
     assert refused(RuntimeError, operators.all, **{**good(), "l": "no such"}) == (
         "a device is written TYPE or TYPE:INDEX, got 'no such'"
     )

@@ -8,7 +8,7 @@ import pytest
 
 from outcomes import refused
 from turnout import dtypes
-from turnout.devices import device
+from turnout.devices import Device
 from turnout.errors import DTypeError
 from turnout_arrays import ArrayBackend
 
@@ -19,7 +19,7 @@ class Other(ArrayBackend):
 
 
 BACKEND = Other(np, ml_dtypes.bfloat16)
-OTHER = device("other")
+OTHER = Device("other", None)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i8", "?", "c16", ml_dtypes.bfloat16])

@@ -15,6 +15,7 @@ from outcomes import refused
 from turnout import config, devices
 from turnout.devices import register_device_type
 from turnout.errors import CallError, DeviceError, UniverseError
+from turnout.plugins.discovery import Catalog
 from turnout.registry import Registrations
 from turnout_aten.kernels.tables import register_kernels
 from turnout_aten.tensor import interop
@@ -71,11 +72,19 @@ def test_a_text_that_names_no_device_is_an_error(text):
     assert refused(DeviceError, turnout.device, text) == f"a device is written TYPE or TYPE:INDEX, got {shown}"
 
 
-def test_naming_a_device_activates_nothing_and_using_one_that_nobody_has_says_so():
-    nowhere = turnout.device("cppu")
-    text = refused(DeviceError, turnout.ones, 2, device=nowhere)
+@pytest.mark.parametrize("name", ["cppu", "cppu:1"])
+@pytest.mark.parametrize("use", [turnout.device, lambda name: turnout.ones(2, device=name)])
+def test_a_device_that_nobody_provides_is_refused_where_it_is_named(use, name):
+    text = refused(DeviceError, use, name)
     assert text.splitlines()[0] == "device 'cppu': there is no such device; did you mean 'cpu'?"
     assert text.splitlines()[1].startswith("  installed  cpu, ")
+
+
+def test_a_device_of_a_known_package_may_be_named_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr(Catalog, "claiming", lambda self, kind, name: [])
+    monkeypatch.setattr(devices, "_BACKENDS", {})
+    monkeypatch.setattr(devices, "_INTERNED", {})
+    assert str(turnout.device("opencl:1")) == "opencl:1"
 
 
 def test_an_index_of_a_device_that_has_one_only():
@@ -190,7 +199,9 @@ def test_a_device_type_has_one_backend():
 
 
 def test_a_plugin_that_registers_no_backend_is_noticed_when_its_device_is_used(monkeypatch):
-    monkeypatch.setattr(devices, "installed", lambda: SimpleNamespace(require_device=lambda name: None))
+    monkeypatch.setattr(
+        devices, "installed", lambda: SimpleNamespace(require_device=lambda name: None, check_device=lambda name: None)
+    )
     assert refused(DeviceError, turnout.zeros, 2, device="nowhere") == (
         "no backend has devices of type 'nowhere'; `turnout plugins` lists what is installed"
     )

@@ -68,9 +68,9 @@ class Device:
 
 
 def device(type: str | Device, index: int | None = None) -> Device:
-    """The device named "cpu" or "cuda:1", or given by type and index. Only the text is checked; no plugin is activated.
+    """The device named "cpu" or "cuda:1", or given by type and index. No plugin is activated.
 
-    Raises DeviceError for a text other than TYPE or TYPE:INDEX.
+    Raises DeviceError for a text other than TYPE or TYPE:INDEX, and for a type that no installed plugin and no known package has.
 
     Arguments:
         type: "cpu", "cuda:1" or a device
@@ -95,6 +95,8 @@ def device(type: str | Device, index: int | None = None) -> Device:
         raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got {type!r}")
     found = _INTERNED.get((type, index))
     if found is None:
+        if type not in _BACKENDS:
+            installed().check_device(type)
         with LOCK:  # otherwise a backend that is registered meanwhile would miss this device
             found = _INTERNED.setdefault((type, index), Device(type, index))
     return found
@@ -217,11 +219,13 @@ def _read_default() -> Device:
         wanted = setting.value or installed().default_device_type()
         if not wanted:
             raise DeviceError("no backend is installed whose device is the default one; say device=..., or set default_device")
+        # An error about a setting names it: the program may know nothing of it.
+        asked = f"device {wanted!r} (default_device, {setting.origin})" if setting.value else ""
+        kind = wanted.partition(":")[0]
+        if asked and kind.isidentifier() and kind not in _BACKENDS:
+            installed().require_device(kind, asked)
         found = device(wanted)
-        if setting.value:  # an error about it names the setting, which the program may know nothing of
-            asked = f"device {wanted!r} (default_device, {setting.origin})"
-            if found.type not in _BACKENDS:
-                installed().require_device(found.type, asked)
+        if asked:
             try:
                 found.backend.resolve_device(found)
             except DeviceError as error:

@@ -6,7 +6,7 @@ import pytest
 from pure_backend import lists, made
 
 from outcomes import refused
-from turnout.errors import CallError, DimError, ShapeError
+from turnout.errors import CallError, DataError, DimError, IndexKindError, ShapeError
 
 pytestmark = pytest.mark.usefixtures("pure")
 
@@ -68,10 +68,10 @@ ERRORS = [
     (lambda x: x[2], DimError, "select: index 2 is out of range for dim 0 of length 2"),
     (lambda x: x[0, 0, 0, 0], DimError, "too many indices: 4 for a tensor of 3 dimensions"),
     (lambda x: x[..., ...], DimError, "an index can have only one ellipsis ('...')"),
-    (lambda x: x["a"], CallError,
+    (lambda x: x["a"], IndexKindError,
      "an index consists of ints, slices, None, '...', bools, lists and integer or bool tensors; got str"),
     (lambda x: x[1.5:], CallError, "a slice takes integers, got float"),
-    (lambda x: x[[[0], [1, 0]],], CallError,
+    (lambda x: x[[[0], [1, 0]],], DataError,
      "a list used as an index must be rectangular: its inner lists must have the same length"),
     (lambda x: x[made([True, False, True])], DimError, "index: a mask of shape [3] does not fit shape [2, 2, 3] at dim 0"),
     (lambda x: x.__setitem__(0, [1, 2]), CallError, "x[index] = value: 'value' must be a number or a tensor, got list"),

@@ -6,9 +6,9 @@ from rows import refused
 
 test_an_index_is_refused = refused("""
 ones(2)[ones(1)]
-    DTypeError: index: an index tensor must be an integer or bool one, got float32
+    IndexKindError: index: an index tensor must be an integer or bool one, got float32
 ones(2)[["a"]]
-    CallError: a list used as an index must hold ints or bools, got ['a']
+    IndexKindError: a list used as an index must hold ints or bools, got ['a']
 ones(2)[[2**70]]
     RangeError: an int of a list used as an index does not fit in int64, got [1180591620717411303424]
 aten.index(ones(2), [tensor(True)])

@@ -45,6 +45,8 @@ F.scaled_dot_product_attention(ones(2, 2), ones(2, 2), ones(2, 2), attn_mask=one
     DTypeError: scaled_dot_product_attention: 'attn_mask' must be bool or float32, got int64
 F.scaled_dot_product_attention(ones(1, 3, 2, 2), ones(1, 2, 2, 2), ones(1, 2, 2, 2), enable_gqa=True)
     ShapeError: scaled_dot_product_attention: 3 heads of the query cannot share 2 of key and value evenly
+F.scaled_dot_product_attention(ones(2, 2), ones(1, 2, 2), ones(1, 2, 2), enable_gqa=True)
+    DimError: scaled_dot_product_attention: enable_gqa needs tensors of at least 3 dimensions, got [2, 3, 3]
 F.scaled_dot_product_attention(ones(1, 3, 2, 2), ones(1, 0, 2, 2), ones(1, 0, 2, 2), enable_gqa=True)
     ShapeError: scaled_dot_product_attention: 3 heads of the query cannot share 0 of key and value evenly
 F.scaled_dot_product_attention(ones(2, 2), ones(2, 2), ones(2, 2), dropout_p=2.0)

@@ -23,10 +23,10 @@ F.interpolate(ones(1, 1, 4), size=2, recompute_scale_factor=True)
 F.interpolate(ones(1, 1, 4), size=2, mode="linear", antialias=True)
     ArgumentError: interpolate: antialias needs mode bilinear, bicubic or lanczos and 4 dimensions, got 'linear' and 3
 F.interpolate(ones(1, 1, 4), size=2, mode="cubic")
-    ArgumentError: interpolate: mode must be one of nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area, lanczos,
+    ModeError: interpolate: mode must be one of nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area, lanczos,
         got 'cubic'
 F.interpolate(ones(1, 1, 4), size=2, mode="lanczos")
-    ArgumentError: interpolate: mode 'lanczos' does not resize 3 dimensions
+    ModeError: interpolate: mode 'lanczos' does not resize 3 dimensions
 F.interpolate(ones(1, 1, 4), size=2, mode="nearest", align_corners=True)
     ArgumentError: interpolate: mode 'nearest' takes no align_corners; linear, bilinear, bicubic and trilinear do
 F.interpolate(ones(1, 1, 4), size=(2, 2))

@@ -97,7 +97,7 @@ turnout.stft(ones(8, dtype=complex64), 4, onesided=True)
 turnout.stft(ones(8), 4, window=ones(4, dtype=complex64), onesided=True)
     ArgumentError: stft: onesided needs a real signal and a real window
 turnout.stft(ones(8), 4, pad_mode="wrap", return_complex=True)
-    ArgumentError: pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'wrap'
+    ModeError: pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'wrap'
 turnout.istft(ones(3, 4), 4)
     DTypeError: istft: expected a complex tensor, got float32
 turnout.istft(ones(3, dtype=complex64), 4)

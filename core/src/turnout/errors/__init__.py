@@ -75,12 +75,20 @@ class RangeError(ArgumentError, OverflowError):
     """A number that its argument or dtype cannot hold."""
 
 
-class DTypeError(TurnoutError, TypeError, RuntimeError):
+class DataError(CallError, ArgumentError):
+    """Data that no tensor can hold, such as a text, or lists of different lengths."""
+
+
+class ModeError(ArgumentError, NotImplementedError):
+    """A mode that a function does not have, or not for so many dimensions."""
+
+
+class DTypeError(TurnoutError, TypeError, NotImplementedError):
     """A dtype that an operator or a promotion does not support; a RuntimeError, too, for code written for PyTorch."""
 
 
-class ShapeError(TurnoutError, RuntimeError):
-    """Shapes that do not fit the operator."""
+class ShapeError(TurnoutError, ValueError, RuntimeError):
+    """Shapes that do not fit the operator, for which PyTorch raises RuntimeError or ValueError."""
 
 
 class LinAlgError(TurnoutError, RuntimeError):
@@ -89,6 +97,10 @@ class LinAlgError(TurnoutError, RuntimeError):
 
 class DimError(TurnoutError, IndexError, RuntimeError):
     """A dimension or index out of range, for which PyTorch raises IndexError or RuntimeError."""
+
+
+class IndexKindError(DTypeError, DimError):
+    """An object in `x[...]` that is not an index, such as a float; an IndexError and a TypeError."""
 
 
 class OutOfMemoryError(TurnoutError, MemoryError, RuntimeError):

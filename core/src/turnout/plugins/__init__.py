@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
 __all__ = ["ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "current_manager",
-    "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "remedy_for", "replaceable", "replacements",
-    "require_device", "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
+    "check_device", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "remedy_for", "replaceable",
+    "replacements", "require_device", "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
 
 _manager: Manager | None = None
 _facade: Facade | None = None
@@ -59,6 +59,11 @@ def facade() -> Facade:
 
                 _facade = Facade("turnout", current_manager())
     return _facade
+
+
+def check_device(device_type: str) -> None:
+    """Raise DeviceError for a device that no installed plugin and no known package has. Activates nothing."""
+    current_manager().check_device(device_type)
 
 
 def require_device(device_type: str, asked: str = "") -> None:

@@ -89,6 +89,11 @@ class Manager:
                 load(manifest)
         return LOCK
 
+    def check_device(self, name: str) -> None:
+        """Raise DeviceError for a device that nobody provides: see `plugins.check_device`."""
+        if not catalog().claiming("device", name) and providers.provider_of("device", name) is None:
+            raise self._nobody("device", name, f"device {name!r}")
+
     def require(self, kind: str, name: str, asked: str = "") -> None:
         """Activate the plugin that provides a device or functionality: see `plugins.require_device`."""
         with self.imported(catalog().claiming(kind, name)):

@@ -47,7 +47,10 @@ def promote_types(a: DType, b: DType) -> DType:
     """
     if a is b:
         return a
-    low, high = (a, b) if a.category <= b.category else (b, a)
+    try:
+        low, high = (a, b) if a.category <= b.category else (b, a)
+    except AttributeError:
+        raise DTypeError(f"promote_types: expected two dtypes, got {a!r} and {b!r}") from None
     if low in _WIDE_UNSIGNED or high in _WIDE_UNSIGNED:
         if high.category == FLOAT:
             return high

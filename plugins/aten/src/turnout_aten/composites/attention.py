@@ -6,7 +6,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, bool_, float32
-from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ def scaled_dot_product_attention(
     """
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
+        ranks = query.ndim, key.ndim, value.ndim
+        if min(ranks) < 3:
+            raise DimError(f"scaled_dot_product_attention: enable_gqa needs tensors of at least 3 dimensions, got {list(ranks)}")
         key, value = _shared(key, query.shape[-3]), _shared(value, query.shape[-3])
     scores, v = _scores(query, key, value, is_causal, attn_mask, scale)
     weights = aten._softmax(scores, -1, False) if scores.shape[-1] else scores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnout.errors import ArgumentError, ShapeError
+from turnout.errors import ArgumentError, ModeError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
         made = aten.constant_pad_nd(self, pad, 0.0 if value is None else value)
         return made
     if mode not in (*_MODES, "circular"):
-        raise ArgumentError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
+        raise ModeError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
     if value is not None and value != 0:
         raise ArgumentError(f"pad: mode {mode!r} does not accept a value, got {value}")
     ndim = len(pad) // 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor
 
-from turnout.errors import ArgumentError
+from turnout.errors import ArgumentError, ModeError
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 from turnout_aten.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -84,8 +84,8 @@ def interpolate(
     name = (_SMOOTH if antialias else _MIXING).get((mode, ndim))
     if name is None:
         if mode not in _MODES:
-            raise ArgumentError(f"interpolate: mode must be one of {', '.join(_MODES)}, got {mode!r}")
-        raise ArgumentError(f"interpolate: mode {mode!r} does not resize {input.ndim} dimensions")
+            raise ModeError(f"interpolate: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+        raise ModeError(f"interpolate: mode {mode!r} does not resize {input.ndim} dimensions")
     return _upsampled(name, input, size, align, scales)
 
 

@@ -7,7 +7,7 @@ length of their selection depends on values, so their indices are computed here,
 from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
-from turnout.errors import DimError, DTypeError, ShapeError
+from turnout.errors import DimError, DTypeError, IndexKindError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, layout, wrap_dim
@@ -47,7 +47,7 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
     for index in indices:
         if index is None or index.dtype not in MASK_DTYPES:
             if index is not None and index.dtype not in INDEX_DTYPES:
-                raise DTypeError(f"index: an index tensor must be an integer or bool one, got {index.dtype.name}")
+                raise IndexKindError(f"index: an index tensor must be an integer or bool one, got {index.dtype.name}")
             found.append(index)
             continue
         masks = True

@@ -8,7 +8,7 @@ type promotion; every pair is compared with `torch.result_type` in tests/oracle.
 from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, get_default_dtype, int64
-from turnout.errors import DTypeError
+from turnout.errors import CallError, DTypeError
 from turnout.operators.values import is_symbol
 from turnout_aten.dtypes import promote_types
 from turnout_aten.functions.call_forms import python_number
@@ -67,7 +67,10 @@ def result_type(*values: Any) -> DType:
         for value in given:
             if floating and value.__class__ is float:
                 continue  # it takes a tensor's dtype, whatever the default one is
-            dtype = number_dtype(python_number(value))
+            number = python_number(value)
+            if not isinstance(number, (int, float, complex)) and not is_symbol(number):
+                raise CallError(f"result_type: expected tensors and numbers, got {type(value).__name__}")
+            dtype = number_dtype(number)
             numbers = dtype if numbers is None else promote_types(numbers, dtype)
     result = _combine(with_dims, _combine(without, numbers))
     if result is None:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
-from turnout.errors import CallError, DTypeError
+from turnout.errors import DataError, DTypeError
 from turnout.operators.arguments import as_dtype
 from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor import host_bytes as elements
@@ -31,7 +31,7 @@ def tensor(
     """A new tensor with a copy of `data`.
 
     Without `dtype`, an array keeps its own; bools give bool, ints give int64, floats give the default dtype and complex
-    numbers give its complex counterpart. Raises CallError for data of another kind or ragged nesting, DTypeError for values
+    numbers give its complex counterpart. Raises DataError for data of another kind or ragged nesting, DTypeError for values
     that the dtype cannot hold.
 
     Arguments:
@@ -217,13 +217,13 @@ def _flat(data: Any, shape: tuple[int, ...], depth: int) -> Iterator[Any]:
     if depth == len(shape):
         if not _is_number(data):
             kind = f"a sequence at depth {depth}" if _is_sequence(data) else f"{type(data).__name__}"
-            raise CallError(f"tensor: expected numbers in nested sequences of one shape, got {kind} as a number")
+            raise DataError(f"tensor: expected numbers in nested sequences of one shape, got {kind} as a number")
         yield data
         return
     if not _is_sequence(data):
-        raise CallError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got {data!r}")
+        raise DataError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got {data!r}")
     if len(data) != shape[depth]:
-        raise CallError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got length {len(data)}")
+        raise DataError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got length {len(data)}")
     for element in data:
         yield from _flat(element, shape, depth + 1)
 

@@ -14,7 +14,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import INT, bool_, int64
-from turnout.errors import CallError, DimError, RangeError, ShapeError
+from turnout.errors import CallError, DataError, DimError, IndexKindError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout.operators.values import is_symbol
 from turnout.state import FRESH, STUB_BUILTINS
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def get(tensor: Tensor, index: Any) -> Tensor:
     """`tensor[index]`: a view if the index consists of integers, slices with positive steps, None and `...`, else a copy.
 
-    Raises DimError for an index out of range or too many indices, CallError for an object that is not an index.
+    Raises DimError for an index out of range or too many indices, IndexKindError for an object that is not an index.
     """
     made: Tensor
     if index.__class__ is int:
@@ -353,7 +353,7 @@ def _item(item: Any, device: TensorDevice) -> Any:
         return item
     if hasattr(item, "__index__"):
         return int(item.__index__())
-    raise CallError(
+    raise IndexKindError(
         f"an index consists of ints, slices, None, '...', bools, lists and integer or bool tensors; got {type(item).__name__}"
     )
 
@@ -384,7 +384,7 @@ def _tensor(data: Any, dtype: Any, device: TensorDevice) -> Tensor:
     except OverflowError:
         raise RangeError(f"an int of a list used as an index does not fit in int64, got {data!r}"[:120]) from None
     except TypeError:
-        raise CallError(f"a list used as an index must hold ints or bools, got {data!r}"[:120]) from None
+        raise IndexKindError(f"a list used as an index must hold ints or bools, got {data!r}"[:120]) from None
     return wrap(device.backend.from_host(raw.tobytes(), shape, dtype, device), device)
 
 
@@ -396,5 +396,5 @@ def _flatten(data: Any, values: list[Any]) -> tuple[int, ...]:
         return ()
     shapes = [_flatten(element, values) for element in data]
     if any(shape != shapes[0] for shape in shapes):
-        raise CallError("a list used as an index must be rectangular: its inner lists must have the same length")
+        raise DataError("a list used as an index must be rectangular: its inner lists must have the same length")
     return (len(shapes), *(shapes[0] if shapes else ()))
