@@ -40,6 +40,11 @@ class DType:
         """Whether it is a complex dtype."""
         return self.category == COMPLEX
 
+    @property
+    def kind(self) -> str:
+        """Its kind as array libraries write it: "b" for bool, "i" and "u" for integers, "f" and "c"."""
+        return "u" if self.category == INT and not self.is_signed else "bifc"[self.category]
+
     def to_real(self) -> DType:
         """The dtype of the real part: float32 for complex64, itself otherwise."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)

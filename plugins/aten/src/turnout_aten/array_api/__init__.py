@@ -1,4 +1,4 @@
-"""`turnout.array_api`: a namespace that follows the Python array API standard, version 2024.12.
+"""`turnout.array_api`: a namespace that follows the Python array API standard, version 2025.12.
 
 `x.__array_namespace__()` is this module, for code that takes arrays of any library. Its functions are written with
 Turnout's own, so devices, gradients and transforms work through them. `linalg` and `fft` are the standard's extensions.
@@ -6,8 +6,7 @@ Turnout's own, so devices, gradients and transforms work through them. `linalg` 
 A tensor is the standard's array object, except where PyTorch differs:
 # differs from the standard: `x.size` is a method, as in PyTorch; `turnout.array_api` never uses it.
 # differs from the standard: operators (x + y) promote as in PyTorch; functions (add(x, y)) as in the standard.
-# differs from the standard: slices have positive steps only; `flip` reverses.
-Source: https://data-apis.org/array-api/2024.12/
+Source: https://data-apis.org/array-api/2025.12/
 """
 # ruff: noqa: I001 - the names of each module are laid out in rows
 
@@ -109,6 +108,7 @@ from turnout_aten.array_api.inspection import __array_namespace_info__
 from turnout_aten.array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from turnout_aten.array_api.manipulation import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     concat,
     expand_dims,
@@ -128,6 +128,7 @@ from turnout_aten.array_api.searching import (
     argmin,
     argsort,
     count_nonzero,
+    isin,
     nonzero,
     searchsorted,
     sort,
@@ -158,7 +159,7 @@ from turnout.dtypes import (
     complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
 )  # fmt: skip
 
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 e, inf, nan, pi = math.e, math.inf, math.nan, math.pi
 newaxis = None
@@ -166,18 +167,18 @@ newaxis = None
 __all__ = [
     "__array_api_version__", "__array_namespace_info__", "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax",
     "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to",
-    "can_cast", "ceil", "clip", "complex128", "complex64", "concat", "conj", "copysign", "cos", "cosh", "count_nonzero",
-    "cumulative_prod", "cumulative_sum", "diff", "divide", "e", "empty", "empty_like", "equal", "exp", "expand_dims", "expm1",
-    "eye", "fft", "finfo", "flip", "float32", "float64", "floor", "floor_divide", "from_dlpack", "full", "full_like",
-    "greater", "greater_equal", "hypot", "iinfo", "imag", "inf", "int16", "int32", "int64", "int8", "isdtype", "isfinite",
-    "isinf", "isnan", "less", "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min",
-    "minimum", "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ones",
-    "ones_like", "permute_dims", "pi", "positive", "pow", "prod", "real", "reciprocal", "remainder", "repeat", "reshape",
-    "result_type", "roll", "round", "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze",
-    "stack", "std", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "tril", "triu",
-    "trunc", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "unstack", "var", "vecdot", "where", "zeros", "zeros_like",
+    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_shapes",
+    "broadcast_to", "can_cast", "ceil", "clip", "complex128", "complex64", "concat", "conj", "copysign", "cos", "cosh",
+    "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "divide", "e", "empty", "empty_like", "equal", "exp",
+    "expand_dims", "expm1", "eye", "fft", "finfo", "flip", "float32", "float64", "floor", "floor_divide", "from_dlpack", "full",
+    "full_like", "greater", "greater_equal", "hypot", "iinfo", "imag", "inf", "int16", "int32", "int64", "int8", "isdtype",
+    "isfinite", "isin", "isinf", "isnan", "less", "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2",
+    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "max", "maximum",
+    "mean", "meshgrid", "min", "minimum", "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero",
+    "not_equal", "ones", "ones_like", "permute_dims", "pi", "positive", "pow", "prod", "real", "reciprocal", "remainder",
+    "repeat", "reshape", "result_type", "roll", "round", "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt",
+    "square", "squeeze", "stack", "std", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
+    "tril", "triu", "trunc", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "unstack", "var", "vecdot", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 __dir__ = __all__.copy

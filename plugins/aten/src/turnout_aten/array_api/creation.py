@@ -152,6 +152,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType |
     columns = n_rows if n_cols is None else n_cols
     if k == 0:
         return fn.eye(n_rows, columns, dtype=dtype, device=device)
+    k = max(-n_rows, min(k, columns))  # beyond them there is no one, and a sum could overflow
     ones = fn.arange(columns, device=device) == fn.arange(n_rows, device=device)[:, None] + k
     return ones.to(dtype=dtype or get_default_dtype())
 
@@ -308,7 +309,7 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return fn.triu(x, k)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinates of a grid from vectors; "xy" exchanges the first two axes, "ij" does not.
 
     Raises ArgumentError for arrays of several dtypes.
@@ -319,9 +320,9 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
 
     Example:
         >>> turnout.array_api.meshgrid(turnout.tensor([1, 2]), turnout.tensor([3]))
-        [tensor([[1, 2]]), tensor([[3, 3]])]
+        (tensor([[1, 2]]), tensor([[3, 3]]))
     """
     for each in arrays[1:]:
         if each.dtype is not arrays[0].dtype:
             raise ArgumentError(f"meshgrid: the arrays must have one dtype, got {arrays[0].dtype.name} and {each.dtype.name}")
-    return list(variadics.meshgrid(*arrays, indexing=indexing)) if arrays else []
+    return variadics.meshgrid(*arrays, indexing=indexing) if arrays else ()

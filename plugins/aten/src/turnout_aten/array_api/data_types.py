@@ -106,7 +106,7 @@ def iinfo(type: DType | Tensor, /) -> limits.iinfo:
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     """Whether a dtype equals a dtype, belongs to a kind, or matches any of several of these.
 
-    Raises ArgumentError for an unknown kind, CallError for any other object.
+    Raises ArgumentError for an unknown kind, CallError for any other object, as `dtype` too.
 
     Arguments:
         dtype: the dtype
@@ -116,6 +116,8 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
         >>> turnout.array_api.isdtype(turnout.int32, "integral")
         True
     """
+    if not isinstance(dtype, DType):
+        raise CallError(f"isdtype: takes a dtype of Turnout, got {dtype!r}")
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, DType):

@@ -30,7 +30,7 @@ class Info:
         place = devices.default_device()
         return place.backend.resolve_device(place)
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> tuple[Device, ...]:
         """The default device and the devices of all active backends. Naming a device activates the package that provides it."""
         first = self.default_device()
         found = [first]
@@ -40,7 +40,7 @@ class Info:
                 place = backend.resolve_device(devices.device(device_type, index))
                 if place is not first:
                     found.append(place)
-        return found
+        return tuple(found)
 
     def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, DType]:
         """The dtypes of arrays made from Python numbers, and of indices."""

@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from turnout_aten.array_api.promotion import Axis
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
     "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
     "vecdot", "vector_norm",
 ]  # fmt: skip
 __dir__ = __all__.copy
+
+
+class EigResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -103,6 +108,32 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
         tensor([1, 4])
     """
     return operators.diagonal(x, offset=offset)
+
+
+def eig(x: Tensor, /) -> EigResult:
+    """Eigenvalues, in no order, and eigenvectors as columns, of square matrices. Both are complex.
+
+    Arguments:
+        x: matrices, in the last two axes
+
+    Example:
+        >>> turnout.array_api.linalg.eig(turnout.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+        tensor([2.+0.j, 3.+0.j])
+    """
+    return EigResult(*operators.eig(x))
+
+
+def eigvals(x: Tensor, /) -> Tensor:
+    """Only the eigenvalues of `eig`.
+
+    Arguments:
+        x: matrices, in the last two axes
+
+    Example:
+        >>> turnout.array_api.linalg.eigvals(turnout.tensor([[0.0, -1.0], [1.0, 0.0]])).imag.abs()
+        tensor([1., 1.])
+    """
+    return operators.eigvals(x)
 
 
 def eigh(x: Tensor, /) -> EighResult:

@@ -9,6 +9,7 @@ from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout_aten.array_api.promotion import axes_of, promote
 from turnout_aten.functions import broadcasting as variadics
 from turnout_aten.generated import functions as fn
+from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from turnout_aten.array_api.promotion import Axis
 
 
-def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """The arrays expanded to their common shape. Raises ShapeError if they have none.
 
     Arguments:
@@ -26,9 +27,22 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
     Example:
         >>> turnout.array_api.broadcast_arrays(turnout.tensor([1, 2]), turnout.tensor([[3]]))
-        [tensor([[1, 2]]), tensor([[3, 3]])]
+        (tensor([[1, 2]]), tensor([[3, 3]]))
     """
-    return list(variadics.broadcast_tensors(*arrays)) if arrays else []
+    return variadics.broadcast_tensors(*arrays) if arrays else ()
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that all given shapes broadcast to. Raises ShapeError if there is none.
+
+    Arguments:
+        shapes: the shapes
+
+    Example:
+        >>> turnout.array_api.broadcast_shapes((2, 1), (3,))
+        (2, 3)
+    """
+    return tuple(variadics.broadcast_shapes(*shapes))
 
 
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
@@ -97,18 +111,28 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(fn.unbind(x, axis))
 
 
-def expand_dims(x: Tensor, /, axis: int) -> Tensor:
-    """A view with a new axis of length 1. Raises DimError, an IndexError, for a position out of range.
+def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
+    """A view with new axes of length 1.
+
+    Raises DimError, an IndexError, for a position out of range, ArgumentError, a ValueError, for one that is named twice.
 
     Arguments:
         x: an array
-        axis: the place of the new axis
+        axis: the place of the new axis in the result, or the places of several
 
     Example:
         >>> turnout.array_api.expand_dims(turnout.tensor([1, 2]), 0)
         tensor([[1, 2]])
     """
-    return fn.unsqueeze(x, axis)
+    if isinstance(axis, int):
+        return fn.unsqueeze(x, axis)
+    ndim = x.ndim + len(axis)
+    places = [wrap_dim(each, ndim) for each in axis]
+    if len(set(places)) < len(places):
+        raise ArgumentError(f"expand_dims: an axis occurs twice in {tuple(axis)}")
+    for place in sorted(places):
+        x = fn.unsqueeze(x, place)
+    return x
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:

@@ -143,6 +143,22 @@ def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Ten
     return fn.where(condition, as_array(x1, dtype, condition), as_array(x2, dtype, condition))
 
 
+def isin(x1: Tensor | Number, x2: Tensor | Number, /, *, invert: bool = False) -> Tensor:
+    """For each element of x1, whether it is among those of x2.
+
+    Arguments:
+        x1: the elements to look for
+        x2: the elements to look among
+        invert: whether the answers are exchanged
+
+    Example:
+        >>> turnout.array_api.isin(turnout.tensor([1, 2, 3]), turnout.tensor([3, 1]))
+        tensor([ True, False,  True])
+    """
+    elements, test_elements = pair("isin", x1, x2)
+    return fn.isin(elements, test_elements, invert=invert)
+
+
 # ---- selecting
 
 
