@@ -347,7 +347,10 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
     rows = aten.reshape(aten.permute(x, (*kept_left, *left)), (numel([x.shape[d] for d in kept_left]), inner_size))
     columns = aten.reshape(aten.permute(y, (*right, *kept_right)), (inner_size, numel([y.shape[d] for d in kept_right])))
     shape = [self.shape[d] for d in kept_left] + [other.shape[d] for d in kept_right]
-    made: Tensor = aten.reshape(aten.mm(rows, columns), shape)
+    if not shape and self.dtype.category != BOOL:  # PyTorch's `dot` does not compute bools
+        made: Tensor = aten.dot(aten.reshape(rows, (inner_size,)), aten.reshape(columns, (inner_size,)))
+        return made
+    made = aten.reshape(aten.mm(rows, columns), shape)
     return made
 
 
