@@ -91,6 +91,8 @@ def device(type: str | Device, index: int | None = None) -> Device:
         if not digits.isdecimal() or len(digits) > 9:
             raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got '{type}:{digits}'")
         index = int(digits)
+    if index is not None and index < 0:
+        raise DeviceError(f"the index of a device is not negative, got {index} for {type!r}")
     if not type.isidentifier():
         raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got {type!r}")
     found = _INTERNED.get((type, index))

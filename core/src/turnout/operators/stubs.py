@@ -135,7 +135,10 @@ def _normalise(argument: Argument, op_name: str) -> str:
         return f"if {condition}: {name} = {function}({where})"
     element, _, size = inner.removesuffix("]").partition("[")
     if inner.endswith("]") and (function := _LISTS.get(element, "")):
-        call = f"{name} = {function}({where}{', ' + size if size and function != 'as_scalars' else ''})"
+        call = f"{function}({where}{', ' + size if size and function != 'as_scalars' else ''})"
+        if argument.has_default and argument.default in ((), []):  # None means the empty list, as in PyTorch's functions
+            call = f"() if {name} is None else {call}"
+        call = f"{name} = {call}"
         if "int" in function:  # a tuple of ints needs no frame
             items = f"{name} if {name}.__class__ is tuple else {f'() if {name} is None else ' if guard else ''}(None,)"
             alone = f"if {name}.__class__ is int: {name} = ({name},) * {size}\n    " if size else ""

@@ -15,7 +15,8 @@ second one is defined.
 
 What each type accepts: `int` integers except bools; `float` ints too; `Scalar` any number and bool; each of these a 0-dim tensor
 of such a dtype; `ScalarType` Python's float, int, bool and complex too, as conversions; `T[N]` a bare `T`, which is repeated N
-times, and lists of any length; `T?` None. An undefined tensor is None: `Tensor x=[]` takes it, `Tensor` does not.
+times, and lists of any length; `T?` None. An undefined tensor is None: `Tensor x=[]` takes it, `Tensor` does not. Where a list
+is empty by default, None is that: `int[1] dims=[]`.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ def _match(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any
     given += [(rest.pop(name), kwargs[name]) for name in known]
     conversions = 0
     for argument, value in given:
-        undefined = value is None and argument.has_default and argument.default is None
+        undefined = value is None and argument.has_default and argument.default in (None, (), [])
         grade = EXACT if undefined else _grade(argument.type, value, is_tensor)
         if grade == REJECTED:
             return f"{argument.name}: expected {argument.type}, got {_described(value, is_tensor)}"

@@ -364,6 +364,9 @@ class ArrayBackend(NativeDtypes, TensorBackend):
             return None
         return value if exact else value.view(self.array_type)
 
+    def over_buffer(self, data: memoryview, dtype: DType) -> Any:
+        return self.xp.frombuffer(data, self.native_dtype(dtype))
+
     def as_array(self, value: Any) -> Any:
         return self.xp.asarray(value)
 

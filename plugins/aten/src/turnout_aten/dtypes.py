@@ -69,13 +69,20 @@ def promote_types(a: DType, b: DType) -> DType:
     return low if low.itemsize > high.itemsize else high
 
 
-def can_cast(source: DType, target: DType) -> bool:
-    """Whether a result of dtype `source` may be written into `target`: never to a lower category.
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether a result of one dtype may be written into another: never into one of a lower category.
 
-    Categories are ordered bool, integer, floating point, complex; an unsigned target takes no signed source unless
-    both are integers (PyTorch's `can_cast`).
+    Categories are ordered bool, integer, floating point, complex.
+
+    Arguments:
+        from_: the dtype of the result
+        to: the dtype that it is written into
+
+    Example:
+        >>> turnout.can_cast(turnout.float64, turnout.int64), turnout.can_cast(turnout.int64, turnout.int8)
+        (False, True)
     """
-    return source.category <= target.category
+    return from_.category <= to.category
 
 
 # The largest numbers of the floating-point dtypes.

@@ -83,8 +83,7 @@ def from_dlpack(x: Any, /, *, device: Place = None, copy: bool | None = None) ->
         >>> turnout.array_api.from_dlpack(turnout.tensor([1, 2]))
         tensor([1, 2])
     """
-    made = interop.from_dlpack(x)
-    return asarray(made, device=device, copy=copy)
+    return interop.from_dlpack(x, device=device, copy=copy)
 
 
 def arange(

@@ -232,6 +232,10 @@ class TensorBackend(Backend):
         """An array around `value` without a copy, if `value` is an array of the backend's library; else None."""
         return None
 
+    def over_buffer(self, data: memoryview, dtype: DType) -> Any:
+        """A vector over the memory of bytes of the host, for the backend of `cpu`."""
+        raise missing(self, "over_buffer")
+
     def as_array(self, value: Any) -> Any:
         """A kernel's result that is not an array (a scalar of the array library), as an array."""
         raise missing(self, "as_array")

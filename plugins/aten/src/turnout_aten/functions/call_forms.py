@@ -165,7 +165,7 @@ class Overloads:
             reflected_name = NUMBER_FIRST.get(self._packet.name)
             if reflected_name and len(args) == 2 and not kwargs and is_number(args[0]) and is_tensor(args[1]):
                 return getattr(args[1], reflected_name)(args[0])
-            if not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            if MISSING in args or not NOT_OF_SCHEMAS.isdisjoint(kwargs):
                 args, kwargs = self._in_schemas_words(args, kwargs)
             return self._packet(*args, **kwargs)
         if kwargs and not any([isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())]):  # noqa: C419
@@ -227,6 +227,13 @@ def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
         raise CallError(f"{op_name}: dtype {dtype.name} was given, but out has dtype {out.dtype.name}; omit dtype")
     if device is not None and str(device) != str(out.device):
         raise CallError(f"{op_name}: device {device} was given, but out is on {out.device}; omit device")
+
+
+def options_of_out(op_name: str, kwargs: dict[str, Any]) -> None:
+    """Take the options of a factory out of its keywords, which have `out`, and check them."""
+    for name in ("layout", "pin_memory"):
+        kwargs.pop(name, None)
+    check_options(op_name, kwargs["out"], kwargs.pop("dtype", None), kwargs.pop("device", None))
 
 
 def packet(namespace: str, name: str) -> Overloads:

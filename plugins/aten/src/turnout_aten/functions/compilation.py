@@ -35,6 +35,7 @@ GLOBALS: dict[str, Any] = {
     "binary": call_forms.binary, "check_options": call_forms.check_options,
     "first_names": call_forms.first_names,
     "miss": REGISTRY.miss, "named": return_types.named, "nested": return_types.nested, "new_tuple": return_types.new_tuple,
+    "options_of_out": call_forms.options_of_out,
     "only_ints": frozenset({int}).issuperset, "out_tuple": call_forms.out_tuple, "reflected": call_forms.reflected,
     "spread": call_forms.spread,
 }  # fmt: skip

@@ -37,7 +37,7 @@ from turnout_aten.generation.source import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from turnout.schema.model import Argument, FunctionSchema
     from turnout_aten.generation.packets import Declared, Packet
@@ -161,11 +161,12 @@ def second_signature(schema: FunctionSchema) -> str:
     return ", ".join([*_leading(schema.positional), *_keywords(schema), "**more"])
 
 
-def _leading(arguments: Iterable[Argument]) -> list[str]:
+def _leading(arguments: Iterable[Argument], optional: Container[str] = ()) -> list[str]:
+    """The positional parameters. Those of `optional` have a default in another overload."""
     parts = []
     missing = False
     for a in arguments:
-        missing = missing or (a.name in SECOND_NAMES.values() and not a.has_default)
+        missing = missing or ((a.name in SECOND_NAMES.values() or a.name in optional) and not a.has_default)
         default = f"={default_source(a)}" if a.has_default else "=MISSING" if missing else ""
         parts.append(python_name(a.name) + default)
     return parts
@@ -279,7 +280,8 @@ def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[
     more = "*args, " if has_more_positional(packet, main) else ""
     condition = "if args or kwargs:" if more else "if kwargs:"
     call = f"return {packet_name(packet)}({given}"
-    signature = ", ".join([*_leading(schema.positional), f"{more}**kwargs"])
+    optional = {a.name for f in packet.bases for a in f.schema.positional if a.has_default}
+    signature = ", ".join([*_leading(schema.positional, optional), f"{more}**kwargs"])
     seen = indented(seen_before(packet, given)) if more else []
     return [condition, *seen, f"    {call}, {more}**kwargs)"], signature, [*_seen_alone(packet, given), call + ")"]
 
@@ -320,7 +322,8 @@ def _general(packet: Packet) -> Written:
             lines[1:1] = [f"    {size} = args", *written_alone(alone, size, f"{stub_name(alone)}({size})"), *quick]
             spec = spec._replace(targets=(by_sizes(alone, 0, alone=True),))
         spec = spec._replace(packet=Choice(packet_name(packet), 0, 1))
-        lines += ["    if all_ints(args):", "        args = (args,)"]
+        size = python_name(packet.bases[0].schema.positional[0].name)
+        lines += [f"    if all_ints(args) and {size!r} not in kwargs:", "        args = (args,)"]
     lines += [
         "    if not kwargs:",
         f"        op = {packet_name(packet)}.chosen.get(tuple(map(type, args)))",
@@ -335,6 +338,8 @@ def _keyword_fixes(packet: Packet) -> list[str]:
     if not packet.outs:
         return []
     lines = ['if kwargs.get("out", 0) is None:', '    del kwargs["out"]']
+    if any(tensor_options(f.schema) for f in packet.bases):
+        lines += ['elif "out" in kwargs:', f"    options_of_out({packet.outs[0].qualified_name!r}, kwargs)"]
     names = {tuple(a.name for a in f.schema.out_arguments) for f in packet.outs}
     own = next(iter(names - {("out",)}), None)
     if own is None or len(names - {("out",)}) > 1:

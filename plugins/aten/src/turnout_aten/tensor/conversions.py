@@ -36,6 +36,9 @@ class Conversions:
         ) -> Tensor:
             """A tensor of new data. dtype and device default to those of this tensor."""
 
+        def as_subclass(self: Any, cls: Any) -> Any:
+            """The tensor as an instance of a subclass of Tensor."""
+
         def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
             """`turnout.array_api`, for code written for any array library."""
 
@@ -49,6 +52,7 @@ class Conversions:
 
     else:
         new_tensor = Late("turnout_aten.tensor.creation:new_tensor")
+        as_subclass = Late("turnout_aten.tensor.subclasses:as_subclass")
         __array_namespace__ = Late("turnout_aten.array_api.of_tensors:array_namespace")
         data = LateProperty("turnout_aten.tensor.data_attribute:data")
 

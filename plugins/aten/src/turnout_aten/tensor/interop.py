@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import INT
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
+from turnout.operators.arguments import as_dtype
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten import operators as aten
 from turnout_aten.tensor import host_bytes as elements
-from turnout_aten.tensor.devices import device
+from turnout_aten.tensor.devices import device as device_named
+from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import wrap
 
 if TYPE_CHECKING:
+    from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
 
-_HOST = device("cpu")
+_HOST = device_named("cpu")
 
 # DLPack's device type numbers, and the device types here that have the same memory.
 DLPACK_DEVICES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
@@ -159,6 +162,70 @@ def from_numpy(array: Any) -> Tensor:
     return inference_made(made)
 
 
+def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector on `cpu` over the memory of an object with the buffer protocol: writing into one changes the other.
+
+    Raises CallError for an object without a buffer, ArgumentError for a buffer without elements, and where `count` elements from
+    `offset` on are not inside.
+
+    Arguments:
+        buffer: bytes, a bytearray, an array, a memory map or the like
+        dtype: the dtype of the elements
+        count: how many elements; -1 takes all that follow
+        offset: how many bytes to pass over first
+        requires_grad: whether gradients with respect to it are wanted
+
+    Example:
+        >>> turnout.frombuffer(bytearray([1, 0, 2, 0]), dtype=turnout.int16)
+        tensor([1, 2], dtype=turnout.int16)
+    """
+    dtype = as_dtype("frombuffer", "dtype", dtype)
+    try:
+        view = memoryview(buffer).cast("B")
+    except TypeError:
+        raise CallError(
+            f"frombuffer: argument 'buffer' must be an object with a contiguous buffer, got {type(buffer).__name__}"
+        ) from None
+    size, left = dtype.itemsize, len(view) - offset
+    if not 0 <= offset < len(view):
+        raise ArgumentError(f"frombuffer: offset {offset} is not inside a buffer of {len(view)} bytes")
+    if count < 0 and left % size:
+        raise ArgumentError(
+            f"frombuffer: {left} bytes from offset {offset} on are not whole elements of {dtype.name}"
+        )
+    count = left // size if count < 0 else count
+    if not 0 < count * size <= left:
+        raise ArgumentError(f"frombuffer: {count} elements of {dtype.name} do not fit in {left} bytes from offset {offset} on")
+    if view.readonly:
+        warnings.warn("frombuffer: the buffer is read-only; writing into the tensor will fail", UserWarning, stacklevel=2)
+    backend = _HOST.backend
+    place = backend.current_device() if backend.indexed else _HOST
+    made = inference_made(wrap(backend.over_buffer(view[offset : offset + count * size], dtype), place))
+    return made.requires_grad_() if requires_grad else made
+
+
+def asarray(
+    obj: Any, *, dtype: DType | type | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor from a tensor, a Python number, nested sequences, or another library's array, as `turnout.array_api.asarray`.
+
+    Arguments:
+        obj: the tensor, number, sequences or array
+        dtype: the dtype; the default depends on the values
+        device: the device
+        copy: True always copies, False never does, None does where it is needed
+        requires_grad: whether gradients with respect to it are wanted; a tensor that requires one does so anyway
+
+    Example:
+        >>> turnout.asarray([1.0, 2.0], requires_grad=True)
+        tensor([1., 2.], requires_grad=True)
+    """
+    from turnout_aten import array_api
+
+    made = array_api.asarray(obj, dtype=dtype, device=device, copy=copy)
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
+
+
 def cuda_array(tensor: Tensor) -> Any:
     """`__cuda_array_interface__` of a tensor, used by Numba and others.
 
@@ -207,13 +274,16 @@ def dlpack_device(tensor: Tensor) -> tuple[int, int]:
     return tensor.device.backend.dlpack_device(tensor.array)
 
 
-def from_dlpack(value: Any) -> Tensor:
-    """A tensor that shares the memory of any object with `__dlpack__` and `__dlpack_device__`.
+def from_dlpack(value: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor that shares the memory of any object with `__dlpack__` and `__dlpack_device__`, or a copy.
 
-    Raises CallError for an object without these methods or on a device without a backend. BufferError comes from the exporter.
+    Raises CallError for an object without these methods or on a device without a backend, ArgumentError where a copy is needed
+    and forbidden. BufferError comes from the exporter.
 
     Arguments:
         value: the array, of any library that supports DLPack
+        device: the device of the tensor, by default that of the array
+        copy: True always copies, False never does, None does where it is needed
 
     Example:
         >>> import numpy
@@ -226,6 +296,10 @@ def from_dlpack(value: Any) -> Tensor:
     name = DLPACK_DEVICES.get(int(kind))
     if name is None:
         raise CallError(f"from_dlpack: no device is known for DLPack's device type {int(kind)}")
-    backend = device(name).backend
-    place = backend.resolve_device(device(name, int(index)))
-    return inference_made(wrap(backend.from_dlpack(value), place))
+    backend = device_named(name).backend
+    made = inference_made(wrap(backend.from_dlpack(value), backend.resolve_device(device_named(name, int(index)))))
+    if device is not None and place(device) is not made.device:
+        if copy is False:
+            raise ArgumentError(f"from_dlpack: an array on {made.device} needs a copy for {device}, which copy=False forbids")
+        return made.to(device=device)
+    return made.clone() if copy else made

@@ -7,6 +7,7 @@ a pure function of both, so results do not depend on thread timing or on the bac
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from turnout.config.lock import new_lock
@@ -16,6 +17,8 @@ from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from turnout.devices import Device
 
     State = tuple[int, int]
@@ -213,3 +216,33 @@ def set_rng_state(new_state: State) -> None:
     from turnout.devices import default_device
 
     default_generator(default_device()).set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Iterable[str | Device] | None = None, enabled: bool = True) -> Iterator[None]:
+    """A block after which the default generators continue as if it had drawn nothing, and with the seed of before.
+
+    Arguments:
+        devices: the devices whose generators are meant, beside `cpu`; None means all
+        enabled: False makes it do nothing
+
+    Example:
+        >>> g = turnout.manual_seed(0)
+        >>> with turnout.random.fork_rng():
+        ...     x = turnout.rand(2)
+        >>> turnout.equal(x, turnout.rand(2))
+        True
+    """
+    if not enabled:
+        yield
+        return
+    states, seed = default_generator_states(), _PROCESS_SEED[0]
+    chosen = None if devices is None else {default_generator(each).device for each in ("cpu", *devices)}
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _PROCESS_SEED[0] = seed
+        now = {} if chosen is None else default_generator_states()
+        kept = {device: state for device, state in now.items() if chosen is not None and device not in chosen}
+        set_default_generator_states(states | kept)

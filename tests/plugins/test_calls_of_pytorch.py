@@ -1,0 +1,55 @@
+"""Calls that PyTorch takes are taken: the table of `pytorch_calls`, which the oracle compares with PyTorch itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import turnout
+from outcomes import refused
+from pytorch_calls import CALLS, shown
+from turnout.errors import ArgumentError, CallError, DeviceError
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_gives_what_pytorch_gives(call: str) -> None:
+    assert [shown(call, turnout) for _ in range(2)] == [CALLS[call]] * 2
+
+
+int8 = turnout.int8
+REFUSED: list[tuple[Any, type[Exception], str]] = [
+    (lambda: turnout.frombuffer([1], dtype=int8), CallError,
+     "frombuffer: argument 'buffer' must be an object with a contiguous buffer, got list"),
+    (lambda: turnout.frombuffer(b"", dtype=int8), ArgumentError, "frombuffer: offset 0 is not inside a buffer of 0 bytes"),
+    (lambda: turnout.frombuffer(bytearray(5), dtype=turnout.int16, offset=2), ArgumentError,
+     "frombuffer: 3 bytes from offset 2 on are not whole elements of int16"),
+    (lambda: turnout.frombuffer(bytearray(5), dtype=turnout.int16, count=3), ArgumentError,
+     "frombuffer: 3 elements of int16 do not fit in 5 bytes from offset 0 on"),
+    (lambda: turnout.frombuffer(b"ab", dtype=int8), UserWarning,
+     "frombuffer: the buffer is read-only; writing into the tensor will fail"),
+    (lambda: turnout.from_dlpack(turnout.ones(1), device="meta", copy=False), ArgumentError,
+     "from_dlpack: an array on cpu needs a copy for meta, which copy=False forbids"),
+    (lambda: turnout.device("cpu", -1), DeviceError, "the index of a device is not negative, got -1 for 'cpu'"),
+    (lambda: turnout.linspace(0, 1, 3, dtype=turnout.float64, out=turnout.empty(3)), CallError,
+     "aten::linspace.out: dtype float64 was given, but out has dtype float32; omit dtype"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "text"), REFUSED, ids=[text for *_, text in REFUSED])
+def test_what_cannot_be_done_is_refused(call: Any, error: type[Exception], text: str) -> None:
+    assert refused(error, call) == text
+
+
+def test_after_a_fork_of_the_generators_they_continue_as_if_nothing_had_been_drawn() -> None:
+    turnout.manual_seed(3)
+    state = turnout.get_rng_state()
+    for devices in (None, ["cpu"], []):
+        with pytest.raises(KeyError), turnout.random.fork_rng(devices):
+            turnout.manual_seed(4)
+            turnout.rand(2)
+            raise KeyError
+        assert (turnout.get_rng_state(), turnout.initial_seed()) == (state, 3)
+    with turnout.random.fork_rng(enabled=False):
+        turnout.rand(2)
+    assert turnout.get_rng_state() != state
