@@ -34,6 +34,18 @@ CALLS = {
     ),
     "[t.can_cast(t.float64, t.int32), t.can_cast(t.uint8, t.int8), t.can_cast(t.int8, t.bool)]": "[False, True, False]",
     "type(t.ones(1).as_subclass(type('Mine', (t.Tensor,), {}))).__name__": "'Mine'",
+    # dtypes of results
+    "t.tensordot(t.ones(1, 2, dtype=t.int8), t.ones(3, 2, dtype=t.int8), ([0], [0]))": (
+        "tensor([[3, 3],\n        [3, 3]], dtype=t.int8)"
+    ),
+    "F.bilinear(*[t.ones(s, dtype=t.int16) for s in ((2, 2), (2, 2), (1, 2, 2))])": "tensor([[4],\n        [4]], dtype=t.int16)",
+    "t.lcm(t.tensor([2**62 + 1, 2**40]), t.tensor([3, 2**40 + 1]))": "tensor([4611686018427387901,       1099511627776])",
+    "t.lcm(t.tensor([2**30 + 1], dtype=t.int32), t.tensor([3]).int())": "tensor([1073741821], dtype=t.int32)",
+    "t.lcm(t.tensor([127, -100], dtype=t.int8), t.tensor([3, 99]).char())": "tensor([125, -84], dtype=t.int8)",
+    "F.mse_loss(t.tensor(1.0, dtype=t.float64), t.empty(0, dtype=t.bfloat16)).dtype": "t.float64",
+    "F.l1_loss(t.ones(2, dtype=t.bfloat16), t.tensor(1.0, dtype=t.float64)).dtype": "t.float64",
+    "F.huber_loss(t.ones(2, dtype=t.bfloat16), t.ones(2, dtype=t.float64)).dtype": "t.bfloat16",
+    "F.smooth_l1_loss(t.ones(2, dtype=t.bfloat16), t.ones(2, dtype=t.float64)).dtype": "t.float64",
 }
 
 

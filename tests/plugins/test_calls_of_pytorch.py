@@ -9,7 +9,7 @@ import pytest
 import turnout
 from outcomes import refused
 from pytorch_calls import CALLS, shown
-from turnout.errors import ArgumentError, CallError, DeviceError
+from turnout.errors import ArgumentError, CallError, DeviceError, DTypeError
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -17,6 +17,7 @@ def test_a_call_gives_what_pytorch_gives(call: str) -> None:
     assert [shown(call, turnout) for _ in range(2)] == [CALLS[call]] * 2
 
 
+F = turnout.nn.functional
 int8 = turnout.int8
 REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: turnout.frombuffer([1], dtype=int8), CallError,
@@ -33,6 +34,8 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: turnout.device("cpu", -1), DeviceError, "the index of a device is not negative, got -1 for 'cpu'"),
     (lambda: turnout.linspace(0, 1, 3, dtype=turnout.float64, out=turnout.empty(3)), CallError,
      "aten::linspace.out: dtype float64 was given, but out has dtype float32; omit dtype"),
+    (lambda: F.huber_loss(turnout.ones(1, dtype=int8), turnout.ones(1)), DTypeError,
+     "huber_loss: a loss of float32 cannot have the dtype of 'input', int8"),
 ]  # fmt: skip
 
 
@@ -53,3 +56,10 @@ def test_after_a_fork_of_the_generators_they_continue_as_if_nothing_had_been_dra
     with turnout.random.fork_rng(enabled=False):
         turnout.rand(2)
     assert turnout.get_rng_state() != state
+
+
+def test_running_sums_under_a_mask_keep_the_dtype_of_integers() -> None:
+    x = turnout.tensor([100, 100], dtype=int8)
+    for name in ("cumsum", "cumprod"):
+        assert getattr(turnout.masked, name)(x, 0).dtype is int8
+        assert getattr(turnout.masked, name)(x.bool(), 0).dtype is turnout.int64

@@ -219,6 +219,11 @@ def integers(xp: Any) -> Table:
         kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel
 
+    def lcm(self: Any, other: Any, out: Any) -> Any:
+        made = xp.lcm(number_as(xp, self, out.dtype), number_as(xp, other, out.dtype))
+        # One that is too large: PyTorch multiplies small integers as int32, and takes the absolute value before it cuts that off.
+        return store(xp, out, xp.absolute(made) if made.dtype.itemsize > 2 else made)
+
     def only_sign(x: Any) -> Any:
         if x.dtype.kind == "u":
             return xp.zeros_like(x)
@@ -227,7 +232,7 @@ def integers(xp: Any) -> Table:
     # fmt: off
     return {
         "gcd.out":                        row(xp.gcd, SAME),
-        "lcm.out":                        row(xp.lcm, SAME),
+        "lcm.out":                        row(lcm),
         "bitwise_left_shift.Tensor_out":  row(shifted(xp.left_shift, xp.zeros_like)),
         "bitwise_right_shift.Tensor_out": row(shifted(xp.right_shift, only_sign)),
     }

@@ -56,6 +56,11 @@ def _dtype(input: Tensor, dtype: DType | None) -> DType:
     return input.dtype if dtype is None else as_dtype("masked", "dtype", dtype)
 
 
+def _running_dtype(input: Tensor, dtype: DType | None) -> DType:
+    """That of running sums and products: the input's, unless it is bool, for which PyTorch has none."""
+    return int64 if dtype is None and input.dtype is bool_ else _dtype(input, dtype)
+
+
 def _lowest(dtype: DType) -> Any:
     """The smallest value of a dtype."""
     if dtype.category >= FLOAT:
@@ -372,7 +377,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor 
         >>> turnout.masked.cumsum(turnout.tensor([1, 9, 3]), 0, mask=turnout.tensor([True, False, True]))
         tensor([1, 1, 4])
     """
-    return _functions.cumsum(_masked(_as(input, _summed_dtype(input, dtype)), mask, 0), dim)
+    return _functions.cumsum(_masked(_as(input, dtype), mask, 0), dim, dtype=_running_dtype(input, dtype))
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
@@ -388,7 +393,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
         >>> turnout.masked.cumprod(turnout.tensor([1, 9, 3]), 0, mask=turnout.tensor([True, False, True]))
         tensor([1, 1, 3])
     """
-    return _functions.cumprod(_masked(_as(input, _summed_dtype(input, dtype)), mask, 1), dim)
+    return _functions.cumprod(_masked(_as(input, dtype), mask, 1), dim, dtype=_running_dtype(input, dtype))
 
 
 def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:

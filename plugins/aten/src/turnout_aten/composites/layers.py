@@ -156,5 +156,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     lead = input1.shape[:-1]
     rows = aten.reshape(aten.permute(weight, (1, 0, 2)), (i, k * j))
     half = aten.reshape(aten.matmul(aten.reshape(input1, (-1 if input1.numel() else 0, i)), rows), (*lead, k, j))
-    made: Tensor = aten.sum__dim_IntList(aten.mul__Tensor(half, aten.unsqueeze(input2, -2)), (-1,))
+    products = aten.mul__Tensor(half, aten.unsqueeze(input2, -2))
+    made: Tensor = aten.sum__dim_IntList(products, (-1,), dtype=products.dtype)
     return made if bias is None else aten.add__Tensor(made, bias)

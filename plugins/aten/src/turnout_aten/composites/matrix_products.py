@@ -336,9 +336,9 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
     for d, e in zip(left, right, strict=True):
         m, n = self.shape[d], other.shape[e]
         if n == 1 != m:
-            x = aten.sum__dim_IntList(x, (d,), True)
+            x = aten.sum__dim_IntList(x, (d,), True, dtype=x.dtype)
         elif m == 1 != n:
-            y = aten.sum__dim_IntList(y, (e,), True)
+            y = aten.sum__dim_IntList(y, (e,), True, dtype=y.dtype)
         elif m != n:
             raise ShapeError(f"tensordot: dim {d} of self has length {m}, dim {e} of other has {n}")
     kept_left = [d for d in range(self.ndim) if d not in left]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import can_cast
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 from turnout_aten.shapes.promotion import result_type
@@ -55,11 +56,16 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
-    """smooth_l1_loss times delta."""
+    """smooth_l1_loss times delta, in the dtype of self."""
     check_reduction("huber_loss", reduction)
     if delta <= 0:
         raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
-    return reduced(_bent(self, target, delta), reduction)
+    losses = _bent(self, target, delta)
+    if losses.dtype is not self.dtype:
+        if not can_cast(losses.dtype, self.dtype):
+            raise DTypeError(f"huber_loss: a loss of {losses.dtype.name} cannot have the dtype of 'input', {self.dtype.name}")
+        losses = aten.to__dtype(losses, self.dtype)
+    return reduced(losses, reduction)
 
 
 def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:

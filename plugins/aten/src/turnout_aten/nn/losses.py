@@ -5,8 +5,10 @@ from __future__ import annotations
 from math import log, pi
 
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.functions.broadcasting import broadcast_tensors
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
+from turnout_aten.tensor.tensor import Tensor
 
 __all__ = [
     "binary_cross_entropy",
@@ -37,8 +39,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    from turnout_aten.tensor.tensor import Tensor
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -252,6 +252,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
         tensor(2.5000)
     """
     number = _reduction("mse_loss", reduction)
+    input, target = _of_one_rank(input, target)
     if weight is None:
         return _generated.mse_loss(input, target, number)
     return _weighted(_generated.mse_loss(input, target, 0), weight, number)
@@ -271,9 +272,17 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
         tensor(1.5000)
     """
     number = _reduction("l1_loss", reduction)
+    input, target = _of_one_rank(input, target)
     if weight is None:
         return _generated.l1_loss(input, target, number)
     return _weighted(_generated.l1_loss(input, target, 0), weight, number)
+
+
+def _of_one_rank(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    """The two expanded to one shape where just one has no dims: as in PyTorch, its dtype then counts like that of the other."""
+    if isinstance(target, Tensor) and (not input.array.shape) is not (not target.array.shape):
+        return broadcast_tensors(input, target)
+    return input, target
 
 
 def _weighted(losses: Tensor, weight: Tensor, number: int) -> Tensor:
@@ -296,6 +305,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         >>> turnout.nn.functional.smooth_l1_loss(turnout.tensor([0.0, 0.0]), turnout.tensor([0.5, 3.0]))
         tensor(1.3125)
     """
+    input, target = _of_one_rank(input, target)
     return _generated.smooth_l1_loss(input, target, _reduction("smooth_l1_loss", reduction), beta)
 
 
@@ -316,6 +326,7 @@ def huber_loss(
         tensor(1.3125)
     """
     number = _reduction("huber_loss", reduction)
+    input, target = _of_one_rank(input, target)
     if weight is None:
         return _generated.huber_loss(input, target, number, delta)
     return _weighted(_generated.huber_loss(input, target, 0, delta), weight, number)

@@ -157,11 +157,7 @@ T greatest_divisor(T x, T y) {
 
 T least_multiple(T x, T y) {
   if (x == 0 || y == 0) return 0;
-  const T r = x / greatest_divisor(x, y) * y;
-#if SIGNED
-  return r < 0 ? -r : r;
-#else
-  return r;
-#endif
+  const T divisor = greatest_divisor(x, y);
+  return x / divisor * y < 0 ? -(x / divisor * y) : x / divisor * y; // small integers are multiplied as int, and cut off here
 }
 #endif
