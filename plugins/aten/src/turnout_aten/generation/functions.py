@@ -264,11 +264,17 @@ def with_lead(packet: Packet, main: Declared, schema: FunctionSchema, fixes: lis
     prologue = [prologue[0], *indented(fixes), *prologue[1:]]
     lines = inlined(main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True)
     count = len(schema.positional)
-    least = next((i for i, a in enumerate(schema.positional) if a.name in SECOND_NAMES.values()), count)
+    by_name = {*SECOND_NAMES.values(), *_optional(packet)}
+    least = next((i for i, a in enumerate(schema.positional) if a.name in by_name), count)
     most = count + 1 if lists else None if has_more_positional(packet, main) else count
     choice = Choice(packet_name(packet), least, most)
     spec = inlined_calls(lines, [target(main, schema, drop_keywords=True)], schema, drop_keywords=True)
     return Written(lines, spec._replace(packet=choice))
+
+
+def _optional(packet: Packet) -> set[str]:
+    """The positional arguments that have a default in some overload."""
+    return {a.name for f in packet.bases for a in f.schema.positional if a.has_default}
 
 
 def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[list[str], str, list[str]]:
@@ -280,8 +286,7 @@ def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[
     more = "*args, " if has_more_positional(packet, main) else ""
     condition = "if args or kwargs:" if more else "if kwargs:"
     call = f"return {packet_name(packet)}({given}"
-    optional = {a.name for f in packet.bases for a in f.schema.positional if a.has_default}
-    signature = ", ".join([*_leading(schema.positional, optional), f"{more}**kwargs"])
+    signature = ", ".join([*_leading(schema.positional, _optional(packet)), f"{more}**kwargs"])
     seen = indented(seen_before(packet, given)) if more else []
     return [condition, *seen, f"    {call}, {more}**kwargs)"], signature, [*_seen_alone(packet, given), call + ")"]
 
