@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 
 from random_programs.running import shrunk
 from turnout.errors import ConflictError, NoKernelError, RegistrationError, StaleOperatorError, TurnoutError
+from turnout.explanation import explain
 from turnout.operators.kernels import BOXED, FALLTHROUGH, UNBOXED
 from turnout.registry import REGISTRY, Registrations
+from turnout.table import CHOSEN
 
 OPERATORS = ("t::f", "t::g", "u::h")
 DEVICES = ("Shelf", "Rack")
 EXPLICIT, IMPLICIT, AUTOGRAD = "CompositeExplicitAutograd", "CompositeImplicitAutograd", "Autograd"
 COMPOSITE = (EXPLICIT, IMPLICIT)
-KEYS = ("Shelf", "Rack", "AutogradShelf", "AutogradRack", AUTOGRAD, *COMPOSITE)
+FROM_STATE = ("ADInplaceOrView", "BackendSelect")  # which are in every call
+KEYS = ("Shelf", "Rack", "AutogradShelf", "AutogradRack", AUTOGRAD, *FROM_STATE, *COMPOSITE)
 FALLBACKS = ("Shelf", "Rack", "AutogradShelf", "AutogradRack")
 PASSES = "falls through"
 
@@ -115,8 +118,8 @@ class Model:
 
     def call(self, operator: str, device: str) -> str:
         """The tag of the kernel that a call of a defined operator reaches, or the name of its error."""
-        for autograd in (True, False):
-            found = self.serving(operator, device, autograd)
+        of_backend = [self.serving(operator, device, autograd) for autograd in (True, False)]
+        for found in (of_backend[0], *(self.kernel(operator, key) for key in FROM_STATE), of_backend[1]):
             if found and found != PASSES:
                 return found
         # Below the device's key there is Undefined, which a call reaches that falls through it; composites serve it.
@@ -145,11 +148,12 @@ class Real:
             if step.what == "define":
                 group.define(f"{step.operator}(Tensor x) -> str")
             elif step.what == "fallback":
-                group.fallback(step.key, FALLTHROUGH if step.passes else lambda op, ks, args: tag, form=BOXED)
+                group.fallback(step.key, FALLTHROUGH if step.passes else lambda op, ks, args: tag, form=BOXED, label=tag)
             else:
                 form = BOXED if step.boxed else UNBOXED
                 fn: Any = (lambda op, ks, args: tag) if step.boxed else (lambda x: tag)
-                group.impl(step.operator, step.key, FALLTHROUGH if step.passes else fn, form=form, allow_override=step.override)
+                fn = FALLTHROUGH if step.passes else fn
+                group.impl(step.operator, step.key, fn, form=form, allow_override=step.override, label=tag)
         except TurnoutError as error:
             return type(error).__name__
         return ""
@@ -180,6 +184,9 @@ def first_difference(steps: list[Step], box: Callable[[str], Any]) -> str:
                     said, did = model.call(name, device), _called(handles[name], box(device.lower()))
                     if said != did:
                         return f"after step {i} {name} on {device} gave {did}, not {said}"
+                told = explain(handles[name], box("rack")).chosen
+                if told.verdict == CHOSEN and told.kernel.replace("conflict", "ConflictError") != did:
+                    return f"after step {i} {name} gave {did}, but explain says {told.kernel}"
             for old in stale:
                 did = _called(old, box("shelf"))
                 current = handles.get(old.qualified_name)

@@ -1,11 +1,12 @@
-"""Kernels that somebody replaces, of each operator that another one is written in: every call of an operator case calls them as
-often as the generated Python text does.
+"""Kernels that somebody adds to each operator that another one is written in: every call of an operator case calls them as often
+as the generated Python text does where the state of dispatch is never taken for granted.
 
 A trace makes the calls in Python, so that it shows what the text calls.
 """
 
 from __future__ import annotations
 
+import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,26 +15,32 @@ from itertools import islice
 from typing import Any
 
 import turnout
+from turnout import state
 from turnout.library import Library
 from turnout.registry import find_operator
 from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.making import arguments, row_major, samples
 from turnout_conformance.replays import call_of
 
+KEYS = ("CPU", "BackendSelect", "ADInplaceOrView", "AutogradCPU")
+
 
 @contextmanager
-def counted(name: str) -> Iterator[list[str]]:
-    """A list to which a kernel in place of the CPU's adds the name at each call, and does what that one does."""
+def counted(name: str, key: str = "CPU") -> Iterator[list[str]]:
+    """A list to which a kernel at a key adds the name at each call. It does what CPU's does, and goes on below elsewhere."""
     called: list[str] = []
-    original = find_operator(name).kernel("CPU")
+    op = find_operator(name)
+    original = op.kernel("CPU") if key == "CPU" else None
 
-    def kernel(*args: Any, **kwargs: Any) -> Any:
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         called.append(name)
-        return original(*args, **kwargs)
+        if original is not None:
+            return original(*args, **kwargs)
+        return op.redispatch(keys.remove(key.removesuffix("CPU")), *args, **kwargs)
 
     with warnings.catch_warnings(), Library("aten", "IMPL") as library:
         warnings.simplefilter("ignore")
-        library.impl(name.removeprefix("aten::"), kernel, "CPU", allow_override=True)
+        library.impl(name.removeprefix("aten::"), kernel, key, with_keyset=True, allow_override=True)
         yield called
 
 
@@ -41,8 +48,8 @@ SAMPLES = 1  # of a case
 MOST = 12  # calls of a sample; what makes more is written in operators that have cases themselves
 
 
-def differences(case: OperatorCase, dtype: str) -> Iterator[str]:
-    """What is called another number of times than the text calls it, with the samples of a case."""
+def calls_of(case: OperatorCase, dtype: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The calls of the samples of a case, each with a name."""
     make = row_major("cpu")
     for number, (sample, _) in enumerate(islice(samples(case, "cpu", (dtype,)), SAMPLES)):
 
@@ -50,28 +57,33 @@ def differences(case: OperatorCase, dtype: str) -> Iterator[str]:
             args, kwargs = arguments(sample, dtype, make)
             call_of(case)(args, kwargs)
 
-        yield from differences_of(call, f"{case.op}, sample {number}, {dtype}")
+        yield f"{case.op}, sample {number}, {dtype}", call
 
 
-def differences_of(call: Callable[[], Any], shown: str) -> Iterator[str]:
-    """What a call calls another number of times than the text does."""
+def operators_of(call: Callable[[], Any]) -> list[str]:
+    """The operators that a call calls."""
     with turnout.trace_dispatch() as log:
         call()
-    for name in sorted({each.op for each in log.walk()}) if len(log) <= MOST else ():
-        found = _counts(call, name)
+    return sorted({each.op for each in log.walk()}) if len(log) <= MOST else []
+
+
+def differences_of(shown: str, call: Callable[[], Any], names: list[str], key: str = "CPU") -> Iterator[str]:
+    """What of these operators a call calls another number of times than the text does."""
+    for name in names:
+        found = _counts(call, name, key)
         if found is not None and found[0] != found[1]:
-            yield f"{shown}: the text calls {name} {found[1]} times, the call {found[0]} times"
+            yield f"{shown}: the text calls {name} at {key} {found[1]} times, the call {found[0]} times"
 
 
-def _counts(call: Callable[[], Any], name: str) -> tuple[int, int] | None:
+def _counts(call: Callable[[], Any], name: str, key: str) -> tuple[int, int] | None:
     """How often a kernel in place of another is called, and how often where the text makes the call."""
     try:
-        with counted(name) as called:
+        with counted(name, key) as called:
             for _ in range(3):  # until all is compiled, chosen and kept
                 called.clear()
                 call()
             times = len(called)
-            with turnout.trace_dispatch():
+            with turnout.trace_dispatch(), state.include(()):  # which is not the object that fresh contexts share
                 called.clear()
                 call()
             return times, len(called)
@@ -91,8 +103,8 @@ STATEMENTS = (
 )  # fmt: skip
 
 
-def of_statements() -> Iterator[str]:
-    """What everyday statements call another number of times than their text does."""
+def statements() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The calls of everyday statements."""
     m = turnout
     names = {
         "m": m, "F": m.nn.functional, "x": m.ones(4), "o": m.zeros(4), "a": m.ones(4, 4), "s": m.tensor(2.5),
@@ -104,13 +116,28 @@ def of_statements() -> Iterator[str]:
         def call(code: Any = code) -> None:
             exec(code, names)
 
-        yield from differences_of(call, statement)
+        yield statement, call
+
+
+def drawn_call(choose: random.Random) -> tuple[str, Callable[[], Any], str]:
+    """A statement, or a call of a case: its name, the call, and an operator that it calls."""
+    while True:
+        case = choose.choice(CASES)
+        shown, call = choose.choice([*(statements() if choose.random() < 0.3 else calls_of(case, case.dtypes[0]))])
+        if names := operators_of(call):
+            return shown, call, choose.choice(names)
+
+
+def drawn(seed: int) -> Iterator[str]:
+    """What one operator in one call does otherwise at one key."""
+    choose = random.Random(seed)
+    shown, call, name = drawn_call(choose)
+    yield from differences_of(shown, call, [name], choose.choice(KEYS))
 
 
 def main(part: int, parts: int) -> None:
     """Print all differences of one part of the cases; those of the statements with the first one."""
-    for line in of_statements() if part == 0 else ():
-        sys.stdout.write(line + "\n")
-    for case in CASES[part::parts]:
-        for line in differences(case, case.dtypes[0]):
+    calls = [*statements()] if part == 0 else []
+    for shown, call in [*calls, *(each for case in CASES[part::parts] for each in calls_of(case, case.dtypes[0]))]:
+        for line in differences_of(shown, call, operators_of(call)):
             sys.stdout.write(line + "\n")

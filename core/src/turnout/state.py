@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Keys = str | Iterable[str] | int
 
 __all__ = ["BELOW_ADINPLACEORVIEW", "BELOW_AUTOGRAD", "DISPATCH", "DispatchGuard", "FRESH", "STUB_BUILTINS",
-    "below_adinplaceorview", "current", "exclude", "include", "settle", "unsettle"]  # fmt: skip
+    "below_adinplaceorview", "current", "exclude", "hide_fresh", "include", "settle", "unsettle"]  # fmt: skip
 
 _BIT = KEYS.bit
 BELOW_AUTOGRAD = ~(_BIT("Autograd") | _BIT("AutogradOther"))
@@ -85,6 +85,7 @@ def _split(keys: Keys) -> tuple[int, int]:
 # The builtins of all stubs. They call DISPATCH to read the state: one assignment here changes it for all of them, in every
 # thread, and costs nothing while configuration enables no key.
 STUB_BUILTINS: dict[str, Any] = {**vars(builtins)}
+_hidden = False
 
 
 def current() -> Sequence[int]:
@@ -101,7 +102,7 @@ def settle(included: int) -> None:
         include, keep = context()
         return include | included, keep
 
-    STUB_BUILTINS["DISPATCH"] = with_included if included else context
+    STUB_BUILTINS["DISPATCH"] = with_included if included or _hidden else context
 
 
 def unsettle() -> None:
@@ -109,10 +110,21 @@ def unsettle() -> None:
     STUB_BUILTINS["DISPATCH"] = _settled
 
 
+def hide_fresh(hidden: bool) -> None:
+    """Whether what a fresh context includes may decide calls with tensors: then no reader gives out FRESH, but an equal pair.
+
+    So all that is skipped where the state is FRESH itself takes the state into account, in every thread.
+    """
+    global _hidden
+    if hidden is not _hidden:
+        _hidden = hidden
+        unsettle()
+
+
 def _settled() -> Sequence[int]:
     included = installed().enabled_keys().include()
     include, keep = state = DISPATCH.get()
-    return (include | included, keep) if included else state
+    return (include | included, keep) if included or _hidden else state
 
 
 unsettle()

@@ -258,7 +258,9 @@ def _hops(op: Operator, ks: int, args: tuple[Any, ...]) -> list[Hop]:
 
 
 def _selected(op: Operator, args: tuple[Any, ...]) -> int:
-    """The bits that BackendSelect adds to a call without tensors: those of the device's backend."""
+    """The bits of the device's backend, which BackendSelect adds to the calls of operators without tensors."""
+    if op.schema.takes_tensors:
+        return 0
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if str(argument.type).rstrip("?") == "Device":
             place = default_device() if value is None else device(value)

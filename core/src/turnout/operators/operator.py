@@ -144,7 +144,7 @@ class Operator:
         """The key set of a call with these arguments, the state included, as the stub computes it."""
         ks = keys_of(args)
         state = current()
-        if state is FRESH and any(a.type.is_tensor_like for a in self.schema.arguments):
+        if state is FRESH and ks and self.schema.takes_tensors:
             return ks
         return (ks | state[0]) & state[1]
 

@@ -28,7 +28,7 @@ def selection(op: Operator) -> Any:
     """The kernel at BackendSelect. A factory, with a `device` and no tensors, takes that backend, whose plugin is activated."""
     arguments = op.schema.arguments
     at = next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
-    if at is None or any(a.type.is_tensor_like for a in arguments):
+    if at is None or op.schema.takes_tensors:
         return FALLTHROUGH
     return Kernel(selecting(op, at), INTERNAL, calls_operators=False, label=f"select the backend of {op.qualified_name}")
 

@@ -128,6 +128,7 @@ class Registrations:
         self.registry.detach(op)
         op.undefine()
         self.registry.discard(op)
+        self.registry.changed(op)
 
     # ---- kernels
 

@@ -14,7 +14,7 @@ from turnout.keys import KEYS
 from turnout.operators import Operator, Packet
 from turnout.operators.arguments import check_tensors
 from turnout.operators.kernels import INTERNAL, Kernel
-from turnout.state import unsettle
+from turnout.state import hide_fresh, unsettle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class Registry:
         self.follows_config = follows_config
         self._subscribed = False
         self._disabled: frozenset[str] | None = None  # what keys.disable holds, until a setting changes
+        self._added_by_state: set[str] = set()  # the keys at which kernels serve what only the state adds to a call with tensors
+        self._deciding: set[Operator] = set()  # operators with tensors that have a kernel there
         self.services: dict[str, Any] = {}  # functionality -> the object that its plugin offers to other packages
         self.instruments: tuple[Callable[[Operator, Plan, Call], Call], ...] = ()
         self.context_notes: list[Callable[[], str]] = []  # each returns a line about the context for `explain`, or ""
@@ -283,9 +285,12 @@ class Registry:
         """Clear the caches that a change can affect: those of one operator, or all."""
         if op is not None:
             op.cache.clear()
+            if self.follows_config and (self._deciding or not self._added_by_state.isdisjoint(op.kernels)):
+                self._note_deciding(op)
             return
         self._expand_fallbacks()
         if self.follows_config:
+            self._expand_added_by_state()
             unsettle()
         for each in self._operators.values():
             each.forget()
@@ -311,6 +316,24 @@ class Registry:
         universe, fallbacks = self.keys.universe, self.fallbacks.items()
         covered = {key: kernel for alias, kernel in fallbacks for key in universe.aliases.get(alias, ())}
         self.fallbacks_by_key = covered | {key: kernel for key, kernel in fallbacks if key in universe.rank}
+
+    def _expand_added_by_state(self) -> None:
+        """Compute the keys whose kernels serve a functionality that a fresh context includes, and no tensor brings."""
+        rows = {row.name for row in self.keys.functionalities if row.included and not row.on_tensors}
+        found = rows | {alias for alias, covered in self.keys.universe.aliases.items() if not rows.isdisjoint(covered)}
+        if found != self._added_by_state:
+            self._added_by_state = found
+            for op in self._operators.values():
+                self._note_deciding(op)
+
+    def _note_deciding(self, op: Operator) -> None:
+        """Keep the fact that lets calls with tensors skip the state: no such operator has a kernel where only the state leads."""
+        there = (kernel for key in self._added_by_state for kernel in op.kernels.get(key, ()))
+        if any(not kernel.is_fallthrough for kernel in there) and op.schema_text is not None and op.schema.takes_tensors:
+            self._deciding.add(op)
+        else:
+            self._deciding.discard(op)
+        hide_fresh(bool(self._deciding))
 
     def operator(self, qualified_name: str) -> Operator:
         """The operator of that name. A new one is undefined, and holds the kernels that come before its definition."""

@@ -87,6 +87,11 @@ class FunctionSchema:
         """The argument of that name. Raises KeyError if there is none."""
         return {a.name: a for a in self.arguments}[name]
 
+    @cached_property
+    def takes_tensors(self) -> bool:
+        """Whether an argument is a tensor or a list of tensors, optional ones included."""
+        return any(a.type.is_tensor_like for a in self.arguments)
+
     # ---- what it does to its arguments
 
     @property

@@ -41,7 +41,7 @@ _COUNTING = new_lock()
 
 def specialize(op: Operator) -> Any:
     """The kernel of one operator at Batched, or FALLTHROUGH for those that take no tensors."""
-    if not any(a.type.is_tensor_like for a in op.schema.arguments):
+    if not op.schema.takes_tensors:
         return FALLTHROUGH
     fn, how = decide(op)
     rule = None if op.qualified_name.removeprefix("aten::") in REFUSED else _rule(op)

@@ -91,7 +91,12 @@ def _turned(weight: Tensor, input: Tensor) -> Tensor | None:
     if input.keys is ks and len(array.shape) == 2 and STUB_BUILTINS["DISPATCH"]() is FRESH:
         device = weight.device
         backend = device.backend
-        plain = ks == backend.keys and _T.cache.get(ks & BELOW_ADINPLACEORVIEW) is t
+        kernels = _T.cache
+        plain = (
+            ks == backend.keys
+            and getattr(kernels.get(ks), "records", None) is _T
+            and kernels.get(ks & BELOW_ADINPLACEORVIEW) is t
+        )
         turned = backend.transposed(array) if plain else None
         if turned is not None:
             return wrap(turned, device)

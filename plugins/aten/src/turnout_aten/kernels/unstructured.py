@@ -87,7 +87,7 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
             if len(schema.returns) > 1:
                 each = f"WRAP(v, _device) if v.__class__ is ARRAY else WRAP_RESULT(BACKEND, v, {everything})"
                 lines += ["    if _made.__class__ is tuple:", f"        return tuple([{each} for v in _made])"]
-        elif at is not None and not any(a.type.is_tensor_like for a in schema.arguments) and backend.array_type is not None:
+        elif at is not None and not schema.takes_tensors and backend.array_type is not None:
             lines += [f"    if _made.__class__ is ARRAY and {at} is not None and {at} is BACKEND.place and not BACKEND.indexed:"]
             lines += _wrapped(at)
         lines += [f"    return WRAP_RESULT(BACKEND, _made, {everything})"]

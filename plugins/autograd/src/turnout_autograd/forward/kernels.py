@@ -49,7 +49,7 @@ def specialize(op: Operator) -> Any:
 def decide(op: Operator) -> Any:
     """The function of the internal convention for one operator, or FALLTHROUGH."""
     schema = op.schema
-    if not any(a.type.is_tensor_like for a in schema.arguments):
+    if not schema.takes_tensors:
         return FALLTHROUGH
     if op.qualified_name in _RESIZES:
         return _refusing(op, errors.forward.resized)

@@ -55,8 +55,11 @@ def at_fake(op: Operator) -> Kernel:
 def in_mode(op: Operator, call: Call, *, checks_result: bool = False, structured: bool = False) -> Call:
     """`call`, a function of the internal convention, with admitted arguments and in the mode that they belong to."""
     arguments = op.schema.arguments
-    has_tensors = any(a.type.is_tensor_like for a in arguments)
-    place = None if has_tensors else next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
+    place = (
+        None
+        if op.schema.takes_tensors
+        else next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
+    )
     numbers = [structured and a.type.canonical.startswith("Scalar") for a in arguments]
 
     def call_in_mode(ks: int, *args: Any) -> Any:
