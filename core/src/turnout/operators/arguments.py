@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from turnout.devices import Device, device
+from turnout.devices import Device, named
 from turnout.dtypes import DTYPES as DTYPES
 from turnout.dtypes import PYTHON_TYPES, DType
 from turnout.errors import CallError, DTypeError, RangeError
@@ -194,7 +194,7 @@ def as_device(op_name: str, argument: str, value: Any) -> Device:
     if isinstance(value, Device):
         return value
     if isinstance(value, str):
-        return device(value)
+        return named(value)
     _refuse(op_name, argument, "a device", value)
 
 

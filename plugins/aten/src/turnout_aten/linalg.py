@@ -5,6 +5,7 @@ The operators of python_module linalg, without the prefix `linalg_`. A function 
 
 from __future__ import annotations
 
+from turnout.errors import LinAlgError as LinAlgError
 from turnout_aten.functions.lookup import functions_of
 
 TYPE_CHECKING = False

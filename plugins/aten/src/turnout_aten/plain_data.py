@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
@@ -37,6 +38,8 @@ def encode(value: Any) -> Any:
         return value if math.isfinite(value) else {"float": repr(value)}
     if kind is complex:
         return {"complex": [repr(value.real), repr(value.imag)]}
+    if isinstance(value, StrEnum):  # a memory format, which equals its name
+        return value.value
     if isinstance(value, DType):
         return {"dtype": value.name}
     if isinstance(value, Device):

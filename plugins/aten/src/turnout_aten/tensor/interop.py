@@ -190,9 +190,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     if not 0 <= offset < len(view):
         raise ArgumentError(f"frombuffer: offset {offset} is not inside a buffer of {len(view)} bytes")
     if count < 0 and left % size:
-        raise ArgumentError(
-            f"frombuffer: {left} bytes from offset {offset} on are not whole elements of {dtype.name}"
-        )
+        raise ArgumentError(f"frombuffer: {left} bytes from offset {offset} on are not whole elements of {dtype.name}")
     count = left // size if count < 0 else count
     if not 0 < count * size <= left:
         raise ArgumentError(f"frombuffer: {count} elements of {dtype.name} do not fit in {left} bytes from offset {offset} on")

@@ -11,6 +11,7 @@ from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import AliasError, ArgumentError, CallError, DimError
+from turnout_aten import constants
 from turnout_aten import operators as aten
 from turnout_aten.functions.reductions import ReductionMethods
 from turnout_aten.generated.methods import TensorMethods
@@ -243,9 +244,9 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return self.dtype.is_signed
 
     @property
-    def layout(self) -> str:
+    def layout(self) -> constants.layout:
         """How the elements are stored: `turnout.strided`, as no other layout exists."""
-        return "strided"
+        return constants.strided
 
     @property
     def is_sparse(self) -> bool:

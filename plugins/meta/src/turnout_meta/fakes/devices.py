@@ -34,10 +34,10 @@ class FakeDevice(TensorDevice):
 
     backend: FakeBackend
 
-    def __init__(self, type: str, index: int | None, backend: FakeBackend) -> None:
-        self.type = type
-        self.index = index
-        self.backend = backend
+    def __new__(cls, type: str, index: int | None, backend: FakeBackend) -> FakeDevice:
+        made = object.__new__(cls)  # not one of the real devices, which are interned
+        made.type, made.index, made.backend = type, index, backend
+        return made
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.type == other.type and self.index == other.index

@@ -62,7 +62,7 @@ static inline int fits(int kind, int optional, PyObject *value)
     case IS_BOOL:
         return PyBool_Check(value);
     case IS_STR:
-        return PyUnicode_CheckExact(value);
+        return PyUnicode_Check(value);
     case IS_DTYPE:
         return (PyObject *)Py_TYPE(value) == DTYPE;
     case IS_DEVICE:

@@ -43,7 +43,7 @@ static int meets(int wanted, PyObject *value, PyObject *first)
     if (wanted == IS_FALSE)
         return value == Py_False;
     if (wanted == CONTIGUOUS)
-        return PyUnicode_CheckExact(value) && PyUnicode_CompareWithASCIIString(value, "contiguous_format") == 0;
+        return PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "contiguous_format") == 0;
     if (wanted >= EQUALS / 2) {
         int overflow;
         return PyLong_CheckExact(value) && PyLong_AsLongAndOverflow(value, &overflow) == wanted - EQUALS;
