@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import pytest
 
 import turnout
 from outcomes import refused
+from random_programs import replaced_kernels
+from turnout import plugins
 from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DimError, OutOfMemoryError, TurnoutError
+from turnout.library import Library
 from turnout.registry import find_operator
 from turnout_aten.errors.failures import retell, retell_composite
 
@@ -182,3 +186,39 @@ def test_a_tensor_that_outgrows_its_memory_leaves_its_views_whole() -> None:
     x.fill_(9.0)
     assert view.tolist() == view[:].tolist() == [1.0, 2.0]
     assert not x.is_alias_of(view)
+
+
+# ---- what other packages raise
+
+
+def raising(module: str, error: Exception) -> Any:
+    """A kernel of a module."""
+    names = {"__name__": module, "error": error}
+    exec("def kernel(*args, **kwargs): raise error", names)
+    return names["kernel"]
+
+
+def test_what_another_package_raises_passes_every_operator_above(seeds: Callable[..., range]) -> None:
+    found = []
+    for seed in seeds(30, many=1000):
+        choose = Random(seed)
+        shown, call, name = replaced_kernels.drawn_call(choose)
+        kind = choose.choice((ArithmeticError, IndexError, MemoryError, TypeError, ValueError, BufferError, ZeroDivisionError))
+        error = choose.choice((kind, type("OwnError", (kind,), {"__module__": "turnout_ledger"})))("mine")
+        kernel = raising(choose.choice(("turnout_ledger.kernels", "acme_ledger")), error)
+        with Library("aten", "IMPL") as library:
+            key = choose.choice(("BackendSelect", "ADInplaceOrView", "AutogradCPU"))
+            library.impl(name.removeprefix("aten::"), kernel, key, allow_override=True)
+            try:
+                call()
+            except Exception as caught:  # noqa: BLE001 - it should be the one that the kernel raised
+                found.append("" if caught is error else f"{seed}: {shown}, {name} at {key}: {type(caught).__name__}")
+    assert {*found} == {""}
+
+
+@pytest.mark.parametrize(
+    "module", ["turnout", "turnout.registry.store", "turnout_aten.composites", "turnout_arrays", "turnout_speed"]
+)
+def test_the_packages_of_turnout_are_those_of_the_data_file(module: str) -> None:
+    assert plugins.is_ours(module)
+    assert not any(map(plugins.is_ours, ("turnouts", "turnout_ledger.kernels", "turnout_", "", "numpy", "acme")))

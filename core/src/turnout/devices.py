@@ -47,8 +47,8 @@ class Device(Guard):
 
     `type` is the text before the colon, `index` is None if the backend has only one device. No plugin is activated: the first
     use of an attribute of `backend` activates the plugin of the type, and raises DeviceError or PluginError if there is none.
-    Devices are interned: equal devices are the same object. Raises DeviceError for a text other than TYPE or TYPE:INDEX, and for a
-    type that no installed plugin and no known package has.
+    Devices are interned: equal devices are the same object. Raises DeviceError for a text other than TYPE or TYPE:INDEX, and for
+    a type that no installed plugin and no known package has.
 
     Arguments:
         type: "cpu", "cuda:1" or a device

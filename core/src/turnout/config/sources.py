@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from turnout.config.installed import installed
 from turnout.config.lines import Lines
 from turnout.config.settings import SETTINGS
 from turnout.errors import ConfigWarning
@@ -94,7 +95,7 @@ def _project(named: str) -> Layer | None:
         try:
             return _file(path, PROJECT)
         except ForeignFileError as error:
-            warn(errors.foreign(path, *error.args), ConfigWarning)
+            warn(errors.foreign(path, *error.args), installed().is_ours, ConfigWarning)
     return None
 
 

@@ -183,7 +183,7 @@ class _Checker:
             self._problems += self._foreign
         elif self._foreign and not self._problems:
             for place, text in self._foreign:
-                warn(f"{place}: {text}")
+                warn(f"{place}: {text}", installed().is_ours)
         if self._problems:
             raise errors.not_accepted(self._problems)
         return self._values

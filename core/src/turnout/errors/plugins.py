@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from turnout.errors import DeviceError, DisabledError, ManifestError, PluginError, PluginWarning
 from turnout.errors.layout import near, report
@@ -98,15 +98,19 @@ def deactivation_failed(name: str, why: str) -> PluginError:
     return PluginError(report(f"the plugin {name} was deactivated, but its clean-up raised", ("why", why)))
 
 
-def warn(text: str, category: type[Warning] = PluginWarning) -> None:
-    """Issue a warning that points at the first caller outside of Turnout and its plugins."""
+def warn(text: str, is_ours: Callable[[str], bool], category: type[Warning] = PluginWarning) -> None:
+    """Issue a warning that points at the first caller outside of Turnout: `is_ours` says whether a module is part of it."""
     import sys
     import warnings
 
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(("turnout", "importlib.")):
+    while frame.f_back is not None and _is_between(str(frame.f_globals.get("__name__")), is_ours):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
+
+
+def _is_between(module: str, is_ours: Callable[[str], bool]) -> bool:
+    return module.startswith("importlib.") or is_ours(module)
 
 
 def no_public_name(package: str, name: str, remedy: str | None, known: Iterable[str]) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
 __all__ = ["ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "current_manager",
-    "check_device", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "remedy_for", "replaceable",
+    "check_device", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "is_ours", "remedy_for", "replaceable",
     "replacements", "require_device", "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
 
 _manager: Manager | None = None
@@ -108,6 +108,13 @@ def deactivate(name: str, *, with_dependents: bool = False) -> None:
     does nothing while other active plugins require it; `with_dependents` deactivates those first.
     """
     current_manager().deactivate(name, with_dependents=with_dependents)
+
+
+def is_ours(module: str) -> bool:
+    """Whether a module is part of Turnout: of core, or of a distribution that core's data file of packages names."""
+    from turnout.plugins import providers
+
+    return providers.is_ours(module)
 
 
 def all_plugins() -> list[PluginRecord]:

@@ -137,7 +137,7 @@ class Manager:
         each = self._record(found)
         if each.state in BROKEN and identity(found) not in self._warned:
             self._warned.add(identity(found))
-            errors.warn(each.line())
+            errors.warn(each.line(), providers.is_ours)
 
     def _best(self, claiming: list[Found]) -> Found:
         """The plugin to activate or, if none can be used, the one whose state is reported."""
@@ -282,7 +282,7 @@ class Manager:
                     try:
                         self.deactivate(name, with_dependents=True)
                     except PluginError as error:  # it is deactivated all the same
-                        errors.warn(str(error))
+                        errors.warn(str(error), providers.is_ours)
 
     def reset(self) -> None:
         """Forget failures and warnings. The next use reads the environment again."""

@@ -32,6 +32,18 @@ def data() -> dict[str, dict[str, Any]]:
     return found
 
 
+@cache
+def packages() -> frozenset[str]:
+    """The packages of Turnout, by the names under which they are imported: core, and the distributions of the file."""
+    names = {name for row in data().values() for name in (row["distribution"], *row.get("folders", {}))}
+    return frozenset({"turnout", *(name.replace("-", "_") for name in names)})
+
+
+def is_ours(module: str) -> bool:
+    """Whether a module is part of Turnout: of core, or of a distribution that the file names."""
+    return module.partition(".")[0] in packages()
+
+
 def provider_of(kind: str, name: str, installed: Container[str] = ()) -> str | None:
     """The distribution for a device, backend, functionality, namespace, public name or plugin; None if none is known.
 

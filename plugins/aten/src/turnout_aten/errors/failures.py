@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 
+from turnout import plugins
 from turnout.devices import Device
 from turnout.errors import (
     AliasError,
@@ -81,12 +82,12 @@ def retell(op: Operator, error: Exception, args: tuple[Any, ...]) -> None:
 
 
 def retell_composite(op: Operator, error: Exception, args: tuple[Any, ...]) -> None:
-    """`retell` for a kernel that calls operators. An error from code that these run, such as a user's mode, passes unchanged."""
+    """`retell` for a kernel that calls operators. What other code raises in these, a mode or another plugin, passes unchanged."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
-    if module.startswith("turnout"):
+    if plugins.is_ours(module) and (type(error).__module__ == "builtins" or isinstance(error, TurnoutError)):
         retell(op, error, args)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from turnout import plugins
 from turnout.registry import REGISTRY
 from turnout_autograd import errors
 from turnout_autograd.engine.nodes import hooks_of, made_since, next_seq
@@ -135,8 +136,7 @@ def _users(frame: FrameType) -> Iterator[tuple[FrameType, int]]:
     from traceback import walk_stack
 
     for each, line in walk_stack(frame):
-        package = each.f_globals.get("__name__", "").partition(".")[0]
-        if package != "turnout" and not package.startswith("turnout_"):
+        if not plugins.is_ours(each.f_globals.get("__name__", "")):
             yield each, line
 
 

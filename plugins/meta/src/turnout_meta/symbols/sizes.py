@@ -12,6 +12,7 @@ from math import inf
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from turnout import plugins
 from turnout.errors import ArgumentError, CallError, DataDependentSizeError, DimError
 from turnout_aten.tensor.size import Size
 from turnout_meta.symbols import errors
@@ -405,16 +406,14 @@ def _clamped(index: Any, length: Any) -> Any:
 
 
 def _asked_by_a_kernel() -> bool:
-    """Whether the truth of a comparison is asked for by code of a package of Turnout, `turnout` or `turnout_*`.
+    """Whether the truth of a comparison is asked for by code of Turnout.
 
     Shape functions and composites ask whether a size is 0 or 1, to expand it or to leave work out. Their answer for other sizes
     is right for these too, but for strides of empty results, which mean nothing. So for them a size that depends on data is
     none of the two; a call that refuses its arguments after such an answer raises DataDependentSizeError instead. A program
     that asks is told that nobody knows.
     """
-    name: str = sys._getframe(2).f_globals.get("__name__", "")
-    package = name.partition(".")[0]
-    return package == "turnout" or package.startswith("turnout_")
+    return plugins.is_ours(sys._getframe(2).f_globals.get("__name__", ""))
 
 
 def check(condition: Any, message: str = "") -> None:
