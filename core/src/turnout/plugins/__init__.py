@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from turnout.plugins.public_names import Facade
     from turnout.plugins.records import PluginRecord
 
-__all__ = ["ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "current_manager",
-    "check_device", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "is_ours", "remedy_for", "replaceable",
-    "replacements", "require_device", "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
+__all__ = [
+    "ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "check_device",
+    "current_manager", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "is_ours",
+    "remedy_for", "replaceable", "replacements", "require_device", "require_functionality", "require_namespace",
+    "reset_discovery", "service",
+]  # fmt: skip
 
 _manager: Manager | None = None
 _facade: Facade | None = None
