@@ -165,40 +165,28 @@ def test_the_workers_of_the_demo_import_nothing_from_the_working_directory(tmp_p
 
 # ---- the page
 
-# The row of docs/security.md -> the tests that prove it.
+FILES = ("core/config/test_configuration", "core/plugins/test_plugin_discovery", "core/plugins/test_plugin_activation",
+    "integration/test_trust", "plugins/test_export", "plugins/test_opencl_tuning", "plugins/test_random_files")  # fmt: skip
+# The row of docs/security.md -> tests that prove it.
 PROOFS = {
-    "A project's file": (
-        "core/config/test_configuration.py::test_a_trusted_option_is_taken_from_the_user_and_not_from_a_project",
-        "core/config/test_configuration.py::test_a_project_file_of_another_user_is_ignored_with_one_warning",
-        "integration/test_trust.py::test_an_option_of_strings_is_trusted_if_it_names_a_peer_a_path_or_a_program",
-    ),
-    "The environment": ("integration/test_trust.py::test_every_setting_from_every_origin_with_its_trust",),
-    "The user's file": (
-        "integration/test_trust.py::test_every_setting_from_every_origin_with_its_trust",
-        "core/config/test_configuration.py::test_without_a_home_a_file_in_the_working_directory_is_not_the_users",
-    ),
-    "An installed package": (
-        "core/plugins/test_plugin_discovery.py::test_a_stray_module_in_front_cannot_lend_its_manifest_or_its_code",
-        "core/plugins/test_plugin_activation.py::test_importing_turnout_does_not_load_what_finds_plugins",
-    ),
-    "An archive": (
-        "integration/test_trust.py::test_no_reader_of_archives_opens_a_pickle",
-        "plugins/test_random_files.py::test_a_damaged_file_is_read_as_it_was_saved_or_refused",
-        "plugins/test_export.py::test_a_pickled_tensor_is_refused_and_not_opened",
-    ),
-    "A cache": (
-        "plugins/test_opencl_tuning.py::test_whatever_stands_there_a_call_measures_and_replaces_it",
-        "integration/test_trust.py::test_one_module_keeps_files_from_one_process_to_the_next",
-    ),
-    "A cluster's scheduler": ("integration/test_trust.py::test_a_projects_file_opens_no_connection",),
-    "The working directory": (
-        "integration/test_trust.py::test_no_child_process_imports_from_the_working_directory",
-        "plugins/test_opencl_tuning.py::test_the_children_import_nothing_from_the_working_directory",
-    ),
-}
+    "A project's file": ("test_an_option_of_strings_is_trusted_if_it_names_a_peer_a_path_or_a_program",
+        "test_a_trusted_option_is_taken_from_the_user_and_not_from_a_project",
+        "test_a_project_file_of_another_user_is_ignored_with_one_warning"),
+    "The environment": ("test_every_setting_from_every_origin_with_its_trust",),
+    "The user's file": ("test_without_a_home_a_file_in_the_working_directory_is_not_the_users",),
+    "An installed package": ("test_a_stray_module_in_front_cannot_lend_its_manifest_or_its_code",
+        "test_importing_turnout_does_not_load_what_finds_plugins"),
+    "An archive": ("test_no_reader_of_archives_opens_a_pickle", "test_a_pickled_tensor_is_refused_and_not_opened",
+        "test_a_damaged_file_is_read_as_it_was_saved_or_refused"),
+    "A cache": ("test_whatever_stands_there_a_call_measures_and_replaces_it", "test_a_measurement_that_failed_is_not_kept",
+        "test_one_module_keeps_files_from_one_process_to_the_next"),
+    "A cluster's scheduler": ("test_a_projects_file_opens_no_connection",),
+    "The working directory": ("test_no_child_process_imports_from_the_working_directory",
+        "test_the_children_import_nothing_from_the_working_directory"),
+}  # fmt: skip
 
 
 def test_each_row_of_the_page_has_its_proofs():
     assert re.findall(r"^\| \*\*(.+?)\*\*", (ROOT / "docs/security.md").read_text("utf-8"), re.MULTILINE) == [*PROOFS]
-    for file, _, test in (name.partition("::") for names in PROOFS.values() for name in names):
-        assert f"\ndef {test}(" in (ROOT / "tests" / file).read_text("utf-8")
+    texts = "".join((ROOT / "tests" / f"{file}.py").read_text("utf-8") for file in FILES)
+    assert [test for tests in PROOFS.values() for test in tests if f"\ndef {test}(" not in texts] == []

@@ -26,7 +26,7 @@ PARTS = {
         "plugins/opencl", "plugins/meta",
     ),
     "Tensors": ("plugins/aten/src/turnout_aten/tensor", "plugins/aten/src/turnout_aten/views"),
-    "Gradients and transforms": ("plugins/autograd", "plugins/batched"),
+    "Gradients and transforms": ("plugins/autograd", "plugins/batched", "plugins/functionalize"),
     "Mixed precision": ("plugins/autocast",),
     "Custom operators": ("core/src/turnout/library",),
     "Schemas and the dispatcher": ("core", "plugins/aten/src/turnout_aten", "plugins/tracer", "tools"),

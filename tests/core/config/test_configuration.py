@@ -564,27 +564,19 @@ def test_a_trusted_option_is_taken_from_the_user_and_not_from_a_project(home, mo
         assert config.get("plugin.alpha.peer") == "z"
 
 
-def give(monkeypatch, *files):
-    """Let files belong to another user, who is not root; returns that user and the one of the process."""
-    if os.geteuid():
-        monkeypatch.setattr(os, "geteuid", lambda: 4711)
-    for file in files:
-        if not os.geteuid():
-            os.chown(file, 4712, -1)
-    return files[0].stat().st_uid, os.geteuid()
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
 @pytest.mark.parametrize("name", ["turnout.toml", "pyproject.toml"])
 @pytest.mark.parametrize("bad", [False, True])
 def test_a_project_file_of_another_user_is_ignored_with_one_warning(home, monkeypatch, name, bad):
     text = "strict = " if bad else "strict = true\n"
-    above = write(home / "turnout.toml", 'default_device = "above"\n')
     file = write(home / "project" / name, f"[tool.turnout]\n{text}" if "pyproject" in name else text)
     write(home / "project/deep/pyproject.toml", "[tool.other]\n")
-    owner, user = give(monkeypatch, file, home / "project/deep/pyproject.toml")
-    if owner == os.getuid():
-        above.unlink()  # only root can give files away
+    if os.geteuid() == 0:
+        write(home / "turnout.toml", 'default_device = "above"\n')
+        os.chown(file, 4712, -1)
+    else:  # only root can give files away
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    owner, user = file.stat().st_uid, os.geteuid()
     with pytest.warns(ConfigWarning) as caught:
         config.reload()
     said = (
@@ -593,7 +585,7 @@ def test_a_project_file_of_another_user_is_ignored_with_one_warning(home, monkey
         f"  to fix  chown {user} {file}, or TURNOUT_CONFIG={file}"
     )
     assert [str(each.message) for each in caught] == [said]
-    assert (config.get("strict"), config.get("default_device")) == (False, "above" if above.exists() else "")
+    assert (config.get("strict"), config.get("default_device")) == (False, "" if user else "above")
     with monkeypatch.context() as patch:
         patch.delattr(os, "geteuid")  # as where files have no owners
         if bad:
