@@ -236,3 +236,36 @@ def test_a_model_in_training_is_trained_as_in_pytorch(name: str, ir: str) -> Non
     assert all(abs(a - b) < 1e-3 * abs(b) for a, b in losses), losses
     for key, buffer in module.named_buffers():
         np.testing.assert_allclose(array(graph.state[key]), array(buffer), rtol=1e-3, atol=1e-5, err_msg=key)
+
+
+class Sum(torch.nn.Module):
+    """Inputs that share a size, passed in all ways."""
+
+    def forward(self, first, flag, *args, named=None):
+        return self.whole(first) + args[0] + args[1] + named["z"] if flag else first
+
+    def __init__(self):
+        super().__init__()
+        self.whole = quietly(lambda: torch.nn.utils.weight_norm(torch.nn.Linear(3, 3)))
+
+
+@pytest.mark.parametrize("core", [False, True])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_program_whose_inputs_share_a_size_runs_and_refuses_other_sizes(strict, core):
+    rows = {0: torch.export.Dim("rows", min=2, max=64)}
+    model, x = Sum(), [torch.arange(12.0).reshape(4, 3) + k for k in range(4)]
+    exported = quietly(
+        lambda: torch.export.export(
+            model,
+            (x[0], True, *x[1:3]),
+            {"named": {"z": x[3]}},
+            dynamic_shapes=(rows, None, (rows, rows), {"z": rows}),
+            strict=strict,
+        )
+    )
+    graph = quietly(lambda: export.from_torch(exported.run_decompositions() if core else exported))
+    y = turnout.arange(15.0).reshape(5, 3)
+    expected = model(*[torch.arange(15.0).reshape(5, 3) if k != 1 else True for k in range(4)], named={"z": torch.ones(5, 3)})
+    assert apart(graph(y, True, y, y, named={"z": turnout.ones(5, 3)}), expected) < CLOSE
+    with pytest.raises(turnout.graphs.TraceError):
+        graph(y, True, y[:4], y, named={"z": turnout.ones(5, 3)})

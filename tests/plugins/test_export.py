@@ -272,6 +272,31 @@ def test_guards_are_checked(guard, good, bad):
     assert "the graph holds only where " in refused(TraceError, lambda: graph(turnout.ones(bad, 3)))
 
 
+@pytest.mark.parametrize(
+    ("names", "first", "last"),
+    [
+        (["x", "flag", "y"], "L['x']", "L['y']"),
+        (["x", "flag", "y"], "L['flat_args'][0]", "L['flat_args'][2]"),
+        (["args_0", "args_1", "args_2"], "L['args'][0]", "L['args'][2]"),
+        (["x", "more_0", "more_1"], "L['x']", "L['more'][1]"),
+        (["args_0", "args_1", "args_2"], "L['flat_args'][0]", "L['args'][2]"),
+    ],
+)
+def test_inputs_that_share_a_size_are_compared_however_the_guard_names_them(names, first, last):
+    program = Program()
+    program.values["y"] = meta([symbol("s9"), 3])
+    program.inputs += [
+        {"constant_input": {"name": "flag", "value": {"as_bool": True}}},
+        {"user_input": {"arg": {"as_tensor": {"name": "y"}}}},
+    ]
+    program.taken = spec("tuple", spec("tuple", LEAF, LEAF, LEAF), spec("dict", context=[]))
+    program.names, program.ranges["s9"] = names, {"min_val": 2, "max_val": 64}
+    program.guards = [f"{first}.size()[0] == {last}.size()[0]"]
+    graph = loaded(program)
+    assert graph(turnout.ones(4, 3), True, turnout.ones(4, 3)).shape == (4, 2)
+    assert "the graph holds only where " in refused(TraceError, lambda: graph(turnout.ones(4, 3), True, turnout.ones(5, 3)))
+
+
 # ---- what is refused
 
 

@@ -170,18 +170,23 @@ class _Translation:
                 self._refuse(f"the guard {shown(text)}")
 
     def _names_of_places(self, taken: Any, names: Any, leaves: list[Any]) -> dict[str, int]:
-        """How guards name each input: L['x'], L['x'][0], L['args'][0]."""
+        """How guards name each input: L['x'], L['x'][0], L['args'][0] of `*args`, L['flat_args'][0] of a strict export."""
         numbers = iter(range(len(leaves)))
         found: dict[str, int] = {}
         names = names if isinstance(names, list) else []
-        for place, leaf in zip(nesting.places(taken), leaves, strict=False):
+        for leaf_number, (place, leaf) in enumerate(zip(nesting.places(taken), leaves, strict=False)):
             if leaf != "value":
                 continue
             number = next(numbers)
+            found.setdefault(f"L['flat_args'][{leaf_number}]", number)
             kind, _, rest = place.removeprefix("[").partition("]")
             first, _, deeper = rest.removeprefix("[").partition("]")
             if kind == "0" and first.isdecimal() and int(first) < len(names) and isinstance(names[int(first)], str):
-                found[f"L[{names[int(first)]!r}]{deeper}"] = number
+                name = names[int(first)]
+                found[f"L[{name!r}]{deeper}"] = number
+                several, _, index = name.rpartition("_")
+                if index.isdecimal():  # perhaps one of `*args`
+                    found.setdefault(f"L[{several!r}][{index}]{deeper}", number)
             elif kind == "1":
                 found[f"L[{first}]{deeper}"] = number
         return found

@@ -61,6 +61,16 @@ def frobenius_norm_out(self: Tensor, dim: Sequence[int], keepdim: bool = False, 
     return write_out("aten::frobenius_norm.out", out, frobenius_norm(self, dim, keepdim))
 
 
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """v with norms g: of the parts at each index of `dim`, or of all of v for -1."""
+    ndim = len(v.array.shape)
+    kept = None if dim == -1 else wrap_dim(dim, ndim)
+    others = [d for d in range(ndim) if d != kept]
+    norms = aten.linalg_vector_norm(v, 2, others, kept is not None) if others else aten.abs(v)
+    made: Tensor = v * (g / norms)
+    return made
+
+
 def dist(self: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The p-norm of the difference."""
     return norm(aten.sub__Tensor(self, other), p)

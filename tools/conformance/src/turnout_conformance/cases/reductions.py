@@ -30,6 +30,11 @@ def _cdist(np: Any, x: Any, y: Any, p: float = 2.0) -> Any:
     return _norm(np, x[..., :, None, :] - y[..., None, :, :], p, [-1])
 
 
+def _weight_norm(np: Any, v: Any, g: Any, dim: int = 0) -> Any:
+    others = tuple(d for d in range(v.ndim) if d != dim)
+    return v * (g / np.sqrt(np.sum(v * v, axis=others, keepdims=dim != -1)))
+
+
 def _pdist(np: Any, x: Any, p: float = 2.0) -> Any:
     return _cdist(np, x, x, p)[np.triu_indices(len(x), 1)]
 
@@ -98,6 +103,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("pairwise_distance", (S(M, T(values(2, 3, seed=3))), S(M, T(values(3, seed=3)), 1.0, 1e-3, True)), lambda np, x, y, p=2.0, eps=1e-6, k=False: _norm(np, x - y + eps, p, [-1], k)),
     OperatorCase("cdist", (S(M, T(values(4, 3, seed=3))), S(T(values(2, 2, 3)), T(values(1, 3, seed=5)), 1.0)), _cdist),
     OperatorCase("_cdist_forward", (S(M, T(values(4, 3, seed=3)), 2.0, None),), lambda np, x, y, p, mode: _cdist(np, x, y, p)),
+    OperatorCase("_weight_norm", (S(M, T(values(2, 1, seed=3))), S(M, T(values(1, 3, seed=3)), 1), S(M, T(2.0), -1), S(T(values(3)), T(values(3, seed=3)))), _weight_norm),
     OperatorCase("pdist", (S(T(values(4, 3))), S(T(values(1, 3)))), _pdist),
     OperatorCase("_pdist_forward", (S(T(values(4, 3)), 3.0),), _pdist),
     OperatorCase("segment_reduce", tuple(S(T(values(5, 2)), reduce, lengths=T([2, 0, 3], "int64"), initial=1) for reduce in ("sum", "mean", "max", "min", "prod")) + (S(T(values(2, 3)), "sum", offsets=T([[0, 1, 3], [0, 2, 3]], "int64"), axis=1),), _segments),
