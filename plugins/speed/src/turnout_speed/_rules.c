@@ -68,26 +68,26 @@ static int ndim_of(RuleKernel *self, PyObject *tensor)
     return -1;
 }
 
-/* The shape of one example. */
+/* The shape of one example. The array is held, as all that is read of a slot before something is called. */
 static PyObject *shape_without(RuleKernel *self, PyObject *tensor, Py_ssize_t bdim)
 {
-    PyObject *array = SLOT(tensor, AT_ARRAY), *shape, *made;
+    PyObject *array = Py_XNewRef(SLOT(tensor, AT_ARRAY)), *shape, *made;
     if (array != NULL && PyArray_CheckExact(array)) {
         int n = PyArray_NDIM((PyArrayObject *)array);
-        if (bdim < 0 || bdim >= n || (made = PyTuple_New(n - 1)) == NULL)
-            return NULL;
-        for (int d = 0, to = 0; d < n; d++)
+        made = bdim < 0 || bdim >= n ? NULL : PyTuple_New(n - 1);
+        for (int d = 0, to = 0; d < n && made != NULL; d++)
             if (d != bdim) {
                 PyObject *length = PyLong_FromSsize_t(PyArray_DIM((PyArrayObject *)array, d));
-                if (length == NULL) {
-                    Py_DECREF(made);
-                    return NULL;
-                }
-                PyTuple_SET_ITEM(made, to++, length);
+                if (length == NULL)
+                    Py_CLEAR(made);
+                else
+                    PyTuple_SET_ITEM(made, to++, length);
             }
+        Py_DECREF(array);
         return made;
     }
     shape = array == NULL ? NULL : PyObject_GetAttr(array, S_SHAPE);
+    Py_XDECREF(array);
     if (shape == NULL || !PyTuple_Check(shape) || bdim < 0 || bdim >= PyTuple_GET_SIZE(shape)) {
         Py_XDECREF(shape);
         return NULL;
@@ -127,7 +127,7 @@ static PyObject *wrap(RuleKernel *self, PyObject *made, PyObject *bdim, PyObject
     SLOT(value, self->at_shape) = shape;
     SLOT(tensor, AT_ARRAY) = value;
     SLOT(tensor, AT_KEYS) = Py_NewRef(self->keys);
-    SLOT(tensor, AT_DEVICE) = Py_NewRef(SLOT(made, AT_DEVICE));
+    SLOT(tensor, AT_DEVICE) = Py_XNewRef(SLOT(made, AT_DEVICE));
     SLOT(tensor, AT_GMASK) = Py_NewRef(ZERO);
     SLOT(tensor, AT_NODE) = Py_NewRef(Py_None);
     SLOT(tensor, AT_VER) = Py_NewRef(ZERO);
@@ -210,14 +210,16 @@ static PyObject *apply(RuleKernel *self, PyObject *level, PyObject **values, PyO
         return NULL;
     for (int i = 0; i < n; i++)
         PyList_SET_ITEM(all, i, Py_NewRef(dims[i]));
+    PyObject *size = Py_NewRef(SLOT(level, self->at_size));
     if (self->call != NULL)
         first[count++] = self->call;
-    first[count++] = SLOT(level, self->at_size);
+    first[count++] = size;
     first[count++] = all;
     for (int i = 0; i < n; i++)
         first[count++] = values[i];
     answer = PyObject_Vectorcall(self->rule, first, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     Py_DECREF(all);
+    Py_DECREF(size);
     if (answer == NULL)
         return NULL;
     if (!PyTuple_CheckExact(answer) || PyTuple_GET_SIZE(answer) != 2) {
@@ -527,23 +529,20 @@ static int computes(TangentKernel *self, PyObject *level)
 /* The place of the innermost level that an argument has a tangent at, and the list of those tangents; -1 if there is none. */
 static Py_ssize_t innermost_level(TangentKernel *self, PyObject *active, PyObject **carried, PyObject **given)
 {
+    if ((*given = PyList_New(self->tensors)) == NULL)
+        return -1;
     for (Py_ssize_t depth = PyTuple_GET_SIZE(active) - 1; depth >= 0; depth--) {
-        PyObject *level = PyTuple_GET_ITEM(active, depth), *here[MOST];
+        PyObject *level = PyTuple_GET_ITEM(active, depth);
         int any = 0;
-        for (int k = 0; k < self->tensors; k++) {
-            here[k] = carried[k] == NULL || !PyDict_Check(carried[k]) ? NULL : PyDict_GetItemWithError(carried[k], level);
-            if (here[k] == NULL && PyErr_Occurred())
+        for (int k = 0; k < self->tensors; k++) { /* each is held before anything is called */
+            PyObject *here = carried[k] == NULL || !PyDict_Check(carried[k]) ? NULL : PyDict_GetItemWithError(carried[k], level);
+            if (here == NULL && PyErr_Occurred())
                 return -1;
-            any |= here[k] != NULL && here[k] != Py_None;
+            any |= here != NULL && here != Py_None;
+            PyList_SetItem(*given, k, Py_NewRef(here == NULL ? Py_None : here));
         }
-        if (!any)
-            continue;
-        if (!computes(self, level) || SLOT(level, self->at_columns) == NULL || SLOT(level, self->at_recorded) == NULL
-            || (*given = PyList_New(self->tensors)) == NULL)
-            return -1;
-        for (int k = 0; k < self->tensors; k++)
-            PyList_SET_ITEM(*given, k, Py_NewRef(here[k] == NULL ? Py_None : here[k]));
-        return depth;
+        if (any)
+            return computes(self, level) && SLOT(level, self->at_columns) != NULL && SLOT(level, self->at_recorded) != NULL ? depth : -1;
     }
     return -1;
 }
@@ -605,13 +604,15 @@ static int attach_to(TangentKernel *self, PyObject *result, PyObject *level, PyO
     mask = exact ? Py_XNewRef(SLOT(result, AT_GMASK)) : PyObject_GetAttrString(result, "gmask");
     int tracked = mask != NULL ? PyObject_IsTrue(mask) : PyErr_Occurred() ? -1 : 0;
     Py_XDECREF(mask);
-    if (tracked > 0 && !(exact && SLOT(result, AT_NODE) != NULL && keeps_nothing(SLOT(result, AT_NODE)))) {
-        PyObject *node = exact ? Py_XNewRef(SLOT(result, AT_NODE)) : PyObject_GetAttrString(result, "node");
-        PyObject *carried = node == NULL ? NULL : exact ? tangents_in(self, result) : PyObject_CallOneArg(self->tangents_of, result);
-        answer = carried == NULL ? NULL : PyObject_CallFunctionObjArgs(self->keep, node, result, carried, NULL);
-        tracked = answer == NULL ? -1 : 1;
-        Py_XDECREF(answer);
-        Py_XDECREF(carried);
+    if (tracked > 0) {
+        PyObject *node = exact ? Py_XNewRef(SLOT(result, AT_NODE)) : PyObject_GetAttrString(result, "node"), *carried = NULL;
+        if (!(exact && node != NULL && keeps_nothing(node))) {
+            carried = node == NULL ? NULL : exact ? tangents_in(self, result) : PyObject_CallOneArg(self->tangents_of, result);
+            answer = carried == NULL ? NULL : PyObject_CallFunctionObjArgs(self->keep, node, result, carried, NULL);
+            tracked = answer == NULL ? -1 : 1;
+            Py_XDECREF(answer);
+            Py_XDECREF(carried);
+        }
         Py_XDECREF(node);
         if (tracked < 0 && !PyErr_Occurred())
             PyErr_SetString(PyExc_AttributeError, "node");
@@ -623,7 +624,7 @@ static int attach_to(TangentKernel *self, PyObject *result, PyObject *level, PyO
 static PyObject *tangent_of(TangentKernel *self, PyObject *level, PyObject *given, PyObject *result, PyObject *const *args,
                             const Held *around, const Held *recorded)
 {
-    PyObject *columns = SLOT(level, self->at_columns), *own, *inside = NULL, *found = NULL, *passed[MOST + 3];
+    PyObject *columns = Py_NewRef(SLOT(level, self->at_columns)), *own, *inside = NULL, *found = NULL, *passed[MOST + 3];
     own = PyNumber_And(PyTuple_GET_ITEM(recorded->items, 0), SLOT(level, self->at_recorded));
     int differs = own == NULL ? -1 : PyObject_RichCompareBool(own, PyTuple_GET_ITEM(recorded->items, 0), Py_NE), ready = differs >= 0;
     if (ready && differs) {
@@ -660,6 +661,7 @@ static PyObject *tangent_of(TangentKernel *self, PyObject *level, PyObject *give
         PyErr_Restore(type, value, traceback);
     Py_XDECREF(own);
     Py_XDECREF(inside);
+    Py_DECREF(columns);
     return found;
 }
 

@@ -71,57 +71,21 @@ static int may_share(PyObject *storage, PyObject *other)
     return storage == other || PyType_IsSubtype(Py_TYPE(storage), SharingStorage) || PyType_IsSubtype(Py_TYPE(other), SharingStorage);
 }
 
-static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+/* What array_run does once it has looked at all arguments. `first` is held: a kernel, a collection that it starts, or another thread
+ * can exchange the tensor's array. The other arrays are held while the kernel runs. */
+static Outcome compute_array(ArrayKernel *self, PyObject *ks, PyObject *const *args, PyObject *const *given, Py_ssize_t n, PyArrayObject *first,
+                             int plain, PyObject **result)
 {
-    ArrayKernel *self = (ArrayKernel *)face;
-    PyObject *given[MOST + 1];
-    REST.kernel = NULL;
-    if (n != self->arguments)
-        return DECLINED;
-    int plain = 1; /* whether every other argument has its default */
-    for (int i = 0; i < n; i++) {
-        given[i] = args[i];
-        if ((self->absent[i] && args[i] != Py_None) || (self->number[i] && !self->bools && PyBool_Check(args[i])))
-            return run_kernel(self->general, ks, args, n, result);
-        if (self->standard[i] != NULL && args[i] != self->standard[i])
-            plain = 0;
-    }
-    PyArray_Descr *descr = NULL;
-    PyArrayObject *first = NULL; /* its tensor belongs to the caller; a kernel can exchange the tensor's array, so it is held */
-    for (int k = 0; k < self->tensors; k++) {
-        PyObject *tensor = args[self->tensor[k]];
-        PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
-        if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
-            return DECLINED;
-        if (k == 0) {
-            first = (PyArrayObject *)array;
-            descr = PyArray_DESCR(first);
-        } else if (PyArray_DESCR((PyArrayObject *)array) != descr && self->finish == NULL)
-            return run_kernel(self->general, ks, args, n, result);
-        if (self->rank[k] >= 0 && PyArray_NDIM((PyArrayObject *)array) != self->rank[k])
-            return run_kernel(self->general, ks, args, n, result);
-        if (self->inplace && k > 0 && may_share(SLOT(args[self->tensor[0]], AT_STORAGE), SLOT(tensor, AT_STORAGE)))
-            return DECLINED;
-        given[self->tensor[k]] = array;
-    }
-    if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL) || (PyObject *)descr == self->half)
-        return run_kernel(self->general, ks, args, n, result);
-    if (self->inplace && !is_plain(first))
-        return DECLINED;
-    if (self->inplace && PyArray_SIZE(first) > SMALL_SIZE)
-        return write_many(self, first, args, given, result);
-    if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
-        return call_below(self, ks, args, n, result);
     npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
     npy_intp size = PyArray_SIZE(PyArray_CheckExact(given[self->sized]) ? (PyArrayObject *)given[self->sized] : first);
     int simple = plain && self->simple != NULL && !(limit && size > limit);
+    PyArray_Descr *descr = PyArray_DESCR(first);
     PyObject *made = serves_call(&self->program, args, (int)n, self->standard, self->ignored) ? run_program(&self->program, given, (int)n) : NULL;
     if (made == NULL) {
         if (PyErr_Occurred())
             return decline_after_error();
         PyObject *passed[MOST + 1];
         Py_ssize_t count = 0;
-        Py_INCREF(first);
         for (int i = 0; i < n; i++)
             if (!simple || self->standard[i] == NULL)
                 passed[1 + count++] = Py_NewRef(given[i]); /* the kernel may let go of what holds it */
@@ -129,7 +93,6 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         for (Py_ssize_t i = 0; i < count; i++)
             Py_DECREF(passed[1 + i]);
-        Py_DECREF(first);
         if (made == NULL && PyErr_ExceptionMatches(PyExc_NotImplementedError)) { /* it asks for its output */
             PyErr_Clear();
             return run_kernel(self->general, ks, args, n, result);
@@ -140,7 +103,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
             Py_DECREF(made);
             Outcome outcome = self->below == NULL ? DECLINED : call_below(self, ks, args, n, result);
             if (outcome == DECLINED && self->rest != NULL && !PyErr_Occurred()) { /* the kernel need not say so again */
-                REST.kernel = face;
+                Py_XSETREF(REST.kernel, (Face *)Py_NewRef(self));
                 REST.from = self->rest;
             }
             return outcome;
@@ -180,6 +143,53 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     }
     *result = wrap(made, self->keys, SLOT(tensor, AT_DEVICE));
     return *result == NULL ? decline_after_error() : DONE;
+}
+
+static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    ArrayKernel *self = (ArrayKernel *)face;
+    PyObject *given[MOST + 1];
+    Py_CLEAR(REST.kernel);
+    if (n != self->arguments)
+        return DECLINED;
+    int plain = 1; /* whether every other argument has its default */
+    for (int i = 0; i < n; i++) {
+        given[i] = args[i];
+        if ((self->absent[i] && args[i] != Py_None) || (self->number[i] && !self->bools && PyBool_Check(args[i])))
+            return run_kernel(self->general, ks, args, n, result);
+        if (self->standard[i] != NULL && args[i] != self->standard[i])
+            plain = 0;
+    }
+    PyArray_Descr *descr = NULL;
+    PyArrayObject *first = NULL; /* nothing is called before it is held */
+    for (int k = 0; k < self->tensors; k++) {
+        PyObject *tensor = args[self->tensor[k]];
+        PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
+        if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
+            return DECLINED;
+        if (k == 0) {
+            first = (PyArrayObject *)array;
+            descr = PyArray_DESCR(first);
+        } else if (PyArray_DESCR((PyArrayObject *)array) != descr && self->finish == NULL)
+            return run_kernel(self->general, ks, args, n, result);
+        if (self->rank[k] >= 0 && PyArray_NDIM((PyArrayObject *)array) != self->rank[k])
+            return run_kernel(self->general, ks, args, n, result);
+        if (self->inplace && k > 0 && may_share(SLOT(args[self->tensor[0]], AT_STORAGE), SLOT(tensor, AT_STORAGE)))
+            return DECLINED;
+        given[self->tensor[k]] = array;
+    }
+    if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL) || (PyObject *)descr == self->half)
+        return run_kernel(self->general, ks, args, n, result);
+    if (self->inplace && !is_plain(first))
+        return DECLINED;
+    if (self->inplace && PyArray_SIZE(first) > SMALL_SIZE)
+        return write_many(self, first, args, given, result);
+    if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
+        return call_below(self, ks, args, n, result);
+    Py_INCREF(first);
+    Outcome outcome = compute_array(self, ks, args, given, n, first, plain, result);
+    Py_DECREF(first);
+    return outcome;
 }
 
 /* array_kernel(function, *, arguments, kernel, keys, ...): the fields of ArrayKernel by their names, None for NULL. `arguments` are

@@ -82,7 +82,15 @@ static PyObject *as_ints(PyObject *value, int size)
         for (Py_ssize_t i = 0; i < n; i++)
             if (!is_int(items[i]))
                 return NULL;
-        return is_list ? PyList_AsTuple(value) : PyTuple_GetSlice(value, 0, n);
+        if (!is_list)
+            return PyTuple_GetSlice(value, 0, n);
+        PyObject *made = PyTuple_New(n); /* a collection here may change the list */
+        for (Py_ssize_t i = 0; made != NULL && i < n; i++)
+            if (i < PyList_GET_SIZE(value) && is_int(PyList_GET_ITEM(value, i)))
+                PyTuple_SET_ITEM(made, i, Py_NewRef(PyList_GET_ITEM(value, i)));
+            else
+                Py_CLEAR(made);
+        return made;
     }
     if (size == 0 || !is_int(value))
         return NULL;
@@ -252,11 +260,13 @@ static PyObject *kind_of(PyObject *value)
     if (!PyList_CheckExact(value) && !PyTuple_Check(value))
         return Py_NewRef(Py_TYPE(value));
     PyObject *types = PyFrozenSet_New(NULL);
-    Py_ssize_t n = PyList_CheckExact(value) ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
-    for (Py_ssize_t i = 0; types != NULL && i < n; i++) {
-        PyObject *item = PyList_CheckExact(value) ? PyList_GET_ITEM(value, i) : PyTuple_GET_ITEM(value, i);
-        if (PySet_Add(types, (PyObject *)Py_TYPE(item)) < 0)
+    Py_ssize_t n = 0;
+    for (; types != NULL && n < Py_SIZE(value); n++) { /* asked each time: a type may have a hash of its own, which changes the list */
+        PyObject *item = PyList_CheckExact(value) ? PyList_GET_ITEM(value, n) : PyTuple_GET_ITEM(value, n);
+        PyObject *type = Py_NewRef(Py_TYPE(item));
+        if (PySet_Add(types, type) < 0)
             Py_CLEAR(types);
+        Py_DECREF(type);
     }
     return types == NULL ? NULL : Py_BuildValue("(ONO)", Py_TYPE(value), types, n == 1 ? Py_True : Py_False);
 }

@@ -28,9 +28,11 @@ static int is_other_dtype(PyObject *tensor, PyObject *dtype)
     PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL, *device = array == NULL ? NULL : SLOT(tensor, AT_DEVICE);
     if (device == NULL || !PyArray_CheckExact(array) || (PyObject *)Py_TYPE(dtype) != DTYPE)
         return -1;
+    Py_INCREF(array); /* the device's backend may be asked by Python */
     PyObject *native = native_of(device, dtype);
     int other = native == NULL ? -1 : native != (PyObject *)PyArray_DESCR((PyArrayObject *)array);
     Py_XDECREF(native);
+    Py_DECREF(array);
     return other;
 }
 
@@ -97,8 +99,9 @@ static PyObject *inferred_sizes(PyObject *sizes, PyObject *tensor)
             return NULL;
     if (n < 0 || open < 0)
         return n < 0 ? NULL : Py_NewRef(sizes);
-    npy_intp size = PyArray_SIZE((PyArrayObject *)SLOT(tensor, AT_ARRAY));
-    if (known == 0 || size % known != 0)
+    PyObject *array = SLOT(tensor, AT_ARRAY); /* an operand before this one may have exchanged it */
+    npy_intp size = array != NULL && PyArray_CheckExact(array) ? PyArray_SIZE((PyArrayObject *)array) : -1;
+    if (known == 0 || size < 0 || size % known != 0)
         return NULL;
     lengths[open] = size / known;
     return tuple_of(lengths, n);

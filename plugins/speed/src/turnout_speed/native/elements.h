@@ -1,25 +1,27 @@
 /* ElementKernel: few elements that are copied, read, counted, spaced, drawn. */
 
-/* A copy into the first argument: (self, src, non_blocking). */
+/* A copy into the first argument: (self, src, non_blocking). Both arrays are held: the device's backend may be asked by Python, and
+ * other threads run while NumPy converts. */
 static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     PyObject *to = n == 3 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
     PyObject *from = to != NULL && Py_IS_TYPE(args[1], Tensor) ? SLOT(args[1], AT_ARRAY) : NULL;
-    PyObject *device = from == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    PyObject *device = from == NULL ? NULL : SLOT(args[0], AT_DEVICE), *made = NULL;
     if (device == NULL || device != SLOT(args[1], AT_DEVICE) || !PyArray_CheckExact(to) || !PyArray_CheckExact(from))
         return DECLINED;
-    PyArrayObject *target = (PyArrayObject *)to, *source = (PyArrayObject *)from;
-    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || PyArray_SIZE(target) > SMALL_SIZE || !is_plain_maker(device)
-        || PyArray_NDIM(source) != PyArray_NDIM(target)
-        || !PyArray_CompareLists(PyArray_DIMS(source), PyArray_DIMS(target), PyArray_NDIM(target)))
-        return decline_after_error();
-    PyObject *made = is_plain(source) ? converted(source, (PyObject *)PyArray_DESCR(target)) : NULL;
-    if (made == NULL)
-        return decline_after_error();
-    memmove(PyArray_DATA(target), PyArray_DATA((PyArrayObject *)made), PyArray_NBYTES(target));
-    Py_DECREF(made);
-    *result = Py_NewRef(args[0]);
-    return DONE;
+    PyArrayObject *target = (PyArrayObject *)Py_NewRef(to), *source = (PyArrayObject *)Py_NewRef(from);
+    if (is_plain(target) && PyArray_ISWRITEABLE(target) && PyArray_SIZE(target) <= SMALL_SIZE && is_plain(source)
+        && PyArray_NDIM(source) == PyArray_NDIM(target)
+        && PyArray_CompareLists(PyArray_DIMS(source), PyArray_DIMS(target), PyArray_NDIM(target)) && is_plain_maker(device))
+        made = converted(source, (PyObject *)PyArray_DESCR(target));
+    if (made != NULL && SLOT(args[0], AT_ARRAY) == to) {
+        memmove(PyArray_DATA(target), PyArray_DATA((PyArrayObject *)made), PyArray_NBYTES(target));
+        *result = Py_NewRef(args[0]);
+    }
+    Py_XDECREF(made);
+    Py_DECREF(target);
+    Py_DECREF(source);
+    return *result == NULL ? decline_after_error() : DONE;
 }
 
 /* The number in an array of one element. */
@@ -28,9 +30,12 @@ static Outcome number_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     PyObject *array = n == 1 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
     PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
     if (device == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) != 1
-        || PyArray_TYPE((PyArrayObject *)array) >= TYPES || !is_plain_maker(device))
-        return decline_after_error();
-    *result = PyArray_GETITEM((PyArrayObject *)array, PyArray_BYTES((PyArrayObject *)array));
+        || PyArray_TYPE((PyArrayObject *)array) >= TYPES)
+        return DECLINED;
+    Py_INCREF(array); /* the device's backend may be asked by Python */
+    if (is_plain_maker(device))
+        *result = PyArray_GETITEM((PyArrayObject *)array, PyArray_BYTES((PyArrayObject *)array));
+    Py_DECREF(array);
     return *result == NULL ? decline_after_error() : DONE;
 }
 
@@ -276,7 +281,7 @@ static int are_alike(PyArrayObject *a, PyArrayObject *b)
     return PyArray_NDIM(a) == PyArray_NDIM(b) && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(b), PyArray_NDIM(a));
 }
 
-/* A number where a mask is true: (self, mask, value). */
+/* A number where a mask is true: (self, mask, value). All that the tensors have is held, as in copy_into_run. */
 static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     PyArrayObject *self = n == 3 ? few_of(args[0]) : NULL, *mask = self == NULL ? NULL : few_of(args[1]);
@@ -284,7 +289,10 @@ static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, P
     if (mask == NULL || PyArray_TYPE(mask) != NPY_BOOL || !are_alike(self, mask) || SLOT(args[0], AT_DEVICE) != SLOT(args[1], AT_DEVICE)
         || !element_of(args[2], PyArray_TYPE(self), number))
         return decline_after_error();
-    PyObject *device = Py_NewRef(SLOT(args[0], AT_DEVICE)), *keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
+    PyObject *device = Py_NewRef(SLOT(args[0], AT_DEVICE));
+    Py_INCREF(self);
+    Py_INCREF(mask);
+    PyObject *keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
     PyObject *made = keys == NULL ? NULL : PyArray_NewCopy(self, NPY_CORDER);
     npy_intp item = PyArray_ITEMSIZE(self), size = PyArray_SIZE(self);
     for (npy_intp k = 0; made != NULL && k < size; k++)
@@ -292,6 +300,8 @@ static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, P
             memcpy(PyArray_BYTES((PyArrayObject *)made) + k * item, number, item);
     Outcome outcome = wrap_new(made, keys, NULL, device, result);
     Py_DECREF(device);
+    Py_DECREF(self);
+    Py_DECREF(mask);
     return outcome;
 }
 

@@ -82,7 +82,8 @@ static PyObject *finished(void *made)
     return made;
 }
 
-/* A kernel that has declined when a part of its text had run, and that text from there on: (ks, *args). */
+/* A kernel that has declined when a part of its text had run, and that text from there on: (ks, *args). The kernel is held, and the
+ * text by it: another one at the same address would not be that kernel. */
 static struct {
     Face *kernel;
     PyObject *from;
@@ -92,7 +93,7 @@ static struct {
 static PyObject *text_of(Face *face)
 {
     PyObject *text = REST.kernel == face ? REST.from : face->function;
-    REST.kernel = NULL;
+    Py_CLEAR(REST.kernel); /* the caller holds it */
     return text;
 }
 

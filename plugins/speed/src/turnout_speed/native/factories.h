@@ -221,7 +221,8 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
         return decline_after_error();
     PyObject *value = self->number != NULL ? self->number : self->value >= 0 ? args[self->value] : NULL;
     PyObject *dtype = self->dtype < 0 ? Py_None : args[self->dtype], *native = NULL, *made = NULL;
-    Py_INCREF(device);
+    Py_INCREF(device); /* both stay, whatever the calls of Python do */
+    Py_XINCREF(array);
     PyObject *keys = keys_of_factories(device);
     if (keys != NULL) {
         if (dtype != Py_None)
@@ -240,6 +241,7 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
     *result = made == NULL ? NULL : wrap(made, keys, device);
     Py_XDECREF(native);
     Py_XDECREF(keys);
+    Py_XDECREF(array);
     Py_DECREF(device);
     return *result == NULL ? decline_after_error() : DONE;
 }
@@ -280,13 +282,13 @@ static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         value = args[1];
     if (array == NULL || value == NULL || !PyArray_CheckExact(array))
         return DECLINED;
-    PyArrayObject *target = (PyArrayObject *)array;
+    PyArrayObject *target = (PyArrayObject *)Py_NewRef(array); /* the device's backend may be asked by Python */
     PyObject *device = SLOT(args[0], AT_DEVICE);
-    if (device == NULL || !is_plain_maker(device) || !is_plain(target) || !PyArray_ISWRITEABLE(target)
-        || PyArray_SIZE(target) > SMALL_SIZE || !fill_array(target, value))
-        return decline_after_error();
-    *result = Py_NewRef(args[0]);
-    return DONE;
+    if (device != NULL && is_plain_maker(device) && SLOT(args[0], AT_ARRAY) == array && is_plain(target) && PyArray_ISWRITEABLE(target)
+        && PyArray_SIZE(target) <= SMALL_SIZE && fill_array(target, value))
+        *result = Py_NewRef(args[0]);
+    Py_DECREF(target);
+    return *result == NULL ? decline_after_error() : DONE;
 }
 
 /* (function, the number that it writes, or None) */

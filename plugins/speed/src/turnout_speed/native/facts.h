@@ -27,43 +27,30 @@ static PyArrayObject *array_of(PyObject *tensor)
 static PyObject *shape_get(PyObject *self, PyObject *instance, PyObject *owner)
 {
     PyArrayObject *array = array_of(instance);
-    int n = array == NULL ? 0 : PyArray_NDIM(array);
+    if (array == NULL)
+        return ask_property(self, instance, owner);
+    Py_INCREF(array);
+    int n = PyArray_NDIM(array);
     PyTypeObject *type = (PyTypeObject *)SIZE;
-    PyObject *made = array == NULL ? NULL : type->tp_alloc(type, n);
-    if (made == NULL)
-        return array == NULL ? ask_property(self, instance, owner) : NULL;
+    PyObject *made = type->tp_alloc(type, n);
 #if PY_VERSION_HEX >= 0x030E0000
-    ((PyTupleObject *)made)->ob_hash = -1;  /* not known yet */
+    if (made != NULL)
+        ((PyTupleObject *)made)->ob_hash = -1; /* not known yet */
 #endif
-    for (int d = 0; d < n; d++) {
+    for (int d = 0; d < n && made != NULL; d++) {
         PyObject *length = PyLong_FromSsize_t(PyArray_DIM(array, d));
-        if (length == NULL) {
-            Py_DECREF(made);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(made, d, length);
+        if (length == NULL)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, d, length);
     }
+    Py_DECREF(array);
     return made;
 }
 
-static PyObject *dtype_get(PyObject *self, PyObject *instance, PyObject *owner)
+/* The answer of the property, and what is kept of it. */
+static PyObject *ask_dtype(PyObject *self, PyObject *instance, PyObject *owner, PyObject *backend, PyObject *descr, PyObject *device)
 {
-    PyArrayObject *array = array_of(instance);
-    if (array == NULL)
-        return ask_property(self, instance, owner);
-    PyObject *descr = (PyObject *)PyArray_DESCR(array), *device = SLOT(instance, AT_DEVICE);
-    PyObject *backend = backend_of(device);
-    if (backend == NULL)
-        return NULL;
-    for (int k = 0; k < KNOWN_DTYPES; k++) {
-        KnownDtype *kept = &DTYPES.kept[k];
-        if (kept->descr == descr && kept->backend == backend) {
-            Py_DECREF(backend);
-            return Py_NewRef(kept->dtype);
-        }
-    }
-    Py_INCREF(descr); /* all stay, whatever the calls of Python do */
-    Py_INCREF(device);
     PyObject *made = ask_property(self, instance, owner);
     if (made != NULL && is_plain_maker(device)) {
         KnownDtype *kept = &DTYPES.kept[DTYPES.next++ % KNOWN_DTYPES], before = *kept;
@@ -73,7 +60,22 @@ static PyObject *dtype_get(PyObject *self, PyObject *instance, PyObject *owner)
         Py_XDECREF(before.dtype);
     } else if (made != NULL)
         PyErr_Clear();
-    Py_DECREF(backend);
+    return made;
+}
+
+static PyObject *dtype_get(PyObject *self, PyObject *instance, PyObject *owner)
+{
+    PyArrayObject *array = array_of(instance);
+    if (array == NULL)
+        return ask_property(self, instance, owner);
+    PyObject *descr = Py_NewRef(PyArray_DESCR(array)), *device = Py_NewRef(SLOT(instance, AT_DEVICE)), *made = NULL;
+    PyObject *backend = backend_of(device);
+    for (int k = 0; k < KNOWN_DTYPES && backend != NULL && made == NULL; k++)
+        if (DTYPES.kept[k].descr == descr && DTYPES.kept[k].backend == backend)
+            made = Py_NewRef(DTYPES.kept[k].dtype);
+    if (made == NULL && backend != NULL)
+        made = ask_dtype(self, instance, owner, backend, descr, device);
+    Py_XDECREF(backend);
     Py_DECREF(descr);
     Py_DECREF(device);
     return made;

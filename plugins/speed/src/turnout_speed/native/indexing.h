@@ -156,14 +156,15 @@ static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t
 /* A number as a tensor of 0 dims like another one, as the text makes it: by the operator `full`. */
 static Outcome number_like(Getter *self, PyObject *tensor, PyObject *value, PyObject **made)
 {
-    PyObject *size = PyTuple_New(0), *dtype = PyObject_GetAttr(tensor, S_DTYPE);
+    PyObject *size = PyTuple_New(0), *dtype = PyObject_GetAttr(tensor, S_DTYPE), *device = Py_XNewRef(SLOT(tensor, AT_DEVICE));
     Outcome outcome = DECLINED;
     REPEATABLE++; /* the text makes it again where the write is declined */
-    if (size != NULL && dtype != NULL && SLOT(tensor, AT_DEVICE) != NULL)
-        outcome = call_operator(self->full, (PyObject *[]){size, value, dtype, SLOT(tensor, AT_DEVICE)}, 4, FULL_OPTIONS, made);
+    if (size != NULL && dtype != NULL && device != NULL)
+        outcome = call_operator(self->full, (PyObject *[]){size, value, dtype, device}, 4, FULL_OPTIONS, made);
     REPEATABLE--;
     Py_XDECREF(size);
     Py_XDECREF(dtype);
+    Py_XDECREF(device);
     return outcome;
 }
 

@@ -260,6 +260,8 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
             Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
             if (length == 0 || !add_word(&look, length) || (arrays[i] = PyList_New(length)) == NULL)
                 goto end;
+            if (is_list && PyList_GET_SIZE(value) != length) /* changed by a collection */
+                goto end;
             for (Py_ssize_t k = 0; k < length; k++) {
                 PyObject *tensor = is_list ? PyList_GET_ITEM(value, k) : PyTuple_GET_ITEM(value, k);
                 array = tensor == Py_None ? Py_None : look_at(&look, tensor);

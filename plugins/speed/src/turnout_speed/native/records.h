@@ -19,10 +19,13 @@ typedef struct {
 
 static PyObject *shape_of(PyObject *tensor)
 {
-    PyObject *array = SLOT(tensor, AT_ARRAY);
-    if (PyArray_CheckExact(array))
-        return tuple_of(PyArray_DIMS((PyArrayObject *)array), PyArray_NDIM((PyArrayObject *)array));
-    return PyObject_GetAttrString(array, "shape");
+    PyObject *array = Py_XNewRef(SLOT(tensor, AT_ARRAY)), *shape = NULL;
+    if (array != NULL && PyArray_CheckExact(array))
+        shape = tuple_of(PyArray_DIMS((PyArrayObject *)array), PyArray_NDIM((PyArrayObject *)array));
+    else if (array != NULL)
+        shape = PyObject_GetAttrString(array, "shape");
+    Py_XDECREF(array);
+    return shape;
 }
 
 /* (shape, strides and offset in elements) */
@@ -33,6 +36,8 @@ static PyObject *saved_geometry(PyObject *tensor)
     PyObject *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
     if (array == NULL || !PyArray_CheckExact(array) || PyArray_NDIM(array) > DIMS || offset == NULL)
         return NULL;
+    Py_INCREF(array); /* both may be replaced by what a collection finalises */
+    Py_INCREF(offset);
     item = PyArray_ITEMSIZE(array);
     for (int d = 0; d < PyArray_NDIM(array); d++)
         strides[d] = PyArray_STRIDE(array, d) / item;
@@ -40,6 +45,8 @@ static PyObject *saved_geometry(PyObject *tensor)
     PyObject *made = shape == NULL || steps == NULL ? NULL : PyTuple_Pack(3, shape, steps, offset);
     Py_XDECREF(shape);
     Py_XDECREF(steps);
+    Py_DECREF(array);
+    Py_DECREF(offset);
     return made;
 }
 
@@ -73,7 +80,7 @@ static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *ar
         case SAVE_TENSOR:
             value = Py_NewRef(args[save->argument]);
             storage = Py_XNewRef(SLOT(value, AT_STORAGE));
-            version = storage == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : PyObject_GetAttr(storage, S_VER);
+            version = storage == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : storage == NULL ? NULL : PyObject_GetAttr(storage, S_VER);
             Py_XDECREF(storage);
             if (version == NULL) {
                 Py_DECREF(value);
@@ -91,7 +98,7 @@ static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *ar
             value = PyObject_GetAttrString(args[save->argument], "dtype");
             break;
         case SAVE_DEVICE:
-            value = Py_NewRef(SLOT(args[save->argument], AT_DEVICE));
+            value = Py_XNewRef(SLOT(args[save->argument], AT_DEVICE));
             break;
         case SAVE_GEOMETRY:
             value = saved_geometry(args[save->argument]);

@@ -54,8 +54,8 @@ static Outcome call_here(PyObject *callable, PyObject *const *args, Py_ssize_t n
 
 static Outcome call_method_here(PyObject *name, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
-    PyObject *method = Py_XNewRef(_PyType_Lookup(Tensor, name));
-    Outcome outcome = call_here(method, args, n, result);
+    PyObject *method = PyObject_GetAttr((PyObject *)Tensor, name);
+    Outcome outcome = method == NULL ? decline_after_error() : call_here(method, args, n, result);
     Py_XDECREF(method);
     return outcome;
 }
@@ -74,6 +74,8 @@ static Outcome spread(PyObject *grad, PyObject *shape, PyObject **result)
     }
     PyObject *state = dispatch_state();
     Py_XDECREF(state);
+    Py_INCREF(array); /* both stay, whatever the calls of Python do */
+    Py_INCREF(device);
     if (state == FRESH && (backend = backend_of(device)) != NULL
         && (keys = PyObject_GetAttr(backend, S_KEYS)) != NULL && PyObject_RichCompareBool(keys, SLOT(grad, AT_KEYS), Py_EQ) == 1)
         made = PyObject_CallMethodObjArgs(backend, S_SPREAD, array, shape, NULL);
@@ -82,23 +84,26 @@ static Outcome spread(PyObject *grad, PyObject *shape, PyObject **result)
     Py_XDECREF(made);
     Py_XDECREF(keys);
     Py_XDECREF(backend);
+    Py_DECREF(array);
+    Py_DECREF(device);
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-/* What `sum_to` of the formulas does. `sum` is the operator. */
+/* What `sum_to` of the formulas does. `sum` is the operator. The shape is read before anything is called. */
 static Outcome sum_to(PyObject *grad, PyObject *shape, PyObject *sum, PyObject **result)
 {
     PyArrayObject *array = array_of(grad);
-    npy_intp wanted[DIMS];
+    npy_intp wanted[DIMS], lengths[DIMS];
     int n = PyTuple_CheckExact(shape) ? numbers_of(shape, wanted, DIMS) : -1, leading;
     if (array == NULL || n < 0 || PyArray_NDIM(array) > DIMS || (leading = PyArray_NDIM(array) - n) < 0)
         return decline_after_error();
+    memcpy(lengths, PyArray_DIMS(array), PyArray_NDIM(array) * sizeof *lengths);
     *result = Py_NewRef(grad);
     for (int keeps = 0; keeps < 2; keeps++) { /* dims that `shape` has not, then those in which it has 1 */
         npy_intp over[DIMS];
         int dims = 0;
         for (int d = 0; d < (keeps ? n : leading); d++)
-            if (!keeps || (wanted[d] == 1 && PyArray_DIM(array, leading + d) != 1))
+            if (!keeps || (wanted[d] == 1 && lengths[leading + d] != 1))
                 over[dims++] = d;
         if (dims == 0)
             continue;
@@ -131,12 +136,16 @@ static PyObject *transposed(PyObject *tensor)
     PyArrayObject *array = array_of(tensor);
     PyObject *device, *keys, *made = NULL, *state = dispatch_state();
     Py_XDECREF(state);
-    if (state != FRESH || array == NULL || PyArray_NDIM(array) != 2 || !is_plain_maker(device = SLOT(tensor, AT_DEVICE))
-        || (keys = keys_of_views(device)) == NULL)
+    if (state != FRESH || array == NULL || PyArray_NDIM(array) != 2)
         return NULL;
-    if (goes_straight(tensor, keys) && (made = PyArray_Transpose(array, NULL)) != NULL)
+    Py_INCREF(array); /* both stay, whatever the calls of Python do */
+    device = Py_NewRef(SLOT(tensor, AT_DEVICE));
+    keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
+    if (keys != NULL && goes_straight(tensor, keys) && (made = PyArray_Transpose(array, NULL)) != NULL)
         made = wrap(made, keys, device);
-    Py_DECREF(keys);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    Py_DECREF(array);
     return made;
 }
 
@@ -223,27 +232,25 @@ static Outcome run_gradient_step(const GradientStep *step, PyObject *const *regi
 /* A value that a node saved, if it may still be used; a new reference, or NULL with or without an error. */
 static PyObject *read_saved(const Read *read, PyObject *node)
 {
-    PyObject *value = SLOT(node, read->at);
+    PyObject *value = Py_XNewRef(SLOT(node, read->at)); /* all are held, whatever the calls of Python do */
     if (value == NULL)
         return NULL;
     if (read->kind == READ_RESULT) {
-        value = PyObject_CallMethodObjArgs(value, S_TENSOR, node, read->name, NULL);
+        Py_SETREF(value, PyObject_CallMethodObjArgs(value, S_TENSOR, node, read->name, NULL));
         if (value != NULL && !Py_IS_TYPE(value, Tensor))
             Py_CLEAR(value);
-        return value;
-    }
-    if (read->kind == READ_TENSOR) {
-        PyObject *saved = SLOT(node, read->version_at);
-        PyObject *storage = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_STORAGE) : NULL;
-        if (storage == NULL || saved == NULL)
-            return NULL;
-        PyObject *version = storage == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : PyObject_GetAttr(storage, S_VER);
-        int same = version == NULL ? 0 : PyObject_RichCompareBool(version, saved, Py_EQ);
+    } else if (read->kind == READ_TENSOR) {
+        PyObject *saved = Py_XNewRef(SLOT(node, read->version_at)), *version = NULL;
+        PyObject *storage = Py_IS_TYPE(value, Tensor) ? Py_XNewRef(SLOT(value, AT_STORAGE)) : NULL;
+        if (storage != NULL)
+            version = storage == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : PyObject_GetAttr(storage, S_VER);
+        if (version == NULL || saved == NULL || PyObject_RichCompareBool(version, saved, Py_EQ) != 1)
+            Py_CLEAR(value);
+        Py_XDECREF(saved);
         Py_XDECREF(version);
-        if (same != 1)
-            return NULL;
+        Py_XDECREF(storage);
     }
-    return Py_NewRef(value);
+    return value;
 }
 
 /* The gradients for the edges that want one, new references; the others stay NULL. */
@@ -300,7 +307,7 @@ static Outcome add_gradient(PyObject *have, PyObject **value)
 }
 
 typedef struct {
-    PyObject *target, *value, *sink; /* the sink of a leaf that has one */
+    PyObject *target, *value, *sink; /* the last two are held; the sink of a leaf that has one */
     int is_node;
 } Arrival;
 
@@ -329,21 +336,21 @@ static Outcome gather_gradients(PyObject *edges, PyObject **results, PyObject *p
         if (arrival->is_node)
             have = PyDict_GetItemWithError(pending, target);
         else if (Py_IS_TYPE(target, Tensor) && fits_leaf(results[k], target)) {
-            PyObject *key = PyLong_FromVoidPtr(target);
-            arrival->sink = key == NULL ? NULL : PyDict_GetItemWithError(sinks, key);
+            PyObject *key = PyLong_FromVoidPtr(target), *sink = key == NULL ? NULL : PyDict_GetItemWithError(sinks, key);
             Py_XDECREF(key);
-            if (arrival->sink != NULL && (!PyList_CheckExact(arrival->sink) || PyList_GET_SIZE(arrival->sink) != 2))
+            if (sink != NULL && (!PyList_CheckExact(sink) || PyList_GET_SIZE(sink) != 2))
                 return DECLINED;
-            have = arrival->sink == NULL ? NULL : PyList_GET_ITEM(arrival->sink, 1);
+            have = sink == NULL ? NULL : PyList_GET_ITEM(sink, 1);
+            arrival->sink = Py_XNewRef(sink);
         } else
             return DECLINED;
+        ++*count; /* what it holds is let go of with the others */
         if (PyErr_Occurred())
             return FAILED;
         if (have != NULL && (outcome = add_gradient(have, &results[k])) != DONE)
             return outcome;
         arrival->value = results[k];
         results[k] = NULL;
-        ++*count;
     }
     return DONE;
 }
@@ -444,8 +451,10 @@ end:
     Py_XDECREF(edges);
     for (int k = 0; k < MOST; k++)
         Py_XDECREF(results[k]);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         Py_XDECREF(arrivals[i].value);
+        Py_XDECREF(arrivals[i].sink);
+    }
     return outcome;
 }
 
@@ -600,6 +609,7 @@ static PyObject *plain_root(PyObject *module, PyObject *const *args, Py_ssize_t 
         || SLOT(tensor, AT_VIEW_OF) != Py_None || SLOT(tensor, AT_NODE) == NULL || SLOT(tensor, AT_GMASK) == NULL
         || !PyLong_CheckExact(args[1]) || !(PyLong_AsLongLongAndOverflow(SLOT(tensor, AT_GMASK), &overflow) & PyLong_AsLongLong(args[1])))
         Py_RETURN_NONE;
+    Py_INCREF(array); /* all stay, whatever the calls of Python do */
     device = Py_NewRef(SLOT(tensor, AT_DEVICE));
     edge = Py_NewRef(SLOT(tensor, AT_NODE) == Py_None ? tensor : SLOT(tensor, AT_NODE));
     keys = is_plain_maker(device) ? keys_of_views(device) : NULL;
@@ -613,6 +623,7 @@ static PyObject *plain_root(PyObject *module, PyObject *const *args, Py_ssize_t 
     Py_XDECREF(one);
     Py_XDECREF(made);
     Py_XDECREF(keys);
+    Py_DECREF(array);
     Py_DECREF(device);
     Py_DECREF(edge);
     if (root == NULL && decline_after_error() == DECLINED)
@@ -640,21 +651,20 @@ static PyObject *keep_first(PyObject *lock, PyObject *const *args, Py_ssize_t n)
     if (none == NULL)
         return NULL;
     Py_DECREF(none);
-    PyObject *extra = SLOT(leaf, AT_EXTRA), *grad = PyList_GET_ITEM(sink, 1);
-    int kept = 0;
-    if (can_be_kept(grad, leaf)) {
-        if (extra == Py_None) {
-            PyObject *made = PyDict_New();
-            kept = made == NULL ? -1 : PyDict_SetItem(made, S_GRAD, grad) < 0 ? -1 : 1;
-            if (kept == 1)
-                Py_SETREF(SLOT(leaf, AT_EXTRA), Py_NewRef(made));
-            Py_XDECREF(made);
-        } else if (PyDict_CheckExact(extra)) {
-            PyObject *have = PyDict_GetItemWithError(extra, S_GRAD);
-            if (have == NULL || have == Py_None)
-                kept = PyErr_Occurred() || PyDict_SetItem(extra, S_GRAD, grad) < 0 ? -1 : 1;
-        }
+    PyObject *extra = Py_XNewRef(SLOT(leaf, AT_EXTRA)), *made = extra == Py_None ? PyDict_New() : NULL; /* before the gradient is looked at */
+    PyObject *grad = PyList_GET_SIZE(sink) == 2 ? PyList_GET_ITEM(sink, 1) : Py_None;
+    int kept = extra == Py_None && made == NULL ? -1 : 0;
+    if (kept == 0 && Py_IS_TYPE(grad, Tensor) && SLOT(leaf, AT_EXTRA) == extra && can_be_kept(grad, leaf)) {
+        PyObject *into = made != NULL ? made : extra, *have = NULL;
+        Py_INCREF(grad);
+        if (into != NULL && PyDict_CheckExact(into) && ((have = PyDict_GetItemWithError(into, S_GRAD)) == NULL || have == Py_None))
+            kept = PyErr_Occurred() || PyDict_SetItem(into, S_GRAD, grad) < 0 ? -1 : 1;
+        if (kept == 1 && made != NULL)
+            Py_SETREF(SLOT(leaf, AT_EXTRA), Py_NewRef(made));
+        Py_DECREF(grad);
     }
+    Py_XDECREF(made);
+    Py_XDECREF(extra);
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     none = PyObject_CallMethodNoArgs(lock, S_RELEASE);

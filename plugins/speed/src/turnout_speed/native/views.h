@@ -49,12 +49,13 @@ static PyObject *array_over(PyObject *root, PyObject *geometry)
 static int is_geometry(PyObject *found) { return PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4; }
 
 /* What a view operator remembers of an array and a start in elements: see geometry_of. */
-static PyObject *remembered_of(ViewKernel *self, PyArrayObject *array, PyObject *offset, PyObject *const *args, Py_ssize_t n)
+static PyObject *remembered_of(ViewKernel *self, PyObject *remembered, PyArrayObject *array, PyObject *offset, PyObject *const *args,
+                               Py_ssize_t n)
 {
     PyObject *passed[MOST + 4], *found = NULL;
     Look look;
     look.count = look.holds = 0;
-    int known = look_at(&look, args[0]) != NULL && look_at_value(&look, offset);
+    int known = self->remembered == remembered && look_at(&look, args[0]) != NULL && look_at_value(&look, offset);
     for (Py_ssize_t i = 1; i < n && known; i++)
         known = look_at_value(&look, args[i]);
     if (known && (found = find_kept(&self->memo, &look)) != NULL)
@@ -66,7 +67,7 @@ static PyObject *remembered_of(ViewKernel *self, PyArrayObject *array, PyObject 
     for (Py_ssize_t i = 1; i < n; i++)
         passed[3 + i] = args[i];
     if (passed[0] != NULL && passed[1] != NULL && passed[2] != NULL)
-        found = PyObject_Vectorcall(self->remembered, passed, 3 + n, NULL);
+        found = PyObject_Vectorcall(remembered, passed, 3 + n, NULL);
     Py_XDECREF(passed[0]);
     Py_XDECREF(passed[1]);
     Py_XDECREF(passed[2]);
@@ -75,20 +76,23 @@ static PyObject *remembered_of(ViewKernel *self, PyArrayObject *array, PyObject 
         right = is_geometry(PyTuple_GET_ITEM(found, i));
     if (!right)
         Py_CLEAR(found);
-    if (found != NULL && known && keep(&self->memo, &look, found) < 0)
+    if (found != NULL && known && self->remembered == remembered && keep(&self->memo, &look, found) < 0)
         Py_CLEAR(found);
     return found;
 }
 
 /* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements), or a tuple of those. A new
  * reference; NULL with or without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet.
- * Array and start are held meanwhile, for a collection may run finalisers that give the tensor others. */
-static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t n)
+ * Array and start are held meanwhile, for a collection may run finalisers that give the tensor others; then it is declined. `remembered`
+ * is held by the caller, for a call for another device may exchange the kernel's. */
+static PyObject *geometry_of(ViewKernel *self, PyObject *remembered, PyObject *const *args, Py_ssize_t n)
 {
     PyObject *tensor = args[0], *array = Py_XNewRef(SLOT(tensor, AT_ARRAY)), *found = NULL;
     PyObject *offset = Py_XNewRef(SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET));
     if (offset != NULL && array != NULL && PyArray_CheckExact(array))
-        found = remembered_of(self, (PyArrayObject *)array, offset, args, n);
+        found = remembered_of(self, remembered, (PyArrayObject *)array, offset, args, n);
+    if (SLOT(tensor, AT_ARRAY) != array)
+        Py_CLEAR(found);
     Py_XDECREF(array);
     Py_XDECREF(offset);
     return found;
@@ -137,9 +141,10 @@ static int has_record(PyObject *view)
 /* How a view comes from its base: the links of what is viewed, or none, and one more. `index` is its place among several, or None. */
 static PyObject *chain_of(PyObject *old, PyObject *op, PyObject *rest, PyObject *index)
 {
-    PyObject *link = Py_BuildValue("((OOO))", op, rest, index);
-    if (link != NULL && old != Py_None)
-        Py_SETREF(link, PySequence_Concat(SLOT(old, AT_CHAIN), link));
+    PyObject *before = old == Py_None ? NULL : Py_NewRef(SLOT(old, AT_CHAIN)), *link = Py_BuildValue("((OOO))", op, rest, index);
+    if (link != NULL && before != NULL)
+        Py_SETREF(link, PySequence_Concat(before, link));
+    Py_XDECREF(before);
     return link;
 }
 
@@ -162,8 +167,8 @@ static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, 
         goto end;
     }
     int on = (enabled = levels_enabled()) == NULL ? -1 : PyObject_IsTrue(enabled);
-    if (on >= 0 && (chain = chain_of(old, self->op, rest, index)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL
-        && (view = PyType_GenericAlloc(View, 0)) != NULL && (ref = PyWeakref_NewRef(made, NULL)) != NULL) {
+    if (on >= 0 && (chain = chain_of(old, self->op, rest, index)) != NULL && (view = PyType_GenericAlloc(View, 0)) != NULL
+        && (ref = PyWeakref_NewRef(made, NULL)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL && (old == Py_None || has_record(old))) {
         int is_base = old == Py_None;
         SLOT(view, AT_BASE) = Py_NewRef(is_base ? args[0] : SLOT(old, AT_BASE));
         SLOT(view, AT_CHAIN) = Py_NewRef(chain);
@@ -226,7 +231,7 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         return DECLINED;
     PyObject *remembered = Py_NewRef(self->remembered); /* all stay, whatever the calls of Python do */
     Py_INCREF(device);
-    PyObject *keys = keys_of_views(device), *geometry = keys == NULL ? NULL : geometry_of(self, args, n);
+    PyObject *keys = keys_of_views(device), *geometry = keys == NULL ? NULL : geometry_of(self, remembered, args, n);
     storage = SLOT(args[0], AT_STORAGE);
     if (geometry == NULL || storage == NULL)
         storage = NULL;
@@ -275,17 +280,18 @@ typedef struct {
     int at; /* the argument that is written */
 } WriteKernel;
 
-/* Count a write of a tensor; -1 with an error. */
+/* Count a write of a tensor; -1 with an error. Nothing here runs anything else, but what has written may have given it another storage. */
 static int count_write(PyObject *tensor)
 {
     PyObject *storage = SLOT(tensor, AT_STORAGE);
-    PyObject **counter = storage == Py_None ? &SLOT(tensor, AT_VER) : &SLOT(storage, AT_STORAGE_VER);
-    PyObject *one = PyLong_FromLong(1), *next = one == NULL ? NULL : PyNumber_Add(*counter, one);
+    PyObject **counter = storage == Py_None ? &SLOT(tensor, AT_VER) : Py_IS_TYPE(storage, Storage) ? &SLOT(storage, AT_STORAGE_VER) : NULL;
+    PyObject *one = counter == NULL || *counter == NULL ? NULL : PyLong_FromLong(1), *next = one == NULL ? NULL : PyNumber_Add(*counter, one);
     Py_XDECREF(one);
-    if (next == NULL)
-        return -1;
-    Py_SETREF(*counter, next);
-    return 0;
+    if (next != NULL)
+        Py_SETREF(*counter, next);
+    else if (!PyErr_Occurred()) /* the storage that it has now was not written */
+        return 0;
+    return next == NULL ? -1 : 0;
 }
 
 static Outcome write_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)

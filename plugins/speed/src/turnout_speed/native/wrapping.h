@@ -1,17 +1,19 @@
 /* Results: a tensor around a new array, or what is written into a tensor that was given. */
-/* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. */
+/* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. The device may be what a
+ * tensor's slot has, NULL too: it is held before anything is allocated. */
 static PyObject *wrap(PyObject *array, PyObject *keys, PyObject *device)
 {
-    PyObject *epoch = Py_XNewRef(SLOT(CLOCK, AT_EPOCH));
-    PyObject *made = epoch == NULL ? NULL : PyType_GenericAlloc(Tensor, 0);
+    PyObject *epoch = Py_XNewRef(SLOT(CLOCK, AT_EPOCH)), *place = Py_XNewRef(device);
+    PyObject *made = epoch == NULL || place == NULL ? NULL : PyType_GenericAlloc(Tensor, 0);
     if (made == NULL) {
         Py_XDECREF(epoch);
+        Py_XDECREF(place);
         Py_DECREF(array);
         return NULL;
     }
     SLOT(made, AT_ARRAY) = array;
     SLOT(made, AT_KEYS) = Py_NewRef(keys);
-    SLOT(made, AT_DEVICE) = Py_NewRef(device);
+    SLOT(made, AT_DEVICE) = place;
     SLOT(made, AT_GMASK) = Py_NewRef(ZERO);
     SLOT(made, AT_NODE) = Py_NewRef(Py_None);
     SLOT(made, AT_VER) = epoch;
