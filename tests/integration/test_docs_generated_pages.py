@@ -49,6 +49,23 @@ def test_every_mark_of_the_sources_is_on_the_page():
     assert all(f"- {mark.sentence}\n" in text for mark in DIFFERENCES)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cholesky_solve",
+        "cholesky_inverse",
+        "as_strided_scatter",
+        "ctc_loss",
+        "scatter_reduce",
+        "interpolate",
+        "resolve_conj",
+        "mH",
+    ],
+)
+def test_what_is_right_here_and_not_in_pytorch_and_what_is_no_view_is_on_the_page(name):
+    assert f"`{name}`" in differences.fragment(ROOT)
+
+
 def test_a_mark_goes_on_to_the_end_of_its_comment_or_of_its_paragraph():
     text = '''"""One.
 

@@ -1,7 +1,8 @@
 """Complex numbers: conjugates and parts.
 
-# differs from torch: `conj` of a complex tensor computes a new tensor, so writes into it do not reach the original. Conjugation
-is never lazy. `real` and `imag` of a complex tensor are views, as in PyTorch.
+# differs from torch: `conj`, `adjoint`, `H` and `mH` of a complex tensor compute a new tensor. A write into it does not reach the
+original, and a write into the original does not reach it. Conjugation is never lazy, so `resolve_conj` returns its argument.
+`real` and `imag` of a complex tensor are views, as in PyTorch.
 """
 
 from __future__ import annotations

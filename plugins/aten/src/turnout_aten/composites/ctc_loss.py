@@ -24,6 +24,8 @@ def ctc_loss(
     reduction: int = MEAN, zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     """The negative log-probability of the targets, over all alignments with the input that insert blanks."""
+    # differs from torch: the gradient of `ctc_loss` is that of the function that it computes, for any input. PyTorch's is right
+    # only above `log_softmax`.
     check_reduction("ctc_loss", reduction)
     single = log_probs.ndim == 2
     logs = aten.unsqueeze(log_probs, 1) if single else log_probs

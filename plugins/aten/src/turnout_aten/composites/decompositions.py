@@ -40,6 +40,8 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     return made
 
 
+# differs from torch: the gradients of `cholesky_solve` and `cholesky_inverse` are 0 in the triangle that is not read. PyTorch's
+# formula reads it, and gives it a gradient.
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The X with A X = self, from the Cholesky factor of A."""
     b, a = matrices("cholesky_solve", self, "self"), square("cholesky_solve", input2, "input2")

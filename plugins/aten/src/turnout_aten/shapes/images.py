@@ -43,6 +43,8 @@ def _upsampled(ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
         raise ShapeError(f"'self' must have {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}")
     if any(n < 1 for n in output_size):
         raise ShapeError(f"'output_size' must be positive, got {list(output_size)}")
+    # differs from torch: `interpolate` of uint8 rounds what floats give. PyTorch's weights are integers, and its result can be
+    # wrong by 1.
     dtype = self.dtype
     if dtype.category == COMPLEX or dtype is bool_ or (dtype.category < FLOAT and dtype is not uint8):
         raise DTypeError(f"not defined for {dtype.name} tensors")

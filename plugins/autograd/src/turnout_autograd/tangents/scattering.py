@@ -13,6 +13,7 @@ def scatter_reduce_tangent(
     include_self: bool, result: Tensor,
 ) -> Tensor:  # fmt: skip
     """The reduction of the tangents where it is linear. Otherwise each element counts by its gradient, and has one target."""
+    # differs from torch: `scatter_reduce` with "prod" has a derivative along tangents. In PyTorch it is 0.
     if reduce in ("sum", "mean"):
         self_t = aten.zeros_like(self) if self_t is None else self_t
         src_t = aten.zeros_like(src) if src_t is None else src_t
