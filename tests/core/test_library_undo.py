@@ -40,7 +40,7 @@ def _act(draw, lib):
         lib.define(name + draw.choice(SCHEMAS))
     elif kind == "impl":
         override = draw.random() < 0.3
-        lib.impl(name, _kernel, draw.choice(KEYS), allow_override=override, with_keyset=draw.random() < 0.2)
+        lib.impl(name, _kernel, draw.choice(KEYS), allow_override=override or None, with_keyset=draw.random() < 0.2)
     else:
         with_namespace = Library("_", "IMPL", draw.choice(KEYS[:4]))
         with_namespace.fallback(_kernel)

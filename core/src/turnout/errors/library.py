@@ -129,6 +129,14 @@ def rule_keyword_tensors(name: str, schema: object, names: Iterable[str]) -> str
     return report(f"{name}: a gradient rule answers for positional tensors only", *rows)
 
 
+def second_kernel(name: str, key: str, first: Kernel, second: Kernel) -> str:
+    """A kernel where there is one, by a library that overrides nothing, not even its own."""
+    rows = [
+        (word, f"{kernel.origin}, {kernel.name} ({kernel.source})") for word, kernel in (("first", first), ("second", second))
+    ]
+    return report(f"{name}: there is a kernel for {key}, and allow_override=False", *rows, ("to fix", "leave allow_override out"))
+
+
 def _shown(kernel: Kernel) -> tuple[str, str]:
     return "kernel", f"{kernel.name} ({kernel.source})"
 

@@ -80,11 +80,15 @@ def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
 
 def missing(op: Operator) -> Kernel:
-    """The placeholder for a missing fake kernel. An operator that returns nothing needs none."""
-    returns_nothing = not op.schema.returns
+    """The kernel where no fake one is registered: it returns what the schema says is written, or nothing, and else raises."""
+    schema = op.schema
+    written = {a.annotation: i for i, a in enumerate(schema.arguments) if a.is_write and not a.annotation.is_shorthand}
+    returned = [written.get(r.annotation, -1) for r in schema.returns]
 
-    def no_fake_kernel(ks: int, *args: Any) -> None:
-        if not returns_nothing:
+    def no_fake_kernel(ks: int, *args: Any) -> Any:
+        if -1 in returned:
             raise NoKernelError(texts.no_fake(op))
+        values = tuple([args[i] for i in returned])
+        return values[0] if len(values) == 1 else values or None
 
-    return Kernel(no_fake_kernel, INTERNAL, label="nothing to compute" if returns_nothing else "no fake kernel")
+    return Kernel(no_fake_kernel, INTERNAL, label="no fake kernel" if -1 in returned else "nothing to compute")

@@ -99,7 +99,9 @@ def register_kernel(
     return registered("register_kernel", func, lambda f: target.impl_all(name, keys, f, arrays=arrays))
 
 
-def register_fake(op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool = False) -> Any:
+def register_fake(
+    op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool | None = None
+) -> Any:
     """Register what an operator does for tensors without data, which is to compute shapes; a decorator without `func`.
     It serves every backend without data, and the key Fake. Raises as `impl` does.
 
@@ -107,10 +109,11 @@ def register_fake(op: Named, func: Call | None = None, /, *, lib: Library | None
         op: the operator or its name
         func: returns empty tensors of the right shapes; `get_ctx()` has sizes that depend on data
         lib: the library to which the function belongs
-        allow_override: whether another library's kernel is replaced, instead of raising
+        allow_override: True replaces another library's function; False refuses a second one, but for operators of `custom_op`
     """
     target, name = _target("register_fake", op, lib)
-    how: dict[str, Any] = {"binder": fake.in_context, "allow_override": allow_override}
+    overrides = bool(allow_override) if isinstance(target, CustomOpDef) else allow_override
+    how: dict[str, Any] = {"binder": fake.in_context, "allow_override": overrides}
     return registered("register_fake", func, lambda f: target.impl_all(name, fake.fake_keys(), f, **how))
 
 

@@ -119,14 +119,14 @@ class Library:
 
     def impl(
         self, op_name: str | Operator, fn: Call, dispatch_key: str = "", *, with_keyset: bool = False,
-        allow_override: bool = False, arrays: bool = False,
+        allow_override: bool | None = None, arrays: bool = False,
     ) -> None:  # fmt: skip
         """Register a kernel for an operator, which may be defined later.
 
         dispatch_key    a runtime or alias key; by default the library's, else CompositeImplicitAutograd
         with_keyset     `fn` takes the key set of the call, a DispatchKeySet, first
         arrays          `fn` takes and returns the backend's arrays in place of tensors
-        allow_override  override another library's kernel
+        allow_override  True overrides another library's kernel; False refuses a second kernel at the key, of this library too
 
         Raises KernelSignatureError when `fn` cannot take the arguments, UniverseError for an unknown key, RegistrationError when
         a kernel excludes this one. # differs from torch: `Library.impl` raises ConflictError where another library has a kernel.
@@ -134,14 +134,16 @@ class Library:
         require_callable("impl", fn)
         key = dispatch_key or self.dispatch_key
         if self.dispatch_key and key != self.dispatch_key:
-            raise LibraryError(texts.OTHER_KEY.format(op=str(op_name), own=self.dispatch_key, key=key))
+            raise LibraryError(
+                texts.OTHER_KEY.format(op=getattr(op_name, "qualified_name", op_name), own=self.dispatch_key, key=key)
+            )
         name, keys = self.qualified(op_name), [key or IMPLICIT]
         self.impl_all(name, keys, fn, with_keyset=with_keyset, allow_override=allow_override, arrays=arrays)
 
     def impl_all(
-        self, op_name: str, keys: Iterable[str], fn: Call, *, with_keyset: bool = False, allow_override: bool = False,
-        arrays: bool = False, tracked_only: bool = False, binder: Callable[[Operator, Kernel, str], Call] | None = None,
-        checked: bool = True, label: str = "",
+        self, op_name: str, keys: Iterable[str], fn: Call, *, with_keyset: bool = False,
+        allow_override: bool | None = None, arrays: bool = False, tracked_only: bool = False,
+        binder: Callable[[Operator, Kernel, str], Call] | None = None, checked: bool = True, label: str = "",
     ) -> None:  # fmt: skip
         """Register one function at several keys, or at none if one is refused: `impl` for the functions of this package.
 
@@ -158,12 +160,15 @@ class Library:
             form, binder = ARRAY, on_arrays
         with REGISTRY.lock:
             keys = list(dict.fromkeys(REGISTRY.key_name(key) for key in keys))
-            candidate = Kernel(kernel, library=self.registrations, with_keyset=with_keyset, allow_override=allow_override)
+            overrides = bool(allow_override)
+            candidate = Kernel(kernel, library=self.registrations, with_keyset=with_keyset, allow_override=overrides)
             for key in keys:
                 check_kernel(op_name, key, candidate, checked=checked)
+                if allow_override is False and (there := self._there(op_name, key)):
+                    raise ConflictError(texts.second_kernel(op_name, key, there[-1], candidate))
             for key in keys:
                 self.registrations.impl(
-                    op_name, key, kernel, form=form, with_keyset=with_keyset, allow_override=allow_override,
+                    op_name, key, kernel, form=form, with_keyset=with_keyset, allow_override=overrides,
                     tracked_only=tracked_only, binder=binder, label=label,
                 )  # fmt: skip
 
@@ -203,6 +208,11 @@ class Library:
         if not op_name.startswith(self.ns + "::"):
             raise LibraryError(texts.other_namespace(op_name, self.ns))
         return op_name
+
+    def _there(self, op_name: str, key: str) -> list[Kernel]:
+        """The kernels that are registered at a key."""
+        op = REGISTRY.get(op_name)
+        return [] if op is None else op.kernels.get(key, [])
 
     def _check_live(self) -> None:
         finish_undoing()

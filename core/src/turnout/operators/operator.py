@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from turnout.keys import Functionality
+    from turnout.operators.packet import Packet
     from turnout.registry import Registrations, Registry
     from turnout.schema import FunctionSchema
 
@@ -101,6 +102,24 @@ class Operator:
 
         self.call = retired
 
+    @property
+    def __name__(self) -> str:
+        """The name and the overload, without the namespace: "add.Tensor", "sin.default"."""
+        return f"{self.name}.{self.overload or 'default'}"
+
+    @property
+    def overloadpacket(self) -> Packet:
+        """All overloads of the name."""
+        return self.registry.packet_handle(self.namespace, self.name)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether a return shares memory with an argument that is not written."""
+        return self.schema.is_view
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.__name__}"
+
     def __repr__(self) -> str:
         return f"<Operator {self.qualified_name}>"
 
@@ -171,6 +190,19 @@ class Operator:
             return call(self.key_set(bound), *bound)
 
         return call_kernel
+
+    def has_kernel_for_dispatch_key(self, key: str) -> bool:
+        """Whether a kernel is registered at this very key, an alias too, rather than serves it from another one."""
+        return self.is_defined and bool(self.kernels.get(self.registry.key_name(key)))
+
+    def decompose(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the kernel at CompositeImplicitAutograd, which is written in other operators. NotImplemented if there is none."""
+        with self.registry.lock:
+            if not self.has_kernel_for_dispatch_key(IMPLICIT):
+                return NotImplemented
+            call = bind(self.registry.winner(self, IMPLICIT, self.kernels[IMPLICIT]), self, IMPLICIT)
+        bound = self.bind(args, kwargs)
+        return call(self.key_set(bound), *bound)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in schema order with the schema's defaults. Raises CallError for a wrong number or name."""

@@ -98,6 +98,9 @@ class Packet:
     def __reduce__(self) -> tuple[Any, ...]:
         return (self.registry.restore, (self.namespace, self.name))
 
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.name}"
+
     def __repr__(self) -> str:
         return f"<Packet {self.namespace}::{self.name}: {', '.join(dir(self))}>"
 

@@ -71,6 +71,16 @@ class Annotation:
         """Every alias set of the tensor, before or after."""
         return frozenset(self.before + self.after)
 
+    @property
+    def before_set(self) -> frozenset[str]:
+        """The alias sets before the call."""
+        return frozenset(self.before)
+
+    @property
+    def after_set(self) -> frozenset[str]:
+        """The alias sets after the call."""
+        return frozenset(self.after or self.before)
+
     def __str__(self) -> str:
         """The text after `Tensor`."""
         if not self.before:
@@ -113,6 +123,16 @@ class Argument:
         return default_of(self.type, self.default_text)
 
     @property
+    def default_value(self) -> Any:
+        """The default, None if there is none, too: `has_default` tells them apart."""
+        return self.default if self.has_default else None
+
+    @property
+    def alias_info(self) -> Annotation | None:
+        """The annotation, under PyTorch's name."""
+        return self.annotation
+
+    @property
     def is_write(self) -> bool:
         """Whether it is written, as its annotation says."""
         return self.annotation is not None and self.annotation.is_write
@@ -134,6 +154,11 @@ class Return:
     type: Type
     name: str | None = None
     annotation: Annotation | None = None
+
+    @property
+    def alias_info(self) -> Annotation | None:
+        """The annotation, under PyTorch's name."""
+        return self.annotation
 
     @property
     def is_write(self) -> bool:

@@ -62,9 +62,9 @@ def opcheck(
     Other arguments are derived from the given ones: other layouts, sizes, dtypes and values, and gradients required of every
     choice of inputs. The given tensors are not changed.
 
-    Returns the report, a dict from each check to "SUCCESS", to "not tried" with the reason, or to what failed, with the
-    smallest arguments that show it and what to do. Printing it shows what was tried. Raises OpCheckError if a check failed,
-    and what the operator raises when it does not accept the given arguments.
+    Returns the report, a dict from each check to "SUCCESS" or to what failed, with the smallest arguments that show it and what
+    to do; "not tried" where a plugin is missing. Printing it shows what was tried, and which check had nothing to try. Raises
+    OpCheckError if a check failed, and what the operator raises when it does not accept the given arguments.
 
     Arguments:
         op: an operator such as `turnout.ops.mylib.f`, what `custom_op` returned, or a name "mylib::f"
@@ -112,7 +112,7 @@ def _make(name: str, subject: Subject, report: Report) -> None:
     try:
         problem = next(iter(check(subject)), None)
     except NotTriedError as reason:
-        report.not_tried(name, str(reason))
+        report.not_tried(name, reason)
         return
     except Exception as error:  # noqa: BLE001 - a kernel may raise anything
         text = f"the operator raised {type(error).__name__} for arguments that it accepted before: {error}"

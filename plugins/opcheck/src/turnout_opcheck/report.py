@@ -23,13 +23,17 @@ class OpCheckError(TurnoutError, AssertionError):
 
 
 class NotTriedError(Exception):
-    """A check cannot say anything about the operator; the reason is the text."""
+    """A check has nothing to try on the operator; the reason is the text."""
+
+
+class MissingPluginError(NotTriedError):
+    """A check needs a plugin that is not installed."""
 
 
 def need(provided: str, distribution: str) -> None:
-    """Raise NotTriedError if no installed plugin provides what a check needs, such as "device:meta"."""
+    """Raise MissingPluginError if no installed plugin provides what a check needs, such as "device:meta"."""
     if not is_there(provided):
-        raise NotTriedError(f"{distribution} is not installed")
+        raise MissingPluginError(f"{distribution} is not installed")
 
 
 def is_there(provided: str) -> bool:
@@ -65,9 +69,10 @@ class Failure:
 
 
 class Report(dict[str, str]):
-    """Check -> "SUCCESS", "not tried: ...", or what failed.
+    """Check -> "SUCCESS", also where there was nothing to try; what failed; or "not tried: ..." where a plugin is missing.
 
     operator  the qualified name
+    untried   check -> why it had nothing to try
     found     the failures
     tried     the arguments that were tried: the given ones, and the names of those derived from them
     refused   the derived arguments that the operator does not accept
@@ -76,6 +81,7 @@ class Report(dict[str, str]):
     def __init__(self, operator: str) -> None:
         super().__init__()
         self.operator = operator
+        self.untried: dict[str, str] = {}
         self.found: list[Failure] = []
         self.tried: list[str] = []
         self.refused: list[str] = []
@@ -84,9 +90,10 @@ class Report(dict[str, str]):
         """Note a check that found nothing."""
         self[check] = SUCCESS
 
-    def not_tried(self, check: str, reason: str) -> None:
-        """Note a check that could not run."""
-        self[check] = f"not tried: {reason}"
+    def not_tried(self, check: str, reason: NotTriedError) -> None:
+        """Note a check that had nothing to try, or could not run."""
+        self.untried[check] = str(reason)
+        self[check] = f"not tried: {reason}" if isinstance(reason, MissingPluginError) else SUCCESS
 
     def failed(self, failure: Failure) -> None:
         """Note what a check found."""
@@ -101,11 +108,12 @@ class Report(dict[str, str]):
 
     def __str__(self) -> str:
         width = max(map(len, self), default=0)
-        rows = [f"  {check:{width}}  {_row(told)}" for check, told in self.items()]
+        rows = [f"  {check:{width}}  {self._row(check)}" for check in self]
         arguments = [("tried", self.tried), ("refused", self.refused)]
         heads = [f"  {word:{width}}  {', '.join(names)}" for word, names in arguments if names]
         return "\n".join([f"opcheck of {self.operator}", *heads, *rows, *map(str, self.found)])
 
-
-def _row(told: str) -> str:
-    return "passed" if told == SUCCESS else told if told.startswith("not tried") else "FAILED"
+    def _row(self, check: str) -> str:
+        if check in self.untried:
+            return f"not tried: {self.untried[check]}"
+        return "passed" if self[check] == SUCCESS else "FAILED"

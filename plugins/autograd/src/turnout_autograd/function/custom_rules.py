@@ -26,8 +26,8 @@ Call = Callable[..., Any]
 class Rule(NamedTuple):
     """What a user registered: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, or None.
 
-    `schema` is that of `op`, which a recorded graph outlives; `names` are its positional arguments. Without lists in the schema,
-    values need no layout.
+    `schema` is that of `op`, which a recorded graph outlives; `names` are its positional arguments, of which the first `tensors`
+    may have gradients. Without lists in the schema, values need no layout.
     """
 
     op: Operator
@@ -36,6 +36,7 @@ class Rule(NamedTuple):
     setup_context: Call | None
     names: list[str]
     with_lists: bool
+    tensors: int
 
     @property
     def shown(self) -> str:
@@ -50,7 +51,8 @@ def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Cal
     positional = op.schema.positional
     types = [a.type for a in positional] + [r.type for r in op.schema.returns]
     with_lists = any(isinstance(t.elem if isinstance(t, OptionalType) else t, ListType) for t in types)
-    rule = Rule(op, op.schema, backward, setup_context, [a.name for a in positional], with_lists)
+    tensors = max((i + 1 for i, a in enumerate(positional) if a.type.is_tensor_like), default=0)
+    rule = Rule(op, op.schema, backward, setup_context, [a.name for a in positional], with_lists, tensors)
     split = len(positional)
 
     def call_with_gradient(ks: int, *args: Any) -> Any:
@@ -69,9 +71,12 @@ def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Cal
 
 
 class _Call:
-    """One recorded call: its rule, where it goes on, and how inputs and outputs were laid out flat; None without lists."""
+    """One recorded call: its rule, where it goes on, and how inputs and outputs were laid out flat; None without lists.
 
-    __slots__ = ("inputs", "keywords", "ks", "outputs", "rule")
+    The first `tensors` of its arguments may have gradients: those after them are no tensors, or None.
+    """
+
+    __slots__ = ("inputs", "keywords", "ks", "outputs", "rule", "tensors")
     inputs: _Layout | None
     outputs: _Layout | None
 
@@ -80,6 +85,7 @@ class _Call:
         self.ks = ks
         self.keywords = keywords
         self.inputs = self.outputs = None
+        self.tensors = rule.tensors
 
 
 class _Layout:
@@ -132,6 +138,8 @@ def _function(namespace: str, operator: str, overload: str) -> Any:
         *values, call = flat
         rule = call.rule
         inputs = tuple(values) if call.inputs is None else call.inputs.put_back(values)
+        while call.tensors and inputs[call.tensors - 1] is None:
+            call.tensors -= 1
         output = rule.op.lookup(call.ks)(call.ks, *inputs, *call.keywords)
         if call.outputs is not None:
             several = len(rule.schema.returns) > 1
@@ -159,7 +167,7 @@ def _function(namespace: str, operator: str, overload: str) -> Any:
             found = call.rule.backward(ctx, *grads)
         finally:
             ctx.needs_input_grad = needed
-        return (*_flat_gradients(call.rule, call.inputs, found), None)
+        return (*_flat_gradients(call, found), None)
 
     def shown_input(ctx: Any, index: int) -> str:
         rule, layout = ctx.operator_call.rule, ctx.operator_call.inputs
@@ -172,14 +180,15 @@ def _function(namespace: str, operator: str, overload: str) -> Any:
     return type(name, (Function,), members)
 
 
-def _flat_gradients(rule: Rule, layout: _Layout | None, found: Any) -> Sequence[Any]:
+def _flat_gradients(call: _Call, found: Any) -> Sequence[Any]:
     """What a rule returned, one value per flat input. Raises KernelResultError for a wrong number."""
-    op, schema, names = rule.op, rule.schema, rule.names
+    rule, layout = call.rule, call.inputs
+    op, names = rule.op, rule.names
     grads = found if isinstance(found, tuple) else (found,)
     if len(grads) != len(names):
-        if any(g is not None for g in grads[len(names) :]) or not _only_values(schema, len(grads)):
+        if any(g is not None for g in grads[len(names) :]) or len(grads) < call.tensors:
             raise KernelResultError(errors.recording.wrong_gradients(op, rule.shown, names, len(grads)))
-        # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
+        # Missing at the end for what is no tensor in this call, or None too many: both are common in rules written for PyTorch.
         grads = (*grads, *[None] * len(names))[: len(names)]
     if layout is None:
         return grads
@@ -194,8 +203,3 @@ def _flat_gradients(rule: Rule, layout: _Layout | None, found: Any) -> Sequence[
         else:
             raise KernelResultError(errors.recording.wrong_list_gradient(op, rule.shown, name, length, grad))
     return flat
-
-
-def _only_values(schema: FunctionSchema, start: int) -> bool:
-    """Whether none of the positional arguments from `start` on is a tensor."""
-    return not any(str(a.type).startswith("Tensor") for a in schema.positional[start:])
