@@ -73,3 +73,24 @@ def test_the_logarithm_of_the_normal_distribution_bends_nowhere_far_from_zero() 
     assert gradients(turnout.special.log_ndtr(x), x) == ([0.0, 0.0], [0.0, 0.0])
     first, second = gradients(turnout.special.log_ndtr(far := leaf(-1e5)), far)
     assert (first, second) == (pytest.approx([1e5]), pytest.approx([-1.0], abs=1e-3))
+
+
+def scattered(v: turnout.Tensor) -> turnout.Tensor:
+    """2 times the product of all numbers."""
+    return v.new_full((1,), 2.0).scatter_reduce(0, turnout.tensor([0, 0, 0]), v, "prod")[0]
+
+
+@pytest.mark.parametrize(("function", "point", "expected"), [
+    (lambda v: v[0] ** v[1], (2.0, 0.0), [[0.0, 0.5], [0.5, math.log(2) ** 2]]),
+    (lambda v: turnout.float_power(v[0], v[1]), (4.0, 0.0), [[0.0, 0.25], [0.25, math.log(4) ** 2]]),
+    (lambda v: v[0] ** v[1], (0.0, 0.0), [[0.0, 0.0], [0.0, 0.0]]),
+    (lambda v: v[0] ** v[1], (0.0, 2.0), [[2.0, 0.0], [0.0, 0.0]]),
+    (lambda v: 0.0 ** v[0] + v[1] ** 2, (1.5, 1.0), [[0.0, 0.0], [0.0, 2.0]]),
+    (lambda v: turnout.copysign(v[0], v[1]) ** 2, (0.0, 1.0), [[0.0, 0.0], [0.0, 0.0]]),
+    (scattered, (0.0, 0.0, 3.0), [[0.0, 6.0, 0.0], [6.0, 0.0, 0.0], [0.0, 0.0, 0.0]]),
+])  # fmt: skip
+@pytest.mark.parametrize("outer", [turnout.func.jacrev, turnout.func.jacfwd])
+@pytest.mark.parametrize("inner", [turnout.func.jacrev, turnout.func.jacfwd])
+def test_a_mask_for_a_place_hides_no_second_derivative_there(outer, inner, function, point, expected) -> None:
+    found = outer(inner(function))(leaf(*point).detach())
+    assert turnout.allclose(found, turnout.tensor(expected, dtype=turnout.float64)), found

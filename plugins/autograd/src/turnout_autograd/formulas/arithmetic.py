@@ -34,21 +34,25 @@ def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
 
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
-    """0 where the exponent is 0, also where self is."""
+    """0 where both are 0. Where the exponent alone is 0, the product is, and its derivative by the exponent is 1 / self."""
+    # differs from torch: second derivatives of `b ** e` are those of the power at `e == 0` and at `b == 0`. In PyTorch the
+    # mixed one is 0 at `e == 0`, which is not symmetric, and at `b == 0` all are NaN.
     exponent = exponent.to(dtype=self.dtype) if exponent.dtype is bool_ else exponent
-    return grad * masked(conj(exponent * self.pow(exponent - 1)), exponent == 0)
+    hole = (exponent == 0).logical_and((self.abs() > 0).logical_not())  # 0, or NaN
+    return grad * masked(conj(exponent * where(hole, 1, self).pow(exponent - 1)), hole)
 
 
 def pow_grad_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     """result * log(self); 0 where self is 0 and the exponent is not negative, the limit from above."""
     zero = (self == 0).logical_and(aten.real(exponent) >= 0)
-    return grad * masked(conj(result * self.to(dtype=result.dtype).log()), zero)
+    return grad * masked(conj(result * where(zero, 1, self.to(dtype=result.dtype)).log()), zero)
 
 
 def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """The same for a number as base."""
     if self == 0:
-        return grad * where(aten.real(exponent) >= 0, 0, conj(result) * float("-inf"))
+        limit = aten.real(exponent) >= 0
+        return grad * masked(conj(masked(result, limit)) * float("-inf"), limit)
     if isinstance(self, complex) or result.is_complex():
         return grad * conj(result * cmath.log(self))
     if self < 0:
@@ -84,4 +88,5 @@ def clamp_grad_max(grad: Tensor, self: Tensor, low: Tensor | None, high: Tensor)
 
 def copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """1 or -1 as the sign was kept or changed; 0 at 0."""
-    return grad * masked(result / self, self == 0)
+    zero = self == 0
+    return grad * masked(result / where(zero, 1, self), zero)

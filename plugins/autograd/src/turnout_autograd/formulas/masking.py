@@ -19,6 +19,7 @@ def masked(x: Tensor, mask: Tensor) -> Tensor:
     """0 where `mask`, which may have a larger shape.
 
     What is masked for being infinite or NaN is a factor of the gradient, not the product: that would have no derivative with
-    respect to the gradient.
+    respect to the gradient. Its operands are masked too where the factor is differentiated: 0 times an infinite slope is NaN. And
+    a mask hides the slope of what it masks, so it covers no place where the factor has one.
     """
     return aten.where__ScalarSelf(mask, 0, x)

@@ -8,6 +8,8 @@ from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.masking import where
+from turnout_autograd.formulas.recorded_calls import is_recorded
+from turnout_autograd.formulas.reductions import may_hold_zero
 
 if TYPE_CHECKING:
     from turnout_autograd.formulas.broadcasting import Ints
@@ -47,15 +49,29 @@ def scatter_reduce_grad(
 def _scattered_prod_grad(
     grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, result: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The product of all others, by division. If exactly one factor is 0, it is the product of all but that one."""
+    """The product of all others, by division. If exactly one factor is 0, it is the product of all but that one.
+
+    If several are, it is 0, but its derivative is not: where this is recorded, products of zeros are taken from an n x n table.
+    """
     ones = self.masked_fill(self == 0, 1)
     of_self = grad * ones.scatter_reduce(dim, index, src, "prod", include_self=include_self) / ones
+    if is_recorded(grad, self, src) and may_hold_zero(src):
+        others = _products_of_others(dim, index, src)
+        return of_self, grad.gather(dim, index) * (others * self.gather(dim, index) if include_self else others)
     zero = src == 0
     zeros = grad.new_zeros(self.shape).scatter_add(dim, index, zero.to(grad.dtype))
     only = zero.logical_and(zeros.gather(dim, index) == 1)
     without = self.scatter_reduce(dim, index, src.masked_fill(only, 1), "prod", include_self=include_self)
     of_src = where(only, (grad * without).gather(dim, index), (grad * result).gather(dim, index) / src.masked_fill(zero, 1))
     return of_self, of_src
+
+
+def _products_of_others(dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """For each element of the source the product of all others with its index."""
+    at, last = index.transpose(dim, -1), src.transpose(dim, -1)
+    another = aten.eye(last.shape[-1], dtype=src.dtype, device=src.device) != 1
+    others = (at.unsqueeze(-1) == at.unsqueeze(-2)).logical_and(another)
+    return where(others, last.unsqueeze(-2).expand(others.shape), 1).prod(-1).transpose(dim, -1)
 
 
 def _scattered_extremum_grad(
