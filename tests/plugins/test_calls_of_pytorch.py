@@ -9,6 +9,7 @@ import pytest
 import turnout
 from outcomes import refused
 from pytorch_calls import CALLS, shown
+from turnout import ops
 from turnout.errors import ArgumentError, CallError, DeviceError, DTypeError
 
 
@@ -47,11 +48,15 @@ def test_what_cannot_be_done_is_refused(call: Any, error: type[Exception], text:
 def test_after_a_fork_of_the_generators_they_continue_as_if_nothing_had_been_drawn() -> None:
     turnout.manual_seed(3)
     state = turnout.get_rng_state()
-    for devices in (None, ["cpu"], []):
-        with pytest.raises(KeyError), turnout.random.fork_rng(devices):
+
+    def draw(devices: Any) -> None:
+        with turnout.random.fork_rng(devices):
             turnout.manual_seed(4)
             turnout.rand(2)
             raise KeyError
+
+    for devices in (None, ["cpu"], []):
+        refused(KeyError, draw, devices)
         assert (turnout.get_rng_state(), turnout.initial_seed()) == (state, 3)
     with turnout.random.fork_rng(enabled=False):
         turnout.rand(2)
@@ -63,3 +68,34 @@ def test_running_sums_under_a_mask_keep_the_dtype_of_integers() -> None:
     for name in ("cumsum", "cumprod"):
         assert getattr(turnout.masked, name)(x, 0).dtype is int8
         assert getattr(turnout.masked, name)(x.bool(), 0).dtype is turnout.int64
+
+
+f, i, wide = turnout.arange(4.0), turnout.tensor([1]), turnout.float64
+WRONG_OUTPUTS = {
+    "nonzero, int64, float32": lambda: turnout.nonzero(f, out=turnout.empty(0)),
+    "isposinf, bool, float32": lambda: turnout.isposinf(f, out=turnout.empty(4)),
+    "isnan, bool, float32": lambda: ops.aten.isnan.out(f, out=turnout.empty(4)),
+    "signbit, bool, int64": lambda: turnout.signbit(f, out=turnout.empty(4, dtype=turnout.int64)),
+    "frexp.Tensor_out, int32, int64": lambda: turnout.frexp(f, out=(turnout.empty(4), turnout.empty(4, dtype=turnout.int64))),
+    "frexp.Tensor_out, float32, float64": lambda: turnout.frexp(f, out=(turnout.empty(4, dtype=wide), f.int())),
+    "mode.values, float32, float64": lambda: turnout.mode(
+        f, out=(turnout.empty(0, dtype=wide), turnout.empty(0, dtype=turnout.int64))
+    ),
+    "mm, float32, float64": lambda: turnout.mm(f[None], f[:, None], out=turnout.empty(1, 1, dtype=wide)),
+    "take, float32, float64": lambda: turnout.take(f, i, out=turnout.empty(1, dtype=wide)),
+    "bincount, int64, float32": lambda: ops.aten.bincount.out(i, out=turnout.empty(2)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_OUTPUTS)
+def test_places_flags_and_products_are_written_into_outputs_of_their_dtype_only(case: str) -> None:
+    name, have, given = case.split(", ")
+    name = name if "." in name else f"{name}.out"
+    assert refused(DTypeError, WRONG_OUTPUTS[case]) == (
+        f"aten::{name}: the result has dtype {have}, which cannot be written into {given}"
+    )
+
+
+def test_the_places_of_each_dim_have_no_one_output() -> None:
+    text = "nonzero: with as_tuple=True there are several results, which cannot be written into 'out'"
+    assert refused(ArgumentError, lambda: turnout.nonzero(f, as_tuple=True, out=f)) == text

@@ -12,6 +12,7 @@ from string import ascii_lowercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from turnout.dtypes import FLOAT
 from turnout.keys import EXPLICIT
 from turnout.schema.model import Annotation, Argument, FunctionSchema, OperatorName, Return
 from turnout_aten.declarations.model import Group, NativeFunction
@@ -174,9 +175,20 @@ def copy_into(op: Operator, target: Any, value: Any) -> None:
         from turnout_aten.shapes.specs import Out
 
         if value.dtype is not target.dtype:
-            check_result_dtype(op, Out(value.shape, value.dtype), target)
+            # Places, counts and flags are what they are; only what is computed like its operands is converted.
+            exact = value.dtype.category < FLOAT and op.name not in _CONVERTED
+            check_result_dtype(op, Out(value.shape, value.dtype, exact=exact or op.name in _EXACT), target)
         resize_output(op, target.device.backend, target, value.shape)
         target.copy_(value)
+
+
+# Generated out variants whose integer results PyTorch converts too, and those with other results that it does not convert.
+_CONVERTED = frozenset({
+    "addr", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "column_stack", "concat",
+    "concatenate", "diff", "dstack", "eq", "ge", "ger", "gt", "hstack", "kron", "le", "linalg_lstsq", "linalg_matrix_rank", "lt",
+    "ne", "outer", "row_stack", "vstack",
+})  # fmt: skip
+_EXACT = frozenset({"take"})
 
 
 def _functional_kernel(op: Operator, source: Operator) -> Callable[..., Any]:

@@ -131,6 +131,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """
     if not as_tuple:
         return _functions.nonzero(input) if out is None else _functions.nonzero(input, out=out)
+    if out is not None:
+        raise ArgumentError("nonzero: with as_tuple=True there are several results, which cannot be written into 'out'")
     return tuple(_functions.nonzero_numpy(input))
 
 

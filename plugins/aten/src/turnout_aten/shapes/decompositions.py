@@ -54,13 +54,13 @@ def same_dtype(name: str, a: Tensor, b: Tensor, names: str = "A and B") -> None:
 def cholesky_ex(self: Tensor, upper: bool = False, check_errors: bool = False) -> tuple[Out, Out]:
     """(L, info)."""
     shape = square("linalg.cholesky", self, "self")
-    return Out(shape, self.dtype), Out(shape[:-2], int32)
+    return Out(shape, self.dtype), Out(shape[:-2], int32, exact=True)
 
 
 def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> tuple[Out, Out, Out]:
     """(LU, pivots, info)."""
     shape = matrices("linalg.lu_factor", A)
-    return Out(shape, A.dtype), Out((*shape[:-2], min(shape[-2:])), int32), Out(shape[:-2], int32)
+    return Out(shape, A.dtype), Out((*shape[:-2], min(shape[-2:])), int32, exact=True), Out(shape[:-2], int32, exact=True)
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Out, Out, Out]:
@@ -87,7 +87,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 def ldl_factor_ex(self: Tensor, hermitian: bool = False, check_errors: bool = False) -> tuple[Out, Out, Out]:
     """(LD, pivots, info)."""
     shape = square("linalg.ldl_factor", self, "self")
-    return Out(shape, self.dtype), Out(shape[:-1], int32), Out(shape[:-2], int32)
+    return Out(shape, self.dtype), Out(shape[:-1], int32, exact=True), Out(shape[:-2], int32, exact=True)
 
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Out:

@@ -6,6 +6,7 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, float32, float64, int32
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten.shapes.extents import broadcast, layout
 from turnout_aten.shapes.pointwise import (
+    exact_truth,
     floating,
     floating_only,
     floating_real,
@@ -13,7 +14,6 @@ from turnout_aten.shapes.pointwise import (
     ordered,
     paired,
     refuse,
-    truth,
     two_floating,
     two_floats,
     two_operands,
@@ -49,7 +49,7 @@ def frexp(self: Tensor) -> tuple[Out, Out]:
     refuse(dtype, "frexp", BOOL, INT, COMPLEX)
     shape = self.array.shape
     strides = layout(shape, self)
-    return Out(shape, dtype, strides), Out(shape, int32, strides)
+    return Out(shape, dtype, strides, exact=True), Out(shape, int32, strides, exact=True)
 
 
 def real_truth(name: str) -> Callable[..., Out]:
@@ -57,7 +57,7 @@ def real_truth(name: str) -> Callable[..., Out]:
 
     def shape(self: Tensor) -> Out:
         refuse(self.dtype, name, COMPLEX)
-        return truth(self)
+        return exact_truth(self)
 
     return shape
 
@@ -134,7 +134,7 @@ SHAPES: ShapeTable = {
     "signbit.out": real_truth("signbit"),
     "isposinf.out": real_truth("isposinf"),
     "isneginf.out": real_truth("isneginf"),
-    "isinf.out": truth,
+    "isinf.out": exact_truth,
     "nan_to_num.out": unchanged,
     "sgn.out": unchanged,
     "conj_physical.out": unchanged,

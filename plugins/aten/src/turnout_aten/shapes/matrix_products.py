@@ -44,7 +44,7 @@ def mm(self: Tensor, mat2: Tensor) -> Out:
         _ranks("mm", ("self", self, 2), ("mat2", mat2, 2))
     if a[1] != b[0]:
         _inner("mm", a, b, a[1], b[0])
-    return Out((a[0], b[1]), _dtype("mm", self=self, mat2=mat2))
+    return Out((a[0], b[1]), _dtype("mm", self=self, mat2=mat2), exact=True)
 
 
 def bmm(self: Tensor, mat2: Tensor) -> Out:
@@ -53,7 +53,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Out:
     a, b = self.array.shape, mat2.array.shape
     _inner("bmm", a, b, a[0], b[0])
     _inner("bmm", a, b, a[2], b[1])
-    return Out((a[0], a[1], b[2]), _dtype("bmm", self=self, mat2=mat2))
+    return Out((a[0], a[1], b[2]), _dtype("bmm", self=self, mat2=mat2), exact=True)
 
 
 def mv(self: Tensor, vec: Tensor) -> Out:
@@ -61,7 +61,7 @@ def mv(self: Tensor, vec: Tensor) -> Out:
     _ranks("mv", ("self", self, 2), ("vec", vec, 1))
     a, b = self.array.shape, vec.array.shape
     _inner("mv", a, b, a[1], b[0])
-    return Out((a[0],), _dtype("mv", self=self, vec=vec))
+    return Out((a[0],), _dtype("mv", self=self, vec=vec), exact=True)
 
 
 def dot(self: Tensor, tensor: Tensor) -> Out:
@@ -69,7 +69,7 @@ def dot(self: Tensor, tensor: Tensor) -> Out:
     _ranks("dot", ("self", self, 1), ("tensor", tensor, 1))
     a, b = self.array.shape, tensor.array.shape
     _inner("dot", a, b, a[0], b[0])
-    return Out((), _dtype("dot", self=self, tensor=tensor))
+    return Out((), _dtype("dot", self=self, tensor=tensor), exact=True)
 
 
 def _added(name: str, self: Tensor, product: Out, beta: Any, alpha: Any) -> Out:
@@ -108,7 +108,7 @@ def vdot(self: Tensor, other: Tensor) -> Out:
     _ranks("vdot", ("self", self, 1), ("other", other, 1))
     a, b = self.array.shape, other.array.shape
     _inner("vdot", a, b, a[0], b[0])
-    return Out((), _dtype("vdot", self=self, other=other))
+    return Out((), _dtype("vdot", self=self, other=other), exact=True)
 
 
 def cross(self: Tensor, other: Tensor, dim: int = -1) -> Out | Result:

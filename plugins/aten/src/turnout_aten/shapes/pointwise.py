@@ -113,6 +113,12 @@ def truth(self: Tensor) -> Out:
     return Out(shape, bool_, layout(shape, self))
 
 
+def exact_truth(self: Tensor) -> Out:
+    """The same, where an output must be bool."""
+    shape = self.array.shape
+    return Out(shape, bool_, layout(shape, self), exact=True)
+
+
 def inverted(self: Tensor) -> Out | Result:
     """Bits of integers and bools."""
     dtype = self.dtype
@@ -410,7 +416,7 @@ SHAPES: ShapeTable = {
     "cos.out": floating,
     "tanh.out": floating,
     "reciprocal.out": floating,
-    "isnan.out": truth,
+    "isnan.out": exact_truth,
     "logical_not.out": truth,
     "bitwise_not.out": inverted,
     "add.out": add,

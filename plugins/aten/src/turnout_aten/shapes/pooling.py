@@ -104,7 +104,7 @@ def max_pool3d(
 def _max_pool(name: str, ndim: int, self: Tensor, *rest: object) -> tuple[Out, Out]:
     _ordered(name, self.dtype)
     shape = _pooled(name, self.array.shape, ndim, *rest)  # type: ignore[arg-type]
-    return Out(shape, self.dtype), Out(shape, int64)
+    return Out(shape, self.dtype), Out(shape, int64, exact=True)
 
 
 def avg_pool2d(
@@ -228,7 +228,7 @@ def _adaptive_max(name: str, ndim: int, self: Tensor, output_size: Sequence[int]
     if len(output_size) != ndim:
         raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
     shape = _adaptive(name, ndim, self, output_size)
-    return Out(shape, self.dtype), Out(shape, int64)
+    return Out(shape, self.dtype), Out(shape, int64, exact=True)
 
 
 def fractional_max_pool2d(
@@ -270,7 +270,7 @@ def _fractional(
     if len(given) != 3 or given[0] < wanted[0] or given[1:] != wanted[1:]:
         raise ShapeError(f"{name}: 'random_samples' must have shape {list(wanted)}, got {list(given)}")
     found = (*shape[:-ndim], *size)
-    return Out(found, self.dtype), Out(found, int64)
+    return Out(found, self.dtype), Out(found, int64, exact=True)
 
 
 # fmt: off

@@ -57,7 +57,7 @@ def _picked(self: Tensor, name: str, dim: int, keepdim: bool) -> Result:
     if shape and not shape[dim]:
         raise DimError(f"{name}: cannot choose an element from dim {dim} of shape {list(shape)}, which has length 0")
     left = reduced(shape, (dim,), keepdim)
-    return Result((Out(left, dtype), Out(left, int64, exact=True)), None, {"dim": dim})
+    return Result((Out(left, dtype, exact=True), Out(left, int64, exact=True)), None, {"dim": dim})
 
 
 def median(self: Tensor, dim: int, keepdim: bool = False) -> Result:
