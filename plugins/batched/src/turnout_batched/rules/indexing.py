@@ -190,7 +190,8 @@ def index_put(
         return masked, 0
     given = Indices("index_put", logical_shape(self, dims[0]), indices, dims[1])
     plain, bdims = given.listed()
-    check_put(*examples((dims[0], bdims, dims[2]), (self, plain, values)), accumulate)
+    one, places_of_one, values_of_one = examples((dims[0], bdims, dims[2]), (self, plain, values))
+    check_put(one, places_of_one, values_of_one, accumulate)
     x = front(self, dims[0], size)
     first = given.at[0] if given.adjacent else 0
     # What is written has the shape (indexed dims, others), the others before `first` standing in front of the indexed ones.
