@@ -48,6 +48,7 @@ def signatures(docstring: str) -> tuple[list[str], str]:
 def in_python(signature: str) -> str:
     """A signature of a docstring, whose types are in words, with types in Python's notation."""
     signature = re.sub(r"\blist of (?:\d+ )?(\w+)", r"list[\1]", signature).replace(" or ", " | ")
+    signature = signature.replace("tuple of Tensor", "tuple[Tensor, ...]")
     signature = re.sub(r"-> \((.*)\)$", r"-> tuple[\1]", signature)
     ast.parse(f"def {signature}: ...")
     return signature

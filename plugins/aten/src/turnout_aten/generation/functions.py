@@ -92,7 +92,10 @@ def with_classes_of_results(packet: Packet, written: Written) -> Written:
     made = []
     for line in written.lines:
         code = line.lstrip()
-        if code.startswith("return ") and not code.startswith(tuple(one_result)):
+        if lists and new == "named" and code.startswith("return op.call("):  # a call of a kind that was seen pays no frame
+            made.append(f"{line.removesuffix(code)}made = {code.removeprefix('return ')}")
+            line = f"{line.removesuffix(code)}return {kind}(made) if made.__class__ is list else made"
+        elif code.startswith("return ") and not code.startswith(tuple(one_result)):
             line = f"{line.removesuffix(code)}return {new}({kind}, {code.removeprefix('return ')})"
         made.append(line)
     spec = written.spec

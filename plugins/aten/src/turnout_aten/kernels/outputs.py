@@ -144,8 +144,8 @@ def shares(target: Tensor, value: Any) -> bool:
 def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
     """Raise DTypeError when the result's category is above the output's, or the output must have another dtype.
 
-    # differs from torch: an output of a wider dtype takes the floating-point result of most operators. PyTorch converts that of
-    # element-wise operators and reductions only.
+    # differs from torch: `out=` of a wider dtype takes the floating-point result of most operators. PyTorch converts that of
+    element-wise operators and reductions only.
     """
     if not (target.dtype in out.exact if out.exact else can_cast(out.dtype, target.dtype)):
         raise DTypeError(

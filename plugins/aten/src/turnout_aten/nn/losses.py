@@ -8,7 +8,6 @@ from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.functions.broadcasting import broadcast_tensors
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
-from turnout_aten.tensor.tensor import Tensor
 
 __all__ = [
     "binary_cross_entropy",
@@ -39,6 +38,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -280,8 +281,11 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
 
 def _of_one_rank(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
     """The two expanded to one shape where just one has no dims: as in PyTorch, its dtype then counts like that of the other."""
-    if isinstance(target, Tensor) and (not input.array.shape) is not (not target.array.shape):
-        return broadcast_tensors(input, target)
+    try:
+        if (not input.array.shape) is not (not target.array.shape):
+            return broadcast_tensors(input, target)
+    except AttributeError:  # not tensors, which the operator says
+        pass
     return input, target
 
 

@@ -196,7 +196,7 @@ def _shape(data: Any) -> tuple[int, ...]:
     """The shape read off the first element at each depth; `_flat` checks the others against it.
 
     # differs from torch: a tensor among the data has all of its dims: `tensor([ones(1), ones(1)])` has shape [2, 1]. In PyTorch
-    # a tensor of one element is a number.
+    a tensor of one element is a number.
     """
     shape: list[int] = []
     while _is_sequence(data):

@@ -4,7 +4,7 @@ Integers, slices, None and `...` become views, one after the other; tensors and 
 in one call. So, unlike in NumPy, an integer does not influence where the selected dims go.
 
 # differs from torch: slices may have negative steps, which PyTorch refuses. No view has a negative stride: `x[::-1]` is a copy,
-# that of `flip`, and `x[::-1] = value` writes into `x`.
+that of `flip`, and `x[::-1] = value` writes into `x`.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _usual(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | N
             return None
         if kind is int:
             return aten.select__int(tensor, 0, index), []
-        if index.step is not None and not _is_forward(index):
+        if index.step is not None and (index.step.__class__ is not int or index.step < 0):
             return None
         whole = index.start is None and index.stop is None and index.step is None
         return tensor if whole else _sliced(tensor, 0, index), []
@@ -179,7 +179,7 @@ def _cut(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | 
             views += 1
         elif kind is slice:
             taken += 1
-            if item.step is not None and not _is_forward(item):
+            if item.step is not None and (item.step.__class__ is not int or item.step < 0):
                 return None
             if item.start is not None or item.stop is not None or item.step is not None:
                 views += 1
@@ -321,10 +321,10 @@ def _turned(length: Any, start: Any, stop: Any, step: int) -> slice:
     unless all of it is meant."""
     if start is None and stop is None and step == -1:
         return slice(None)
-    bounds = [value if value is None else _bound(value) for value in (start, stop)]
-    if any(map(is_symbol, (length, *bounds))):
+    first, last = [value if value is None else _bound(value) for value in (start, stop)]
+    if any(map(is_symbol, (length, first, last))):
         raise ShapeError(texts.backwards_over_symbol(step))
-    found = range(*slice(*bounds, step).indices(length))
+    found = range(*slice(first, last, step).indices(length))
     return slice(found[-1], found[0] + 1, -step) if found else slice(0, 0)
 
 
