@@ -487,3 +487,14 @@ def test_results_that_are_no_tensors_are_returned_where_out_dims_is_none() -> No
         made = vmap(lambda x: (x * 2, {"rows": 3}, None), out_dims=(0, None, None), chunk_size=chunk_size)(matrix())
         assert made[0].tolist() == (matrix() * 2).tolist()
         assert made[1:] == ({"rows": 3}, None)
+
+
+@pytest.mark.parametrize(("call", "shapes", "expected"), [
+    (lambda x, w: turnout.nn.functional.conv2d(x, w), [(1, 2, 4, 4), (3, 2, 2, 2)], (1, 3, 3, 3)),
+    (lambda x, w: turnout.nn.functional.conv_transpose1d(x, w, w.sum((0, 2))), [(1, 2, 4), (2, 2, 2)], (1, 2, 5)),
+    (lambda x: turnout.searchsorted(x, 2.0), [(4,)], ()),
+    (lambda x: turnout.nn.functional.max_pool2d(x, 2), [(1, 2, 4, 4)], (1, 2, 2, 2)),
+    (lambda x, w: turnout.nn.functional.group_norm(x, 2, w), [(3, 4, 2), (4,)], (3, 4, 2)),
+])  # fmt: skip
+def test_no_examples_give_no_results_of_the_shape_of_one(call: Any, shapes: Any, expected: tuple[int, ...]) -> None:
+    assert vmap(call)(*[turnout.zeros(0, *shape) for shape in shapes]).shape == (0, *expected)

@@ -82,8 +82,9 @@ def convolution(
     rest = (stride, padding, dilation, transposed, output_padding)
     fits("convolution.out", dims, (x, weight, bias, *rest, groups))
     images = front(x, dims[0], size)
-    if dims[1] is None:
-        made = _apart(aten.convolution(_together(images), weight, None, *rest, groups), size, images.array.shape[1])
+    if dims[1] is None or not size:  # no groups where there are no examples
+        shared = weight if dims[1] is None else aten.new_zeros(weight, logical_shape(weight, dims[1]))
+        made = _apart(aten.convolution(_together(images), shared, None, *rest, groups), size, images.array.shape[1])
     else:
         images = aten.transpose__int(images, 0, 1)  # [B, N, C, ...] as [N, B * C, ...]
         shape = images.array.shape

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnout.dtypes import bool_
+from turnout.dtypes import bool_, int32, int64
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.indexing import MASK_DTYPES, check_mask, check_put
@@ -92,7 +92,7 @@ def searchsorted(
             aten.searchsorted__Scalar(_of(rows, i), self, sorter=None if order is None else _of(order, i), **options)
             for i in range(size)
         ]
-        return aten.stack(found, 0), 0
+        return aten.stack(found, 0) if found else aten.new_empty(rows, (0,), dtype=int32 if out_int32 else int64), 0
     values = front(self, dims[1], size)
     shape = values.array.shape
     if len(rows.array.shape) == 2:
