@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import pickle
 from typing import Any
 
 import pytest
@@ -99,3 +102,21 @@ def test_places_flags_and_products_are_written_into_outputs_of_their_dtype_only(
 def test_the_places_of_each_dim_have_no_one_output() -> None:
     text = "nonzero: with as_tuple=True there are several results, which cannot be written into 'out'"
     assert refused(ArgumentError, lambda: turnout.nonzero(f, as_tuple=True, out=f)) == text
+
+
+class Tagged(turnout.Tensor):
+    """A tensor with attributes."""
+
+
+def test_instances_of_a_subclass_have_attributes_and_plain_tensors_have_none() -> None:
+    x = turnout.ones(2).as_subclass(Tagged)
+    x.tag = "weight"
+    for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert (type(made), made.tag, made.tolist()) == (Tagged, "weight", [1.0, 1.0])
+    assert isinstance(x + 1, turnout.Tensor)
+    refused(CallError, turnout.save, {"x": x}, io.BytesIO())
+
+    def name(tensor: Any) -> None:
+        tensor.tag = "weight"
+
+    assert refused(AttributeError, name, turnout.ones(2)) == "'Tensor' object has no attribute 'tag'"
