@@ -1,6 +1,6 @@
 """Collections in the middle of compiled calls, whose finalisers replace what the slots of tensors, records and nodes hold.
 
-CPython 3.11 collects where C allocates, later versions only where Python runs. So what C asks of the device's backend replaces, too.
+CPython 3.11 collects where C allocates, later versions only where Python runs. So what C asks of a device's backend replaces too.
 Freed memory is overwritten (PYTHONMALLOC=debug): what is read of it crashes or is wrong.
 """
 
@@ -11,9 +11,9 @@ import os
 import subprocess
 import sys
 
-# Every place that uses what it read of a slot after something that may run a finaliser: file and functions -> a call that goes there.
-# `t`, `u`, `one` are tensors, `v` a view, `p` requires a gradient, `mask`, `at` are indices, `parts`, `order`, `every` lists, `f` is a
-# custom operator.
+# Every place that uses what it read of a slot after something that may run a finaliser: file and functions -> a call that goes
+# there. `t`, `u`, `one` are tensors, `v` a view, `p` requires a gradient; `mask`, `at` are indices; `parts`, `order`, `every`
+# are lists, `f` is a custom operator.
 PLACES = {
     "facts.h shape_get": "t.shape",
     "facts.h dtype_get": "[x.dtype for x in every]",

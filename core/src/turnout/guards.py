@@ -3,6 +3,7 @@
 A guard derives from `Guard` and says in `sets` what holds inside the block. Values are sequences: a guard sets a list, code that
 sets a variable for the time of one call a tuple. A block may end where it did not begin: a generator is closed in a copy of its
 context, or collected in another thread. Then the list itself takes the old values, so the context that still holds it is right.
+So it does where there is no memory to set a variable. A call has no list: it gets the memory from `restore`.
 
 An interrupt (Ctrl-C) can arrive before the first line of `__exit__`. So what a `with` statement holds is an object of its own,
 which no traceback keeps alive: when the statement lets it go, it leaves a block that was not left. Code that sets a variable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from contextvars import Token
     from typing import Any, Self
 
-__all__ = ["Block", "Changes", "Guard"]
+__all__ = ["Block", "Changes", "Guard", "restore"]
 
 # Variables, and the lists that they hold inside a block.
 Changes = Sequence[tuple[ContextVar["Any"], list["Any"]]]
@@ -65,7 +66,12 @@ class Block:
         if not self.entered:
             return
         guard = self.guard
-        if self._put_back():
+        try:
+            all_of_it = self._put_back()
+        except MemoryError:  # what could not be set is put back as by a block that was left elsewhere
+            all_of_it = False
+            self.changes = [change for change in self.changes if change[0].get() is change[1]]
+        if all_of_it:
             self.changes = []
         else:
             for block in (self, *self._left_inside()):
@@ -123,6 +129,21 @@ def _innermost() -> Block | None:
     return block
 
 
+# Blocks of memory of the sizes that setting a variable takes.
+_SIZES = (*range(1, 512, 16),) * 4
+_KEPT = [*map(bytearray, _SIZES)]
+
+
+def restore(variable: ContextVar[Any], value: Any) -> None:
+    """Set a variable to what it was before a call, where that raised MemoryError: in memory that is kept for this."""
+    _KEPT.clear()
+    variable.set(value)
+    try:
+        _KEPT[:] = map(bytearray, _SIZES)
+    except MemoryError:
+        pass  # the next time tries again
+
+
 _INNERMOST: ContextVar[Block | None] = ContextVar("turnout.guards", default=None)
 # Thread -> the guard that a `with` statement is about to enter, and its block.
 _NEXT: dict[int, tuple[Guard, Block]] = {}
@@ -134,9 +155,8 @@ class _Leaving(partial[None]):
     __slots__ = ()
 
     def __del__(self) -> None:
-        block: Block = self.args[1]
-        if block.entered:
-            block.leave()
+        if self.args and self.args[1].entered:  # without memory, it is made without arguments
+            self.args[1].leave()
 
 
 class _Exit:

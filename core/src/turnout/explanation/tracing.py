@@ -13,7 +13,7 @@ from threading import get_ident
 from time import perf_counter_ns
 from typing import Any
 
-from turnout.guards import Changes, Guard
+from turnout.guards import Changes, Guard, restore
 from turnout.keys import TRACKED
 from turnout.operators import Operator, Plan
 from turnout.operators.values import has_keys
@@ -181,7 +181,10 @@ def _recorded(op: Operator, plan: Plan, run: Run) -> Run:
             call.error = type(error).__name__
             raise
         finally:
-            _OPEN_HERE.set(before)
+            try:
+                _OPEN_HERE.set(before)
+            except MemoryError:
+                restore(_OPEN_HERE, before)
             call.ns = perf_counter_ns() - start
 
     return run_and_record

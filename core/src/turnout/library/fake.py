@@ -14,6 +14,7 @@ from typing import Any
 from turnout.errors import NoKernelError, RegistrationError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
+from turnout.guards import restore
 from turnout.operators import Operator
 from turnout.operators.kernels import INTERNAL, UNBOXED, Kernel, bind
 from turnout.registry import REGISTRY
@@ -74,7 +75,10 @@ def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
             _RUNNING.set(context)
             return call(ks, *args)
         finally:
-            _RUNNING.set(before)
+            try:
+                _RUNNING.set(before)
+            except MemoryError:
+                restore(_RUNNING, before)
 
     return call_fake
 

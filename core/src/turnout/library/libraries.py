@@ -76,10 +76,10 @@ class Library:
         self.dispatch_key = REGISTRY.key_name(dispatch_key) if dispatch_key else ""
         self.registrations = Registrations(ns, package=calling_package())
         self._live = True
-        if kind == "DEF":
-            _own(ns, self.registrations)
         # Not at exit, where clearing all caches would cost every process time.
         weakref.finalize(self, _undo_collected, self.registrations).atexit = False
+        if kind == "DEF":
+            _own(ns, self.registrations)
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
@@ -284,8 +284,8 @@ def _own(namespace: str, group: Registrations) -> None:
         first = _DEFINERS.get(namespace) or next((d for d in definers if d is not None and not d.package), None)
         if first is not None:
             raise ConflictError(texts.second_definer(namespace, first.origin))
-        _DEFINERS[namespace] = group
         group.on_undo(lambda: _DEFINERS.pop(namespace, None))
+        _DEFINERS[namespace] = group
 
 
 def on_arrays(op: Operator, kernel: Kernel, key: str) -> Call:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import wraps
 
 from turnout.config.installed import replaceable
+from turnout.guards import restore
 from turnout.state import DISPATCH
 
 TYPE_CHECKING = False
@@ -199,6 +200,9 @@ def guarded(call: Call, mask: int) -> Call:
             DISPATCH.set((include & mask, keep & mask))
             return call(ks, *args)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
 
     return around(call_below_guards)  # type: ignore[no-any-return]

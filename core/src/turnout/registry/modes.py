@@ -13,7 +13,7 @@ from typing import Any
 
 from turnout import config
 from turnout.errors import CallError, ConflictError, DisabledError
-from turnout.guards import Changes, Guard
+from turnout.guards import Changes, Guard, restore
 from turnout.keys import KEYS
 from turnout.operators import Operator
 from turnout.operators.values import tensors_in
@@ -74,9 +74,15 @@ def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
                 return _by_rule(type(mode), mode, op, args)
             return mode.dispatch(op, ks if rest or subclasses else ks & ~PYTHON, args)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
     finally:
-        _MODES.set(modes)
+        try:
+            _MODES.set(modes)
+        except MemoryError:
+            restore(_MODES, modes)
 
 
 def add_rule(group: Registrations, name: str, cls: Any, rule: Any) -> None:

@@ -101,14 +101,19 @@ class Registrations:
                 raise ConflictError(texts.defined_twice(op, self))
             if parsed is not None:
                 self._check_definition(op, parsed)
-            op.schema_text = schema
-            op.tags = tuple(tags)
-            op.defined_by = self
-            if cache is not None:
-                op.cache = cache
-            registry.attach(op)
-            registry.changed(op)
-            self._did(f"namespace:{op.namespace}", lambda: self._undefine(op))
+            undo = partial(self._undefine, op)
+            try:
+                op.schema_text = schema
+                op.tags = tuple(tags)
+                op.defined_by = self
+                if cache is not None:
+                    op.cache = cache
+                registry.attach(op)
+                registry.changed(op)
+                self._did(f"namespace:{op.namespace}", undo)
+            except MemoryError:
+                undo()
+                raise
         return op
 
     def _check_definition(self, op: Operator, schema: FunctionSchema) -> None:
@@ -166,16 +171,22 @@ class Registrations:
             if known is not None:
                 registry.check_conflict(known, key, kernel)
             op = registry.operator(qualified)
-            op.kernels.setdefault(key, []).append(kernel)
-            registry.changed(op)
-            self._did(f"kernel:{qualified}@{key}", partial(self._remove_kernel, op, key, kernel))
+            undo = partial(self._remove_kernel, op, key, kernel)
+            try:
+                op.kernels.setdefault(key, []).append(kernel)
+                registry.changed(op)
+                self._did(f"kernel:{qualified}@{key}", undo)
+            except MemoryError:
+                undo()
+                raise
         return kernel
 
     def _remove_kernel(self, op: Operator, key: str, kernel: Kernel) -> None:
-        stack = op.kernels[key]
-        stack.remove(kernel)
+        stack = op.kernels.get(key, [])
+        if kernel in stack:
+            stack.remove(kernel)
         if not stack:
-            del op.kernels[key]
+            op.kernels.pop(key, None)
         self.registry.discard(op)
         self.registry.changed(op)
 
@@ -329,7 +340,10 @@ class Registrations:
                     left.append(step)
             self._undo += reversed(left)
             if problem is not None:
-                raise problem
+                try:
+                    raise problem
+                finally:
+                    problem = None  # which would hold this frame, and so the library, until the next collection
             del self._provided[mark[1] :]
 
     def __enter__(self) -> Registrations:

@@ -357,7 +357,9 @@ class Registry:
 
     def detach(self, op: Operator) -> None:
         """Remove an operator from its packet, and an empty packet from its namespace."""
-        packet = self._packets[op.namespace][op.name]
+        packet = self._packets.get(op.namespace, {}).get(op.name)
+        if packet is None:  # there was no memory to make it
+            return
         packet.attached.pop(op.overload, None)
         packet.changed()
         if not packet.attached:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType, float32
 from turnout.errors import DTypeError
+from turnout.guards import restore
 from turnout.keys import AUTOCAST, IMPLICIT, KEYS
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
@@ -68,7 +69,10 @@ def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
                 ks = (ks | state[0]) & state[1]
             return op.lookup(ks)(ks, *values)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
 
     return call_in_other_dtype
 

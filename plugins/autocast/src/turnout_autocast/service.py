@@ -7,6 +7,7 @@ from typing import Any
 
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, DTypeError
+from turnout.guards import restore
 from turnout.keys import KEYS
 from turnout.operators import Operator
 from turnout.state import DISPATCH
@@ -58,7 +59,10 @@ def custom_rule(op: Operator, key: str, dtype: DType, device_type: str) -> Call:
             DISPATCH.set((include, keep & off))
             return op.call_boxed(cast)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
 
     return call_in_other_dtype
 

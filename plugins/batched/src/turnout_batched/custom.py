@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
+from turnout.guards import restore
 from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.tensor.levels import LEVELS
@@ -130,7 +131,10 @@ def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: li
                 given = [g if d is None else aten.select__int(g, d, k) for g, d in zip(grads, bdims, strict=True)]
                 rows.append(_pulled(op, values, at, tuple(given)))
         finally:
-            LEVELS.set(before)
+            try:
+                LEVELS.set(before)
+            except MemoryError:
+                restore(LEVELS, before)
         gradients: list[Any] = [None] * len(saved)
         for i, column in zip(at, zip(*rows, strict=True), strict=True):
             together = aten.stack(list(column), 0)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.config.lock import new_lock
+from turnout.guards import restore
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
@@ -97,7 +98,10 @@ def as_switched(op: Operator, fn: Call) -> Call:
             DISPATCH.set((before[0], keep & ~switches))
             return fn(ks, *args)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
 
     return call_switched if switches else fn
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from turnout.guards import restore
 from turnout.keys import KEYS
 from turnout.state import DISPATCH
 from turnout_aten import operators as aten
@@ -50,9 +51,15 @@ class Level:
                 DISPATCH.set((include | MODE, keep))
                 return function()
             finally:
-                DISPATCH.set(before)
+                try:
+                    DISPATCH.set(before)
+                except MemoryError:
+                    restore(DISPATCH, before)
         finally:
-            LEVELS.set(levels)
+            try:
+                LEVELS.set(levels)
+            except MemoryError:
+                restore(LEVELS, levels)
 
     def __repr__(self) -> str:
         return f"<vmap level {self.num}: {self.size} examples>"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from turnout.guards import restore
 from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.state import DISPATCH
@@ -65,7 +66,10 @@ def _drawing(op: Operator) -> Callable[..., Any]:
             made = _of_rows(op, values, len(different)) if op.qualified_name in _ROWS else op.call_boxed(tuple(values))
             return args[written] if written is not None else _raised(made, different)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
 
     return draw
 

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
+from turnout.guards import restore
 from turnout_aten.backend.functional_arrays import Memory
 
 
@@ -39,8 +40,12 @@ _OPEN: ContextVar[tuple[WeakSet[ChunkedMemory], ...]] = ContextVar("turnout_dask
 def changes() -> Iterator[WeakSet[ChunkedMemory]]:
     """The memories that are made or written inside the block, in its thread or task, and are still in use."""
     changed: WeakSet[ChunkedMemory] = WeakSet()
-    token = _OPEN.set((*_OPEN.get(), changed))
+    before = _OPEN.get()
     try:
+        _OPEN.set((*before, changed))
         yield changed
     finally:
-        _OPEN.reset(token)
+        try:
+            _OPEN.set(before)
+        except MemoryError:
+            restore(_OPEN, before)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from turnout.guards import restore
 from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
@@ -79,7 +80,10 @@ def _in_region(op: Operator, call: Call) -> Callable[..., Any]:
                 DISPATCH.set((include, keep & ~KEY))
                 return cache_below(ks & ~KEY)(ks & ~KEY, *args)
             finally:
-                DISPATCH.set(before)
+                try:
+                    DISPATCH.set(before)
+                except MemoryError:
+                    restore(DISPATCH, before)
         return call(region, *args)
 
     return functionalize_call

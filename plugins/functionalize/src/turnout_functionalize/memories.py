@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
+from turnout.guards import restore
 from turnout.registry import REGISTRY
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.levels import GRAD
@@ -137,7 +138,10 @@ def follow(value: Tensor, link: Link, region: Region) -> Tensor:
         GRAD.set((allowed if link.recorded else 0, allowed))
         made = Views(region, link.op).view(link.op, value, *link.args)
     finally:
-        GRAD.set(before)
+        try:
+            GRAD.set(before)
+        except MemoryError:
+            restore(GRAD, before)
     viewed: Tensor = made if link.index is None else made[link.index]
     return viewed
 

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from turnout.guards import restore
 from turnout.keys import KEYS
 from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, FRESH
 from turnout_aten.tensor.tensor import Tensor
@@ -56,9 +57,15 @@ class Region:
                 DISPATCH.set((include | KEY, (keep | KEY) & ~self._lifted))
                 yield
             finally:
-                DISPATCH.set(before)
+                try:
+                    DISPATCH.set(before)
+                except MemoryError:
+                    restore(DISPATCH, before)
         finally:
-            REGION.set(None)
+            try:
+                REGION.set(None)
+            except MemoryError:
+                restore(REGION, None)
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """`function(*args)` below Functionalize, where what the region excludes takes part again."""
@@ -67,7 +74,10 @@ class Region:
             DISPATCH.set((include & ~KEY, (keep | self._lifted) & ~KEY))
             return function(*args)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
 
     def call(self, op: Operator, *args: Any) -> Any:
         """An operator on values."""
@@ -89,4 +99,7 @@ def silently(function: Callable[..., Any], *args: Any) -> Any:
         DISPATCH.set((FRESH[0], BELOW_ADINPLACEORVIEW))
         return function(*args)
     finally:
-        DISPATCH.set(before)
+        try:
+            DISPATCH.set(before)
+        except MemoryError:
+            restore(DISPATCH, before)

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from turnout import Tensor
+from turnout.guards import restore
 from turnout.operators import Operator, Plan
 from turnout.registry import REGISTRY
 from turnout_opcheck import derived
@@ -48,13 +49,16 @@ class Calls:
             if _INSIDE.get() or not all(map(_is_plain, args)):
                 return run(ks, *args)
             kind = _kind(op, args)
-            token = _INSIDE.set(True)
             try:
+                _INSIDE.set(True)
                 if kind not in self.noted:
                     self.noted[kind] = (op, _copied(args))
                 return run(ks, *args)
             finally:
-                _INSIDE.reset(token)
+                try:
+                    _INSIDE.set(False)
+                except MemoryError:
+                    restore(_INSIDE, False)
 
         return run_and_note
 

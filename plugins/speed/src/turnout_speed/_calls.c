@@ -191,7 +191,7 @@ static PyObject *configure(PyObject *module, PyObject *names)
         {"DType", &DTYPE}, {"Device", &DEVICE}, {"STUB_BUILTINS", &STUB_BUILTINS}, {"DISPATCH", &DISPATCH}, {"FRESH", &FRESH},
         {"GRAD", &GRAD}, {"CLOCK", &CLOCK}, {"MISSING", &MISSING}, {"TRACKED", &TRACKED}, {"FAKE_MODE", &FAKE_MODE}, {"EMPTY", &EMPTY},
         {"DEFAULT_DTYPES", &DEFAULT_DTYPES}, {"DEFAULT_DEVICES", &DEFAULT_DEVICES}, {"OVERRIDES", &OVERRIDES},
-        {"DEFAULT_GENERATOR", &DEFAULT_GENERATOR},
+        {"DEFAULT_GENERATOR", &DEFAULT_GENERATOR}, {"restore", &RESTORE},
     };
     if (!PyDict_Check(names)) {
         PyErr_SetString(PyExc_TypeError, "a dict of names");

@@ -648,17 +648,8 @@ static PyObject *tangent_of(TangentKernel *self, PyObject *level, PyObject *give
             passed[3 + i] = args[i];
         found = PyObject_Vectorcall(self->compute, passed + 1, (self->arguments + 2) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    int failed = (differs > 0 && set_variable(self->gradients, recorded->value) < 0)
-                 | (inside != NULL && set_variable(self->vmaps, around->value) < 0);
-    if (failed) {
+    if ((differs > 0 && put_back(self->gradients, recorded->value) < 0) | (inside != NULL && put_back(self->vmaps, around->value) < 0))
         Py_CLEAR(found);
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-    } else
-        PyErr_Restore(type, value, traceback);
     Py_XDECREF(own);
     Py_XDECREF(inside);
     Py_DECREF(columns);
@@ -694,16 +685,8 @@ static PyObject *push_at(TangentKernel *self, PyObject *ks, PyObject *const *arg
         if (result != NULL)
             found = tangent_of(self, level, given, result, args, around, recorded);
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    int failed = (pair != NULL && set_variable(DISPATCH, before->value) < 0) | (set_variable(self->active, active->value) < 0);
-    if (failed) {
+    if ((pair != NULL && put_back(DISPATCH, before->value) < 0) | (put_back(self->active, active->value) < 0))
         Py_CLEAR(found);
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-    } else
-        PyErr_Restore(type, value, traceback);
     if (found == NULL || (found != Py_None && attach_to(self, result, level, found) < 0))
         Py_CLEAR(result);
     Py_XDECREF(found);
@@ -864,12 +847,13 @@ static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
 
 static PyObject *configure(PyObject *module, PyObject *names)
 {
-    PyObject *tensor, *builtins, *dispatch;
-    if (!PyArg_ParseTuple(names, "O!O!O", &PyType_Type, &tensor, &PyDict_Type, &builtins, &dispatch))
+    PyObject *tensor, *builtins, *dispatch, *restore;
+    if (!PyArg_ParseTuple(names, "O!O!OO", &PyType_Type, &tensor, &PyDict_Type, &builtins, &dispatch, &restore))
         return NULL;
     Py_XSETREF(Tensor, (PyTypeObject *)Py_NewRef(tensor));
     Py_XSETREF(STUB_BUILTINS, Py_NewRef(builtins));
     Py_XSETREF(DISPATCH, Py_NewRef(dispatch));
+    Py_XSETREF(RESTORE, Py_NewRef(restore));
     if (find_tensor_slots() < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -882,7 +866,7 @@ static PyObject *pushed(PyObject *module, PyObject *unused) { return PyLong_From
 static PyMethodDef functions[] = {
     {"taken", taken, METH_NOARGS, "taken()\n--\n\nHow many calls at Batched were finished here."},
     {"pushed", pushed, METH_NOARGS, "pushed()\n--\n\nHow many calls at Forward were finished here."},
-    {"configure", configure, METH_VARARGS, "configure(tensor, stub_builtins, dispatch)\n--\n\nName what calls read."},
+    {"configure", configure, METH_VARARGS, "configure(tensor, stub_builtins, dispatch, restore)\n--\n\nName what calls read."},
     {"rule_kernel", make_rule_kernel, METH_VARARGS, "The kernel at Batched of an operator that has a rule."},
     {"tangent_kernel", make_tangent_kernel, METH_VARARGS, "The kernel at Forward of an operator that returns one tensor."},
     {NULL},

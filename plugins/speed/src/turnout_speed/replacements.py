@@ -16,6 +16,7 @@ import numpy
 from turnout import config, devices, dtypes
 from turnout.devices import Device, default_device
 from turnout.dtypes import DType
+from turnout.guards import restore
 from turnout.keys import TRACKED
 from turnout.library import CustomOpDef
 from turnout.operators import Operator, Packet
@@ -60,13 +61,13 @@ def configure() -> None:
     """Tell the extension modules which classes and variables calls read."""
     _calls.call_operators(Operator, Packet)
     _calls.call_handles(CustomOpDef)
-    _rules.configure(Tensor, STUB_BUILTINS, DISPATCH)
+    _rules.configure(Tensor, STUB_BUILTINS, DISPATCH, restore)
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
         "DType": DType, "Device": Device, "Storage": Storage, "SharingStorage": SharingStorage, "View": View,
         "Size": Size, "FAKE_MODE": FAKE_MODE,
         "EMPTY": numpy.empty, "DEFAULT_DTYPES": dtypes.DEFAULT, "DEFAULT_DEVICES": devices.DEFAULT, "OVERRIDES": config.OVERRIDES,
-        "DEFAULT_GENERATOR": default_generator, "TRACKED": TRACKED, "MISSING": MISSING,
+        "DEFAULT_GENERATOR": default_generator, "TRACKED": TRACKED, "MISSING": MISSING, "restore": restore,
         "LOG": numpy.log, "SQRT": numpy.sqrt, "COS": numpy.cos, "ADD": numpy.add,
     })  # fmt: skip
 

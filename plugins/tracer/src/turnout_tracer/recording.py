@@ -17,6 +17,7 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import device
+from turnout.guards import restore
 from turnout.keys import KEYS, TRACKED
 from turnout.operators.values import is_symbol, tensors_in
 from turnout.state import DISPATCH
@@ -70,7 +71,10 @@ def _below(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
         ks &= ~TRACER
         return op.lookup(ks)(ks, *args)
     finally:
-        DISPATCH.set(before)
+        try:
+            DISPATCH.set(before)
+        except MemoryError:
+            restore(DISPATCH, before)
 
 
 class Recording:
@@ -154,9 +158,15 @@ class Recording:
                 GRAD.set((0, grad[1]))
                 constant = Constant(ref, tensor.detach().clone())
             finally:
-                GRAD.set(grad)
+                try:
+                    GRAD.set(grad)
+                except MemoryError:
+                    restore(GRAD, grad)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
         self.constants.append(constant)
         self._captured.append((tensor, constant))
         return ref
@@ -322,9 +332,15 @@ def trace(function: Callable[P, Any], *, replay: str = "") -> Callable[P, Graph]
                 RECORDING.set(recording)
                 returned = function(*args, **kwargs)
             finally:
-                RECORDING.set(None)  # as it was: a trace inside another one is refused
+                try:
+                    RECORDING.set(None)  # as it was: a trace inside another one is refused
+                except MemoryError:
+                    restore(RECORDING, None)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
         results: list[Ref | Formula] = []
         output = take_apart(returned, lambda value: results.append(recording.result(value)), symbols=True)
         _check_output(output)

@@ -10,11 +10,12 @@ Calls nest. The arguments of a call are packed by the hooks around it, so those 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from weakref import ref
 
 from turnout.errors import AliasError, TurnoutError
+from turnout.guards import restore
 from turnout.keys import AUTOCAST
 from turnout.registry import REGISTRY
 from turnout_aten import trees
@@ -131,12 +132,10 @@ class Recomputation:
         try:
             if self._random is not None:
                 set_default_generator_states(self._random)
-            with ExitStack() as contexts:
-                service = REGISTRY.services.get(AUTOCAST)
-                if service is not None:
-                    contexts.enter_context(service.casting_as(self._casts))
-                contexts.enter_context(saved_tensors_hooks(pack, _same))
-                contexts.enter_context(self._context)
+            service = REGISTRY.services.get(AUTOCAST)
+            casts = nullcontext() if service is None else service.casting_as(self._casts)
+            # In no ExitStack, which may have no memory to note a block that it has entered.
+            with casts, saved_tensors_hooks(pack, _same), self._context:
                 at_levels(self._forward, run_in, self._vmaps, self._recorded, args, kwargs)
         except _Enough as found:
             if found.args[0] is not token:
@@ -154,7 +153,10 @@ class Recomputation:
             GRAD.set((self._enabled & ~gone, self._allowed & ~gone))
             self._function(*args, **kwargs)
         finally:
-            GRAD.set(before)
+            try:
+                GRAD.set(before)
+            except MemoryError:
+                restore(GRAD, before)
 
 
 def _target(slot: ref[Slot]) -> Slot | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from turnout.guards import restore
 from turnout.registry import find_operator
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import GRAD, lower, raise_
@@ -152,7 +153,10 @@ def _from_base(view: Tensor, found: Tangents | None) -> Tangents | None:
             if tangent is not None:
                 made[level] = level.compute(partial(part_of, record), tangent)
     finally:
-        GRAD.set(before)
+        try:
+            GRAD.set(before)
+        except MemoryError:
+            restore(GRAD, before)
     if view.extra is None:
         view.extra = {}
     view.extra[TANGENTS] = made
@@ -241,7 +245,10 @@ def _unrecorded(level: ForwardLevel, before: Tensor | None, tangent: Tensor | No
         GRAD.set((allowed, allowed))
         made = _clone(old)
     finally:
-        GRAD.set(mode)
+        try:
+            GRAD.set(mode)
+        except MemoryError:
+            restore(GRAD, mode)
     raised: Tensor = raise_(_zero(made) if tangent is None else _copy(made, lower(tangent, columns)), columns)
     return raised
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from turnout.guards import restore
 from turnout.keys import KEYS
 from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import LEVELS
@@ -76,9 +77,15 @@ def at_levels(levels: tuple[ForwardLevel, ...], function: Callable[..., Any], *a
             DISPATCH.set((include, kept_at(levels, include, keep)))
             return function(*args)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
     finally:
-        ACTIVE.set(running)
+        try:
+            ACTIVE.set(running)
+        except MemoryError:
+            restore(ACTIVE, running)
 
 
 def kept_at(levels: Any, include: int, keep: int) -> int:
@@ -97,4 +104,7 @@ def in_columns(level: ForwardLevel, function: Callable[..., Any], *args: Any) ->
         LEVELS.set((*before, level.columns))
         return function(*args)
     finally:
-        LEVELS.set(before)
+        try:
+            LEVELS.set(before)
+        except MemoryError:
+            restore(LEVELS, before)

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+from turnout.guards import restore
 from turnout_aten.tensor.levels import GRAD
 
 Result = TypeVar("Result")
@@ -22,7 +23,10 @@ def recording(enabled: int, run: Callable[..., Result], *args: Any, **kwargs: An
         GRAD.set((enabled, before[1]))
         return run(*args, **kwargs)
     finally:
-        GRAD.set(before)
+        try:
+            GRAD.set(before)
+        except MemoryError:
+            restore(GRAD, before)
 
 
 class LevelEpochs(dict[int, int]):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
+from turnout.guards import restore
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
@@ -254,13 +255,19 @@ def tangent_kernel(op: Operator, compute: Compute, reads: frozenset[str] | None,
                     gradients.set((recorded[0] & level.recorded, recorded[1] & level.recorded))
                 found = compute(given, shown, *values)
         finally:
-            if gradients.get() is not recorded:
-                gradients.set(recorded)
-            if columns is not None:
-                vmaps.set(around)
-            if not depth:
-                state.set(before)
-            levels.set(active)
+            try:
+                if gradients.get() is not recorded:
+                    gradients.set(recorded)
+                if columns is not None:
+                    vmaps.set(around)
+                if not depth:
+                    state.set(before)
+                levels.set(active)
+            except MemoryError:
+                restore(gradients, recorded)
+                restore(vmaps, around)
+                restore(state, before)
+                restore(levels, active)
         if one:
             if found is not None:
                 attach(result, level, found)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from turnout.errors import ArgumentError, CallError
+from turnout.guards import restore
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine.gradient_edges import get_gradient_edge
@@ -121,7 +122,10 @@ def watched(run: Callable[[], Result], roots: Iterable[tuple[Any, Any]], wanted:
             state.finish()
         return result
     finally:
-        _RUNNING.set(before)
+        try:
+            _RUNNING.set(before)
+        except MemoryError:
+            restore(_RUNNING, before)
 
 
 def _reached(stack: list[Any]) -> tuple[set[Node], set[int]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from turnout.errors import ArgumentError
+from turnout.guards import restore
 from turnout.keys import KEYS
 from turnout.registry import find_operator
 from turnout_aten.tensor.levels import GRAD
@@ -88,7 +89,10 @@ def backward(
             blame(error)
         raise
     finally:
-        GRAD.set(before)  # not by a token: an interrupt may come before there is one
+        try:
+            GRAD.set(before)  # not by a token: an interrupt may come before there is one
+        except MemoryError:
+            restore(GRAD, before)
 
 
 @overload
@@ -239,7 +243,10 @@ def grad(
             blame(error)
         raise
     finally:
-        GRAD.set(before)
+        try:
+            GRAD.set(before)
+        except MemoryError:
+            restore(GRAD, before)
     if not allow_unused:
         for i, each in enumerate(found):
             if each is None:

@@ -9,6 +9,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError, CallError
+from turnout.guards import restore
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import GRAD
@@ -65,7 +66,10 @@ def original(tensor: Tensor) -> Tensor:
         DISPATCH.set((include, keep & BELOW_AUTOGRAD | TRACER))
         copy = tensor.clone()
     finally:
-        DISPATCH.set(before)
+        try:
+            DISPATCH.set(before)
+        except MemoryError:
+            restore(DISPATCH, before)
     if tensor.gmask:
         copy.set_gmask(tensor.gmask)
         copy.node = tensor.node

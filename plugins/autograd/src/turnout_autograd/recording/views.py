@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
+from turnout.guards import restore
 from turnout.keys import KEYS
 from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import GRAD
@@ -111,9 +112,15 @@ def replayed(mask: int, base: Tensor, chain: Any) -> Tensor:
             DISPATCH.set((include & ~_SILENT, (keep | _ALWAYS) & ~_SILENT))
             return replay(base, chain)
         finally:
-            DISPATCH.set(before)
+            try:
+                DISPATCH.set(before)
+            except MemoryError:
+                restore(DISPATCH, before)
     finally:
-        GRAD.set(grad)
+        try:
+            GRAD.set(grad)
+        except MemoryError:
+            restore(GRAD, grad)
 
 
 # Refreshing must neither be traced nor cast, and is recorded even where it is needed below Autograd.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from turnout.guards import restore
 from turnout.registry import find_operator
 from turnout_aten.tensor.levels import LEVELS, lower, peel, raise_
 from turnout_aten.tensor.tensor import Tensor
@@ -26,7 +27,10 @@ def run_in(levels: tuple[Any, ...], run: Callable[..., Any], *args: Any) -> Any:
         LEVELS.set(tuple([together[num] for num in sorted(together)]))
         return run(*args)
     finally:
-        LEVELS.set(before)
+        try:
+            LEVELS.set(before)
+        except MemoryError:
+            restore(LEVELS, before)
 
 
 class PlainTensors:

@@ -13,6 +13,7 @@ from typing import Any
 
 from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
+from turnout.guards import restore
 from turnout.registry import find_operator
 from turnout.state import BELOW_AUTOGRAD, current
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED, batched_at, lower, raise_
@@ -41,17 +42,24 @@ class Level:
 
     def __init__(self, vmaps: tuple[Any, ...] | None = None) -> None:
         """`vmaps` are those that the inputs are lowered to; by default those that are active."""
+        self.bit = 0  # so that a level which could not be made gives nothing back
         with _LOCK:
-            bit = 2
+            bit, epoch = 2, CLOCK.advance()
             while bit in EPOCHS:
                 bit <<= 1
-            EPOCHS[bit] = CLOCK.advance()
-        self.bit = bit
+            EPOCHS[bit] = epoch
+            self.bit = bit
         LIVE[bit] = self
         self.vmaps = LEVELS.get() if vmaps is None else vmaps
         self.inputs: list[tuple[InputNode | None, tuple[Any, ...]]] = []
 
     def __del__(self) -> None:
+        try:
+            self._end()
+        except MemoryError:
+            self._end()
+
+    def _end(self) -> None:
         SHARED.levels.pop(self.bit, None)
         EPOCHS.pop(self.bit, None)
 
@@ -68,7 +76,10 @@ class Level:
             GRAD.set((enabled | self.bit, enabled | self.bit))
             return function()
         finally:
-            GRAD.set(before)
+            try:
+                GRAD.set(before)
+            except MemoryError:
+                restore(GRAD, before)
 
 
 def enter(level: Level, tensor: Tensor) -> Tensor:
@@ -186,6 +197,12 @@ def pull(
         return [None if g is None else raise_(g, vmaps) for g, (_, vmaps) in zip(found, level.inputs, strict=True)]
     finally:
         try:
-            PULLED.set(pulled)
+            try:
+                PULLED.set(pulled)
+            except MemoryError:
+                restore(PULLED, pulled)
         finally:
-            GRAD.set(before)
+            try:
+                GRAD.set(before)
+            except MemoryError:
+                restore(GRAD, before)

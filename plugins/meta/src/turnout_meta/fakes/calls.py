@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, default_device
 from turnout.errors import CallError, NoDataError, TurnoutError
+from turnout.guards import restore
 from turnout.keys import KEYS, UNDEFINED
 from turnout.library.fake import missing
 from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
@@ -87,7 +88,10 @@ def in_mode(op: Operator, call: Call, *, checks_result: bool = False, structured
                 raise ASSUMED.get()[-1].undecided() from error
             raise
         finally:
-            ASSUMED.set(before)
+            try:
+                ASSUMED.set(before)
+            except MemoryError:
+                restore(ASSUMED, before)
         if checks_result:
             _check_fake(op, mode, result)
         return result

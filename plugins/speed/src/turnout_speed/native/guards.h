@@ -29,12 +29,12 @@ static Outcome guard_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     if (token != NULL) {
         outcome = ((Face *)self->call)->run((Face *)self->call, ks, args, n, result);
         Py_DECREF(token);
-        if ((token = PyContextVar_Set(DISPATCH, before)) == NULL && outcome == DONE) {
-            Py_CLEAR(*result);
+        if (put_back(DISPATCH, before) < 0) {
+            if (outcome == DONE)
+                Py_CLEAR(*result);
             outcome = FAILED;
         }
     }
-    Py_XDECREF(token);
     Py_XDECREF(before);
     return outcome == DECLINED ? decline_after_error() : outcome;
 }

@@ -16,7 +16,7 @@
 /* Set once by each module's `configure`. */
 static PyTypeObject *Tensor;
 static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
-static PyObject *STUB_BUILTINS, *DISPATCH, *ZERO;
+static PyObject *STUB_BUILTINS, *DISPATCH, *RESTORE, *ZERO;
 
 #define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
 
@@ -25,6 +25,26 @@ static inline int is_traced(void)
 {
     PyThreadState *state = PyThreadState_Get();
     return state->c_tracefunc != NULL || state->c_profilefunc != NULL;
+}
+
+/* Set a variable of the context to what it was before a call; an error that is set stays. -1 with an error of its own. */
+static int put_back(PyObject *variable, PyObject *value)
+{
+    PyObject *type, *error, *traceback, *done;
+    PyErr_Fetch(&type, &error, &traceback);
+    if ((done = PyContextVar_Set(variable, value)) == NULL && PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        PyErr_Clear();
+        done = PyObject_CallFunctionObjArgs(RESTORE, variable, value, NULL); /* it has memory for this */
+    }
+    if (done != NULL)
+        PyErr_Restore(type, error, traceback);
+    else {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
 }
 
 /* Where a slot of a class lies in its instances; -1 with an error if the name is not a slot that holds any object. */
