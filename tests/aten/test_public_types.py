@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -60,3 +62,36 @@ def test_names_of_formats_are_shown_as_constants_and_equal_their_texts():
     x = turnout.ones(1, 2, 3, 3).to(memory_format=turnout.channels_last)
     assert x.is_contiguous(memory_format="channels_last")
     assert turnout.linalg.LinAlgError is turnout.errors.LinAlgError
+
+
+# ---- where they say that they are
+
+
+def test_public_classes_and_functions_name_the_public_module_and_can_be_pickled():
+    names = turnout.plugins.facade().names()
+    rooms = {"turnout": turnout, **{f"turnout.{name}": getattr(turnout, name) for name in names}}
+    rooms = {home: room for home, room in rooms.items() if isinstance(room, ModuleType)} | {"F": turnout.nn.functional}
+    checked = 0
+    for home, room in rooms.items():
+        for name in set(dir(room)) & {*vars(room), *(names if room is turnout else ())}:
+            value = getattr(room, name)
+            if isinstance(value, (type, FunctionType)) and value.__qualname__ == name:
+                assert value.__module__.partition(".")[0] == "turnout", (home, name)
+                assert pickle.loads(pickle.dumps(value)) is value
+                checked += 1
+    assert checked > 200
+    assert (turnout.vmap.__module__, turnout.autograd.Function.__module__) == ("turnout", "turnout.autograd")
+
+
+def test_what_a_tensor_is_leads_to_the_functions_for_it():
+    x = turnout.ones(2)
+    assert sys.modules[type(x).__module__].sum(x).item() == 2.0
+    assert (type(x.shape).__module__, type(turnout.Generator()).__module__) == ("turnout", "turnout")
+
+
+@pytest.mark.parametrize(("older", "value"), [
+    (b"cturnout_aten.tensor.size\nSize\n.", turnout.Size), (b"cturnout_aten.tensor.tensor\nTensor\n.", turnout.Tensor),
+    (b"cturnout.devices\ndevice\n(S'cuda:1'\ntR.", turnout.device("cuda", 1)),
+])  # fmt: skip
+def test_pickles_that_name_other_modules_are_read(older, value):
+    assert pickle.loads(older) is value

@@ -29,7 +29,7 @@ def tensors_alive():
 
 def nodes_alive():
     """Nodes of the tape, and what stands for one of their outputs."""
-    return sum(str(type(each).__module__).startswith("turnout_autograd") for each in new_objects())
+    return sum(str(type(each).__module__).startswith(("turnout_autograd", "turnout.autograd")) for each in new_objects())
 
 
 class Network:

@@ -98,7 +98,7 @@ def test_questions_about_any_object() -> None:
     assert (turnout.is_tensor(x), turnout.is_tensor([1.0]), turnout.is_tensor(None)) == (True, False, False)
     assert turnout.numel(x) == 6
     names = [turnout.typename(each) for each in (3, [], turnout.float32, turnout.Size, turnout)]
-    assert names == ["int", "list", "turnout.dtypes.DType", "turnout_aten.tensor.size.Size", "module"]
+    assert names == ["int", "list", "turnout.dtypes.DType", "turnout.Size", "module"]
 
 
 def test_the_state_of_random_numbers_can_be_taken_and_put_back() -> None:

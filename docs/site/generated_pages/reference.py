@@ -105,6 +105,12 @@ MODULES = {
 # fmt: on
 
 
+def _module(name: str, found: Any) -> str:
+    """The module that defines a public name: a plugin's own, where the object names the public one."""
+    offering = turnout.plugins.catalog().offering(name)
+    return found.__module__ if not offering or offering[0].manifest is None else offering[0].manifest.public[name]
+
+
 def files() -> dict[str, str]:
     """The pages, and `reference.md`, which lists them."""
     documentation = read()
@@ -118,7 +124,7 @@ def files() -> dict[str, str]:
         if isinstance(found, turnout.DType) or not callable(found):
             constants.append(name)
         elif name != "Tensor":
-            by_page[PLACES[found.__module__] if entry is None else entry.family].append(name)
+            by_page[PLACES[_module(name, found)] if entry is None else entry.family].append(name)
     pages = {
         f"functions-{page}": _page(
             title,

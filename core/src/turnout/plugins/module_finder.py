@@ -49,4 +49,8 @@ class _Alias:
         """Import the real module."""
         from importlib import import_module
 
-        sys.modules[module.__name__] = import_module(self._module)
+        from turnout.plugins.public_names import publish
+
+        loaded = sys.modules[module.__name__] = import_module(self._module)
+        package, _, name = module.__name__.rpartition(".")
+        publish(loaded, name, package)

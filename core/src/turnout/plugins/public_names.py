@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from types import FunctionType, ModuleType
 from typing import Any
 
 from turnout import config
@@ -43,6 +44,7 @@ class Facade:
             loaded = import_module(module)
             assert found.manifest is not None
             value = loaded if name in found.manifest.modules else getattr(loaded, name)
+            publish(value, name, self._package)
             setattr(sys.modules[self._package], name, value)
             return value
 
@@ -97,6 +99,18 @@ class Facade:
         if any(name.startswith(("plugins.", "names.")) for name in names):
             for found in catalog().found:
                 self._forget(found)
+
+
+def publish(value: Any, name: str, package: str) -> None:
+    """Let a class or function of a plugin name the public module where users find it; of a module, what it has by their names."""
+    if isinstance(value, ModuleType):
+        for each in set(dir(value)).intersection(vars(value)):
+            publish(getattr(value, each), each, f"{package}.{name}")
+    elif isinstance(value, (type, FunctionType)) and value.__qualname__ == name:
+        manifests = [found.manifest for found in catalog().found if found.manifest is not None]
+        if any(value.__module__.partition(".")[0] == manifest.module.partition(".")[0] for manifest in manifests):
+            offered = any(manifest.public.get(name) == value.__module__ for manifest in manifests)
+            value.__module__ = package.partition(".")[0] if offered else package
 
 
 def _public(found: Found) -> dict[str, str]:

@@ -35,6 +35,7 @@ class Generator:
     keys    the backend's bit: a call with a generator runs on that generator's device
     """
 
+    __module__ = "turnout"
     __slots__ = ("_offset", "_seed", "device")
     schema_type = "Generator"
 

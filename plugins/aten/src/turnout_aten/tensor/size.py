@@ -29,6 +29,7 @@ class Size(tuple[int, ...]):
         12
     """
 
+    __module__ = "turnout"
     __slots__ = ()
 
     def __new__(cls, lengths: Iterable[SupportsIndex] = ()) -> Self:

@@ -55,6 +55,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     extra    None, or a dict of rare fields: the gradient of a leaf, hooks
     """
 
+    __module__ = "turnout"  # where users find it
     __slots__ = (
         "__weakref__", "array", "device", "extra", "gmask", "keys", "node", "offset", "storage", "ver", "view_of",
     )  # fmt: skip
