@@ -86,8 +86,8 @@ def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 def missing(op: Operator) -> Kernel:
     """The kernel where no fake one is registered: it returns what the schema says is written, or nothing, and else raises."""
     schema = op.schema
-    written = {a.annotation: i for i, a in enumerate(schema.arguments) if a.is_write and not a.annotation.is_shorthand}
-    returned = [written.get(r.annotation, -1) for r in schema.returns]
+    written = {a.annotation: i for i, a in enumerate(schema.arguments) if a.annotation and a.is_write and a.annotation.before}
+    returned = [-1 if r.annotation is None else written.get(r.annotation, -1) for r in schema.returns]
 
     def no_fake_kernel(ks: int, *args: Any) -> Any:
         if -1 in returned:
