@@ -13,8 +13,11 @@ import pytest
 
 import progress
 import selection
+from turnout.config.lock import forbid_imports
 
 ROOT = Path(__file__).parents[1]
+
+forbid_imports()  # an import under the lock of registrations and plugins could wait for ever
 
 # Workers share the cores: in each of them the libraries under NumPy, which read this when they are loaded, use one.
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -161,6 +161,23 @@ def test_a_child_can_import_what_another_thread_was_importing(tmp_path):
 
 
 @needs_fork
+def test_a_child_can_activate_what_another_thread_was_activating(tmp_path):
+    write_package(tmp_path, "slow", MANIFEST, CODE)
+    program = (
+        "import os, signal, threading, time, turnout\n"
+        "turnout.ones(1)\n"
+        "other = threading.Thread(target=turnout.plugins.activate, args=('slow',)); other.start()\n"
+        "time.sleep(0.2)\n"
+        "pid = os.fork()\n"
+        "if not pid:\n"
+        "    signal.alarm(60)\n"
+        "    os._exit(int(turnout.ops.slow.f(turnout.slow_name()).tolist() != [2.0, 2.0]))\n"
+        "other.join(); print(os.waitpid(pid, 0)[1])\n"
+    )
+    assert run("-c", program, PYTHONPATH=str(tmp_path)) == (0, "0\n", "")
+
+
+@needs_fork
 def test_a_lock_that_another_thread_holds_is_free_in_the_child():
     program = (
         "import os, signal, threading, time\n"

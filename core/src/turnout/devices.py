@@ -226,33 +226,40 @@ def default_device() -> Device:
 
 def _read_default() -> Device:
     global _subscribed
-    with LOCK:  # otherwise a change of settings meanwhile would be missed
-        setting = config.current_store().value("default_device")
-        wanted = setting.value or installed().default_device_type()
-        if not wanted:
-            raise DeviceError("no backend is installed whose device is the default one; say device=..., or set default_device")
-        # An error about a setting names it: the program may know nothing of it.
-        asked = f"device {wanted!r} (default_device, {setting.origin})" if setting.value else ""
-        kind = wanted.partition(":")[0]
-        if asked and kind.isidentifier() and kind not in _BACKENDS:
-            installed().require_device(kind, asked)
-        found = device(wanted)
-        if asked:
-            try:
-                found.backend.resolve_device(found)
-            except DeviceError as error:
-                raise DeviceError(f"{asked}: {error}") from None
-        if not OVERRIDES.get():
-            if not _subscribed:
-                config.on_change(forget_default_device)
-                _subscribed = True
-            DEFAULT[0] = found
+    store = config.current_store()
+    with LOCK:
+        if not _subscribed:
+            store.on_change(forget_default_device)
+            _subscribed = True
+    forgotten = _forgotten
+    setting = store.value("default_device")
+    wanted = setting.value or installed().default_device_type()
+    if not wanted:
+        raise DeviceError("no backend is installed whose device is the default one; say device=..., or set default_device")
+    # An error about a setting names it: the program may know nothing of it.
+    asked = f"device {wanted!r} (default_device, {setting.origin})" if setting.value else ""
+    kind = wanted.partition(":")[0]
+    if asked and kind.isidentifier() and kind not in _BACKENDS:
+        installed().require_device(kind, asked)
+    found = device(wanted)
+    if asked:
+        try:
+            found.backend.resolve_device(found)
+        except DeviceError as error:
+            raise DeviceError(f"{asked}: {error}") from None
+    if not OVERRIDES.get():
+        with LOCK:
+            if forgotten == _forgotten:  # nothing was changed meanwhile
+                DEFAULT[0] = found
     return found
 
 
 _subscribed = False
+_forgotten = 0  # how often
 
 
 def forget_default_device(names: object = None) -> None:
     """Compute it again at the next use, because a setting or the environment has changed."""
+    global _forgotten
+    _forgotten += 1
     DEFAULT[0] = None

@@ -94,8 +94,15 @@ def current() -> Sequence[int]:
     return found
 
 
-def settle(included: int) -> None:
-    """Include these bits in the calls of every context that does not exclude them."""
+def questions() -> int:
+    """How often was asked which keys configuration enables: for `settle`."""
+    return _questions
+
+
+def settle(included: int, question: int) -> None:
+    """Include these bits in the calls of every context that does not exclude them, unless it was asked again since `question`."""
+    if question != _questions:
+        return
     context = DISPATCH.get
 
     def with_included() -> tuple[int, int]:
@@ -107,6 +114,8 @@ def settle(included: int) -> None:
 
 def unsettle() -> None:
     """Ask again which keys configuration enables, before the next call."""
+    global _questions
+    _questions += 1
     STUB_BUILTINS["DISPATCH"] = _settled
 
 
@@ -127,4 +136,5 @@ def _settled() -> Sequence[int]:
     return (include | included, keep) if included or _hidden else state
 
 
+_questions = 0
 unsettle()

@@ -12,6 +12,7 @@ import pytest
 from installed_folder import Library
 
 from turnout import config, plugins
+from turnout.config.lock import forbid_imports
 from turnout.errors import DisabledError, ManifestError, PluginError, PluginWarning
 
 FAILING = """\
@@ -354,3 +355,129 @@ def test_the_collector_is_paused_for_an_activation_and_then_as_before(site, befo
     finally:
         gc.enable()
     assert sys.modules["fake_alpha.plugin"].enabled == [False, False]
+
+
+# ---- threads, and what ends an activation before its time
+
+SLOW = "import time\nfrom turnout import plugins\nfrom turnout.plugins import hookimpl\ntime.sleep(0.05)\n"
+HOOK = '\n@hookimpl\ndef turnout_activate(library, options):\n    library.register("backend:{backend}")\n'
+# A hook that waits for its threads: they may import, and read options.
+STARTS_THREADS = """\
+import threading
+from turnout.plugins import hookimpl
+
+def work(options, seen):
+    import fake_alpha.late
+    seen.append((fake_alpha.late.DONE, options["fraction"]))
+
+@hookimpl
+def turnout_activate(library, options):
+    seen = []
+    threads = [threading.Thread(target=work, args=(options, seen)) for _ in range(3)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join(60)
+    assert seen == [(True, 0.5)] * 3
+    library.register("backend:Alpha")
+"""
+LATE = """\
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_activate(library, options):
+    import fake_alpha.late
+    library.register("backend:Alpha")
+"""
+ENDED = """\
+import pathlib
+from turnout.plugins import hookimpl
+
+def end(place):
+    flag = pathlib.Path(__file__).with_name("ended")
+    if place == "PLACE" and not flag.exists():
+        flag.touch()
+        raise KeyboardInterrupt
+
+end("module")
+
+@hookimpl
+def turnout_available():
+    end("available")
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("backend:Alpha")
+    end("activate")
+"""
+
+
+def asked_at_once(*names):
+    """What each of some threads got that ask for these plugins at once."""
+    barrier, got = threading.Barrier(len(names)), [None] * len(names)
+
+    def ask(i):
+        barrier.wait()
+        try:
+            plugins.require_device(names[i])
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
+            got[i] = str(error)
+
+    threads = [threading.Thread(target=ask, args=(i,), daemon=True) for i in range(len(names))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    return got
+
+
+def test_threads_that_ask_for_plugins_that_need_each_other_activate_each_once(site):
+    site.plugin("alpha", activation=SLOW + HOOK)
+    site.plugin("beta", top=REQUIRES, activation=SLOW + HOOK)
+    for name, other in (("gamma", "beta"), ("delta", "gamma")):  # while they are imported
+        site.plugin(name, activation=f"{SLOW}plugins.require_device({other!r})\n{HOOK}")
+    names = ["delta", "alpha", "gamma", "beta", "delta", "gamma"]
+    assert asked_at_once(*names) == [None] * 6
+    assert sorted(Library.registered) == ["backend:Alpha", "backend:Beta", "backend:Delta", "backend:Gamma"]
+
+
+def test_threads_that_ask_for_a_plugin_that_fails_get_one_error(site):
+    site.plugin("alpha", activation=SLOW + HOOK + "    raise KeyError('half-way')\n")
+    [text] = set(asked_at_once("alpha", "alpha", "alpha"))
+    assert "KeyError: 'half-way'" in text
+    assert (Library.registered, plugins.all_plugins()[0].state) == ([], "failed")
+
+
+def test_a_hook_may_wait_for_threads_that_import(site):
+    tables = '[option.fraction]\ntype = "float"\ndefault = 0.5\nhelp = "how much"\n'
+    path = site.plugin("alpha", activation=STARTS_THREADS, tables=tables)
+    path.with_name("late.py").write_text("DONE = True\n")
+    assert asked_at_once("alpha", "alpha") == [None, None]
+
+
+@pytest.mark.parametrize("place", ["module", "available", "activate"])
+def test_an_interrupt_leaves_the_plugin_as_it_was(site, place):
+    site.plugin("alpha", activation=ENDED.replace("PLACE", place))
+    with pytest.raises(KeyboardInterrupt):
+        plugins.activate("alpha")
+    assert (Library.registered, plugins.all_plugins()[0].state) == ([], "discovered")
+    assert asked_at_once("alpha") == [None]
+    assert Library.registered == ["backend:Alpha"]
+
+
+def test_an_import_under_the_lock_is_an_error_where_the_setting_says_so(site):
+    path = site.plugin("alpha", activation=LATE)
+    path.with_name("late.py").write_text("DONE = True\n")
+    forbid_imports(False)
+    try:
+        config.set(debug__locks=True)
+        with pytest.raises(PluginError) as error:
+            plugins.activate("alpha")
+        assert str(error.value.__cause__) == (
+            "fake_alpha.late is imported by a thread that holds Turnout's lock; a thread that is importing it already may wait "
+            "for the lock\n  to fix  import it before: at the top of the module, or in turnout_available"
+        )
+        config.unset("debug.locks")
+        plugins.reset_discovery()
+        assert plugins.activate("alpha").state == "active"
+    finally:
+        forbid_imports()

@@ -36,11 +36,10 @@ def current_store() -> Store:
     """The configuration of the process, made at the first use."""
     global _store
     if _store is None:
-        with LOCK:
-            if _store is None:
-                from turnout.config.store import Store
+        from turnout.config.store import Store
 
-                _store = Store()
+        with LOCK:
+            _store = _store or Store()
     return _store
 
 

@@ -5,6 +5,9 @@ and what it protects would be half changed. So `os.fork` takes all these locks f
 
 The locks of Python's import system cannot be taken in advance. In the child, those of other threads are forgotten together with
 the modules that were half imported; they are imported again when they are next needed.
+
+A thread may take `LOCK` while it imports a module, so no thread may import, or wait for an import, while it holds `LOCK`: the two
+would wait for each other. `forbid_imports` holds everybody to that. Modules of the standard library never ask for `LOCK`.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from _thread import RLock, get_ident
 from contextvars import ContextVar
 from importlib import _bootstrap
 from weakref import WeakSet
+
+from turnout.errors.registry import import_under_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,3 +112,37 @@ LOCK = new_lock()
 
 # Nothing, or the values that the blocks of `override` set.
 OVERRIDES: ContextVar[Sequence[Mapping[str, Any]]] = ContextVar("turnout.config.overrides", default=())
+
+# ---- imports, and the threads that wait for them
+
+
+class _NoImports:
+    """The first finder of modules while imports under `LOCK` are forbidden. To look for a module, without an import, is none."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Raise RuntimeError for an import by a thread that holds `LOCK`; find nothing."""
+        imports = sys._getframe(2).f_code.co_name == "_find_and_load_unlocked"
+        if imports and LOCK._is_owned() and name.partition(".")[0] not in sys.stdlib_module_names:  # type: ignore[attr-defined]
+            raise RuntimeError(import_under_lock(name))
+
+
+_NO_IMPORTS = _NoImports()
+
+
+def forbid_imports(forbidden: bool = True) -> None:
+    """From now on an import by a thread that holds `LOCK` is an error, or is none again: the setting `debug.locks`."""
+    while _NO_IMPORTS in sys.meta_path:
+        sys.meta_path.remove(_NO_IMPORTS)
+    if forbidden:
+        sys.meta_path.insert(0, _NO_IMPORTS)
+
+
+def is_waited_for() -> bool:
+    """Whether other threads may wait for this one: it holds `LOCK`, or imports a module."""
+    if LOCK._is_owned():  # type: ignore[attr-defined]
+        return True
+    locks = getattr(_bootstrap, "_module_locks", None)
+    if locks is None:  # which is private to CPython
+        return True
+    held = [reference() for reference in list(locks.values())]
+    return any(lock is not None and lock.owner == get_ident() for lock in held)

@@ -28,6 +28,7 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
             pattern=r"|[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
     Setting("strict", "bool", False, "problems that are otherwise recorded and warned about are errors", scoped=True),
     Setting("debug.kernels", "bool", False, "each call of a backend's row checks what the row writes; slow"),
+    Setting("debug.locks", "bool", False, "an import by a thread that holds the lock of registrations and plugins is an error"),
     Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all plugins that are not enabled"),
     Setting("plugins.enable", "strings", (), "plugins that are used even if a weaker source disables them"),
     Setting("keys.enable", "strings", (), "functionalities that take part in every call", scoped=True),

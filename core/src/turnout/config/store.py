@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from turnout.config import settings
 from turnout.config.installed import installed
-from turnout.config.lock import LOCK, OVERRIDES
+from turnout.config.lock import LOCK, OVERRIDES, forbid_imports
 from turnout.config.settings import SETTINGS, Setting
 from turnout.config.sources import DEFAULT, OVERRIDE, SET, Layer, Origin, Raw, layers, variable_of
 from turnout.config.values import UnexpectedValueError, check, from_text, show
@@ -60,10 +60,12 @@ class Store:
     def snapshot(self) -> Snapshot:
         """The values in force. The sources are read at the first use. Raises ConfigError when they are wrong."""
         if self._snapshot is None:
+            self._catalog()  # what reads manifests is imported now, not under the lock
             with LOCK:
                 if self._snapshot is None:
                     read = layers(os.environ)
                     self._layers, self._snapshot = read, self._check([Layer(self._set), *read])
+                    _watch_locks(False, self._snapshot)
         return self._snapshot
 
     def value(self, name: str) -> Value:
@@ -96,11 +98,13 @@ class Store:
     # ---- changing
 
     def set(self, values: Mapping[str, Any]) -> None:
+        self._catalog()
         with LOCK:
             before = self.snapshot
             self._install(before, {**self._set, **{name: Raw(value, SET) for name, value in values.items()}}, self._layers)
 
     def unset(self, names: tuple[str, ...]) -> None:
+        self._catalog()
         with LOCK:
             before = self.snapshot
             tables = tuple(f"{name}." for name in names)
@@ -108,12 +112,14 @@ class Store:
             self._install(before, entries, self._layers)
 
     def reload(self) -> None:
+        self._catalog()
         with LOCK:
             self._install(self._snapshot or {}, self._set, layers(os.environ))
 
     def _install(self, before: Snapshot, entries: dict[str, Raw], read: list[Layer]) -> None:
         after = self._check([Layer(entries), *read])
         self._set, self._layers, self._snapshot = entries, read, after
+        _watch_locks("debug.locks" in before and before["debug.locks"].value, after)
         names = before.keys() | after.keys()
         changed = frozenset(n for n in names if _plain(before.get(n)) != _plain(after.get(n)))
         if changed:
@@ -155,6 +161,12 @@ _TABLES = (
     "tool.turnout", "debug", "plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose", "names",
     "names.choose",
 )  # fmt: skip
+
+
+def _watch_locks(before: bool, after: Snapshot) -> None:
+    """Follow the setting `debug.locks`, where it changes: a program may have called `forbid_imports` itself."""
+    if after["debug.locks"].value is not before:
+        forbid_imports(after["debug.locks"].value)
 
 
 def _plain(value: Value | None) -> Any:

@@ -51,3 +51,11 @@ def unknown_operator(qualified_name: str, registry: Registry) -> str:
 def unknown_namespace(namespace: str, registry: Registry) -> str:
     there = ", ".join(sorted(name for name, packets in list(registry.packets.items()) if packets))
     return f"no operators in namespace {namespace!r}; there are {there}"
+
+
+def import_under_lock(module: str) -> str:
+    """For the setting `debug.locks`."""
+    head = (
+        f"{module} is imported by a thread that holds Turnout's lock; a thread that is importing it already may wait for the lock"
+    )
+    return report(head, ("to fix", "import it before: at the top of the module, or in turnout_available"))

@@ -212,10 +212,13 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
     include, keep = current()
     brought = keys_of(args)
     ks = (brought | include) & keep
-    with registry.lock:
-        arguments = [_argument(registry, a.name, value) for a, value in zip(op.schema.arguments, args, strict=True)]
+    arguments = [_argument(registry, a.name, value) for a, value in zip(op.schema.arguments, args, strict=True)]
+
+    def explained() -> Explanation:
         state = _state(registry, brought, ks, include)
         return Explanation(op.qualified_name, str(op.schema), arguments, state, _hops(op, ks, args))
+
+    return op.settled(explained)
 
 
 def _argument(registry: Registry, name: str, value: Any) -> Argument:

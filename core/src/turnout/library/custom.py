@@ -112,6 +112,7 @@ class CustomOpDef:
         self._groups: dict[str, tuple[Registrations, Register]] = {}
         devices = _checked_devices(name, schema, fn[0], device_types)
         finish_undoing()
+        REGISTRY.keys.discovered()
         with REGISTRY.lock:
             old = self._check_definition(str(schema), map(_key, devices))
             if old is not None:

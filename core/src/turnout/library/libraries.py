@@ -158,19 +158,22 @@ class Library:
             if with_keyset:
                 raise LibraryError(texts.ARRAYS_WITH_KEYSET.format(op_name))
             form, binder = ARRAY, on_arrays
+        keys = list(dict.fromkeys(REGISTRY.key_name(key) for key in keys))
+        overrides = bool(allow_override)
+        candidate = Kernel(kernel, library=self.registrations, with_keyset=with_keyset, allow_override=overrides)
+        for key in keys:
+            check_kernel(op_name, key, candidate, checked=checked)  # without the lock, because an error may import kernels
         with REGISTRY.lock:
-            keys = list(dict.fromkeys(REGISTRY.key_name(key) for key in keys))
-            overrides = bool(allow_override)
-            candidate = Kernel(kernel, library=self.registrations, with_keyset=with_keyset, allow_override=overrides)
             for key in keys:
                 check_kernel(op_name, key, candidate, checked=checked)
-                if allow_override is False and (there := self._there(op_name, key)):
-                    raise ConflictError(texts.second_kernel(op_name, key, there[-1], candidate))
-            for key in keys:
+            second = [(key, there[-1]) for key in keys if allow_override is False and (there := self._there(op_name, key))]
+            for key in [] if second else keys:
                 self.registrations.impl(
                     op_name, key, kernel, form=form, with_keyset=with_keyset, allow_override=overrides,
                     tracked_only=tracked_only, binder=binder, label=label,
                 )  # fmt: skip
+        for key, there in second:
+            raise ConflictError(texts.second_kernel(op_name, key, there, candidate))
 
     def fallback(self, fn: Call, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Register the fallback of a key for all operators: `fn(op, *args, **kwargs)`, or `fallthrough_kernel`.
@@ -241,9 +244,13 @@ _COLLECTED: deque[Registrations] = deque()
 def _undo_collected(group: Registrations) -> None:
     """Undo now or, if the registry is being changed, before the next registration."""
     _COLLECTED.append(group)
-    # Only this method says whether this thread owns the lock already.
-    if not REGISTRY.lock._is_owned():  # type: ignore[attr-defined]
-        finish_undoing()
+    # The collector may run in the middle of an import, which must not wait for the lock. Only `_is_owned` says whether this
+    # thread has the lock already.
+    if not REGISTRY.lock._is_owned() and REGISTRY.lock.acquire(blocking=False):  # type: ignore[attr-defined]
+        try:
+            finish_undoing()
+        finally:
+            REGISTRY.lock.release()
 
 
 def finish_undoing() -> None:

@@ -1,10 +1,12 @@
 """`Operator`, and `Operator.plan`: the walk from a key set to the kernel that runs.
 
-A call is one dict look-up, `op.cache[ks]`. At a miss the plan is made under the registry's lock, bound to a callable and
-cached. Any change to the registry clears the caches that it can affect under the same lock.
+A call is one dict look-up, `op.cache[ks]`. At a miss the plan is made under the registry's lock, bound to a callable without it,
+because that may import, and cached under it. Any change to the registry clears the caches that it can affect under the same lock.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from turnout.config.installed import installed
 from turnout.errors import ArgumentError, CallError, NoKernelError, StaleOperatorError
@@ -25,7 +27,7 @@ from turnout.table import (  # isort: skip
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from turnout.keys import Functionality
     from turnout.operators.packet import Packet
@@ -33,6 +35,15 @@ if TYPE_CHECKING:
     from turnout.schema import FunctionSchema
 
     Call = Callable[..., Any]
+    T = TypeVar("T")
+
+
+class _Unmade(Exception):
+    """The walk has met a fallback that is not specialised yet for the operator."""
+
+    def __init__(self, key: str, fallback: Kernel) -> None:
+        self.key = key
+        self.fallback = fallback
 
 
 class Operator:
@@ -43,7 +54,7 @@ class Operator:
     """
 
     __slots__ = (
-        "__weakref__", "_schema", "_special", "cache", "call", "defined_by", "device_check", "device_guard", "kernels",
+        "__weakref__", "_schema", "_special", "cache", "call", "changes", "defined_by", "device_check", "device_guard", "kernels",
         "name", "namespace", "overload", "qualified_name", "registry", "schema_text", "tags",
     )  # fmt: skip
 
@@ -61,6 +72,7 @@ class Operator:
         self.device_guard = True
         self.kernels: dict[str, list[Kernel]] = {}
         self.cache: dict[int, Call] = {}
+        self.changes = 0  # how often the cache was cleared
         self.call: Call = self._first_call
 
     # ---- what it is
@@ -139,12 +151,18 @@ class Operator:
     def stub(self) -> Call:
         """The call stub, compiled from the schema at the first use. Raises StaleOperatorError if the definition was undone."""
         if self.call == self._first_call:
-            with self.registry.lock:
-                if not self.is_defined:
-                    raise StaleOperatorError(texts.stale(self))
-                if self.call == self._first_call:  # no other thread was faster
-                    self.call = compile_stub(self)
+            self.is_defined  # noqa: B018 - defines it, which is a change
+            self.settled(self._compiled, self._keep_stub)
         return self.call
+
+    def _compiled(self) -> Call:
+        if not self.is_defined:
+            raise StaleOperatorError(texts.stale(self))
+        return compile_stub(self)
+
+    def _keep_stub(self, stub: Call) -> None:
+        if self.call == self._first_call:  # no other thread was faster
+            self.call = stub
 
     def lookup(self, ks: int) -> Call:
         """The callable that serves a key set, in the internal convention `call(ks, *args)`."""
@@ -177,13 +195,8 @@ class Operator:
 
         The kernel gets the key set of the call, from which it may redispatch. Raises NoKernelError when nothing serves the key.
         """
-        registry = self.registry
-        key = registry.keys.canonical(key)
-        with registry.lock:
-            entry = self.entry(key)
-            if entry is None or entry.kernel is None or entry.kernel.is_fallthrough:
-                raise NoKernelError(texts.no_kernel_at(self, key))
-            call = bind(entry.kernel, self, key)
+        key = self.registry.keys.canonical(key)
+        call = self.settled(lambda: self._bound(key))
 
         def call_kernel(*args: Any, **kwargs: Any) -> Any:
             bound = self.bind(args, kwargs)
@@ -191,18 +204,30 @@ class Operator:
 
         return call_kernel
 
+    def _bound(self, key: str) -> Call:
+        entry = self.entry(key)
+        if entry is None or entry.kernel is None or entry.kernel.is_fallthrough:
+            raise NoKernelError(texts.no_kernel_at(self, key))
+        return bind(entry.kernel, self, key)
+
     def has_kernel_for_dispatch_key(self, key: str) -> bool:
         """Whether a kernel is registered at this very key, an alias too, rather than serves it from another one."""
         return self.is_defined and bool(self.kernels.get(self.registry.key_name(key)))
 
     def decompose(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the kernel at CompositeImplicitAutograd, which is written in other operators. NotImplemented if there is none."""
-        with self.registry.lock:
-            if not self.has_kernel_for_dispatch_key(IMPLICIT):
-                return NotImplemented
-            call = bind(self.registry.winner(self, IMPLICIT, self.kernels[IMPLICIT]), self, IMPLICIT)
+        call = self.settled(self._bound_composite)
+        if call is None:
+            return NotImplemented
         bound = self.bind(args, kwargs)
         return call(self.key_set(bound), *bound)
+
+    def _bound_composite(self) -> Call | None:
+        with self.registry.lock:
+            if not self.has_kernel_for_dispatch_key(IMPLICIT):
+                return None
+            kernel = self.registry.winner(self, IMPLICIT, self.kernels[IMPLICIT])
+        return bind(kernel, self, IMPLICIT)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in schema order with the schema's defaults. Raises CallError for a wrong number or name."""
@@ -228,31 +253,76 @@ class Operator:
     # ---- resolution
 
     def entry(self, key: str) -> Entry | None:
-        """The entry of the computed table for a runtime key, with specialised fallbacks. Needs the lock."""
+        """The entry of the computed table for a runtime key, with specialised fallbacks."""
+        return self._walked(lambda: self._entry(key))
+
+    def _walked(self, walk: Callable[[], T]) -> T:
+        """What a walk finds under the lock. It starts again after each fallback that it lacks, which is specialised outside."""
+        registry = self.registry
+        registry.keys.discovered()
+        registry.follow_config()
+        while True:
+            try:
+                with registry.lock:
+                    return walk()
+            except _Unmade as unmade:
+                slot, specialize = (unmade.key, id(unmade.fallback)), partial(self._specialized, unmade.key, unmade.fallback)
+            self.settled(specialize, partial(self._special.__setitem__, slot))
+
+    def _entry(self, key: str) -> Entry | None:
+        """The same under the lock. Raises _Unmade."""
         registry = self.registry
         winners = {k: registry.winner(self, k, stack) for k, stack in self.kernels.items() if stack}
         entry = compute_entry(registry.keys.universe, key, winners, registry.fallbacks_by_key)
         if entry is not None and entry.reason == FALLBACK and entry.kernel.specialize is not None:
-            special = self._specialized(key, entry.kernel)
+            if (key, id(entry.kernel)) not in self._special:
+                raise _Unmade(key, entry.kernel)
+            special = self._special[key, id(entry.kernel)]
             return None if special is None else Entry(special, entry.reason, entry.key)
         return entry
 
     def _specialized(self, key: str, fallback: Kernel) -> Kernel | None:
-        slot = (key, id(fallback))
-        if slot not in self._special:
-            specialize = fallback.specialize
-            made: Any = specialize(self, key) if self.is_defined and specialize is not None else None
-            if made is not None and not isinstance(made, Kernel):
-                made = Kernel(made, fallback.form, library=fallback.library, label=fallback.label)
-            elif made is not None and made.library is None:
-                made.library = fallback.library
-            self._special[slot] = made
-        return self._special[slot]
+        specialize = fallback.specialize
+        made: Any = specialize(self, key) if self.is_defined and specialize is not None else None
+        if made is not None and not isinstance(made, Kernel):
+            return Kernel(made, fallback.form, library=fallback.library, label=fallback.label)
+        if made is not None and made.library is None:
+            made.library = fallback.library
+        return made  # type: ignore[no-any-return]
 
     def forget(self) -> None:
         """Called by the registry when specialised fallbacks or the kernels of any key set may have changed."""
         self._special.clear()
+        self.clear()
+
+    def clear(self) -> None:
+        """Called by the registry when a key set may be served otherwise."""
+        self.changes += 1
         self.cache.clear()
+
+    def settled(self, make: Callable[[], T], keep: Callable[[T], object] = lambda made: None) -> T:
+        """What `make()` returns, made without the lock, because that may import, and given to `keep` under the lock.
+
+        If the operator was changed meanwhile, it is made again. Where that happens time and again, it is made under the lock:
+        what it needs was imported by then.
+        """
+        for _ in range(4):
+            changes = self.changes
+            try:
+                made = make()
+            except Exception:
+                with self.registry.lock:  # a change may be half made
+                    if changes == self.changes:
+                        raise
+                continue
+            with self.registry.lock:
+                if changes == self.changes:
+                    keep(made)
+                    return made
+        with self.registry.lock:
+            made = make()
+            keep(made)
+            return made
 
     def table(self) -> dict[str, Entry]:
         """The whole computed table, runtime key -> entry, without missing entries.
@@ -261,28 +331,28 @@ class Operator:
         """
         if self.registry.follows_config:
             installed().activate_all()
-        with self.registry.lock:
-            found = ((key, self.entry(key)) for key in self.registry.keys.universe.runtime_keys)
-            return {key: entry for key, entry in found if entry is not None}
+        keys = self.registry.keys
+        return self.settled(lambda: {key: entry for key in keys.universe.runtime_keys if (entry := self.entry(key)) is not None})
 
     def plan(self, ks: int) -> Plan:
         """How a key set resolves, step by step. Takes the lock, and calls no kernel."""
-        with self.registry.lock:
-            steps: list[Step] = []
-            self.registry.keys.discovered()
-            for key, functionality in self.registry.keys.active(ks):
-                step = self._step(key, functionality, ks)
-                steps.append(step)
-                if step.verdict in (CHOSEN, MISSING):
-                    return Plan(ks, steps, functionality)
-            entry = self.entry(UNDEFINED)
-            steps.append(Step(UNDEFINED, entry, CHOSEN if entry is not None else MISSING))
-            return Plan(ks, steps, None)
+        return self._walked(lambda: self._plan(ks))
+
+    def _plan(self, ks: int) -> Plan:
+        steps: list[Step] = []
+        for key, functionality in self.registry.keys.active(ks):
+            step = self._step(key, functionality, ks)
+            steps.append(step)
+            if step.verdict in (CHOSEN, MISSING):
+                return Plan(ks, steps, functionality)
+        entry = self._entry(UNDEFINED)
+        steps.append(Step(UNDEFINED, entry, CHOSEN if entry is not None else MISSING))
+        return Plan(ks, steps, None)
 
     def _step(self, key: str, functionality: Functionality, ks: int) -> Step:
         if self.registry.is_disabled(key, functionality.name):
             return Step(key, None, DISABLED)
-        entry = self.entry(key)
+        entry = self._entry(key)
         if entry is None:
             untracked = functionality.passes == UNTRACKED and not ks & TRACKED
             passed = PASSED_OVER if functionality.passes == ALWAYS else ONLY_UNTRACKED if untracked else MISSING
@@ -296,16 +366,17 @@ class Operator:
 
     def resolve(self, ks: int) -> Call:
         """Make a plan, bind it and cache the callable. For a missing kernel, that raises NoKernelError when it is called."""
-        registry = self.registry
-        with registry.lock:
-            if not self.is_defined:
-                raise StaleOperatorError(texts.stale(self))
-            plan = self.plan(ks)
-            call = self._bind_plan(plan)
-            for instrument in registry.instruments:
-                call = instrument(self, plan, call)
-            self.cache[int(ks)] = call
-            return call
+        self.is_defined  # noqa: B018 - defines it, which is a change
+        return self.settled(lambda: self._resolved(ks), lambda call: self.cache.__setitem__(int(ks), call))
+
+    def _resolved(self, ks: int) -> Call:
+        if not self.is_defined:
+            raise StaleOperatorError(texts.stale(self))
+        plan = self.plan(ks)
+        call = self._bind_plan(plan)
+        for instrument in self.registry.instruments:
+            call = instrument(self, plan, call)
+        return call
 
     def _bind_plan(self, plan: Plan) -> Call:
         entry = plan.entry

@@ -9,6 +9,7 @@ start in `docs/manifest.md`.
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from importlib import import_module
 
 from turnout import config
@@ -38,17 +39,17 @@ __all__ = [
 _manager: Manager | None = None
 _facade: Facade | None = None
 _replacements: dict[str, Any] | None = None
+_REPLACING: set[int] = set()  # the threads that decide it
 
 
 def current_manager() -> Manager:
     """The plugin manager of the process. The first use makes it, and searches the environment."""
     global _manager
     if _manager is None:
-        with LOCK:
-            if _manager is None:
-                from turnout.plugins.manager import Manager
+        from turnout.plugins.manager import Manager
 
-                _manager = Manager()
+        with LOCK:
+            _manager = _manager or Manager()
     return _manager
 
 
@@ -56,11 +57,13 @@ def facade() -> Facade:
     """The public names of `turnout` that plugins provide."""
     global _facade
     if _facade is None:
-        with LOCK:
-            if _facade is None:
-                from turnout.plugins.public_names import Facade
+        from turnout.plugins.public_names import Facade
 
-                _facade = Facade("turnout", current_manager())
+        manager = current_manager()
+        catalog()
+        config.current_store()
+        with LOCK:
+            _facade = _facade or Facade("turnout", manager)
     return _facade
 
 
@@ -140,6 +143,7 @@ def service(functionality: str) -> Any:
     """
     found = REGISTRY.services.get(functionality)
     if found is None or REGISTRY.is_disabled(functionality, functionality):
+        require_functionality(functionality)
         with LOCK:  # the plugin cannot be deactivated between the two
             require_functionality(functionality)
             found = REGISTRY.services[functionality]
@@ -174,16 +178,25 @@ def enabled_keys() -> EnabledKeys:
 def replacements() -> dict[str, Any]:
     """Replaceable function -> its replacement, decided at the first use for the whole process."""
     global _replacements
-    if _replacements is None:
-        with LOCK:
-            found: dict[str, Any] = {}
-            if config.get("speed"):
-                current_manager().activate_all(replacing=True)
-                for record in all_plugins():
-                    if record.state == "active" and record.manifest is not None and record.manifest.replacements:
-                        found |= import_module(record.manifest.replacements).REPLACEMENTS
+    if _replacements is not None:
+        return _replacements
+    thread = get_ident()
+    if thread in _REPLACING:  # what the plugins use while they are activated is as it was made
+        return {}
+    found: dict[str, Any] = {}
+    try:
+        _REPLACING.add(thread)
+        if config.get("speed"):
+            current_manager().activate_all(replacing=True)
+            for record in all_plugins():
+                if record.state == "active" and record.manifest is not None and record.manifest.replacements:
+                    found |= import_module(record.manifest.replacements).REPLACEMENTS
+    finally:
+        _REPLACING.discard(thread)
+    with LOCK:
+        if _replacements is None:  # no other thread was faster
             _replacements = found
-    return _replacements
+        return _replacements
 
 
 def default_device_type() -> str:

@@ -1,13 +1,17 @@
-"""Activates one plugin, whole or not at all: imports its module, lets it register, and checks its promises.
+"""Activates one plugin, whole or not at all, in two steps.
 
-Before the import, the module's place is checked: it must be in the package that holds the manifest.
+`prepare` imports its module and asks whether it can work here, with no lock held: other threads may be importing the same, and
+need the lock. Before the import, the module's place is checked: it must be in the package that holds the manifest. `activate`
+lets it register under the lock, and checks its promises.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
+from _thread import get_ident
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -18,6 +22,7 @@ from typing import Any, NamedTuple
 import pluggy
 
 from turnout import config
+from turnout.config.lock import new_lock
 from turnout.errors import plugins as errors
 from turnout.plugins.discovery import Found
 from turnout.plugins.manifest import Manifest
@@ -38,11 +43,17 @@ class Lifecycle:
 
     @hookspec
     def turnout_available(self) -> str | None:
-        """Why the plugin cannot work here ("no CUDA device is visible"), or None. Must not keep anything open."""
+        """Why the plugin cannot work here ("no CUDA device is visible"), or None. Must not keep anything open.
+
+        It is called without the lock, in which `turnout_activate` runs: what that needs may be imported here.
+        """
 
     @hookspec
     def turnout_activate(self, library: Any, options: Mapping[str, Any]) -> None:
         """Register everything that the manifest names, through `library`, which can take all of it back.
+
+        It runs under the lock of registrations. So it imports nothing that is not loaded, asks for no plugin that the manifest
+        does not require, and waits for no thread that calls operators or registers.
 
         `options` reads the plugin's options at each look-up. An error undoes the activation.
         """
@@ -92,29 +103,64 @@ class Active(NamedTuple):
         return problem
 
 
+# The threads for which the collector is paused, and whether it ran before.
+_PAUSING: list[int] = []
+_ran = True
+
+
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector, which would visit what plugins import and register many times; it stays anyway."""
-    restore = gc.enable if gc.isenabled() else gc.disable
-    gc.disable()
+    global _ran
+    with _COUNTING:
+        if not _PAUSING:
+            _ran = gc.isenabled()
+        gc.disable()
+        _PAUSING.append(get_ident())
     try:
         yield
     finally:
-        restore()
+        _resume(get_ident())
+
+
+def _resume(*threads: int) -> None:
+    """Of these threads each pauses the collector once less. It is as before when no thread pauses it."""
+    with _COUNTING:
+        for thread in threads:
+            _PAUSING.remove(thread)
+        if not _PAUSING:
+            (gc.enable if _ran else gc.disable)()
+
+
+_COUNTING = new_lock()
+
+
+def _in_child() -> None:
+    """Let the collector run if threads paused it that are not in the child."""
+    if _PAUSING:
+        _resume(*(each for each in _PAUSING if each != get_ident()))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @collector_paused()
-def activate(found: Found, library_factory: LibraryFactory) -> Active:
-    """Activate a plugin whose requirements are active.
-
-    Raises UnavailableError with the plugin's reason, or any error of its code. Then nothing stays registered.
-    """
+def prepare(found: Found) -> pluggy.PluginManager:
+    """The hooks of a plugin that can work here. Raises UnavailableError with the plugin's reason, or any error of its code."""
     manifest = found.manifest
     assert manifest is not None
-    module = load(manifest)
-    hooks = _hooks(manifest, module)
+    hooks = _hooks(manifest, load(manifest))
     for reason in hooks.hook.turnout_available():
         raise UnavailableError(str(reason))
+    return hooks
+
+
+@collector_paused()
+def activate(found: Found, hooks: pluggy.PluginManager, library_factory: LibraryFactory) -> Active:
+    """Activate a prepared plugin whose requirements are active. Raises any error of its code; then nothing stays registered."""
+    manifest = found.manifest
+    assert manifest is not None
     library = library_factory(manifest.name, distribution=found.distribution, version=found.version)
     try:
         hooks.hook.turnout_activate(library=library, options=Options(manifest))
@@ -125,7 +171,6 @@ def activate(found: Found, library_factory: LibraryFactory) -> Active:
     return Active(found, library, hooks)
 
 
-@collector_paused()
 def load(manifest: Manifest) -> ModuleType:
     """Import the module of a plugin. Raises PluginError if another package of the same name would be imported."""
     top = manifest.module.partition(".")[0]

@@ -5,6 +5,7 @@ The plugin that provides a key is activated, and `turnout.state.current` adds wh
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Sequence
 
 from turnout import config, state
@@ -16,7 +17,8 @@ from turnout.plugins.environment import ACTIVE, catalog
 from turnout.plugins.manager import Manager
 from turnout.registry import REGISTRY
 
-_reading = False  # under LOCK: calls that plugins make while they are activated for the setting do not ask again
+# The threads that activate plugins for the setting: calls that those make meanwhile do not ask again.
+_READING: set[int] = set()
 
 
 class EnabledKeys:
@@ -28,18 +30,19 @@ class EnabledKeys:
 
     def include(self) -> int:
         """Include what the process enables in every call from now on; returns the bits. An error leaves the question open."""
-        global _reading
+        thread = get_ident()
+        if thread in _READING:
+            return 0
+        REGISTRY.follow_config()
+        question = state.questions()
+        try:
+            _READING.add(thread)
+            included = self._bits(config.current_store().snapshot["keys.enable"])
+        finally:
+            _READING.discard(thread)
         with LOCK:
-            if _reading:
-                return 0
-            REGISTRY.follow_config()
-            _reading = True
-            try:
-                included = self._bits(config.current_store().snapshot["keys.enable"])
-            finally:
-                _reading = False
-            state.settle(included)
-            return included
+            state.settle(included, question)
+        return included
 
     def switched(self, before: Value, after: Value) -> state.DispatchGuard:
         """The guard of an override of `keys.enable`."""

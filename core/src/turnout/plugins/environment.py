@@ -17,26 +17,29 @@ PLUGIN_API = "1.0"
 # Pairs such as ("device", "cpu") of what is active: the only check when nothing has to be activated.
 ACTIVE: set[tuple[str, str]] = set()
 _catalog: Catalog | None = None
+_forgotten = 0  # how often
 
 
 def catalog() -> Catalog:
     """The installed manifests, read once until `forget_catalog`. Reading them adds their keys and backends to the universe."""
     global _catalog
     if _catalog is None:
-        with LOCK:
-            if _catalog is None:
-                from turnout.plugins.discovery import Catalog, find
+        from turnout.plugins.discovery import Catalog, find
 
-                found = Catalog(find(PLUGIN_API))
-                found.place(KEYS)
-                REGISTRY.changed()
-                _catalog = found
+        while _catalog is None:
+            forgotten, found = _forgotten, Catalog(find(PLUGIN_API))  # not under the lock: it may import
+            with LOCK:
+                if _catalog is None and forgotten == _forgotten:
+                    found.place(KEYS)
+                    REGISTRY.changed()
+                    _catalog = found
     return _catalog
 
 
 def forget_catalog() -> None:
     """Read the environment again at the next use."""
-    global _catalog
+    global _catalog, _forgotten
     _catalog = None
+    _forgotten += 1
     forget_default_device()
     KEYS.discover_with(catalog)

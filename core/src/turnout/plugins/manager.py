@@ -1,26 +1,37 @@
 """The plugins of the process: their states, as `states` decides them, their activation and deactivation.
 
-All changes happen under the one lock. An active plugin stays active until it is deactivated or disabled. Every other state is
-decided again after the configuration or the environment was read.
+All changes happen under the one lock, and nothing is imported under it. An active plugin stays active until it is deactivated or
+disabled. Every other state is decided again after the configuration or the environment was read.
 """
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from traceback import walk_tb
+from typing import TypeVar
 
+import pluggy
+
+import turnout.config.store  # noqa: F401 - the first use of the configuration may be under the lock
 from turnout import config
 from turnout.config import LOCK
 from turnout.errors import ConfigError, DisabledError, PluginError, TurnoutError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
-from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate, load
+from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate, prepare
 from turnout.plugins.discovery import Found
 from turnout.plugins.environment import ACTIVE, catalog
 from turnout.plugins.records import BROKEN, PluginRecord
 from turnout.plugins.states import Identity, Judge, Verdict, identity, record
+from turnout.plugins.turns import is_mine, turn
 from turnout.registry import Registrations
+
+T = TypeVar("T")
+# What preparing plugins gave: their hooks, or the error.
+Prepared = dict[Identity, pluggy.PluginManager | BaseException]
 
 
 class Manager:
@@ -32,7 +43,9 @@ class Manager:
     def __init__(self, library_factory: LibraryFactory | None = None) -> None:
         self._factory: LibraryFactory = library_factory or Registrations
         self._active: dict[str, Active] = {}  # in the order of activation
-        self._activating: list[str] = []
+        self._activating: list[str] = []  # under LOCK, by one thread
+        self._activating_in = 0
+        self._at_hand: Prepared = {}  # for what the hook that runs now asks for
         self._past: dict[Identity, Verdict] = {}
         self._warned: set[Identity] = set()
         self._unsubscribe: Callable[[], None] | None = None
@@ -47,6 +60,7 @@ class Manager:
 
     def records(self) -> list[PluginRecord]:
         """Every installed plugin. A configuration that cannot be read is ignored."""
+        catalog()
         with LOCK:
             try:
                 judge = self._judged()
@@ -55,11 +69,12 @@ class Manager:
             return [self._record(found, judge) for found in catalog().found]
 
     def _judged(self) -> Judge:
-        if self._judge is None:
+        judge = self._judge
+        if judge is None:
             if self._unsubscribe is None:
                 self._unsubscribe = config.on_change(self._configuration_changed)
-            self._judge = Judge(catalog().found, _configured, self._past)
-        return self._judge
+            judge = self._judge = Judge(catalog().found, _configured, self._past)
+        return judge
 
     def _record(self, found: Found, judge: Judge | None = None) -> PluginRecord:
         active = self._active.get(found.name)
@@ -79,15 +94,56 @@ class Manager:
 
     # ---- asking for what plugins provide
 
-    def imported(self, asked: list[Found]) -> AbstractContextManager[object]:
-        """The lock. What activation imports is imported before: another thread may be importing it, and wait for the lock."""
-        with LOCK:
-            manifests = [f.manifest for f in asked if f.manifest and f.name not in self._active and self.is_usable(f)]
-        for manifest in manifests:
-            self.imported([found for name in manifest.requires_plugins for found in catalog().claiming("plugin", name)])
-            with suppress(Exception, SystemExit):  # activation reports it
-                load(manifest)
-        return LOCK
+    def _in_turn(self, found: Found, act: Callable[[Prepared], T]) -> T:
+        """`act` under the lock, when all that activating a plugin needs was prepared without it: see `activation`.
+
+        One thread does this, and others that need the plugin wait until it is active. What it requires is active before it is
+        prepared, because its modules may use that while they are imported.
+        """
+        prepared = dict(self._at_hand) if LOCK._is_owned() else {}  # type: ignore[attr-defined] # a hook asks for a plugin
+        with ExitStack() as turns:
+            turns.callback(prepared.clear)  # an error knows this frame
+            with LOCK:
+                if found.name not in self._active and not self.is_activating([found]):
+                    self._forget_unavailable(found.name, set())
+            while True:
+                with LOCK:
+                    each, is_required = self._next(found, prepared)
+                    if each is None:
+                        return act(prepared)
+                if not turns.enter_context(turn(each.name)) or each.name in self._active:
+                    continue
+                try:
+                    prepared[identity(each)] = prepare(each)
+                    if is_required:
+                        with LOCK:
+                            self._activate(each, "", prepared)
+                except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+                    prepared[identity(each)] = error
+
+    def _next(self, found: Found, prepared: Prepared, *, is_required: bool = False) -> tuple[Found | None, bool]:
+        """What is to be prepared next, and whether it is required: what a plugin requires, what registers beside it, then itself.
+
+        None if nothing is left, or it cannot be used.
+        """
+        done = found.name in self._active or identity(found) in prepared or self.is_activating([found])
+        if done or found.manifest is None or not self.is_usable(found):
+            return None, False
+        required = [self._best(catalog().claiming("plugin", name)) for name in found.manifest.requires_plugins]
+        if self.is_activating(required) or any(isinstance(prepared.get(identity(each)), BaseException) for each in required):
+            return None, False
+        for each, needed in (*((each, True) for each in required), *((each, False) for each in self._beside(found, required))):
+            following = self._next(each, prepared, is_required=needed)
+            if following[0] is not None:
+                return following
+        return found, is_required
+
+    def _beside(self, found: Found, required: list[Found]) -> list[Found]:
+        """The plugins that a backend activates while it registers: they have kernels for the same operators."""
+        if found.manifest is None or not found.manifest.backends:
+            return []
+        namespaces = [name for each in required if each.manifest is not None for name in each.manifest.namespaces]
+        return [each for name in namespaces for each in catalog().claiming("namespace", name) if each.name != found.name]
 
     def check_device(self, name: str) -> None:
         """Raise DeviceError for a device that nobody provides: see `plugins.check_device`."""
@@ -96,42 +152,51 @@ class Manager:
 
     def require(self, kind: str, name: str, asked: str = "") -> None:
         """Activate the plugin that provides a device or functionality: see `plugins.require_device`."""
-        with self.imported(catalog().claiming(kind, name)):
-            if (kind, name) in ACTIVE:
-                return
-            claiming = catalog().claiming(kind, name)
+        claiming = catalog().claiming(kind, name)
+        asked = asked or (f"device {name!r}" if kind == "device" else name)
+        if not claiming:
             self._survey(claiming)
-            asked = asked or (f"device {name!r}" if kind == "device" else name)
-            if not claiming:
-                raise self._nobody(kind, name, asked)
-            self._activate(self._best(claiming), asked)
+            raise self._nobody(kind, name, asked)
+
+        found = self._best(claiming)
+
+        def act(prepared: Prepared) -> None:
+            if (kind, name) not in ACTIVE:
+                self._survey(claiming)
+                self._activate(found, asked, prepared)
+
+        self._in_turn(found, act)
 
     def is_activating(self, plugins: list[Found]) -> bool:
-        """Whether one of them is being activated now."""
-        return any(found.name in self._activating for found in plugins)
+        """Whether this thread is activating one of them."""
+        mine = self._activating if self._activating_in == get_ident() else []
+        names = [found.name for found in plugins if found.name not in self._active]
+        return any(name in mine or is_mine(name) for name in names)
 
     def require_namespace(self, namespace: str) -> bool:
         """Activate all plugins with operators in a namespace. If one works, the broken ones are only recorded."""
-        with self.imported(catalog().claiming("namespace", namespace)):
-            claiming = catalog().claiming("namespace", namespace)
-            asked = f"the operators {namespace}::*"
-            if not claiming:
-                if providers.provider_of("namespace", namespace) is None:
-                    return False
-                raise self._nobody("namespace", namespace, asked)
-            self._survey(claiming)
-            problems: list[PluginError | DisabledError] = []
-            for found in claiming:
-                try:
-                    self._activate(found, asked)
-                except (PluginError, DisabledError) as error:
-                    problems.append(error)
-            if len(problems) == len(claiming):
-                raise problems[0]
-            for found in claiming:
-                self._warn_of(found)
-            ACTIVE.add(("namespace", namespace))
-            return True
+        claiming = catalog().claiming("namespace", namespace)
+        asked = f"the operators {namespace}::*"
+        if not claiming:
+            if providers.provider_of("namespace", namespace) is None:
+                return False
+            raise self._nobody("namespace", namespace, asked)
+
+        self._survey(claiming)
+        problems: list[PluginError | DisabledError] = []
+        for found in claiming:
+            try:
+                self._in_turn(found, partial(self._activate, found, asked))
+            except (PluginError, DisabledError) as error:
+                problems.append(error)
+        if len(problems) == len(claiming):
+            raise problems[0]
+        for found in claiming:
+            self._warn_of(found)
+        with LOCK:
+            if any(found.name in self._active for found in claiming):  # they were not deactivated meanwhile
+                ACTIVE.add(("namespace", namespace))
+        return True
 
     def _warn_of(self, found: Found) -> None:
         each = self._record(found)
@@ -157,54 +222,64 @@ class Manager:
     # ---- activation
 
     def activate(self, name: str) -> PluginRecord:
-        with self.imported(catalog().claiming("plugin", name)):
-            claiming = catalog().claiming("plugin", name)
-            if not claiming:
-                raise self._nobody("plugin", name, f"the plugin {name}")
+        claiming = catalog().claiming("plugin", name)
+        if not claiming:
+            raise self._nobody("plugin", name, f"the plugin {name}")
+
+        found = self._best(claiming)
+
+        def act(prepared: Prepared) -> PluginRecord:
             self._survey(claiming)
-            self._activate(self._best(claiming), "")
-            return self._record(self._active[name].found)
+            self._activate(found, "", prepared)
+            return self._record(found)
+
+        return self._in_turn(found, act)
 
     def activate_all(self, *, replacing: bool = False) -> None:
         """Activate all plugins that can be activated, or those with replacements. The states of the others say why not."""
         wanted = [f for f in catalog().found if not replacing or (f.manifest is not None and f.manifest.replacements)]
-        with self.imported(wanted):
-            for found in wanted:
-                if self._record(found).state in ("discovered", "unavailable"):
-                    with suppress(TurnoutError):  # its record has the reason
-                        self._activate(found, "")
+        for found in wanted:
+            if self._record(found).state in ("discovered", "unavailable"):
+                with suppress(TurnoutError):  # its record has the reason
+                    self._in_turn(found, partial(self._activate, found, ""))
 
-    def _activate(self, found: Found, asked: str) -> None:
+    def _activate(self, found: Found, asked: str, prepared: Prepared) -> None:
         if found.name in self._active:
             return
-        if found.name in self._activating:
+        if found.name in self._activating or (is_mine(found.name) and identity(found) not in prepared):
             raise errors.activating_already(found.name, self._activating)
-        self._forget_unavailable(found.name, set())
         verdict = self._judged().verdict(found)
         if verdict[0] != "discovered":
-            raise _unusable(found, verdict, asked) from verdict[3]
+            failed = (e for e in prepared.values() if isinstance(e, (PluginError, DisabledError)))  # of what it requires
+            raise _unusable(found, verdict, asked) from next(failed, verdict[3])
         assert found.manifest is not None
+        at_hand, self._at_hand = self._at_hand, prepared
+        self._activating_in = get_ident()
         self._activating.append(found.name)
         try:
             for name in found.manifest.requires_plugins:
-                self._require_for(found, name, asked)
-            self._active[found.name] = self._attempt(found, asked)
+                self._require_for(found, name, asked, prepared)
+            self._active[found.name] = self._attempt(found, asked, prepared)
         finally:
             self._activating.pop()
+            self._at_hand = at_hand
         ACTIVE.update(_claims(found))
 
-    def _require_for(self, found: Found, name: str, asked: str) -> None:
+    def _require_for(self, found: Found, name: str, asked: str, prepared: Prepared) -> None:
         try:
-            self._activate(self._best(catalog().claiming("plugin", name)), "")
+            self._activate(self._best(catalog().claiming("plugin", name)), "", prepared)
         except (PluginError, DisabledError) as error:
             verdict = self._judged().verdict(found)
             if verdict[0] == "discovered":
                 raise  # the requirement is being activated: its state is not the problem
             raise _unusable(found, verdict, asked) from error
 
-    def _attempt(self, found: Found, asked: str) -> Active:
+    def _attempt(self, found: Found, asked: str, prepared: Prepared) -> Active:
         try:
-            return activate(found, self._factory)
+            hooks = prepared[identity(found)]
+            if isinstance(hooks, BaseException):
+                raise hooks
+            return activate(found, hooks, self._factory)
         except UnavailableError as error:
             verdict: Verdict = ("unavailable", str(error), "", None)  # the modules that it needs are there
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything

@@ -1,21 +1,25 @@
-"""Lets `import turnout.nn.functional` find the module of the plugin that provides `turnout.nn`."""
+"""Lets `import turnout.nn.functional` load the module of the plugin that provides `turnout.nn`.
+
+Python asks a finder under a lock of all imports. So the finder takes no lock and imports nothing. The loader, which runs under
+the lock of the one module, sees what the plugins provide.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib.machinery import ModuleSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 
 class ModuleFinder:
     """Finds public modules and the modules inside them. It comes before the finder of files, which would load them twice.
 
-    `module_of(name)` is the module behind a public one, or None.
+    `module_of(name)` is the module behind a public one, or None; it may activate a plugin.
     """
 
     def __init__(self, package: ModuleType, module_of: Callable[[str], str | None]) -> None:
@@ -24,33 +28,33 @@ class ModuleFinder:
         self._module_of = module_of
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The spec of a public module or of a module inside one; None for any other module."""
-        if not fullname.startswith(self._prefix):
+        """The spec of what may be a public module or a module inside one; None for any other module."""
+        name, _, rest = fullname.removeprefix(self._prefix).partition(".")
+        if not fullname.startswith(self._prefix) or name in self._own or name.startswith("_"):
             return None
-        name, _, rest = fullname[len(self._prefix) :].partition(".")
-        module = None if name in self._own else self._module_of(name)
-        if module is None:
-            return None
-        from importlib.machinery import ModuleSpec
-
-        return ModuleSpec(fullname, _Alias(f"{module}.{rest}" if rest else module))  # type: ignore[arg-type]
+        return ModuleSpec(fullname, _Alias(self._module_of, name, rest))  # type: ignore[arg-type]
 
 
 class _Alias:
     """Replaces the module that is being imported by the plugin's own module."""
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, module_of: Callable[[str], str | None], name: str, rest: str) -> None:
+        self._module_of = module_of
+        self._name = name
+        self._rest = rest
 
     def create_module(self, spec: ModuleSpec) -> None:
         """The default one, which `exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Import the real module."""
+        """Import the real module. Raises ModuleNotFoundError for a name that no plugin provides."""
         from importlib import import_module
 
         from turnout.plugins.public_names import publish
 
-        loaded = sys.modules[module.__name__] = import_module(self._module)
+        found = self._module_of(self._name)
+        if found is None:
+            raise ModuleNotFoundError(f"No module named {module.__name__!r}", name=module.__name__)
+        loaded = sys.modules[module.__name__] = import_module(f"{found}.{self._rest}" if self._rest else found)
         package, _, name = module.__name__.rpartition(".")
         publish(loaded, name, package)

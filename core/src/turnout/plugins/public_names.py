@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from turnout import config
+from turnout.config import LOCK
 from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
@@ -26,6 +27,7 @@ class Facade:
     def __init__(self, package: str, manager: Manager) -> None:
         self._package = package
         self._manager = manager
+        self._forgotten = 0  # how often
         manager.on_deactivation(self._forget)
         config.on_change(self._setting_changed)
 
@@ -35,18 +37,20 @@ class Facade:
         Raises PublicNameError, an AttributeError, for a name that no installed plugin provides or whose plugin cannot be
         activated, DisabledError for one whose plugin is disabled, and ConflictError for a name that two provide.
         """
-        with self._manager.imported(catalog().offering(name)):
-            found, module = self._provider(name)
-            try:
-                self._manager.activate(found.name)
-            except PluginError as error:  # `hasattr` and `inspect` expect an AttributeError
-                raise PublicNameError(str(error)) from error.__cause__
-            loaded = import_module(module)
-            assert found.manifest is not None
-            value = loaded if name in found.manifest.modules else getattr(loaded, name)
-            publish(value, name, self._package)
-            setattr(sys.modules[self._package], name, value)
-            return value
+        forgotten = self._forgotten
+        found, module = self._provider(name)
+        try:
+            self._manager.activate(found.name)
+        except PluginError as error:  # `hasattr` and `inspect` expect an AttributeError
+            raise PublicNameError(str(error)) from error.__cause__
+        loaded = import_module(module)
+        assert found.manifest is not None
+        value = loaded if name in found.manifest.modules else getattr(loaded, name)
+        publish(value, name, self._package)
+        with LOCK:
+            if forgotten == self._forgotten:  # the plugin was not deactivated meanwhile
+                setattr(sys.modules[self._package], name, value)
+        return value
 
     def names(self) -> list[str]:
         """The public names of all usable plugins."""
@@ -57,19 +61,18 @@ class Facade:
 
         Raises PluginError for a name of a known package that is not installed.
         """
-        with self._manager.imported(catalog().offering(name)):
-            try:
-                found, module = self._provider(name)
-            except PublicNameError as error:
-                if providers.provider_of("public", name) is not None:
-                    # `from turnout import name` shows an ImportError as it is, and hides any other error.
-                    raise PluginError(str(error)) from None
-                return None
-            assert found.manifest is not None
-            if name not in found.manifest.modules:
-                return None
-            self._manager.activate(found.name)
-            return module
+        try:
+            found, module = self._provider(name)
+        except PublicNameError as error:
+            if providers.provider_of("public", name) is not None:
+                # `from turnout import name` shows an ImportError as it is, and hides any other error.
+                raise PluginError(str(error)) from None
+            return None
+        assert found.manifest is not None
+        if name not in found.manifest.modules:
+            return None
+        self._manager.activate(found.name)
+        return module
 
     def _provider(self, name: str) -> tuple[Found, str]:
         offering = catalog().offering(name)
@@ -90,6 +93,7 @@ class Facade:
 
     def _forget(self, found: Found) -> None:
         """Remove the names of a deactivated plugin from the package: their next use activates it again."""
+        self._forgotten += 1
         for name in _public(found):
             vars(sys.modules[self._package]).pop(name, None)
             for module in [m for m in list(sys.modules) if f"{m}.".startswith(f"{self._package}.{name}.")]:

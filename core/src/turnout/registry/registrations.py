@@ -15,7 +15,7 @@ from turnout.keys import EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, BackendR
 from turnout.keys.rows import check_names
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
-from turnout.registry.store import REGISTRY, Registry, without_default
+from turnout.registry.store import REGISTRY, Registry, conflict_error, without_default
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ class Registrations:
         if trusted:
             parsed, qualified = None, schema[: schema.index("(")]
         else:
+            import turnout.schema.kernels  # noqa: F401 - for the checks under the lock, which must not import
             from turnout.schema import FunctionSchema
 
             parsed = FunctionSchema.parse(schema)
@@ -156,6 +157,9 @@ class Registrations:
             fn, form, library=self, with_keyset=with_keyset, tracked_only=tracked_only, allow_override=allow_override,
             calls_operators=calls_operators, binder=binder, label=label, yields=yields,
         )  # fmt: skip
+        if _has_signature(kernel):
+            import turnout.schema.kernels  # noqa: F401 - for the check under the lock, which must not import
+        registry.keys.discovered()
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
                 key = registry.key_name(key)
@@ -168,18 +172,19 @@ class Registrations:
                 from turnout.schema.kernels import check_kernel_signature
 
                 check_kernel_signature(fn, known.schema, with_keyset=with_keyset)
-            if known is not None:
-                registry.check_conflict(known, key, kernel)
-            op = registry.operator(qualified)
-            undo = partial(self._remove_kernel, op, key, kernel)
-            try:
-                op.kernels.setdefault(key, []).append(kernel)
-                registry.changed(op)
-                self._did(f"kernel:{qualified}@{key}", undo)
-            except MemoryError:
-                undo()
-                raise
-        return kernel
+            conflict = registry.conflict(known, key, kernel) if known is not None else None
+            if known is None or conflict is None:
+                op = registry.operator(qualified)
+                undo = partial(self._remove_kernel, op, key, kernel)
+                try:
+                    op.kernels.setdefault(key, []).append(kernel)
+                    registry.changed(op)
+                    self._did(f"kernel:{qualified}@{key}", undo)
+                except MemoryError:
+                    undo()
+                    raise
+                return kernel
+        raise conflict_error(known, key, kernel, *conflict)  # without the lock: its text may import a kernel
 
     def _remove_kernel(self, op: Operator, key: str, kernel: Kernel) -> None:
         stack = op.kernels.get(key, [])
@@ -206,13 +211,15 @@ class Registrations:
             fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label,
             specialize=specialize if by_key or specialize is None else lambda op, key: specialize(op),
         )  # fmt: skip
+        registry.keys.discovered()
         with registry.lock:
             key = registry.key_name(key)
-            if key in registry.fallbacks:
-                raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
-            registry.fallbacks[key] = kernel
-            self._did(f"fallback:{key}", lambda: registry.fallbacks.pop(key), affects_all=True)
-        return kernel
+            other = registry.fallbacks.get(key)
+            if other is None:
+                registry.fallbacks[key] = kernel
+                self._did(f"fallback:{key}", lambda: registry.fallbacks.pop(key), affects_all=True)
+                return kernel
+        raise RegistrationError(texts.fallback_twice(key, other, kernel))
 
     def fallthrough(self, key: str) -> Kernel:
         """Let every operator without a kernel at `key` fall through to the next key."""
@@ -228,8 +235,8 @@ class Registrations:
         """
         registry = self.registry
         check_names(type(backend).__name__, backend.name, backend.device_type)
+        registry.keys.discovered()
         with registry.lock:
-            registry.keys.discovered()
             added = not registry.keys.is_installed_backend(backend.name)
             if not added and backend.name in registry.backends:
                 raise UniverseError(f"backend {backend.name} exists already")
@@ -262,12 +269,14 @@ class Registrations:
         `opt_in` and `backend_key` are those of `turnout.keys.Functionality`.
         """
         keys = self.registry.keys
+        keys.discovered()
         with self.registry.lock:
             keys.add_functionality(Functionality(name, per_backend, **row))
             self._did(f"functionality:{name}", lambda: keys.remove_functionality(name), affects_all=True)
 
     def alias(self, name: str, covers: Iterable[str]) -> None:
         """Declare an alias key of a functionality (rule 2.5 of the computed table)."""
+        self.registry.keys.discovered()
         with self.registry.lock:
             self.registry.keys.add_alias(name, covers)
             self._did(f"alias:{name}", lambda: self.registry.keys.remove_alias(name), affects_all=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         defining: set[str]  # names that `define` is defining now: it asks the registry itself
 
         def define(self, name: str) -> None:
-            """Define the overloads of one name, if there are any, and register their kernels."""
+            """Define the overloads of one name, if there are any, and register their kernels. Under the lock: imports nothing."""
 
         def names(self) -> Mapping[str, tuple[str, ...]]:
             """Packet -> overloads, for all operators that it can define."""
@@ -230,8 +230,8 @@ class Registry:
         return config.choices("kernels.choose").get(f"{op.qualified_name}@{key}")
 
     def follow_config(self) -> None:
-        """Clear the caches at every change of settings from now on."""
-        if not self._subscribed:
+        """Clear the caches at every change of settings from now on, if this registry follows them."""
+        if self.follows_config and not self._subscribed:
             self._subscribed = True
             config.on_change(self._config_changed)
 
@@ -262,29 +262,35 @@ class Registry:
         overriding = [k for k in stack if k.allow_override]
         if len({id(k.library) for k in overriding}) == 1:
             return overriding[-1]
-        contenders = sorted(overriding or stack, key=lambda k: (k.origin, k.source))
-        text = texts.conflict(op, key, contenders[0], contenders[-1], both_override=bool(overriding))
 
-        def call_conflict(ks: int, *args: Any) -> Any:
-            raise ConflictError(text)
+        def call_conflict(ks: int, *args: Any) -> Any:  # the text may import a kernel: not under the lock
+            contenders = sorted(overriding or stack, key=lambda k: (k.origin, k.source))
+            raise ConflictError(texts.conflict(op, key, contenders[0], contenders[-1], both_override=bool(overriding)))
 
         return Kernel(call_conflict, INTERNAL, calls_operators=False, label="conflict")
 
     def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
-        """Raise ConflictError unless configuration chooses, or exactly one of the libraries has `allow_override`."""
+        """Raise ConflictError for a kernel that conflicts with others. The text may import them."""
+        if found := self.conflict(op, key, kernel):
+            raise conflict_error(op, key, kernel, *found)
+
+    def conflict(self, op: Operator, key: str, kernel: Kernel) -> tuple[Kernel, bool] | None:
+        """The newest kernel that conflicts with this one, and whether both override.
+
+        None where configuration chooses, or exactly one of the libraries has `allow_override`.
+        """
         others = [k for k in op.kernels.get(key, ()) if k.library is not kernel.library and k.yields == kernel.yields]
         if not others or self.choice(op, key) is not None:
-            return
+            return None
         overriding = {id(k.library) for k in (*others, kernel) if k.allow_override}
-        if len(overriding) != 1:
-            raise ConflictError(texts.conflict(op, key, others[-1], kernel, both_override=bool(overriding)))
+        return None if len(overriding) == 1 else (others[-1], bool(overriding))
 
     # ---- changes, all under the lock
 
     def changed(self, op: Operator | None = None) -> None:
         """Clear the caches that a change can affect: those of one operator, or all."""
         if op is not None:
-            op.cache.clear()
+            op.clear()
             if self.follows_config and (self._deciding or not self._added_by_state.isdisjoint(op.kernels)):
                 self._note_deciding(op)
             return
@@ -301,7 +307,7 @@ class Registry:
         def change(instruments: tuple[Callable[[Operator, Plan, Call], Call], ...]) -> None:
             self.instruments = instruments
             for each in self._operators.values():
-                each.cache.clear()
+                each.clear()
 
         def undo() -> None:
             with self.lock:
@@ -369,6 +375,11 @@ class Registry:
 def without_default(qualified_name: str) -> str:
     """The name without ".default", another spelling of the unnamed overload."""
     return qualified_name.removesuffix(".default")
+
+
+def conflict_error(op: Operator, key: str, kernel: Kernel, other: Kernel, both_override: bool) -> ConflictError:
+    """The error for what `Registry.conflict` found."""
+    return ConflictError(texts.conflict(op, key, other, kernel, both_override=both_override))
 
 
 REGISTRY = Registry(KEYS, follows_config=True)

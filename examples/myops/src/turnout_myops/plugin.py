@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from turnout.library import Library, register_autograd, register_fake, register_vmap
 from turnout.plugins import hookimpl
+from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.tensor.devices import device
+from turnout_myops import swish
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -16,11 +20,6 @@ SWISH = "myops::swish"
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register the operator. The rules are undone together with the plugin."""
-    from turnout.library import Library, register_autograd, register_fake, register_vmap
-    from turnout_aten.kernels.tables import register_kernels
-    from turnout_aten.tensor.devices import device
-    from turnout_myops import swish
-
     library.define(f"{SWISH}(Tensor x, float beta=1.0) -> Tensor", tags=("pointwise",))
     register_kernels(library, device("cpu").backend, {"swish": swish.kernel}, namespace="myops")
     rules = Library("myops", "FRAGMENT")

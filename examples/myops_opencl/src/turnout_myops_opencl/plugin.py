@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnout.plugins import hookimpl
+from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.tensor.devices import device
+from turnout_myops_opencl.swish import kernel
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -14,8 +17,4 @@ if TYPE_CHECKING:
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register the kernel in the group of the plugin, with which it is undone."""
-    from turnout_aten.kernels.tables import register_kernels
-    from turnout_aten.tensor.devices import device
-    from turnout_myops_opencl.swish import kernel
-
     register_kernels(library, device("opencl").backend, {"swish": kernel}, namespace="myops")

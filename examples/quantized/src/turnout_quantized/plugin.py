@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.keys import KEYS
 from turnout.plugins import hookimpl
+from turnout_quantized.kernels import specialize
+from turnout_quantized.tensors import KEY, encode
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -15,9 +17,6 @@ if TYPE_CHECKING:
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register everything. All installed backends have their keys already, whether they are active or not."""
-    from turnout_quantized.kernels import specialize
-    from turnout_quantized.tensors import KEY, encode
-
     library.define("quantized::quantize(Tensor x, float scale, int zero_point) -> Tensor")
     library.impl("quantized::quantize", "CompositeExplicitAutograd", encode)
     library.define("quantized::dequantize(Tensor q) -> Tensor")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout_arrays.erf import erf_of
 from turnout_arrays.numbers import number_as, store, store_by, widen
 from turnout_arrays.pointwise import Table, row
 from turnout_aten.kernels.rows import SAME, Row
@@ -15,8 +16,6 @@ _ZEROS_UP_TO = 1 << 20
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
-    from turnout_arrays.erf import erf_of
-
     erf_function = erf_of(xp)
     byte, words = xp.dtype("int8"), {2: xp.dtype("int16"), 4: xp.dtype("int32"), 8: xp.dtype("int64")}
 

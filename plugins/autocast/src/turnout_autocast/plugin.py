@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from turnout import config
 from turnout.operators.kernels import INTERNAL
 from turnout.plugins import hookimpl
+from turnout_autocast import contexts, service
+from turnout_autocast.kernels import specialize
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -15,10 +18,6 @@ if TYPE_CHECKING:
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register the fallback, which covers backends that come later too, and the service."""
-    from turnout import config
-    from turnout_autocast import contexts, service
-    from turnout_autocast.kernels import specialize
-
     library.fallback("Autocast", None, form=INTERNAL, specialize=specialize, by_key=True, label="autocast")
     library.service("Autocast", service)
     contexts.forget_option()

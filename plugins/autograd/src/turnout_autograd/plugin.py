@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ def turnout_available() -> str | None:
     generated = find_spec("turnout_autograd.generated")
     if generated is None or generated.origin is None:  # without an origin: a folder that holds no package
         return "its kernels are not generated; run `python -m turnout_autograd.generation`"
+    for module in ("service", "hooks.packing", "recording.kernels"):  # what activation needs: nothing is imported under its lock
+        import_module(f"turnout_autograd.{module}")
     return None
 
 

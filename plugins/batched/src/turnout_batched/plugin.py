@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.operators.kernels import INTERNAL
 from turnout.plugins import hookimpl
 from turnout_aten.tensor.levels import install_lowering
+from turnout_batched import kernels, levels, randomness, service
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register everything."""
-    from turnout_batched import kernels, levels, randomness, service
-
     library.fallback("Batched", None, form=INTERNAL, specialize=kernels.specialize, label="vmap")
     library.fallback("BatchedMode", None, form=INTERNAL, specialize=randomness.specialize, label="randomness of vmap")
     library.on_undo(install_lowering(levels.lower, levels.raise_, levels.peel, levels.levels_of))

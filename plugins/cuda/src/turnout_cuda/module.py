@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from numpy.linalg import LinAlgError  # CuPy raises NumPy's
+import numpy  # whole: another thread may be importing it, and does not wait for one that imports a part
 
 from turnout.errors import CallError
 from turnout_cuda.pointwise import functions
@@ -88,7 +88,7 @@ class Adding:
 class Linalg:
     """CuPy's `linalg`, raising LinAlgError where a solver fails: by itself CuPy returns what memory held, to spare waiting."""
 
-    LinAlgError = LinAlgError
+    LinAlgError = numpy.linalg.LinAlgError
 
     def __init__(self, linalg: Any, errstate: Callable[..., Any]) -> None:
         self._linalg = linalg

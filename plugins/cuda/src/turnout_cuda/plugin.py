@@ -26,12 +26,14 @@ def turnout_available() -> str | None:
     """Why the plugin cannot work here, or None."""
     try:
         import cupy
+        import cupyx  # noqa: F401 - activation needs it, and imports nothing under its lock
     except Exception as error:  # noqa: BLE001 - a CuPy built for other drivers fails in any way
         return f"CuPy cannot be imported: {error}"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"the CUDA driver reports no device: {error}"
+    convolutions.front_end()
     return None if count else "the CUDA driver reports no device"
 
 

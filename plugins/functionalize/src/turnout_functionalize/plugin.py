@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.operators.kernels import INTERNAL
 from turnout.plugins import hookimpl
+from turnout_functionalize import kernels, service
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -15,7 +16,5 @@ if TYPE_CHECKING:
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register everything."""
-    from turnout_functionalize import kernels, service
-
     library.fallback("Functionalize", None, form=INTERNAL, specialize=kernels.specialize, label="functionalize")
     library.service("Functionalize", service)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy  # noqa: F401 - whole, before the extension module asks for a part of what another thread may be importing
+
 from turnout.plugins import hookimpl
 from turnout_aten.kernels.overriding import register_over
 
@@ -20,6 +22,7 @@ def turnout_available() -> str | None:
         import_module("turnout_kernels._native")
     except ImportError as error:
         return f"its extension module cannot be loaded ({error}): install turnout-kernels where a C compiler is at hand"
+    import_module("turnout_kernels.table")  # what activation needs: nothing is imported under its lock
     return None
 
 

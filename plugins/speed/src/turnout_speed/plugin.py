@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy  # noqa: F401 - whole, before the extension modules ask for a part of what another thread may be importing
+
 from turnout import config
 from turnout.plugins import hookimpl
 
@@ -23,6 +25,7 @@ def turnout_available() -> str | None:
         import_module("turnout_speed._rules")
     except ImportError as error:
         return f"its extension module cannot be loaded ({error}): install turnout-speed where a C compiler is at hand"
+    import_module("turnout_speed.replacements")  # what activation needs: nothing is imported under its lock
     return None
 
 

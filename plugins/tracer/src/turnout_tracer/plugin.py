@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnout.plugins import hookimpl
+from turnout_tracer import service
+from turnout_tracer.recording import record
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -14,8 +16,5 @@ if TYPE_CHECKING:
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register the fallback and the service."""
-    from turnout_tracer import service
-    from turnout_tracer.recording import record
-
     library.fallback("Tracer", record, label="record")
     library.service("Tracer", service)

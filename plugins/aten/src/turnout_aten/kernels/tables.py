@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import turnout.schema  # noqa: F401 - rows are checked under the lock, where nothing may be imported
 from turnout import plugins
 from turnout.errors import RegistrationError
 from turnout.operators.kernels import ARRAY, Kernel
