@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import pytest
 
 import turnout
 from autograd_programs import Program as Smooth
-from outcomes import refused
+from outcomes import printed, refused
 from random_programs import chains, indexing, writes
 from random_programs.on_device import gradient_difference, judge
 from random_programs.running import check
@@ -350,3 +351,49 @@ def test_arrays_and_tensors_that_dask_does_not_have_are_refused() -> None:
         (lambda: turnout.dask.array_of(turnout.ones(2)), "expected a tensor on dask, got one on cpu"),
     ):
         assert refused(ArgumentError, call) == text
+
+
+IN_A_CHILD = """
+import os, signal, dask, turnout
+from concurrent.futures import ThreadPoolExecutor
+
+def total():
+    return (turnout.ones(100, device="dask") * 2).sum().item()
+
+BEFORE
+assert total() == 200.0
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    try:
+        print(total(), flush=True)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert total() == 200.0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("setting", ["", "num_workers=2", "pool=ThreadPoolExecutor(2)", "scheduler=ThreadPoolExecutor(2)"])
+def test_threads_compute_in_a_child_of_a_process_that_has_computed(setting: str) -> None:
+    before = f"dask.config.set({setting})" if setting else ""
+    assert printed(IN_A_CHILD.replace("BEFORE", before), options=()) == "200.0"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("default", [True, False])
+def test_a_client_does_not_compute_in_a_child_of_its_process(default: bool) -> None:
+    pytest.importorskip("distributed")
+    before = (
+        "from distributed import Client, LocalCluster\n"
+        "cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50)\n"
+    )
+    before += (
+        "client = Client(cluster)" if default else "turnout.config.set({'plugin.dask.scheduler': cluster.scheduler_address})"
+    )
+    assert printed(IN_A_CHILD.replace("BEFORE", before), options=()) == (
+        "SchedulerError: dask: the client of the scheduler works only in the process that this one was forked from\n"
+        "  to fix  start processes without a fork: multiprocessing.get_context('spawn')"
+    )

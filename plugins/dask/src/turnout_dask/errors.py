@@ -71,6 +71,14 @@ def unreachable(address: str, seconds: float, origin: str) -> str:
     )
 
 
+def forked() -> str:
+    """A client in a child of the process that made it."""
+    return (
+        "dask: the client of the scheduler works only in the process that this one was forked from\n"
+        "  to fix  start processes without a fork: multiprocessing.get_context('spawn')"
+    )
+
+
 def lost(address: str) -> str:
     """A connection that ended while results were awaited."""
     where = f" at {address}" if address else ""

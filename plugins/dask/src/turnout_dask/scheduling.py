@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from socket import create_connection
+from threading import Lock
 from time import monotonic, sleep
 from typing import Any
+from weakref import WeakSet
 
 import dask
 import numpy as np
-from dask import base
+from dask import base, threaded
+from dask.system import CPU_COUNT
 from dask.utils import key_split
 
 from turnout.config import origin
@@ -21,6 +25,10 @@ from turnout.errors import ArgumentError, PluginError, TurnoutError
 from turnout_dask import errors
 
 RUNNING = "running"
+
+# In a child after a fork: the clients and the pool of its parent, whose threads it does not have.
+_LOST: list[Any] = []
+_EVERY: WeakSet[Scheduling] = WeakSet()
 
 
 class Scheduling:
@@ -32,31 +40,24 @@ class Scheduling:
     def __init__(self, option: Callable[[str], Any]) -> None:
         self._option = option
         self._lock = new_lock()
-        self._clients: dict[tuple[int, str], Any] = {}  # a connection does not survive a fork
+        self._clients: dict[tuple[int, str], Any] = {}
+        _EVERY.add(self)
 
     def compute(self, values: Sequence[Any]) -> list[Any]:
         """The elements of values as NumPy arrays, computed together. Raises DaskError for whatever goes wrong."""
         with self._reported():
-            return [np.asarray(each) for each in base.compute(*values, scheduler=self._configured())]
+            return [np.asarray(each) for each in base.compute(*values, scheduler=self._usable())]
 
     def persist(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The values as chunks that are computed, or on a cluster are being computed."""
         with self._reported():
-            kept: tuple[Any, ...] = base.persist(*values, scheduler=self._configured())
+            kept: tuple[Any, ...] = base.persist(*values, scheduler=self._usable())
             return kept
 
     def client(self) -> Any:
         """The `distributed.Client` that computes; None if the threads of this process do, or another scheduler of Dask."""
         with self._reported():
-            found = self._configured() or dask.config.get("scheduler", None)
-            if found not in (None, "dask.distributed", "distributed"):  # which the last client sets
-                return found if hasattr(found, "dashboard_link") else None
-            try:
-                from distributed import default_client
-
-                return default_client()
-            except (ImportError, ValueError):
-                return None
+            return self._configured() or _default_client()
 
     def close(self) -> None:
         """End the connections that were made here."""
@@ -65,6 +66,16 @@ class Scheduling:
         for (process, _), client in clients.items():
             if process == os.getpid():
                 client.close(timeout=1)
+
+    def _usable(self) -> Any:
+        """As `_configured`. Raises SchedulerError in a child of a process with a client."""
+        if _LOST:
+            if any(client in _LOST for client in (*self._clients.values(), _default_client())):
+                raise errors.SchedulerError(errors.forked())
+            for name in ("pool", "scheduler"):
+                if dask.config.get(name, None) in _LOST:
+                    dask.config.set({name: ThreadPoolExecutor(CPU_COUNT)})
+        return self._configured()
 
     def _configured(self) -> Any:
         """The client of the configured address, None if there is none."""
@@ -109,6 +120,34 @@ class Scheduling:
                 operator = key_split(error.args[0])
                 raise errors.WorkerError(errors.killed(operator, error.args[2] + 1)) from error
             raise errors.DaskError(errors.not_computed(error)) from error
+
+
+def _default_client() -> Any:
+    """The client that Dask itself uses, None if there is none."""
+    found = dask.config.get("scheduler", None)
+    if found not in (None, "dask.distributed", "distributed"):  # which the last client sets
+        return found if hasattr(found, "dashboard_link") else None
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _in_child() -> None:
+    """Let the pools of Dask's threads start anew, and remember what cannot."""
+    threaded.default_pool, threaded.pools_lock = None, Lock()
+    threaded.pools.clear()
+    clients = [client for each in _EVERY for client in each._clients.values()]
+    if "distributed" in sys.modules:
+        clients.append(_default_client())
+    pools = [each for each in (dask.config.get("pool", None), dask.config.get("scheduler", None)) if hasattr(each, "submit")]
+    _LOST[:] = [each for each in (*clients, *pools) if each is not None]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def _runs(client: Any, seconds: float) -> bool:
