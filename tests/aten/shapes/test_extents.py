@@ -46,7 +46,8 @@ def test_a_pointwise_result_keeps_the_layout_its_operands_agree_on():
     assert (x.t() + 1).stride() == (1, 3)
 
 
-def test_a_pointwise_result_is_row_major_when_operands_disagree_or_have_gaps():
+def test_the_first_operand_that_tells_decides_how_a_pointwise_result_lies():
     x = made([[1.0, 2.0], [3.0, 4.0]])
-    assert (x.t() + x).stride() == (2, 1)
+    assert (x.t() + x).stride() == (1, 2)
+    assert (x + x.t()).stride() == (2, 1)
     assert (x[:, :1].expand(2, 2) + 1).stride() == (2, 1)

@@ -219,13 +219,13 @@ def counting(xp: Any) -> Table:
         wide = widen(xp, rows)
         order = xp.lexsort(wide.T[::-1]) if rows.shape[1] else xp.arange(len(rows))
         places, inverse, counts = distinct(wide, order, True, True)
-        return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
+        return xp.moveaxis(xp.ascontiguousarray(first[places]), 0, dim), inverse, counts
 
     def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim: Any) -> tuple[Any, Any, Any]:
         if dim is not None:
             first, rows = by_rows(self, dim)
             places, inverse, counts = distinct(widen(xp, rows), None, True, True)
-            return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
+            return xp.moveaxis(xp.ascontiguousarray(first[places]), 0, dim), inverse, counts
         flat = self.reshape(-1)
         places, inverse, counts = distinct(widen(xp, flat).reshape(-1, 1), None, return_inverse, return_counts)
         return flat[places], inverse.reshape(self.shape) if return_inverse else inverse, counts

@@ -37,7 +37,6 @@ class CUDABackend(ArrayBackend):
     name = "CUDA"
     device_type = "cuda"
     indexed = True
-    keeps_order = False
     keeps_answers = True
     wrapper_module = "turnout_cuda.wrapped"
 

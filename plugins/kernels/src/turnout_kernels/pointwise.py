@@ -90,6 +90,8 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
                     first = value
                 elif value.shape != first.shape or value.dtype is not first.dtype or value.strides != first.strides:
                     return NotImplemented
+        if not first.flags.c_contiguous:  # how the result lies is said elsewhere
+            return NotImplemented
         out = np.empty_like(first)
     if (out.dtype.char not in FLOATS and name not in _QUESTIONS) or out.ndim > MAX_DIMS or not out.size:
         return NotImplemented

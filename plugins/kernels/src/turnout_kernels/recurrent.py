@@ -46,10 +46,7 @@ def _layers(
     states = [np.array(state, order="C") for state in hx]  # they become the final states
     (steps, count, _), hidden = x.shape, hx[0].shape[2]
     for layer in range(num_layers):
-        if batch_first:
-            made = np.empty((count, steps, directions * hidden), x.dtype).swapaxes(0, 1)
-        else:
-            made = np.empty((steps, count, directions * hidden), x.dtype)
+        made = np.empty((steps, count, directions * hidden), x.dtype)
         for direction in range(directions):
             which = layer * directions + direction
             out = made[:, :, direction * hidden : (direction + 1) * hidden]

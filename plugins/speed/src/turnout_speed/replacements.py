@@ -108,7 +108,8 @@ def array_kernel(made: Any, spec: KernelSpec, source: Source, general: Any = Non
         made, arguments=tuple(rows), kernel=_framed(source, spec.call), keys=backend.keys, simple=_framed(source, row.simple),
         few=_framed(source, spec.few), large=large, general=general or spec.general, program=_program(row, names, s.tensors),
         as_array=spec.as_array, half=half, limit=row.limit, limit_of_halves=row.limit_of_halves, limit_of_few=row.limit_of_few,
-        sized=sized, bools=row.bools, unsure=unsure, inplace=inplace, refuses=row.refuses,
+        sized=sized, bools=row.bools, unsure=unsure, inplace=inplace, ordered=row.pointwise and not inplace,
+        refuses=row.refuses,
     )  # fmt: skip
 
 

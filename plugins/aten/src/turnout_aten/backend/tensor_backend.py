@@ -54,8 +54,6 @@ class TensorBackend(Backend):
     native          dtype -> what `native_dtype` gives, where `new_array` is there
     dtypes          what an array has as `dtype` -> its dtype, for all that `dtype_of` knows. None: `dtype_of` is asked
     row_major       whether an array lies in memory row by row, without gaps. None: its strides are asked for
-    keeps_order     whether element-wise functions that make an array give it the order of their inputs in memory, as NumPy's do.
-                    If not, they make one only from inputs that lie row by row
     view_array      (shape, native dtype, root, start and strides in bytes) -> an array over the memory of a row-major root. None:
                     `strided` does that
     joined          joins few arrays of one dtype along a dim, and raises where they do not fit. None: `cat` has an output
@@ -78,7 +76,6 @@ class TensorBackend(Backend):
     native: Mapping[DType, Any] = MappingProxyType({})
     dtypes: Mapping[Any, DType] | None = None
     row_major: Callable[[Any], bool] | None = None
-    keeps_order: bool = True
     view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
     joined: Callable[[list[Any], int], Any] | None = None
     read_number: Callable[[Any], Any] | None = None

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import BOOL, COMPLEX, INT, DType
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.out_variants import into_out
 from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.layouts import as_operands
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -85,7 +87,7 @@ def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
     """log(1 / (1 + exp(-x))), and exp(-|x|) for the gradient."""
     _only_floats(self.dtype, "log_sigmoid")
     buffer = aten.exp(aten.neg(aten.abs(self)))
-    return aten.sub__Tensor(aten.clamp_max(self, 0), aten.log1p(buffer)), buffer
+    return lying(aten.sub__Tensor(aten.clamp_max(self, 0), aten.log1p(buffer))), lying(buffer)
 
 
 def log_sigmoid(self: Tensor) -> Tensor:
@@ -163,7 +165,7 @@ def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: Any, 
 
 def _where_inside(inside: Tensor, grad_output: Tensor) -> Tensor:
     made: Tensor = aten.where__ScalarOther(inside, grad_output, 0)
-    return made
+    return lying(made, as_operands(made.shape, grad_output, inside))
 
 
 def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: Any, max_val: Any) -> Tensor:
@@ -190,7 +192,7 @@ def hardshrink_backward(grad_out: Tensor, self: Tensor, lambd: Any) -> Tensor:
     """The gradient outside [-lambd, lambd], else 0."""
     inside = aten.logical_and(aten.ge__Scalar(self, -lambd), aten.le__Scalar(self, lambd))
     made: Tensor = aten.where__ScalarSelf(inside, 0, grad_out)
-    return made
+    return lying(made, as_operands(made.shape, grad_out, self))
 
 
 softshrink_backward = hardshrink_backward
@@ -201,7 +203,7 @@ def softplus_backward(grad_output: Tensor, self: Tensor, beta: Any, threshold: A
     scaled = aten.mul__Scalar(self, beta)
     slope = aten.mul__Tensor(grad_output, aten.sigmoid(scaled))
     made: Tensor = aten.where__self(aten.gt__Scalar(scaled, threshold), grad_output, slope)
-    return made
+    return lying(made, as_operands(made.shape, grad_output, self))
 
 
 def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:

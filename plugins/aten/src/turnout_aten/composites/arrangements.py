@@ -196,9 +196,8 @@ def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     elif k % 4 == 3:
         made = aten.transpose__int(aten.flip(self, (a,)), a, b)
     else:
-        made = self
-    found: Tensor = aten.clone(made, memory_format="contiguous_format")
-    return found
+        made = aten.clone(self, memory_format="contiguous_format")
+    return made
 
 
 def fliplr(self: Tensor) -> Tensor:

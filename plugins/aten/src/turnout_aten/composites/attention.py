@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import FLOAT, bool_, float32
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
+from turnout_aten.shapes.layouts import as_operands, ordered
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -40,6 +42,10 @@ def scaled_dot_product_attention(
     return made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)
 
 
+# How results of flash attention lie: all heads of a place beside each other.
+_BY_PLACES = (0, 2, 1, 3)
+
+
 def flash_attention(
     query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *,
     attn_mask: Tensor | None = None, scale: float | None = None,
@@ -51,7 +57,8 @@ def flash_attention(
     total = aten.masked_fill__Scalar(found, aten.eq__Scalar(found, float("-inf")), 0)
     weights = aten.exp(aten.sub__Tensor(scores, aten.unsqueeze(total, -1)))
     made = aten.matmul(weights, v)
-    return (made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)), total
+    made = made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)
+    return lying(made, as_operands(made.shape, query)), lying(total, ordered(total.shape, _BY_PLACES[:3]))
 
 
 def flash_attention_backward(
@@ -70,7 +77,8 @@ def flash_attention_backward(
         aten.matmul(of_scores, k), aten.matmul(aten.transpose__int(of_scores, -2, -1), q),
         aten.matmul(aten.transpose__int(weights, -2, -1), grad),
     )  # fmt: skip
-    of_query, of_key, of_value = (aten.to__dtype(each, query.dtype) for each in gradients)
+    laid = (lying(aten.to__dtype(each, query.dtype), ordered(each.shape, _BY_PLACES)) for each in gradients)
+    of_query, of_key, of_value = laid
     return of_query, of_key, of_value
 
 

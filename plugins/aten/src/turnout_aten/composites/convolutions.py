@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 from turnout_aten.shapes.convolutions import spread
+from turnout_aten.shapes.layouts import as_convolved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,6 +161,9 @@ def convolution_backward(
         found[1] = _weight_grad(small, large, weight.shape[2:], steps, pads, gaps, groups)
     if output_mask[2]:
         found[2] = aten.sum__dim_IntList(grad_output, [d for d in range(ndim + 2) if d != 1])
+    for at, made in enumerate(found[:2]):
+        if made is not None:
+            found[at] = lying(made, as_convolved(made.shape, input, weight))
     return found[0], found[1], found[2]
 
 

@@ -9,10 +9,12 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, element, ends_in, shortcut
+from turnout_aten.composites.layouts import lying
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, strides_as
 from turnout_aten.kernels.outputs import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
+from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.inference import mark
 from turnout_aten.tensor.pinning import pinned_array
@@ -239,7 +241,7 @@ def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         raise ShapeError(f"copy: 'src' of shape {list(src.shape)} does not expand to {list(self.shape)}")
     spread = aten.to__other(aten.expand(src, self.shape), self)
     made: Tensor = aten.clone(spread, memory_format="contiguous_format")
-    return made
+    return lying(made, as_operands(self.shape, self))
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -320,7 +322,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         if dtype.category < FLOAT:  # the number is converted to self's dtype before it is promoted with it
             value = bool(value) if dtype.category == BOOL else int(value)
         made = aten.where__ScalarSelf(mask, value, self)
-    return made if made.dtype is dtype else aten._to_copy(made, dtype=dtype)
+    return lying(made if made.dtype is dtype else aten._to_copy(made, dtype=dtype))
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -408,5 +410,5 @@ def lift_fresh(self: Tensor) -> Tensor:
 
 def lift_fresh_copy(self: Tensor) -> Tensor:
     """A copy of a tensor that a recorded program holds, so that writes into it stay in one run."""
-    made: Tensor = aten.clone(self)
+    made: Tensor = aten.clone(self, memory_format="contiguous_format")
     return made

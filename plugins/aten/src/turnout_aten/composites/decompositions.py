@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 from turnout_aten.shapes.decompositions import matrices, same_dtype, square
 from turnout_aten.shapes.extents import broadcast
+from turnout_aten.shapes.layouts import by_columns
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -93,18 +95,18 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     broadcast(a[:-2], b[:-2])
     if not left:
         # X A = B is A^H X^H = B^H.
-        return _turned(linalg_lu_solve(LU, pivots, _turned(B), adjoint=not adjoint))
+        return lying(_turned(linalg_lu_solve(LU, pivots, _turned(B), adjoint=not adjoint)))
     P = aten.real(aten.lu_unpack(LU, pivots, False, True)[0])
     made: Tensor
     if not adjoint:
         between = aten.linalg_solve_triangular(LU, _reordered(B, P, -2), upper=False, unitriangular=True)
         made = aten.linalg_solve_triangular(LU, between, upper=True)
-        return made
+        return lying(made, by_columns(made.shape))
     turned = _turned(LU)
     between = aten.linalg_solve_triangular(turned, B, upper=False)
     made = aten.linalg_solve_triangular(turned, between, upper=True, unitriangular=True)
     made = _reordered(made, P, -1)
-    return made
+    return lying(made, by_columns(made.shape))
 
 
 def _reordered(x: Tensor, P: Tensor, dim: int) -> Tensor:
@@ -214,7 +216,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
     made: Tensor = aten.expand(identity(input, m, n), (*batch, m, n))
     for v, factor in reversed(_reflections(name, input, tau, m)):
         made = _reflected(made, v, factor)
-    return made if tau.shape[-1] else aten.copy_(aten.clone(input), made)
+    return lying(made if tau.shape[-1] else aten.copy_(aten.clone(input), made), by_columns(made.shape))
 
 
 def orgqr(self: Tensor, input2: Tensor) -> Tensor:
@@ -231,9 +233,10 @@ def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, trans
         raise ShapeError(f"ormqr: reflections of shape {list(self.shape)} do not fit a matrix of shape {list(shape)}")
     if not left:
         # C Q is (Q^H C^H)^H.
-        return adjoint(ormqr(self, input2, adjoint(input3), True, not transpose))
+        made = adjoint(ormqr(self, input2, adjoint(input3), True, not transpose))
+        return lying(made, by_columns(made.shape))
     reflections = _reflections("ormqr", self, input2, self.shape[-2])
     made = input3
     for v, factor in reflections if transpose else reversed(reflections):
         made = _reflected(made, v, aten.conj(factor) if transpose and factor.dtype.is_complex else factor)
-    return made if reflections else aten.clone(made)
+    return lying(made if reflections else aten.clone(made), by_columns(made.shape))

@@ -91,6 +91,8 @@ def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | No
 
     Without `->` the result has the labels that occur once, in alphabetical order. Raises ShapeError for an equation that
     cannot be read or does not fit the shapes.
+
+    # differs from torch: the result of `einsum` may lie in memory in another order of dims: the product is made in another one.
     """
     if not tensors:
         raise ShapeError("einsum: needs at least one operand")

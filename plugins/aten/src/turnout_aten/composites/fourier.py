@@ -107,8 +107,13 @@ def _r2c(name: str, self: Tensor, dims: list[int], lengths: list[int], norm: str
     x = _resized(_real(name, self), dims, lengths)
     if not dims:
         raise ShapeError(f"{name}: at least one dimension must be transformed")
-    made: Tensor = aten._fft_r2c(x, dims, _scaling(name, norm, direction), True)
-    return aten.conj(made) if direction == INVERSE else made
+    scaling = _scaling(name, norm, direction)
+    if direction == FORWARD:
+        made: Tensor = aten._fft_r2c(x, dims, scaling, True)
+        return made
+    # Along the last dim first: the order of the steps decides how the result lies.
+    made = aten.conj(aten._fft_r2c(x, dims[-1:], scaling, True))
+    return aten._fft_c2c(made, dims[:-1], scaling, False) if len(dims) > 1 else made
 
 
 def _c2r(name: str, self: Tensor, s: Dims, dim: Dims, norm: str | None, direction: int) -> Tensor:

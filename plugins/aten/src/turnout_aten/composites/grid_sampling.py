@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ def _sampled(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, paddi
         part = _read(flat, lengths, corner, padding if mode != CUBIC else ZEROS, grid.shape[1:-1])
         total = part if total is None else aten.add__Tensor(total, part)
     assert total is not None
-    return total
+    return lying(total)
 
 
 def _unnormalised(x: Tensor, length: int, align_corners: bool) -> Tensor:

@@ -184,7 +184,10 @@ def histogramdd_int_bins(
 def histogramdd_tensors(
     self: Tensor, bins: Sequence[Tensor], range: Floats = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, list[Tensor]]:
-    """histogramdd with given edges."""
+    """histogramdd with given edges.
+
+    # differs from torch: the edges that `histogramdd` returns have no gaps between their elements.
+    """
     counted = from_bin_tensors(self, bins, weight=weight, density=density)
     return counted, [aten.clone(edges) for edges in bins]
 

@@ -9,6 +9,7 @@ from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import shortcut
+from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import broadcast, wrap_dim
@@ -120,8 +121,7 @@ def take(self: Tensor, index: Tensor) -> Tensor:
         raise DTypeError(f"take: 'index' must be an int64 tensor, got {index.dtype.name}")
     if 0 in self.array.shape and 0 not in index.array.shape:
         raise DimError("take: cannot take elements from an empty tensor")
-    made: Tensor = aten.index__Tensor(aten.reshape(self, (-1,)), [index])
-    return made
+    return lying(aten.index__Tensor(aten.reshape(self, (-1,)), [index]))
 
 
 def unsafe_index(self: Tensor, indices: list[Tensor | None]) -> Tensor:

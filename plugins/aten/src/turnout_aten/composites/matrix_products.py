@@ -363,8 +363,8 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     """A block for each element of self: `other` scaled by the element."""
     n = max(self.ndim, other.ndim)
     a, b = (1,) * (n - self.ndim) + self.shape, (1,) * (n - other.ndim) + other.shape
-    left = aten.reshape(aten.contiguous(self), [length for m in a for length in (m, 1)])
-    right = aten.reshape(aten.contiguous(other), [length for m in b for length in (1, m)])
+    left = aten.reshape(self, [length for m in a for length in (m, 1)])
+    right = aten.reshape(other, [length for m in b for length in (1, m)])
     made: Tensor = aten.reshape(aten.mul__Tensor(left, right), [m * k for m, k in zip(a, b, strict=True)])
     return made
 

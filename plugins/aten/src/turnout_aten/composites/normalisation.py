@@ -13,7 +13,9 @@ from turnout.dtypes import FLOAT, float32, float64, uint8
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import ends_in
+from turnout_aten.composites.layouts import lying
 from turnout_aten.shapes.extents import numel
+from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.normalisation import check_groups, check_rows
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def native_layer_norm_backward(
         level = aten.div__Scalar(aten.mm(grad, column), length)
         each = grad if scale is None else aten.mul__Tensor(grad, scale)
         moved = aten.add__Tensor(aten.mul__Tensor(centred, slope), level)
-        found[0] = _in(aten.reshape(aten.mul__Tensor(aten.sub__Tensor(each, moved), factor), shape), input.dtype)
+        found[0] = lying(_in(aten.reshape(aten.mul__Tensor(aten.sub__Tensor(each, moved), factor), shape), input.dtype))
     if output_mask[1] and weight is not None:
         found[1] = _in(aten.reshape(aten.mm(aten.reshape(factor, (1, count)), along), weight.shape), weight.dtype)
     if output_mask[2] and bias is not None:
@@ -105,7 +107,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, _EPS.get(computed, 2.0**-23) if eps is None else eps)))
     if weight is not None:
         made = aten.mul__Tensor(made, weight)
-    return _in(made, input.dtype)
+    return lying(_in(made, input.dtype), as_images(input.shape, input))
 
 
 # ---- groups
@@ -140,7 +142,8 @@ def native_group_norm_backward(
         each = grad
         if weight is not None:
             each = aten.mul__Tensor(grad, aten.reshape(_in(weight, computed), (1, group, C // group, 1)))
-        found[0] = _in(aten.reshape(_row_grad(each, normal, factor, (2, 3)), input.shape), input.dtype)
+        own = _in(aten.reshape(_row_grad(each, normal, factor, (2, 3)), input.shape), input.dtype)
+        found[0] = lying(own, as_images(input.shape, input))
     channels = grad_out.dtype if weight is None else weight.dtype
     if output_mask[1]:
         scaled = aten.sum__dim_IntList(aten.mul__Tensor(grad, normal), (0, 3))
@@ -218,7 +221,7 @@ def _batch_norm(
             raise ArgumentError(f"{name}: without training, running_mean and running_var must be given")
         mean, variance = _in(running_mean, computed), _in(running_var, computed)
     factor = aten.rsqrt(aten.add__Scalar(variance, eps))
-    made = _in(_affine(x, mean, factor, weight, bias), input.dtype)
+    made = lying(_in(_affine(x, mean, factor, weight, bias), input.dtype), as_images(input.shape, input))
     if not training:
         return (made, aten.new_empty(input, (0,)), aten.new_empty(input, (0,))), moved
     kept = input.dtype if weight is None else weight.dtype
@@ -359,7 +362,8 @@ def native_batch_norm_backward(
         level = aten.mul__Tensor(total, aten.div__Scalar(scale, count))
         moved = aten.add__Tensor(aten.mul__Tensor(centred, _per_channel(slope, n)), _per_channel(level, n))
         found[0] = aten.sub__Tensor(found[0], moved)
-    return None if found[0] is None else _in(found[0], input.dtype), found[1], found[2]
+    of_input = None if found[0] is None else lying(_in(found[0], input.dtype), as_images(input.shape, input))
+    return of_input, found[1], found[2]
 
 
 def batch_norm(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.shapes.extents import broadcast, wrap_dim
 
@@ -88,8 +89,7 @@ def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     norms = aten.linalg_vector_norm(self, p, [d for d in range(self.ndim) if d != kept], True)
     factors = aten.mul__Scalar(aten.reciprocal(aten.add__Scalar(norms, 1e-7)), maxnorm)
     factors = aten.where__ScalarOther(aten.gt__Scalar(norms, maxnorm), factors, 1.0)
-    made: Tensor = aten.mul__Tensor(self, aten.to__dtype(factors, self.dtype))
-    return made
+    return lying(aten.mul__Tensor(self, aten.to__dtype(factors, self.dtype)))
 
 
 def renorm_(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:

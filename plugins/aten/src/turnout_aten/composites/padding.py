@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from turnout.errors import ArgumentError, ModeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
+from turnout_aten.shapes.layouts import as_images
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,12 +77,14 @@ def _checked(name: str, ndim: int, self: Tensor, padding: Sequence[int], reflect
 
 def _reflection(name: str, ndim: int, self: Tensor, padding: Sequence[int]) -> Tensor:
     _checked(name, ndim, self, padding, True)
-    return _extended(self, padding, _reflected)
+    made = _extended(self, padding, _reflected)
+    return lying(made, as_images(made.shape, self))
 
 
 def _replication(name: str, ndim: int, self: Tensor, padding: Sequence[int]) -> Tensor:
     _checked(name, ndim, self, padding, False)
-    return _extended(self, padding, _repeated)
+    made = _extended(self, padding, _repeated)
+    return lying(made, as_images(made.shape, self))
 
 
 def reflection_pad1d(self: Tensor, padding: Sequence[int]) -> Tensor:
@@ -125,7 +129,7 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
             raise ShapeError(f"pad: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
     # Cropped elements must not reappear at the other end.
     middle = _extended(self, [min(n, 0) for n in pad], _wrapped) if any(n < 0 for n in pad) else self
-    return _extended(middle, [max(n, 0) for n in pad], _wrapped)
+    return lying(_extended(middle, [max(n, 0) for n in pad], _wrapped))
 
 
 _MODES = {"reflect": "reflection", "replicate": "replication"}

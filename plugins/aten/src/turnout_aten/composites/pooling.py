@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import int64
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.pooling import check_input
 
 if TYPE_CHECKING:
@@ -89,7 +91,8 @@ def max_pool_with_indices_backward(
         )
     if grad_output.dtype is not self.dtype:
         raise DTypeError(f"{name}: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}")
-    return _placed(grad_output, indices, self.shape, lead, add=True)
+    made = _placed(grad_output, indices, self.shape, lead, add=True)
+    return lying(made, as_images(made.shape, self) if len(kernel_size) == 2 else None)
 
 
 def max_pool2d_with_indices_backward_out(
@@ -188,7 +191,8 @@ def _unpooled(name: str, ndim: int, self: Tensor, indices: Tensor, output_size: 
     if self.shape != indices.shape:
         raise ShapeError(f"{name}: 'indices' must have the shape of 'self', {list(self.shape)}, got {list(indices.shape)}")
     try:
-        return _placed(self, indices, (*self.shape[:-ndim], *output_size), self.ndim - ndim, add=False)
+        made = _placed(self, indices, (*self.shape[:-ndim], *output_size), self.ndim - ndim, add=False)
+        return lying(made, as_images(made.shape, self) if ndim == 2 else None)
     except IndexError:
         places = f"output_size {list(output_size)} has {prod(output_size)} places"
         raise DimError(f"{name}: 'indices' holds a number that is out of range; {places}") from None

@@ -59,7 +59,7 @@ def _gru_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Any) -> State:
     reset = aten.sigmoid(aten.add__Tensor(i_r, h_r))
     update = aten.sigmoid(aten.add__Tensor(i_z, h_z))
     new = aten.tanh(aten.add__Tensor(i_n, aten.mul__Tensor(reset, h_n)))
-    return (aten.add__Tensor(new, aten.mul__Tensor(update, aten.sub__Tensor(hidden, new))),)
+    return (aten.add__Tensor(aten.mul__Tensor(aten.sub__Tensor(hidden, new), update), new),)
 
 
 # The name of the cell, the step, and how many gates it has
@@ -135,11 +135,12 @@ def _layers(
             which = layer * directions + direction
             state: State = tuple(aten.select__int(h, 0, which) for h in hx)
             made, end = _sequence(kind, x, state, params[each * which : each * which + each], backwards=direction == 1)
-            outputs.append(aten.stack(made, 1 if batch_first and last else 0))
+            outputs.append(aten.stack(made))
             ends.append(end)
         x = outputs[0] if directions == 1 else aten.cat(outputs, -1)
         if dropout and train and not last:
             x = aten.dropout(x, dropout, True)
+    x = aten.transpose__int(x, 0, 1) if batch_first else x
     return x, tuple(aten.stack(parts) for parts in zip(*ends, strict=True))
 
 

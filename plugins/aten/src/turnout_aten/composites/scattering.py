@@ -7,8 +7,10 @@ from typing import Any
 from turnout.dtypes import bool_, int64
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
+from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.tensor.tensor import Tensor
 
 # ---- put: by index into the flattened tensor
@@ -23,8 +25,7 @@ def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -
         made: Tensor = aten.clone(self)
         return made
     put_in = aten.index_put(flat, [places], values, accumulate)
-    found: Tensor = aten.reshape(put_in, self.shape)
-    return found
+    return lying(aten.reshape(put_in, self.shape), as_operands(self.shape, self))
 
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
@@ -65,7 +66,7 @@ def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """self with one value in the slices at `index` along `dim`."""
     target, named = _named("index_fill", self, dim, index)
     made: Tensor = aten.masked_fill__Tensor(target, named, _filling(self, value))
-    return made if self.shape else aten.view(made, ())
+    return lying(made, as_operands(target.shape, target)) if self.shape else aten.view(made, ())
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -103,7 +104,7 @@ def _filling(self: Tensor, value: Any) -> Tensor:
 def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """self with the slices of `source` written at `index` along `dim`."""
     target, at, values = _copied("index_copy", self, dim, index, source)
-    made: Tensor = aten.index_put(target, at, values)
+    made: Tensor = lying(aten.index_put(target, at, values))
     return made if self.shape else aten.view(made, ())
 
 
@@ -142,7 +143,7 @@ def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     Each true element reads `source` at the number of true elements before it. So shapes do not depend on values.
     """
     self, mask = aten.broadcast_tensors([self, mask])
-    return _scattered("masked_scatter", self, mask, source)
+    return lying(_scattered("masked_scatter", self, mask, source))
 
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:

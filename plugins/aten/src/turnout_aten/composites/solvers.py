@@ -9,9 +9,11 @@ from turnout.dtypes import int64
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.decompositions import adjoint, identity
+from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.pseudo_inverses import default_cut
 from turnout_aten.shapes.decompositions import matrices, same_dtype, square
 from turnout_aten.shapes.extents import broadcast, numel
+from turnout_aten.shapes.layouts import by_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +91,8 @@ def triangular_solve(
     batch = broadcast(a[:-2], b[:-2])
     matrix = aten.transpose__int(A, -2, -1) if transpose else A
     made = aten.linalg_solve_triangular(matrix, self, upper=upper != transpose, unitriangular=unitriangular)
-    return made, aten.clone(aten.expand(A, (*batch, *a[-2:])), memory_format="contiguous_format")
+    factor = aten.transpose__int(aten.expand(A, (*batch, *a[-2:])), -2, -1)
+    return made, aten.transpose__int(aten.clone(factor, memory_format="contiguous_format"), -2, -1)
 
 
 def linalg_lstsq(
@@ -126,6 +129,8 @@ def linalg_lstsq(
         away = aten.abs(aten.sub__Tensor(aten.matmul(self, solution), right))
         residuals = aten.sum__dim_IntList(aten.mul__Tensor(away, away), (-2,))
         residuals = aten.squeeze__dim(residuals, -1) if vector else residuals
+    # differs from torch: the solution of `linalg.lstsq` has no gaps between its columns, where LAPACK leaves other numbers.
+    solution = lying(solution, by_columns(solution.shape))
     return (
         aten.squeeze__dim(solution, -1) if vector else solution,
         residuals,
@@ -244,7 +249,7 @@ def linalg_matrix_power(self: Tensor, n: int) -> Tensor:
     made: Tensor
     if n == 0:
         # Written into a copy of self, so that the result is in self's graph, with a gradient of zeros.
-        made = aten.copy_(aten.clone(self), identity(self, shape[-1]))
+        made = aten.copy_(aten.clone(self, memory_format="contiguous_format"), identity(self, shape[-1]))
         return made
     base = aten.linalg_inv(self) if n < 0 else self
     result: Tensor | None = None
@@ -257,7 +262,7 @@ def linalg_matrix_power(self: Tensor, n: int) -> Tensor:
             break
         base = aten.matmul(base, base)
     assert result is not None
-    return aten.clone(self) if result is self else result
+    return aten.clone(self, memory_format="contiguous_format") if result is self else result
 
 
 def matrix_power(self: Tensor, n: int) -> Tensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import bool_
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.shapes.promotion import result_type
 
@@ -77,20 +78,18 @@ def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False
     among = aten.reshape(aten.to__dtype(test_elements, dtype), (-1,))
     made: Tensor
     if not among.numel():
-        made = aten.full_like(elements, invert, dtype=bool_)
+        made = aten.full_like(elements, invert, dtype=bool_, memory_format="contiguous_format")
         return made
     among = aten.sort(among)[0]
     elements = aten.to__dtype(elements, dtype)
     at = aten.clamp(aten.searchsorted__Tensor(among, elements), 0, among.numel() - 1)
     found = aten.reshape(aten.index_select(among, 0, aten.reshape(at, (-1,))), elements.shape)
-    made = aten.ne__Tensor(found, elements) if invert else aten.eq__Tensor(found, elements)
-    return made
+    return lying(aten.ne__Tensor(found, elements) if invert else aten.eq__Tensor(found, elements))
 
 
 def isin_scalar(elements: Tensor, test_element: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element equals a number."""
-    made: Tensor = (aten.ne__Scalar if invert else aten.eq__Scalar)(elements, test_element)
-    return made
+    return lying((aten.ne__Scalar if invert else aten.eq__Scalar)(elements, test_element))
 
 
 def scalar_isin(element: Any, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:

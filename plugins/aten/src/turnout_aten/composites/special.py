@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import FLOAT, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.out_variants import into_out
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
     total: Tensor = aten.lgamma(x)
     for i in range(1, p):
         total = aten.add__Tensor(total, aten.lgamma(aten.sub__Scalar(x, i / 2)))
-    made: Tensor = aten.add__Scalar(total, p * (p - 1) / 4 * math.log(math.pi))
-    return made
+    return lying(aten.add__Scalar(total, p * (p - 1) / 4 * math.log(math.pi)))
 
 
 def mvlgamma_(self: Tensor, p: int) -> Tensor:

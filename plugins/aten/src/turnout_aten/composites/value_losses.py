@@ -94,8 +94,8 @@ def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = N
         raise ShapeError(
             f"binary_cross_entropy: 'target' must have the shape of 'self', {list(self.shape)}, got {list(target.shape)}"
         )
-    yes = aten.mul__Tensor(target, aten.clamp(aten.log(self), -100))
-    no = aten.mul__Tensor(aten.rsub__Scalar(target, 1), aten.clamp(aten.log1p(aten.neg(self)), -100))
+    yes = aten.mul__Tensor(aten.clamp(aten.log(self), -100), target)
+    no = aten.mul__Tensor(aten.clamp(aten.log1p(aten.neg(self)), -100), aten.rsub__Scalar(target, 1))
     losses = aten.neg(aten.add__Tensor(yes, no))
     return reduced(losses if weight is None else aten.mul__Tensor(losses, weight), reduction)
 

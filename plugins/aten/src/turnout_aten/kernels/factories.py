@@ -18,7 +18,8 @@ from turnout_aten.dtypes import check_held
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.outputs import check_expanded
 from turnout_aten.kernels.standing import does
-from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
+from turnout_aten.shapes.extents import preserved_strides
+from turnout_aten.shapes.layouts import MEMORY_FORMATS, ordered
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.levels import CLOCK
@@ -52,15 +53,14 @@ def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -
         return None if tensor is None else preserved_strides(tensor)
     if memory_format == "contiguous_format":
         return None
-    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format)
-    if ndim is None:
+    if memory_format not in MEMORY_FORMATS:
         raise ArgumentError(
             f"memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, got {memory_format!r}"
         )
-    if len(shape) != ndim:
-        raise ArgumentError(f"{memory_format} needs {ndim} dimensions, got shape {list(shape)}")
-    batch, *places, channels = contiguous_strides((shape[0], *shape[2:], shape[1]))
-    return (batch, channels, *places)
+    order = MEMORY_FORMATS[memory_format]
+    if len(shape) != len(order):
+        raise ArgumentError(f"{memory_format} needs {len(order)} dimensions, got shape {list(shape)}")
+    return ordered(shape, order)
 
 
 def _make(
@@ -215,12 +215,7 @@ def empty_permuted(
         raise ShapeError(
             f"empty_permuted: physical_layout {list(physical_layout)} must name each of the {len(size)} dimensions once"
         )
-    strides = [0] * len(size)
-    step = 1
-    for d in reversed(physical_layout):
-        strides[d] = step
-        step *= max(size[d], 1)
-    return _make(size, dtype, layout, device, strides, pin_memory=pin_memory)
+    return _make(size, dtype, layout, device, ordered(size, physical_layout), pin_memory=pin_memory)
 
 
 def empty_strided(

@@ -55,7 +55,7 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
         return planned(s, backend, row, general, compute) if kept else general
     if (backend.new_array is not None or backend.keeps_answers) and s.plannable:
         general = planned(s, backend, row, general, compute)
-    known = backend.keeps_order or backend.row_major is not None
+    known = not row.pointwise or backend.row_major is not None
     if row.allocates and known and not s.precomputed and s.tensors:
         return fast_functional(s, backend, row, general)
     return general
@@ -65,9 +65,8 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     """The functional variant as generated source: the fast path, then `general`."""
     inputs = Inputs(s)
     arguments, tensors, first = inputs.names, inputs.tensors, f"{inputs.tensors[0]}_a"
-    applies = inputs.conditions(row) + (
-        [] if backend.keeps_order else [f"ROW_MAJOR({array})" for array in inputs.arrays.values()]
-    )
+    # How a pointwise result lies is the shape function's to say, unless all inputs are row-major.
+    applies = inputs.conditions(row) + [f"ROW_MAJOR({array})" for array in inputs.arrays.values() if row.pointwise]
     unsure = row.allocates == SAME or (inputs.numbers and row.allocates != BOOL)
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
     computing, computed_by = computing_source(s, backend, row, inputs)

@@ -19,7 +19,7 @@ from turnout_aten.declarations.tables import standard
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
-from turnout_aten.kernels.unstructured import plain
+from turnout_aten.kernels.unstructured import finished, plain
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -99,7 +99,9 @@ class _Over:
             made = combined(row, under.row, op)
             return StructuredBinder(made, self.binder.kind, self.binder.group, self.binder.precomputed)(op, kernel, key)
         call = _missing(op, key) if entry is None else _bound(op, entry, key)
-        return call if isinstance(self.binder, StructuredBinder) else plain(op, backend, row.fn, below=call, row=row)
+        if isinstance(self.binder, StructuredBinder):
+            return call
+        return finished(op, backend, plain(op, backend, row.fn, below=call, row=row))
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:

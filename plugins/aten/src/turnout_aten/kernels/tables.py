@@ -25,7 +25,7 @@ from turnout_aten.kernels.outputs import out
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.standing import does
 from turnout_aten.kernels.structured import Structured
-from turnout_aten.kernels.unstructured import plain
+from turnout_aten.kernels.unstructured import finished, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -125,7 +125,8 @@ class PlainBinder:
         self.row = row
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
-        return plain(op, backend_at(op, key), self.row.fn, row=self.row)
+        backend = backend_at(op, key)
+        return finished(op, backend, plain(op, backend, self.row.fn, row=self.row))
 
 
 def backend_at(op: Operator, key: str) -> TensorBackend:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
@@ -15,6 +16,8 @@ from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.kernels.planning import silencing
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.structured import AS_IS, to_array
+from turnout_aten.shapes.extents import contiguous_strides
+from turnout_aten.shapes.layouts import RESULTS
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 
@@ -108,6 +111,38 @@ def _wrapped(device: str) -> list[str]:
     """The source that returns the tensor around `_made`, without the frame of `wrap`."""
     lines = wrapping_lines(array="_made", keys=f"{device}.backend.keys", device=device)
     return ["        " + line for line in [*lines, "return t"]]
+
+
+def finished(op: Operator, backend: TensorBackend, call: Call) -> Call:
+    """A kernel that makes its results: those that lie otherwise than their rule says (`shapes.layouts.RESULTS`) are copied."""
+    rule = RESULTS.get(op.qualified_name.removeprefix("aten::"))
+    if rule is None:
+        return call
+    which, strides_for, deciding = rule
+    row_major = backend.row_major
+
+    def finish(ks: int, *args: Any) -> Any:
+        made = call(ks, *args)
+        results = made if made.__class__ is tuple else (made,)
+        laid = list(results)
+        for at in which:
+            result = results[at]
+            if result is not None and not (
+                row_major is not None and all(map(row_major, [result.array, *[args[i].array for i in deciding]]))
+            ):
+                laid[at] = _laid_out(backend, result, strides_for(result.array.shape, *[args[i] for i in deciding]))
+        return made if all(map(is_, laid, results)) else tuple(laid) if made.__class__ is tuple else laid[0]
+
+    return finish
+
+
+def _laid_out(backend: TensorBackend, tensor: Tensor, strides: tuple[int, ...] | None) -> Tensor:
+    wanted = contiguous_strides(tensor.array.shape) if strides is None else strides
+    if all(n == 1 or s == w for n, s, w in zip(tensor.array.shape, tensor.stride(), wanted, strict=True)):
+        return tensor
+    array = backend.empty(tensor.array.shape, tensor.dtype, tensor.device, strides)
+    backend.copy(array, tensor.array)
+    return wrap(array, tensor.device)
 
 
 # Arguments of these types, and lists of them, hold no tensor.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from turnout.dtypes import BOOL, COMPLEX, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.dtypes import check_held
-from turnout_aten.shapes.extents import broadcast, layout, wrap_dim
+from turnout_aten.shapes.extents import broadcast, wrap_dim
+from turnout_aten.shapes.layouts import as_halves, as_operands
 from turnout_aten.shapes.pointwise import floating, floating_only, floating_real, one_tensor, refuse, refuse_complex
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
@@ -89,23 +90,26 @@ def glu(self: Tensor, dim: int = -1) -> Out:
     at = wrap_dim(dim, len(shape))
     if shape[at] % 2:
         raise ShapeError(f"glu: the length along dim {dim} must be even, got {shape[at]} of shape {list(shape)}")
-    return Out((*shape[:at], shape[at] // 2, *shape[at + 1 :]), dtype)
+    made = (*shape[:at], shape[at] // 2, *shape[at + 1 :])
+    return Out(made, dtype, as_halves(made, self))
 
 
 # ---- backward formulas
 
 
-def _backward(grad_output: Tensor, other: Tensor, name: str) -> Out | Result:
+def _backward(grad_output: Tensor, other: Tensor, name: str) -> Result:
     computed = result_type(grad_output, other)
     shape = broadcast(grad_output.array.shape, other.array.shape)
     operands = {"grad_output": grad_output, name: other}
     casts = {n: computed for n, t in operands.items() if t.dtype is not computed}
-    return Result(Out(shape, computed, layout(shape, grad_output, other)), casts)
+    return Result(Out(shape, computed, as_operands(shape, grad_output, other)), casts)
 
 
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Out | Result:
     """grad_output where self is above the threshold, else 0."""
-    return _backward(grad_output, self, "self")
+    answer = _backward(grad_output, self, "self")
+    answer.outs[0].strides = as_operands(answer.outs[0].shape, self, grad_output)
+    return answer
 
 
 def output_backward(grad_output: Tensor, output: Tensor) -> Out | Result:

@@ -7,6 +7,7 @@ zeros at both ends. `positions` is the number of windows that fit.
 from __future__ import annotations
 
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.shapes.layouts import as_convolved
 from turnout_aten.shapes.specs import Out
 
 TYPE_CHECKING = False
@@ -90,7 +91,8 @@ def convolution(
             f"{[m + 2 * q for m, q in zip(shape[2:], pads, strict=True)]}"
         )
     channels = kernel[1] * groups if transposed else kernel[0]
-    return Out((shape[0], channels, *found), input.dtype)
+    made = (shape[0], channels, *found)
+    return Out(made, input.dtype, as_convolved(made, input, weight))
 
 
 def _check_channels(shape: Ints, kernel: Ints, bias: Tensor | None, transposed: bool, groups: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from turnout.dtypes import FLOAT, int32
 from turnout.errors import ArgumentError, CallError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import broadcast
+from turnout_aten.shapes.layouts import by_columns
 from turnout_aten.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
@@ -54,13 +55,14 @@ def same_dtype(name: str, a: Tensor, b: Tensor, names: str = "A and B") -> None:
 def cholesky_ex(self: Tensor, upper: bool = False, check_errors: bool = False) -> tuple[Out, Out]:
     """(L, info)."""
     shape = square("linalg.cholesky", self, "self")
-    return Out(shape, self.dtype), Out(shape[:-2], int32, exact=True)
+    return Out(shape, self.dtype, by_columns(shape)), Out(shape[:-2], int32, exact=True)
 
 
 def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> tuple[Out, Out, Out]:
     """(LU, pivots, info)."""
     shape = matrices("linalg.lu_factor", A)
-    return Out(shape, A.dtype), Out((*shape[:-2], min(shape[-2:])), int32, exact=True), Out(shape[:-2], int32, exact=True)
+    pivots = (*shape[:-2], min(shape[-2:]))
+    return Out(shape, A.dtype, by_columns(shape)), Out(pivots, int32, exact=True), Out(shape[:-2], int32, exact=True)
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Out, Out, Out]:
@@ -87,7 +89,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 def ldl_factor_ex(self: Tensor, hermitian: bool = False, check_errors: bool = False) -> tuple[Out, Out, Out]:
     """(LD, pivots, info)."""
     shape = square("linalg.ldl_factor", self, "self")
-    return Out(shape, self.dtype), Out(shape[:-1], int32, exact=True), Out(shape[:-2], int32, exact=True)
+    return Out(shape, self.dtype, by_columns(shape)), Out(shape[:-1], int32, exact=True), Out(shape[:-2], int32, exact=True)
 
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Out:
@@ -101,7 +103,8 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
         raise ShapeError(f"linalg.ldl_solve: 'pivots' must have shape {list(shape[:-1])}, got {list(pivots.array.shape)}")
     if other[-2] != shape[-1]:
         raise ShapeError(f"linalg.ldl_solve: 'LD' of shape {list(shape)} and 'B' of shape {list(other)} do not match")
-    return Out((*broadcast(shape[:-2], other[:-2]), *other[-2:]), B.dtype)
+    made = (*broadcast(shape[:-2], other[:-2]), *other[-2:])
+    return Out(made, B.dtype, by_columns(made))
 
 
 def svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None) -> tuple[Out, Out, Out]:
@@ -111,11 +114,8 @@ def svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver:
         raise CallError("linalg.svd: 'driver' is only for CUDA tensors; omit it")
     k = min(m, n)
     left, right = (m, n) if full_matrices else (k, k)
-    return (
-        Out((*batch, m, left) if compute_uv else (0,), A.dtype),
-        Out((*batch, k), A.dtype.to_real()),
-        Out((*batch, right, n) if compute_uv else (0,), A.dtype),
-    )
+    U, Vh = ((*batch, m, left), (*batch, right, n)) if compute_uv else ((0,), (0,))
+    return Out(U, A.dtype, by_columns(U)), Out((*batch, k), A.dtype.to_real()), Out(Vh, A.dtype, by_columns(Vh))
 
 
 def eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Out, Out]:
@@ -123,14 +123,15 @@ def eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Out, Out]:
     shape = square("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise ArgumentError(f"linalg.eigh: UPLO must be 'L' or 'U', got {UPLO!r}")
-    return Out(shape[:-1], A.dtype.to_real()), Out(shape if compute_v else (0,), A.dtype)
+    vectors = shape if compute_v else (0,)
+    return Out(shape[:-1], A.dtype.to_real()), Out(vectors, A.dtype, by_columns(vectors))
 
 
 def eig(self: Tensor) -> tuple[Out, Out]:
     """(eigenvalues, eigenvectors), complex."""
     shape = square("linalg.eig", self, "self")
     dtype = self.dtype.to_complex()
-    return Out(shape[:-1], dtype), Out(shape, dtype)
+    return Out(shape[:-1], dtype), Out(shape, dtype, by_columns(shape))
 
 
 def qr(A: Tensor, mode: str = "reduced") -> tuple[Out, Out]:
@@ -139,13 +140,14 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Out, Out]:
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(f"linalg.qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
     k = m if mode == "complete" else min(m, n)
-    return Out((0,) if mode == "r" else (*batch, m, k), A.dtype), Out((*batch, k, n), A.dtype)
+    Q, R = (0,) if mode == "r" else (*batch, m, k), (*batch, k, n)
+    return Out(Q, A.dtype, by_columns(Q)), Out(R, A.dtype, by_columns(R))
 
 
 def geqrf(self: Tensor) -> tuple[Out, Out]:
     """(a, tau)."""
     shape = matrices("geqrf", self, "self")
-    return Out(shape, self.dtype), Out((*shape[:-2], min(shape[-2:])), self.dtype)
+    return Out(shape, self.dtype, by_columns(shape)), Out((*shape[:-2], min(shape[-2:])), self.dtype)
 
 
 def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Out | Result:
@@ -155,7 +157,8 @@ def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, un
     same_dtype(name, self, B)
     if a[-1] != (b[-2] if left else b[-1]):
         raise ShapeError(f"{name}: shapes {list(a)} and {list(b)} do not match in {'A X' if left else 'X A'} = B")
-    return Out((*broadcast(a[:-2], b[:-2]), *b[-2:]), B.dtype)
+    made = (*broadcast(a[:-2], b[:-2]), *b[-2:])
+    return Out(made, B.dtype, by_columns(made))
 
 
 def matrix_exp(self: Tensor) -> Out:

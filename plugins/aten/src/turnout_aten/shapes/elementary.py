@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, float32, float64, int32
 from turnout.errors import DTypeError, ShapeError
-from turnout_aten.shapes.extents import broadcast, layout
+from turnout_aten.shapes.extents import broadcast
+from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.pointwise import (
     exact_truth,
     floating,
@@ -40,7 +41,10 @@ def angle(self: Tensor) -> Out | Result:
     """The argument of a number, real."""
     dtype = self.dtype
     computed = float_dtype(dtype)
-    return one_tensor(self, computed, dtype, computed.to_real())
+    answer = one_tensor(self, computed, dtype, computed.to_real())
+    if dtype.category == COMPLEX:
+        as_result(answer).outs[0].strides = None
+    return answer
 
 
 def frexp(self: Tensor) -> tuple[Out, Out]:
@@ -48,7 +52,7 @@ def frexp(self: Tensor) -> tuple[Out, Out]:
     dtype = self.dtype
     refuse(dtype, "frexp", BOOL, INT, COMPLEX)
     shape = self.array.shape
-    strides = layout(shape, self)
+    strides = as_operands(shape, self)
     return Out(shape, dtype, strides, exact=True), Out(shape, int32, strides, exact=True)
 
 
@@ -78,7 +82,7 @@ def complex_from(names: tuple[str, str]) -> Callable[..., Out]:
         if second.dtype is not dtype:
             raise DTypeError(f"{names[1]} must have the dtype of {names[0]}, {dtype.name}, got {second.dtype.name}")
         made = broadcast(first.array.shape, second.array.shape)
-        return Out(made, dtype.to_complex(), layout(made, first, second))
+        return Out(made, dtype.to_complex(), as_operands(made, first, second))
 
     return shape
 

@@ -1,17 +1,15 @@
-"""Shapes and strides: broadcasting, dimension numbers, contiguous strides, and the layout of a pointwise result."""
+"""Shapes and strides: broadcasting, dimension numbers, dense strides in some order."""
 
 from __future__ import annotations
 
 from turnout.errors import DimError, ShapeError
-from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     Ints = tuple[int, ...]
-    Compare = Callable[[Ints, tuple[Ints, ...], int, int], int]
 
 
 def broadcast(a: Ints, b: Ints) -> Ints:
@@ -95,28 +93,6 @@ def dense_strides(shape: Ints, strides: Ints) -> Ints:
     return strides if 0 not in shape and is_dense(shape, strides) else contiguous_strides(shape)
 
 
-def layout(shape: Ints, *operands: Any) -> Ints | None:
-    """The strides of a pointwise result: dense, with dims in the order on which all operands agree; None for row-major.
-
-    Operands that are no tensors do not count, nor do dims along which an operand is repeated.
-
-    # differs from torch: where the operands of a pointwise operator such as `add` disagree about two dims, these stay in
-    row-major order, as in NumPy, which computes most of these results. In PyTorch the first operand decides.
-    """
-    if len(shape) < 2 or 0 in shape:
-        return None
-    given: list[Ints] = []
-    for operand in operands:
-        if isinstance(operand, Tensor):
-            own = operand.array.shape
-            strides = operand.device.backend.strides(operand.array)
-            lead = len(shape) - len(own)
-            if not lead and own == shape and strides == contiguous_strides(shape):
-                return None
-            given.append((0,) * lead + tuple([0 if n == 1 else s for n, s in zip(own, strides, strict=True)]))
-    return iterated_strides(shape, given, _agreed_later)
-
-
 def _without_gaps(shape: Ints, strides: Ints) -> Ints | None:
     if 0 in shape:
         return None
@@ -136,19 +112,18 @@ def _packed(shape: Ints, strides: Ints) -> Ints:
     return tuple(packed)
 
 
-def iterated_strides(shape: Ints, operands: Iterable[Ints], compare: Compare | None = None) -> Ints | None:
+def iterated_strides(shape: Ints, operands: Iterable[Ints]) -> Ints | None:
     """The dense strides of a result in the order in which an iteration over its operands visits dims; None for row-major.
 
-    `operands` are strides over the dims of the result, 0 where an operand is repeated. `compare` decides the order of two dims,
-    by default the first operand that has a stride in both.
+    `operands` are strides over the dims of the result, 0 where an operand is repeated. The order of two dims is that of the first
+    operand that has a stride in both.
     """
-    later = compare or _comes_later
     given = tuple(operands)
     order = list(reversed(range(len(shape))))
     for i in range(1, len(order)):
         moving = i
         for other in reversed(range(i)):
-            verdict = later(shape, given, order[other], order[moving])
+            verdict = _comes_later(shape, given, order[other], order[moving])
             if verdict < 0:
                 break
             if verdict > 0:
@@ -172,17 +147,6 @@ def _comes_later(shape: Ints, operands: tuple[Ints, ...], a: int, b: int) -> int
             if shape[a] > shape[b]:
                 return 1
     return 0
-
-
-def _agreed_later(shape: Ints, operands: tuple[Ints, ...], a: int, b: int) -> int:
-    """As `_comes_later`, but 1 only if all operands that tell say so."""
-    verdict = 0
-    for strides in operands:
-        if strides[a] and strides[b]:
-            if strides[a] <= strides[b]:
-                return -1
-            verdict = 1
-    return verdict
 
 
 def preserved_strides(tensor: Any) -> Ints | None:

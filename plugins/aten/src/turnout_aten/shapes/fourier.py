@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.layouts import as_operands, transformed_last
 from turnout_aten.shapes.specs import Out
 
 TYPE_CHECKING = False
@@ -37,7 +38,8 @@ def real_to_complex(self: Tensor, dim: Sequence[int], normalization: int, onesid
     shape, dims = _transformed(self, dim, normalization, False)
     if onesided:
         shape[dims[-1]] = shape[dims[-1]] // 2 + 1
-    return Out(tuple(shape), self.dtype.to_complex())
+    made = tuple(shape)
+    return Out(made, self.dtype.to_complex(), transformed_last(made, self, dims, last=True))
 
 
 def complex_to_real(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Out:
@@ -49,13 +51,16 @@ def complex_to_real(self: Tensor, dim: Sequence[int], normalization: int, last_d
     if shape[dims[-1]] != half:
         raise ShapeError(f"fft: {last_dim_size} elements along dim {dims[-1]} are made of {half}, got {shape[dims[-1]]}")
     shape[dims[-1]] = last_dim_size
-    return Out(tuple(shape), self.dtype.to_real())
+    made = tuple(shape)
+    return Out(made, self.dtype.to_real(), transformed_last(made, self, dims, last=True))
 
 
 def complex_to_complex(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Out:
     """The input's shape."""
-    shape, _ = _transformed(self, dim, normalization, True)
-    return Out(tuple(shape), self.dtype)
+    shape, dims = _transformed(self, dim, normalization, True)
+    made = tuple(shape)
+    strides = transformed_last(made, self, dims, last=False) if dims else as_operands(made, self)
+    return Out(made, self.dtype, strides)
 
 
 # fmt: off

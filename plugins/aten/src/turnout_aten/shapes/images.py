@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, FLOAT, bool_, uint8
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten.dtypes import check_held
+from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.specs import Out
 
 TYPE_CHECKING = False
@@ -32,7 +33,8 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
                 f"constant_pad_nd: dim {dim} of length {self.array.shape[dim]} cannot be padded by {pad[2 * i]} and "
                 f"{pad[2 * i + 1]}"
             )
-    return Out(tuple(shape), self.dtype)
+    made = tuple(shape)
+    return Out(made, self.dtype, as_images(made, self))
 
 
 def _upsampled(ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
@@ -48,7 +50,8 @@ def _upsampled(ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
     dtype = self.dtype
     if dtype.category == COMPLEX or dtype is bool_ or (dtype.category < FLOAT and dtype is not uint8):
         raise DTypeError(f"not defined for {dtype.name} tensors")
-    return Out((*shape[:2], *output_size), dtype)
+    made = (*shape[:2], *output_size)
+    return Out(made, dtype, as_images(made, self))
 
 
 def upsample1d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
@@ -66,6 +69,12 @@ def upsample3d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
     return _upsampled(3, self, output_size)
 
 
+def bicubic_backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *rest: object) -> Out:
+    """upsample_backward, row-major."""
+    made = upsample_backward(grad_output, output_size, input_size)
+    return Out(made.shape, made.dtype)
+
+
 def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *rest: object) -> Out:
     """The gradient with respect to the input, in `input_size`."""
     shape = grad_output.array.shape
@@ -75,7 +84,8 @@ def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_siz
     # differs from torch: `upsample_bicubic2d_backward` of complex tensors is computed there, but not the resizing.
     if grad_output.dtype.category == COMPLEX:
         raise DTypeError(f"not defined for {grad_output.dtype.name} tensors")
-    return Out(tuple(input_size), grad_output.dtype)
+    made = tuple(input_size)
+    return Out(made, grad_output.dtype, as_images(made, grad_output))
 
 
 # fmt: off
@@ -100,12 +110,12 @@ SHAPES: ShapeTable = {
     "upsample_trilinear3d.out": upsample3d,
     "upsample_trilinear3d_backward.grad_input": upsample_backward,
     "upsample_bicubic2d.out": upsample2d,
-    "upsample_bicubic2d_backward.grad_input": upsample_backward,
+    "upsample_bicubic2d_backward.grad_input": bicubic_backward,
     "_upsample_bilinear2d_aa.out": upsample2d,
     "_upsample_bilinear2d_aa_backward.grad_input": upsample_backward,
     "_upsample_bicubic2d_aa.out": upsample2d,
-    "_upsample_bicubic2d_aa_backward.grad_input": upsample_backward,
+    "_upsample_bicubic2d_aa_backward.grad_input": bicubic_backward,
     "_upsample_lanczos2d_aa.out": upsample2d,
-    "_upsample_lanczos2d_aa_backward.grad_input": upsample_backward,
+    "_upsample_lanczos2d_aa_backward.grad_input": bicubic_backward,
 }
 # fmt: on

@@ -10,7 +10,8 @@ from turnout.dtypes import BOOL, COMPLEX, DType, bool_, int8, int16, int32, int6
 from turnout.errors import DimError, DTypeError, IndexKindError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
-from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, layout, wrap_dim
+from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, wrap_dim
+from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result, prepared_by
@@ -165,7 +166,9 @@ def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, ac
     """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
     plain, masks = check_put(self, indices, values, accumulate)
     casts = {"values": self.dtype} if values.dtype is not self.dtype else None
-    return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), casts, {"indices": plain} if masks else None)
+    return Result(
+        Out(self.array.shape, self.dtype, as_operands(self.array.shape, self)), casts, {"indices": plain} if masks else None
+    )
 
 
 # ---- along one dim
@@ -289,7 +292,7 @@ def flip(self: Tensor, dims: Sequence[int]) -> Out:
     found = [wrap_dim(d, len(shape)) for d in dims]
     if len(set(found)) != len(found):
         raise ShapeError(f"flip: dims {list(dims)} name a dimension twice")
-    return Out(shape, self.dtype, layout(shape, self))
+    return Out(shape, self.dtype, as_operands(shape, self))
 
 
 def triangle(self: Tensor, diagonal: int = 0) -> Result:

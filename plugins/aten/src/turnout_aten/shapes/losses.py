@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, float16, float32, int64, uint8
 from turnout.errors import ArgumentError, DTypeError, ShapeError
-from turnout_aten.shapes.extents import broadcast, broadcast_all, layout, wrap_dim
+from turnout_aten.shapes.extents import broadcast, broadcast_all, wrap_dim
+from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
 
@@ -93,7 +94,7 @@ def mse_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Out | Resul
         raise DTypeError(f"mse_loss is not defined for {computed.name} tensors")
     shape = broadcast(self.array.shape, target.array.shape)
     casts = {name: computed for name, t in (("self", self), ("target", target)) if t.dtype is not computed}
-    out = Out((), computed) if reduction != NONE else Out(shape, computed, layout(shape, self, target))
+    out = Out((), computed) if reduction != NONE else Out(shape, computed, as_operands(shape, self, target))
     return Result(out, casts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import FLOAT, float32
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten.shapes.extents import numel
+from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.specs import Out
 
 TYPE_CHECKING = False
@@ -58,7 +59,8 @@ def native_group_norm(
     if numel(input.array.shape) != N * C * HxW:
         raise ShapeError(f"native_group_norm: 'input' of shape {list(input.array.shape)} must have {N} x {C} x {HxW} elements")
     dtype = statistics_dtype("native_group_norm", input, weight, bias)
-    return Out(input.array.shape, input.dtype), Out((N, group), dtype), Out((N, group), dtype)
+    shape = input.array.shape
+    return Out(shape, input.dtype, as_images(shape, input)), Out((N, group), dtype), Out((N, group), dtype)
 
 
 def check_groups(name: str, channels: int, groups: int, *parameters: Tensor | None) -> None:

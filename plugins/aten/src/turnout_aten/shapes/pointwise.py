@@ -9,7 +9,8 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, complex128, 
 from turnout.errors import ArgumentError, DTypeError, RangeError
 from turnout_aten.dtypes import check_held, int_range
 from turnout_aten.errors.tensors import does_not_fit
-from turnout_aten.shapes.extents import broadcast, broadcast_all, layout
+from turnout_aten.shapes.extents import broadcast, broadcast_all
+from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.promotion import common_dtype, fitted, float_dtype, result_type
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.tensor import Tensor
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def one_tensor(self: Tensor, computed: DType, given: DType, dtype: DType | None = None, argument: str = "self") -> Out | Result:
     """The output for a tensor of dtype `given`, computed in `computed`, with the result in `dtype` (None: the same)."""
     shape = self.array.shape
-    out = Out(shape, computed if dtype is None else dtype, layout(shape, self))
+    out = Out(shape, computed if dtype is None else dtype, as_operands(shape, self))
     return out if computed is given else Result(out, {argument: computed})
 
 
@@ -110,13 +111,13 @@ def squared(self: Tensor) -> Out | Result:
 def truth(self: Tensor) -> Out:
     """A bool for each element, of any dtype."""
     shape = self.array.shape
-    return Out(shape, bool_, layout(shape, self))
+    return Out(shape, bool_, as_operands(shape, self))
 
 
 def exact_truth(self: Tensor) -> Out:
     """The same, where an output must be bool."""
     shape = self.array.shape
-    return Out(shape, bool_, layout(shape, self), exact=True)
+    return Out(shape, bool_, as_operands(shape, self), exact=True)
 
 
 def inverted(self: Tensor) -> Out | Result:
@@ -144,7 +145,7 @@ def two_operands(
     `names` are those of the two arguments.
     """
     shape = operands_shape(self, other)
-    out = Out(shape, computed if dtype is None else dtype, layout(shape, self, other) if len(shape) > 1 else None)
+    out = Out(shape, computed if dtype is None else dtype, as_operands(shape, self, other) if len(shape) > 1 else None)
     casts: dict[str, DType] | None = None
     numbers: dict[str, int] | None = None
     for name, value in ((names[0], self), (names[1], other)):
@@ -193,6 +194,14 @@ def sub(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
     return two_operands(self, other, computed)
 
 
+def subtracted(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
+    """As `sub`; the result lies as the tensor that it is subtracted from."""
+    answer = sub(self, other, alpha)
+    out = as_result(answer).outs[0]
+    out.strides = as_operands(out.shape, other, self)
+    return answer
+
+
 def _is_bool(value: Any) -> bool:
     return value.dtype is bool_ if isinstance(value, Tensor) else isinstance(value, bool)
 
@@ -234,7 +243,14 @@ def pow(self: Any, other: Any) -> Out | Result:
         raise ArgumentError("pow: integers to negative integer powers have no integer result; convert to a float dtype first")
     if isinstance(other, int):
         check_held(computed, other, "pow", "exponent")
-    return two_operands(self, other, computed, names=("self", "exponent"))
+    return _power(self, two_operands(self, other, computed, names=("self", "exponent")))
+
+
+def _power(self: Any, answer: Out | Result) -> Out | Result:
+    """The answer, row-major for a number to the power of a tensor."""
+    if not isinstance(self, Tensor):
+        as_result(answer).outs[0].strides = None
+    return answer
 
 
 def ordered(self: Any, other: Any) -> Out | Result:
@@ -298,7 +314,7 @@ def _bounded(value: Any, dtype: DType, bound: str) -> Any:
 def float_power(self: Any, exponent: Any) -> Out | Result:
     """Any dtypes, computed in float64 or complex128."""
     computed = complex128 if common_dtype(self, exponent).category == COMPLEX else float64
-    return two_operands(self, exponent, computed, names=("self", "exponent"))
+    return _power(self, two_operands(self, exponent, computed, names=("self", "exponent")))
 
 
 def equality(self: Any, other: Any) -> Out | Result:
@@ -316,7 +332,7 @@ def comparison(self: Any, other: Any) -> Out | Result:
 def logical(self: Tensor, other: Tensor) -> Out:
     """A bool for each pair; nothing is converted, each element counts as itself != 0."""
     shape = operands_shape(self, other)
-    return Out(shape, bool_, layout(shape, self, other))
+    return Out(shape, bool_, as_operands(shape, self, other))
 
 
 def bitwise(self: Any, other: Any) -> Out | Result:
@@ -341,7 +357,7 @@ def where(condition: Tensor, self: Any, other: Any) -> Out | Result:
     result = answer if isinstance(answer, Result) else Result(answer)
     out = result.outs[0]
     shape = broadcast(condition.array.shape, out.shape)
-    made = Out(shape, out.dtype, layout(shape, condition, self, other), exact=True)
+    made = Out(shape, out.dtype, as_operands(shape, condition, self, other), exact=True)
     return Result(made, result.casts, result.precomputed)
 
 
@@ -356,7 +372,7 @@ def clamp(self: Tensor, min: Any = None, max: Any = None) -> Out | Result:
     shape = broadcast_all([t.array.shape for t in tensors.values()])
     casts = {name: computed for name, t in tensors.items() if t.dtype is not computed}
     bounds = {name: _bounded(operands[name], computed, name) for name in ("min", "max") if isinstance(operands[name], int)}
-    return Result(Out(shape, computed, layout(shape, *tensors.values())), casts, bounds)
+    return Result(Out(shape, computed, as_operands(shape, *tensors.values())), casts, bounds)
 
 
 def lerp(self: Tensor, end: Tensor, weight: Any) -> Out:
@@ -369,7 +385,7 @@ def lerp(self: Tensor, end: Tensor, weight: Any) -> Out:
     refuse_complex(dtype, "lerp", weight)
     tensors = [value for value in (self, end, weight) if isinstance(value, Tensor)]
     shape = broadcast_all([t.array.shape for t in tensors])
-    return Out(shape, dtype, layout(shape, *tensors))
+    return Out(shape, dtype, as_operands(shape, *tensors))
 
 
 def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Out | Result:
@@ -391,7 +407,7 @@ def _accumulated(name: str, self: Tensor, tensor1: Tensor, tensor2: Tensor, valu
     operands = {"self": self, "tensor1": tensor1, "tensor2": tensor2}
     shape = broadcast_all([t.array.shape for t in operands.values()])
     casts = {name: computed for name, t in operands.items() if t.dtype is not computed}
-    return Result(Out(shape, computed, layout(shape, self, tensor1, tensor2)), casts)
+    return Result(Out(shape, computed, as_operands(shape, self, tensor1, tensor2)), casts)
 
 
 # ---- the table
@@ -421,7 +437,7 @@ SHAPES: ShapeTable = {
     "bitwise_not.out": inverted,
     "add.out": add,
     "sub.out": sub,
-    "rsub.Tensor_out": sub,
+    "rsub.Tensor_out": subtracted,
     "mul.out": mul,
     "div.out": div,
     "div.out_mode": div_mode,

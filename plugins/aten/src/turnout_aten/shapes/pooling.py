@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.convolutions import at_least, spread
+from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.specs import Out
 
 TYPE_CHECKING = False
@@ -104,7 +105,8 @@ def max_pool3d(
 def _max_pool(name: str, ndim: int, self: Tensor, *rest: object) -> tuple[Out, Out]:
     _ordered(name, self.dtype)
     shape = _pooled(name, self.array.shape, ndim, *rest)  # type: ignore[arg-type]
-    return Out(shape, self.dtype), Out(shape, int64, exact=True)
+    strides = as_images(shape, self)
+    return Out(shape, self.dtype, strides), Out(shape, int64, strides, exact=True)
 
 
 def avg_pool2d(
@@ -147,7 +149,8 @@ def _avg_pool(
         raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
     if divisor == 0:
         raise ArgumentError(f"{name}: divisor_override must not be 0")
-    return Out(_pooled(name, self.array.shape, ndim, kernel_size, stride, padding, (1,), ceil_mode), self.dtype)
+    shape = _pooled(name, self.array.shape, ndim, kernel_size, stride, padding, (1,), ceil_mode)
+    return Out(shape, self.dtype, as_images(shape, self))
 
 
 def avg_pool2d_backward(grad_output: Tensor, self: Tensor, *rest: object) -> Out:
@@ -171,7 +174,7 @@ def _like_self(name: str, grad_output: Tensor, self: Tensor, wanted: Ints) -> Ou
         raise ShapeError(f"{name}: 'grad_output' must have shape {list(wanted)}, got {list(grad_output.array.shape)}")
     if grad_output.dtype is not self.dtype:
         raise DTypeError(f"{name}: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}")
-    return Out(self.array.shape, self.dtype)
+    return Out(self.array.shape, self.dtype, as_images(self.array.shape, self))
 
 
 # ---- windows that are chosen to give an output of some size
@@ -188,14 +191,16 @@ def adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Out:
     """Means of windows that cover the image evenly."""
     if self.dtype.category != FLOAT:
         raise DTypeError(f"adaptive_avg_pool2d is not defined for {self.dtype.name} tensors")
-    return Out(_adaptive("adaptive_avg_pool2d", 2, self, output_size), self.dtype)
+    shape = _adaptive("adaptive_avg_pool2d", 2, self, output_size)
+    return Out(shape, self.dtype, as_images(shape, self))
 
 
 def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Out:
     """adaptive_avg_pool2d with three dims."""
     if self.dtype.category != FLOAT:
         raise DTypeError(f"adaptive_avg_pool3d is not defined for {self.dtype.name} tensors")
-    return Out(_adaptive("adaptive_avg_pool3d", 3, self, output_size), self.dtype)
+    shape = _adaptive("adaptive_avg_pool3d", 3, self, output_size)
+    return Out(shape, self.dtype, as_images(shape, self))
 
 
 def adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Out:
@@ -228,7 +233,8 @@ def _adaptive_max(name: str, ndim: int, self: Tensor, output_size: Sequence[int]
     if len(output_size) != ndim:
         raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
     shape = _adaptive(name, ndim, self, output_size)
-    return Out(shape, self.dtype), Out(shape, int64, exact=True)
+    strides = as_images(shape, self)
+    return Out(shape, self.dtype, strides), Out(shape, int64, strides, exact=True)
 
 
 def fractional_max_pool2d(

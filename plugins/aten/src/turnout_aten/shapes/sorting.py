@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, DType, bool_, int32, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
-from turnout_aten.shapes.extents import layout, wrap_dim
+from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
 from turnout_aten.tensor.tensor import Tensor
@@ -42,7 +43,7 @@ def sort_stable(self: Tensor, stable: bool | None, dim: int = -1, descending: bo
     dtype = _sortable("sort", self)
     shape = self.array.shape
     wrap_dim(dim, len(shape))
-    strides = layout(shape, self)
+    strides = as_operands(shape, self)
     return Out(shape, dtype, strides), Out(shape, int64, strides, exact=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64
 from turnout.errors import ArgumentError, DimError, DTypeError
-from turnout_aten.shapes.extents import layout, reduced, wrap_dim
+from turnout_aten.shapes.extents import reduced, wrap_dim
 from turnout_aten.shapes.reductions import sum_dtype
 from turnout_aten.shapes.specs import Out, Result, in_dtype_of_out
 
@@ -21,7 +21,7 @@ def cumsum(self: Tensor, dim: int, dtype: DType | None = None) -> Out | Result:
     wrap_dim(dim, len(shape))
     given = self.dtype
     computed = sum_dtype(given, dtype)
-    out = Out(shape, computed, layout(shape, self))
+    out = Out(shape, computed)
     return out if computed is given else Result(out, {"self": computed})
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import INT, float32, float64, int64
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.composites.arrangements import check_repeats
-from turnout_aten.shapes.extents import numel, wrap_dim
+from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_meta.symbols.sizes import SymInt
 
@@ -66,8 +66,11 @@ def _distinct_rows(self: Tensor, operator: str, dim: int) -> tuple[Tensor, Tenso
     if any(not isinstance(n, SymInt) and not n for i, n in enumerate(self.shape) if i != d):
         raise ShapeError("unique: slices of an empty array cannot be compared")
     found = _size(self, f"{operator} of dim {d}", _shortest(self, length), length)
-    shape = (*self.shape[:d], found, *self.shape[d + 1 :])
-    return _empty(self, shape, self.dtype), _empty(self, (length,), int64), _empty(self, (found,), int64)
+    others = (*self.shape[:d], *self.shape[d + 1 :])
+    steps = contiguous_strides(others)
+    # The slices lie one after the other.
+    made = _empty(self, (*others[:d], found, *others[d:]), self.dtype, (*steps[:d], numel(others), *steps[d:]))
+    return made, _empty(self, (length,), int64), _empty(self, (found,), int64)
 
 
 def unique_dim(

@@ -16,6 +16,7 @@ typedef struct {
     int absent[MOST];         /* whether it must be None */
     int rank[MOST];           /* of the tensors, or -1 */
     int bools, unsure, inplace;
+    int ordered;              /* whether the result lies as the inputs do: those that are not row-major are left to `general` */
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
     int sized;                /* the argument */
@@ -167,6 +168,8 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
         if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
             return DECLINED;
+        if (self->ordered && !PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS))
+            return run_kernel(self->general, ks, args, n, result);
         if (k == 0) {
             first = (PyArrayObject *)array;
             descr = PyArray_DESCR(first);
@@ -197,17 +200,17 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
 static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
     static char *names[] = {"", "arguments", "kernel", "keys", "simple", "as_array", "half", "general", "few", "large", "program", "below",
-                            "finish", "rest", "limit", "limit_of_halves", "limit_of_few", "sized", "bools", "unsure", "inplace", "refuses",
+                            "finish", "rest", "limit", "limit_of_halves", "limit_of_few", "sized", "bools", "unsure", "inplace", "ordered", "refuses",
                             NULL};
     PyObject *function, *arguments = NULL, *kernel = NULL, *keys = NULL, *simple = Py_None, *as_array = Py_None, *half = Py_None,
              *general = Py_None, *few = Py_None, *large = Py_None, *program = Py_None, *below = Py_None, *finish = Py_None,
              *rest = Py_None;
     Py_ssize_t limit = 0, limit_of_halves = 0, limit_of_few = 0;
-    int sized = 0, bools = 1, unsure = 0, inplace = 0;
+    int sized = 0, bools = 1, unsure = 0, inplace = 0, ordered = 0;
     const char *refuses = "";
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$O!OOOOOOOOOOOOnnnippps", names, &function, &PyTuple_Type, &arguments, &kernel, &keys,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$O!OOOOOOOOOOOOnnnipppps", names, &function, &PyTuple_Type, &arguments, &kernel, &keys,
                                      &simple, &as_array, &half, &general, &few, &large, &program, &below, &finish, &rest, &limit,
-                                     &limit_of_halves, &limit_of_few, &sized, &bools, &unsure, &inplace, &refuses))
+                                     &limit_of_halves, &limit_of_few, &sized, &bools, &unsure, &inplace, &ordered, &refuses))
         return NULL;
     if (arguments == NULL || kernel == NULL || keys == NULL) {
         PyErr_SetString(PyExc_TypeError, "a kernel has arguments, a kernel and keys");
@@ -231,6 +234,7 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *n
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
     made->inplace = inplace;
+    made->ordered = ordered;
     made->few = or_null(few);
     made->large = or_null(large);
     made->limit_of_few = limit_of_few;

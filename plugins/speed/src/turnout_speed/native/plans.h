@@ -187,12 +187,24 @@ static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *ar
     return plan;
 }
 
-/* A new array of a plan's shape and dtype; NULL with or without an error. */
+/* A new array of a plan's shape, dtype and dense strides (None: row-major); NULL with or without an error. */
 static PyObject *new_output(PyObject *shape, PyObject *native, PyObject *strides)
 {
-    npy_intp dims[DIMS];
-    int n = strides == Py_None && PyArray_DescrCheck(native) ? numbers_of(shape, dims, DIMS) : -1;
-    return n < 0 ? NULL : PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), n, dims, NULL, NULL, 0, NULL);
+    npy_intp dims[DIMS], steps[DIMS], size = 1, last = 0;
+    int n = PyArray_DescrCheck(native) ? numbers_of(shape, dims, DIMS) : -1, ordered = strides != Py_None;
+    if (n < 0 || (ordered && numbers_of(strides, steps, DIMS) != n))
+        return NULL;
+    for (int d = 0; ordered && d < n; d++) {
+        if (steps[d] < 0)
+            return NULL;
+        size *= dims[d];
+        last += (dims[d] - 1) * steps[d];
+        steps[d] *= PyDataType_ELSIZE((PyArray_Descr *)native);
+    }
+    if (ordered && size > 0 && last >= size) /* it has gaps: NumPy would not make room for them */
+        return NULL;
+    native = Py_NewRef(native);
+    return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)native, n, dims, ordered ? steps : NULL, NULL, 0, NULL);
 }
 
 /* Convert arrays to the dtypes that a plan names; 0 with or without an error. */
@@ -234,7 +246,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     PyObject *arrays[MOST] = {NULL}, *outs[OUTS] = {NULL}, *passed[MOST + OUTS + 1], *plan = NULL, *made = NULL, *device = NULL;
     Look look;
     Outcome outcome = DECLINED;
-    int is_new = 0;
+    int is_new = 0, ordered = 0; /* whether an output is not row-major */
     look.count = look.holds = 0;
     if (n != self->arguments)
         return DECLINED;
@@ -298,7 +310,9 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
             }
     }
     for (int k = 0; k < self->outs; k++) {
-        outs[k] = new_output(PyTuple_GET_ITEM(plan, 4 * k), PyTuple_GET_ITEM(plan, 4 * k + 1), PyTuple_GET_ITEM(plan, 4 * k + 3));
+        PyObject *strides = PyTuple_GET_ITEM(plan, 4 * k + 3);
+        outs[k] = new_output(PyTuple_GET_ITEM(plan, 4 * k), PyTuple_GET_ITEM(plan, 4 * k + 1), strides);
+        ordered |= strides != Py_None;
         if (outs[k] == NULL)
             goto end;
     }
@@ -311,7 +325,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     }
     for (int k = 0; k < self->outs; k++)
         passed[1 + count++] = outs[k];
-    if (self->outs == 1 && casts == Py_None && serves_call(&self->program, args, (int)n, self->standard, self->ignored)) {
+    if (self->outs == 1 && !ordered && casts == Py_None && serves_call(&self->program, args, (int)n, self->standard, self->ignored)) {
         PyObject *computed = run_program(&self->program, arrays, (int)n);
         if (computed != NULL && PyArray_DESCR((PyArrayObject *)computed) == PyArray_DESCR((PyArrayObject *)outs[0])
             && PyArray_NDIM((PyArrayObject *)computed) == PyArray_NDIM((PyArrayObject *)outs[0])
@@ -330,7 +344,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         kernel = self->few;
     if (PyTuple_GET_ITEM(plan, at + 3) != Py_None) /* made for calls with this plan */
         kernel = PyTuple_GET_ITEM(plan, at + 3);
-    if (made == NULL && move_elements(self->moves, passed + 1, count))
+    if (made == NULL && !ordered && move_elements(self->moves, passed + 1, count))
         made = Py_NewRef(Py_None);
     if (made == NULL)
         made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
