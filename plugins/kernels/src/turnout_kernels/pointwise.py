@@ -345,10 +345,6 @@ def alike(*arrays: Any) -> bool:
     return all(a.shape == first.shape and a.dtype is first.dtype for a in arrays)
 
 
-def silu_backward(grad_output: Any, self: Any) -> Any:
-    return apply("silu_backward", (grad_output, self), None) if alike(grad_output, self) else NotImplemented
-
-
 def hardswish_backward(grad_output: Any, self: Any) -> Any:
     return apply("hardswish_backward", (grad_output, self), None) if alike(grad_output, self) else NotImplemented
 
@@ -428,12 +424,12 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "addcdiv.out":      Row(addcdiv, pointwise=True, quiet=True, over=looked_at_in_c("addcdiv", inputs=3, numbers=1)),
     "sigmoid_backward.grad_input":   many("sigmoid_backward"),
     "tanh_backward.grad_input":      many("tanh_backward"),
+    "silu_backward.grad_input":      many("silu_backward"),
     "threshold_backward.grad_input": Row(
         threshold_backward, pointwise=True, limit=SMALL, over=looked_at_in_c("threshold_backward", inputs=2, numbers=1)
     ),
     "gelu_backward.grad_input":      Row(gelu_backward, pointwise=True),
     "mse_loss_backward.grad_input":  Row(mse_loss_backward, pointwise=True),
-    "silu_backward":       silu_backward,
     "hardswish_backward":  hardswish_backward,
     "leaky_relu_backward": leaky_relu_backward,
     "hardtanh_backward":   hardtanh_backward,
