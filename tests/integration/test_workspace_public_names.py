@@ -102,7 +102,7 @@ BESIDE = {
         "nested",
         "standard",
         "is_standard",
-    },  # fmt: skip
+    },
 }
 
 
