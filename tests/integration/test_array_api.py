@@ -281,6 +281,9 @@ REFUSALS = {
     "xp.isdtype(xp.int8, 3)": (CallError, "isdtype: kind must be a dtype, a string or a tuple of them, got 3"),
     "xp.isdtype('float64', 'real floating')": (CallError, "isdtype: takes a dtype of Turnout, got 'float64'"),
     "xp.expand_dims(f, (0, -4))": (ArgumentError, "expand_dims: an axis occurs twice in (0, -4)"),
+    "xp.broadcast_shapes((4,), (3,))": (
+        ArgumentError, "broadcast_shapes: shapes [4] and [3] do not broadcast: 4 against 3 at dim 0",
+    ),
     "xp.meshgrid(s, q)": (ArgumentError, "meshgrid: the arrays must have one dtype, got float32 and float64"),
     "xp.result_type(1)": (CallError, "result_type: needs at least one array or dtype"),
     "xp.result_type('x')": (CallError, "result_type: takes arrays, dtypes and Python numbers, got str"),

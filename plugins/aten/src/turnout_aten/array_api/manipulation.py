@@ -33,7 +33,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all given shapes broadcast to. Raises ShapeError if there is none.
+    """The shape that all given shapes broadcast to. Raises ArgumentError, a ValueError, if there is none.
 
     Arguments:
         shapes: the shapes
@@ -42,7 +42,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         >>> turnout.array_api.broadcast_shapes((2, 1), (3,))
         (2, 3)
     """
-    return tuple(variadics.broadcast_shapes(*shapes))
+    try:
+        return tuple(variadics.broadcast_shapes(*shapes))
+    except ShapeError as error:
+        raise ArgumentError(f"broadcast_shapes: {error}") from None
 
 
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
