@@ -39,8 +39,8 @@ setup: .venv/.stamp-generated
 
 # Debian's python3 comes without ensurepip, which venv needs; its pip can fill the environment instead.
 $(PY):
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
-	  echo "turnout needs Python 3.11 to 3.13; $(PYTHON) is $$($(PYTHON) --version 2>&1). Use: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "turnout needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1). Use: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -m venv .venv 2>/dev/null \
 	  || { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python $(PY) install -q pip; } \
 	  || { rm -rf .venv; echo "$(PYTHON) can make no virtual environment: install python3-venv, or pip 22.3 or later" >&2; exit 1; }

@@ -303,3 +303,12 @@ def test_zeros_for_what_was_not_used_can_be_differentiated_again(x):
     assert unused.requires_grad
     (constant,) = autograd.grad((x * x).sum(), other, materialize_grads=True)
     assert not constant.requires_grad
+
+
+def test_a_gradient_that_a_hook_keeps_is_not_that_of_the_leaf() -> None:
+    kept = []
+    x = turnout.ones(3, requires_grad=True)
+    x.register_hook(kept.append)
+    (x * 2).sum().backward()
+    kept[0].fill_(9.0)
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]

@@ -27,6 +27,15 @@ def keeping_first(lock: Any) -> Any:
     return None
 
 
+def _of_a_name() -> int:
+    alone = object()
+    return getrefcount(alone)
+
+
+# What getrefcount says of an object that one local name has: 2, with its argument; 1 from Python 3.14 on, which lends that.
+_LOCAL = _of_a_name()
+
+
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:
     """Add sink[1] to `leaf.grad`.
 
@@ -43,8 +52,7 @@ def accumulate(leaf: Tensor, sink: list[Any]) -> None:
             extra = leaf.extra = {}
         have = extra.get("grad")
         if have is None:
-            # 3: the sink, the local name, and the argument of getrefcount.
-            if not grad.gmask and getrefcount(grad) <= 3 and _alone(grad) and _same_layout(grad, leaf):
+            if not grad.gmask and getrefcount(grad) <= _LOCAL + 1 and _alone(grad) and _same_layout(grad, leaf):  # 1: the sink
                 extra["grad"] = grad if grad.storage is None else wrap(grad.array, grad.device)
             else:
                 extra["grad"] = laid_out(grad, leaf)
@@ -60,10 +68,10 @@ def _alone(grad: Tensor) -> bool:
     if storage is None:
         return True
     view = grad.view_of
-    # 3: the local name, the argument of getrefcount, and the slot of `grad`, or for the base that of the record.
+    # The slot of `grad` counts, that of the base, and for the base that of the record and the argument, which is no name.
     if view is None:
-        return getrefcount(storage) <= 3
-    return getrefcount(view) <= 3 and getrefcount(view.base) <= 2 and getrefcount(storage) <= 4
+        return getrefcount(storage) <= _LOCAL + 1
+    return getrefcount(view) <= _LOCAL + 1 and getrefcount(view.base) <= 2 and getrefcount(storage) <= _LOCAL + 2
 
 
 def _same_layout(grad: Tensor, leaf: Tensor) -> bool:
