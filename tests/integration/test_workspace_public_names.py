@@ -92,12 +92,7 @@ def test_what_a_public_module_defines_without_an_underscore_is_listed(module):
 # What other modules of the same distribution use, and users do not.
 BESIDE = {
     "turnout.config": {"Override"},
-<<<<<<< ours
-    # not names of the standard
-    "turnout_aten.array_api.linalg": {"EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult"},
-=======
     "turnout_aten.array_api.linalg": {"EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult"},  # not of the standard
->>>>>>> theirs
     "turnout_aten.functions.return_types": {
         "ReturnType",
         "return_type",
