@@ -55,6 +55,7 @@ def results_there(combination: Combination) -> list[Any] | None:
             return None
 
 
+@pytest.mark.timeout(1800)  # thousands of calls in a sweep
 def test_results_lie_as_in_pytorch(seeds: Any) -> None:
     compared, wrong = 0, []
     for combination in chosen(seeds(400, many=5000)):

@@ -102,7 +102,7 @@ def _writable_copy(self: Tensor) -> Tensor:
     """A dense copy of self, with its layout if that is dense.
 
     # differs from torch: `select_scatter`, `slice_scatter`, `diagonal_scatter` and `copy` keep the order of a tensor's dims in
-    # memory, not gaps between its elements.
+    memory, not gaps between its elements.
     """
     made: Tensor = aten.clone(self)
     return made

@@ -96,7 +96,7 @@ def as_convolved(shape: Ints, input: Tensor, weight: Tensor) -> Ints | None:
     """Convolutions: channels last where those of the input or the weight are; of volumes for float32 only, as in oneDNN.
 
     # differs from torch: `conv3d` and `conv_transpose3d` of float32 volumes with channels last give channels last for any size.
-    # PyTorch chooses among libraries by size, and some give row-major results.
+    PyTorch chooses among libraries by size, and some give row-major results.
     """
     return as_images(shape, input, weight) if len(shape) == 4 or input.dtype is float32 else None
 
