@@ -66,6 +66,7 @@ def test_no_device_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
         "the CUDA driver reports no device: cudaErrorNoDevice: no CUDA-capable device is detected"
     )
     monkeypatch.setitem(sys.modules, "cupy", cupy_stand_in.Module(1))
+    monkeypatch.setitem(sys.modules, "cupyx", cupy_stand_in)  # which activation needs too
     assert plugin.turnout_available() is None
     monkeypatch.setitem(sys.modules, "cupy", None)
     assert str(plugin.turnout_available()).startswith("CuPy cannot be imported: ")

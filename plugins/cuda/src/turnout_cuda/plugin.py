@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import turnout_arrays
@@ -26,15 +27,17 @@ def turnout_available() -> str | None:
     """Why the plugin cannot work here, or None."""
     try:
         import cupy
-        import cupyx  # noqa: F401 - activation needs it, and imports nothing under its lock
     except Exception as error:  # noqa: BLE001 - a CuPy built for other drivers fails in any way
         return f"CuPy cannot be imported: {error}"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"the CUDA driver reports no device: {error}"
+    if not count:
+        return "the CUDA driver reports no device"
+    import_module("cupyx")  # what activation needs: nothing is imported under its lock
     convolutions.front_end()
-    return None if count else "the CUDA driver reports no device"
+    return None
 
 
 @hookimpl
