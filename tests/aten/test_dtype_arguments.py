@@ -33,6 +33,7 @@ OWN: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("cumsum_", "cumprod_"), (WRITTEN, 0)),
     **dict.fromkeys(("cumulative_sum", "cumulative_prod"), (X[0],)),
     **dict.fromkeys(("cumsum", "cumprod", "softmax", "log_softmax", "softmin", "logsumexp"), (X, 0)),
+    "frombuffer": (bytearray(16),),
     "full_like": (X, 1), "randint": (0, 2, (2,)), "randint_like": (X, 2), "empty_permuted": ((2,), (0,)),
     "normal": (0.0, 1.0, (2,)), "normalize": (X, 2.0, 0), "astype": (X,), "to": (X,), "logaddexp": (X, X),
 }  # fmt: skip

@@ -225,7 +225,7 @@ def test_doctor_tries_the_keys_that_are_enabled():
 def test_a_warning_about_a_plugin_points_at_the_program():
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", PluginWarning)
-        warn("broken")
+        warn("broken", turnout.plugins.is_ours)
     assert [each.filename for each in found] == [__file__]
 
 

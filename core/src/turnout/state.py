@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Keys = str | Iterable[str] | int
 
 __all__ = ["BELOW_ADINPLACEORVIEW", "BELOW_AUTOGRAD", "DISPATCH", "DispatchGuard", "FRESH", "STUB_BUILTINS",
-    "below_adinplaceorview", "current", "exclude", "hide_fresh", "include", "settle", "unsettle"]  # fmt: skip
+    "below_adinplaceorview", "current", "exclude", "hide_fresh", "include", "questions", "settle", "unsettle"]  # fmt: skip
 
 _BIT = KEYS.bit
 BELOW_AUTOGRAD = ~(_BIT("Autograd") | _BIT("AutogradOther"))

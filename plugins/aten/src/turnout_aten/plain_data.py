@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, DType
-from turnout.errors import DeviceError
 from turnout_aten.files import Damaged, need
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.size import Size
@@ -91,10 +90,10 @@ def dtype(name: Any) -> DType:
 
 def place(name: Any) -> TensorDevice:
     """The device of a name. Whether it is there is found when it is used."""
-    try:
-        return device(name if isinstance(name, str) else "")
-    except DeviceError:
-        raise Damaged(f"{shown(name)} is not the name of a device") from None
+    kind, mark, index = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if not kind.isidentifier() or (mark and not (index.isdecimal() and len(index) <= 9)):
+        raise Damaged(f"{shown(name)} is not the name of a device")
+    return device(name)
 
 
 def fields(value: Any, count: int, what: str) -> list[Any]:

@@ -194,6 +194,8 @@ def _autogen_binder(kind: str, source: str) -> Any:
 def install_table(library: Registrations, table: Table) -> None:
     """The body of `install` in a generated third-party file: define and register everything, or nothing."""
     overloads = [overload for packet in table for overload in table.overloads(packet)]
+    paths = {path for f in overloads for _, path in f.kernels if not path.startswith("autogen:")}
+    functions = {path: LazyFunction(path).__wrapped__ for path in paths}  # imported without the lock
     with library.registry.lock:
         before = library.mark()
         try:
@@ -203,15 +205,15 @@ def install_table(library: Registrations, table: Table) -> None:
                 op.device_guard = f.device_guard
             for f in overloads:
                 for key, path in f.kernels:
-                    _register_row(library, f.qualified_name, key, path)
+                    _register_row(library, f.qualified_name, key, path, functions)
         except BaseException:
             library.undo_to(before)
             raise
 
 
-def _register_row(library: Registrations, name: str, key: str, path: str) -> None:
+def _register_row(library: Registrations, name: str, key: str, path: str, functions: Mapping[str, Call]) -> None:
     if path.startswith("autogen:"):
         _, kind, source = path.split(":", 2)
         library.impl(name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant")
     else:
-        library.impl(name, key, LazyFunction(path).__wrapped__, waits=True)
+        library.impl(name, key, functions[path], waits=True)
