@@ -172,8 +172,8 @@ class Library:
                     op_name, key, kernel, form=form, with_keyset=with_keyset, allow_override=overrides,
                     tracked_only=tracked_only, binder=binder, label=label,
                 )  # fmt: skip
-        for key, there in second:
-            raise ConflictError(texts.second_kernel(op_name, key, there, candidate))
+        for key, first in second:
+            raise ConflictError(texts.second_kernel(op_name, key, first, candidate))
 
     def fallback(self, fn: Call, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Register the fallback of a key for all operators: `fn(op, *args, **kwargs)`, or `fallthrough_kernel`.

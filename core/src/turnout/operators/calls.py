@@ -115,6 +115,6 @@ class Source(NamedTuple):
 
 
 @replaceable
-def entry_point(function: Callable[..., Any], spec: CallSpec, source: Source) -> Any:
+def entry_point(function: Callable[..., Any], spec: CallSpec, source: Source) -> Callable[..., Any]:
     """The function of a text; a plugin may put what does the same in its place."""
     return function

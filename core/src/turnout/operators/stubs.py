@@ -175,7 +175,7 @@ def forget_source(filename: str) -> None:
     linecache.cache.pop(filename, None)
 
 
-def compile_stub(op: Operator) -> Any:
+def compile_stub(op: Operator) -> Callable[..., Any]:
     """The stub of an operator."""
     # Loads typing: not before the first stub is made.
     from turnout.operators.calls import CallSpec, Given, Line, Source, Target, entry_point
