@@ -123,7 +123,8 @@ def test_no_reader_of_archives_opens_a_pickle(tmp_path, monkeypatch, read):
 # ---- processes and files that the product starts and keeps
 
 STARTS = re.compile(
-    r"\bsubprocess\.\w+\(|\bPopen\(|\bos\.(system|popen|spawn|exec|posix_spawn)|multiprocessing|ProcessPool|LocalCluster\("
+    r"\bsubprocess\.\w+\(|\bPopen\(|\bos\.(system|popen|spawn|exec|posix_spawn)|(import|from) multiprocessing|ProcessPool"
+    r"|LocalCluster\("
 )
 KEEPS = re.compile(r"XDG_CACHE_HOME|[\"'/~]\.cache\b|user_cache_dir|gettempdir")
 STARTING = ("clusters", "drawing/svg", "lifecycle", "opencl/tuning", "workers")

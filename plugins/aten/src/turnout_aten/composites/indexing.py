@@ -121,7 +121,8 @@ def take(self: Tensor, index: Tensor) -> Tensor:
         raise DTypeError(f"take: 'index' must be an int64 tensor, got {index.dtype.name}")
     if 0 in self.array.shape and 0 not in index.array.shape:
         raise DimError("take: cannot take elements from an empty tensor")
-    return lying(aten.index__Tensor(aten.reshape(self, (-1,)), [index]))
+    made: Tensor = aten.index__Tensor(aten.reshape(self, (-1,)), [index])
+    return made if index.is_contiguous() else lying(made)
 
 
 def unsafe_index(self: Tensor, indices: list[Tensor | None]) -> Tensor:
