@@ -202,28 +202,6 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     return made.requires_grad_() if requires_grad else made
 
 
-def asarray(
-    obj: Any, *, dtype: DType | type | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
-) -> Tensor:
-    """A tensor from a tensor, a Python number, nested sequences, or another library's array, as `turnout.array_api.asarray`.
-
-    Arguments:
-        obj: the tensor, number, sequences or array
-        dtype: the dtype; the default depends on the values
-        device: the device
-        copy: True always copies, False never does, None does where it is needed
-        requires_grad: whether gradients with respect to it are wanted; a tensor that requires one does so anyway
-
-    Example:
-        >>> turnout.asarray([1.0, 2.0], requires_grad=True)
-        tensor([1., 2.], requires_grad=True)
-    """
-    from turnout_aten import array_api
-
-    made = array_api.asarray(obj, dtype=dtype, device=device, copy=copy)
-    return made.requires_grad_() if requires_grad and not made.requires_grad else made
-
-
 def cuda_array(tensor: Tensor) -> Any:
     """`__cuda_array_interface__` of a tensor, used by Numba and others.
 
