@@ -45,6 +45,7 @@ def values(tensor):
 # differs from torch: none is on its list; they are composites of other operators here, of which other ones are cast.
 OF_OTHER_PIECES = {
     "bilinear", "rnn_tanh_cell", "lstm_cell", "gru_cell", "rnn_tanh.input", "lstm.input",
+    "linalg_pinv", "linalg_pinv.atol_rtol_tensor", "linalg_pinv.atol_rtol_float", "linalg_pinv.rcond_tensor",
 }  # fmt: skip
 
 

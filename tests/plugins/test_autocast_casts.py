@@ -336,10 +336,9 @@ def test_wrong_rules_are_refused():
         assert refused(turnout.errors.CallError, library.register_autocast, *rule) == text
 
 
-def test_products_that_are_a_number_and_pseudo_inverses_have_the_dtypes_of_pytorch():
+def test_products_that_are_a_number_have_the_dtypes_of_pytorch():
     x = ones(2, 2)
     with turnout.autocast("cpu"):
         single = [turnout.inner(x[0], x[0]), turnout.tensordot(x, x, 2), turnout.tensordot(x[0], x[0], 1)]
-        lower = [turnout.inner(x, x), turnout.tensordot(x, x, 1), turnout.linalg.pinv(x), turnout.linalg.pinv(ones(0, 3))]
-    assert [y.dtype.name for y in single + lower] == ["float32"] * 3 + ["bfloat16"] * 4
-    assert turnout.linalg.pinv(ones(0, 3)).shape == (3, 0)
+        lower = [turnout.inner(x, x), turnout.tensordot(x, x, 1)]
+    assert [y.dtype.name for y in single + lower] == ["float32"] * 3 + ["bfloat16"] * 2

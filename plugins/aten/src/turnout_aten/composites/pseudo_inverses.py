@@ -117,7 +117,7 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
     _real(name, atol=atol, rtol=rtol)
     made: Tensor
     if not numel(shape[-2:]):
-        made = aten.matmul(aten.new_zeros(self, (*shape[:-2], shape[-1], 0)), aten.new_zeros(self, (*shape[:-2], 0, shape[-2])))
+        made = aten.new_zeros(self, (*shape[:-2], shape[-1], shape[-2]))
         return made
     if hermitian:
         values, left = aten.linalg_eigh(self)
@@ -129,7 +129,7 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
     inverted = aten.masked_fill__Scalar(aten.reciprocal(values), aten.logical_not(counts), 0)
     scaled = aten.mul__Tensor(right, aten.to__dtype(aten.unsqueeze(inverted, -2), self.dtype))
     made = aten.matmul(scaled, _adjoint(left))
-    return made
+    return made if made.dtype is self.dtype else aten.to__dtype(made, self.dtype)  # under autocast
 
 
 def _adjoint(x: Tensor) -> Tensor:
