@@ -111,8 +111,11 @@ class Manager:
                     each, is_required = self._next(found, prepared)
                     if each is None:
                         return act(prepared)
-                if not turns.enter_context(turn(each.name)) or each.name in self._active:
+                own = ExitStack()
+                if not own.enter_context(turn(each.name)) or each.name in self._active:
+                    own.close()  # another thread may deactivate it meanwhile: then it is prepared in another turn
                     continue
+                turns.push(own)
                 try:
                     prepared[identity(each)] = prepare(each)
                     if is_required:
