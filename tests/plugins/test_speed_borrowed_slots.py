@@ -162,7 +162,7 @@ print("missed", missed)
 def test_what_compiled_calls_have_read_of_slots_stays_while_finalisers_replace_it() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(PLACES)],
-        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONMALLOC": "debug"},
+        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONMALLOC": "debug", "TURNOUT_SPEED": "on"},
     )  # fmt: skip
     lines = ran.stdout.splitlines()
     assert (ran.returncode, lines[-1]) == (0, "missed []"), (lines[-1], ran.stderr)

@@ -15,6 +15,7 @@ from turnout.operators.stubs import STUB_GLOBALS, run_source
 from turnout.registry import REGISTRY
 from turnout_aten.declarations.tables import standard
 from turnout_aten.functions import call_forms, docstrings, return_types
+from turnout_aten.functions.public_modules import HOMES, PUBLIC
 from turnout_aten.generation.functions import function_source
 from turnout_aten.generation.methods import SPECIAL, UNARY, method_source, operator_method
 from turnout_aten.generation.packets import Packet
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from turnout_aten.declarations.tables import Overload, Table
 
+_PUBLIC = {home: PUBLIC[module] for module, home in HOMES.items()}
 # The other names that the texts use.
 GLOBALS: dict[str, Any] = {
     **STUB_GLOBALS, "MISSING": MISSING, "NUMBERS": call_forms.NUMBERS, "all_ints": call_forms.all_ints,
@@ -46,7 +48,7 @@ def make_function(table: Table, packet: Packet, home: str) -> Any:
     name = packet.public_name
     written = function_source(packet)
     made, source = _run(written.lines, name, f"<{home}.{name}>", table, home)
-    made.__module__ = home
+    made.__module__ = _PUBLIC.get(home, home)
     made.__qualname__ = made.__name__
     made.operator_name = f"{packet.namespace}::{packet.name}"
     text = docstrings.of(f"{home}.{name}") if table is standard() else None

@@ -7,3 +7,5 @@ HOMES = {
     "": "turnout", "nn": "turnout_aten.generated.nn_functional", "linalg": "turnout.linalg", "fft": "turnout.fft",
     "special": "turnout.special",
 }  # fmt: skip
+# The same, where the functions of a generated module are public in another one.
+PUBLIC = {**HOMES, "nn": "turnout.nn.functional"}

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from turnout.errors import SchemaError
 from turnout.schema.types import ListType, OptionalType, Type
 from turnout_aten.declarations.documentation import Documentation
-from turnout_aten.functions.public_modules import HOMES
+from turnout_aten.functions.public_modules import PUBLIC
 from turnout_aten.generation.packets import Packet, result_fields
 from turnout_aten.generation.parameters import KEYWORD, POSITIONAL, REQUIRED, SPREAD, Parameter, of_overload, of_packet
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 # The public module of a python_module, as users import it.
-PUBLIC = {**HOMES, "nn": "turnout.nn.functional"}
 
 _WORDS = {
     "Tensor": "Tensor", "Scalar": "number", "SymInt": "int", "SymFloat": "float", "SymBool": "bool", "ScalarType": "DType",

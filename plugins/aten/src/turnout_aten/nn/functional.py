@@ -110,11 +110,7 @@ def __getattr__(name: str) -> Any:
     """An operator's function, made when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(_generated, name, None)
-    if found is None:
-        found = getattr(_functions, name)
-    else:
-        found.__module__ = "turnout.nn.functional"
+    found = getattr(_generated, name, None) or getattr(_functions, name)
     return globals().setdefault(name, found)
 
 
