@@ -49,6 +49,7 @@ PLACES = {
     "turnout.registry.modes": "calls",
     "turnout_aten.constants": "calls",
     "turnout_aten.dtypes": "dtypes",
+    "turnout_aten.functions.arrays": "factories",
     "turnout_aten.functions.broadcasting": "joining",
     "turnout_aten.functions.inquiries": "dtypes",
     "turnout_aten.functions.limits": "dtypes",
