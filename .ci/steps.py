@@ -1,4 +1,5 @@
-"""Runs the steps that standard input names, a line each, and stops at the first that fails. `.ci/run` has them."""
+"""Runs the steps that standard input names, a line each. Nothing can run without the first; any other that fails leaves the
+others to run, so that one report has all failures. `.ci/run` has the steps."""
 
 from __future__ import annotations
 
@@ -92,7 +93,9 @@ def report(steps: list[Step]) -> None:
 def main() -> int:
     """Run the groups in order."""
     planned = groups(sys.stdin.read())
-    done = all(run(group) for group in planned)
+    done = run(planned[0])
+    for group in planned[1:] if done else ():
+        done = run(group) and done
     report([step for group in planned for step in group])
     return 0 if done else 1
 

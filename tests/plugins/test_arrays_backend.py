@@ -19,7 +19,7 @@ class Other(ArrayBackend):
 
 
 BACKEND = Other(np, ml_dtypes.bfloat16)
-OTHER = Device("other", None)
+CPU = Device("cpu")
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i8", "?", "c16", ml_dtypes.bfloat16])
@@ -51,7 +51,7 @@ def test_empty_array_has_row_major_strides() -> None:
 
 
 def test_empty_with_strides_has_them() -> None:
-    made = BACKEND.empty((2, 3), dtypes.float32, OTHER, (1, 2))
+    made = BACKEND.empty((2, 3), dtypes.float32, CPU, (1, 2))
     assert BACKEND.strides(made) == (1, 2)
     assert BACKEND.storage_size(made) == 6
 
@@ -71,10 +71,10 @@ def test_host_bytes_come_back(dtype: dtypes.DType) -> None:
     array = np.array([[1, 0, 1], [0, 1, 1]]).astype(BACKEND.native_dtype(dtype)).T
     data = BACKEND.to_host(array)
     assert len(data) == 6 * dtype.itemsize
-    again = BACKEND.from_host(data, (3, 2), dtype, OTHER)
+    again = BACKEND.from_host(data, (3, 2), dtype, CPU)
     assert np.array_equal(again, array)
     assert BACKEND.dtype_of(again) is dtype
-    assert BACKEND.from_host(b"", (0, 2), dtype, OTHER).shape == (0, 2)
+    assert BACKEND.from_host(b"", (0, 2), dtype, CPU).shape == (0, 2)
     assert BACKEND.item(array[0, 0]) == 1
 
 
@@ -92,5 +92,5 @@ def test_fill_wraps_an_integer_around() -> None:
 
 
 def test_backend_without_bfloat16_says_so() -> None:
-    said = refused(DTypeError, Other(np).empty, (1,), dtypes.bfloat16, OTHER)
+    said = refused(DTypeError, Other(np).empty, (1,), dtypes.bfloat16, CPU)
     assert said == "backend OTHER has no arrays of dtype bfloat16"
