@@ -1,4 +1,10 @@
-"""Builds the extension module where a C compiler is at hand. Without one the package installs all the same, and says so."""
+"""Builds the extension module where a C compiler is at hand. Without one the package installs all the same, and says so.
+
+`native/expressions.h` is made of the table of element-wise functions of turnout-arrays. An sdist has the header and no table.
+"""
+
+import runpy
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -6,9 +12,38 @@ from setuptools.command.build_ext import build_ext
 
 FOLDER = "src/turnout_kernels/native"
 HEADERS = [
-    "job", "pool", "halves", "transposes", "functions", "sums", "pointwise", "rows", "reductions", "scattering", "images",
-    "convolutions", "recurrent", "products", "batches", "moving", "random", "kernels",
+    "job", "pool", "halves", "transposes", "functions", "sums", "expressions", "pointwise", "rows", "reductions", "scattering",
+    "images", "convolutions", "recurrent", "products", "batches", "moving", "random", "kernels",
 ]  # fmt: skip
+TABLE = Path("../arrays/src/turnout_arrays/expressions.py")
+
+
+def write_expressions(to: Path) -> None:
+    """Write the header: the functions of the table, and the helpers that they need."""
+    table = runpy.run_path(str(TABLE))
+    maths = {name: f"MATHS({name})" for name in ("ceil", "fabs", "floor", "rint", "sqrt", "trunc")}
+    own = {"exp": "expo", "expm1": "expo_less_one", "log": "loga", "log1p": "loga_plus_one", "hypot": "hypotenuse"}
+    own |= {name: name for name in ("erf", "normal_share", "tanh")}
+    language = table["Language"]("(T){}", maths | {name: f"V({value})" for name, value in own.items()}, "V({})")
+    rows = [row for row in table["table"]().functions.values() if language.has(row)]
+    numbers = {"p": "p[0]", "q": "p[1]", "r": "p[2]"}
+
+    def head(name: str, parameters: tuple[str, ...]) -> str:
+        return f"static inline T {name}({', '.join(f'T {each}' for each in parameters)})"
+
+    macros: dict[str, list[str]] = {
+        "EVERY_HELPER": [language.define(row, head, "T") for row in language.helpers()],
+        "EVERY_EXPRESSION(X)": [],
+        "EVERY_QUESTION(X)": [],  # of two inputs; its result is a byte
+    }
+    for row in rows:
+        kind = "QUESTION" if row.is_question and row.inputs == 2 else "EXPRESSION"
+        macros[f"EVERY_{kind}(X)"].append(f"X({row.name}, {language.written(row, numbers)})")
+    lines = ["/* Made by the build of turnout_arrays/expressions.txt. */"]
+    lines += [" \\\n    ".join((f"#define {name}", *each)) for name, each in macros.items()]
+    to.write_text("\n".join((*lines, "")), encoding="utf-8")
+
+
 EXTENSION = Extension(
     "turnout_kernels._native",
     sources=[f"{FOLDER}/module.c"],
@@ -46,4 +81,6 @@ class Wheel(bdist_wheel):
         return ("cp311", "abi3", platform) if python.startswith("cp") else (python, abi, platform)
 
 
+if TABLE.exists():
+    write_expressions(Path(FOLDER) / "expressions.h")
 setup(ext_modules=[EXTENSION], cmdclass={"build_ext": Build, "bdist_wheel": Wheel})

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
+from turnout_arrays.expressions import Expression, Language, library, table
+
 # A kind of elements -> what DTYPE is in the text.
 DTYPES = {"float16": 16, "bfloat16": 17, "float32": 32, "float64": 64}
 # Where elements are only moved: their size in bytes -> the dtype that their arrays are viewed as. DTYPE is 100 + size.
@@ -25,8 +27,26 @@ PROGRAMS = (
 )  # fmt: skip
 
 PACKED = {"float16": 8, "bfloat16": 8, "float32": 4, "float64": 2}  # elements in 16 bytes
-# Texts that come before a program, beside what all have.
-HEADERS = dict.fromkeys(("activations", "arithmetic", "functions"), "pointwise.cuh")
+# Kernels that are rows of `turnout_arrays.expressions`, by program: NumPy's name of the function -> the row. A program has a text
+# of its own, too, where it has other kernels.
+ELEMENTWISE = {
+    "activations": {name: name for name in (
+        "sigmoid", "silu", "gelu", "gelu_tanh", "hardswish", "mish", "leaky_relu", "softplus", "elu", "sigmoid_backward",
+        "tanh_backward", "silu_backward", "gelu_backward", "gelu_tanh_backward", "threshold_backward",
+    )},
+    "arithmetic": {name: name for name in (
+        "square", "floor", "ceil", "trunc", "sqrt", "rsqrt", "reciprocal", "relu", "clamp", "maximum", "minimum",
+    )} | {
+        "absolute": "abs", "negative": "neg", "rint": "round", "add": "plus", "subtract": "minus", "multiply": "mul",
+        "true_divide": "div", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq",
+        "not_equal": "ne",
+    },
+    "functions": {name: name for name in (
+        "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh", "erf",
+    )} | {"arctan": "atan"},
+}  # fmt: skip
+_CUDA = Language("(accum){}", library(), "{}")
+_NUMBERS = ("p", "q", "r")
 
 _KINDS = DTYPES | {name: 100 + size for size, name in MOVED.items()}
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
@@ -52,9 +72,40 @@ def signed(word: int) -> int:
 @cache
 def source(program: str) -> str:
     """The text of a program, with what all of them share."""
+    return "\n".join(parts(program))
+
+
+def parts(program: str) -> tuple[str, ...]:
+    """The texts of which a program is made, those that it shares with others first."""
     folder = files("turnout_cuda") / "kernels"
-    names = ("types.cuh", *([HEADERS[program]] if program in HEADERS else []), f"{program}.cu")
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+    found = [folder / "types.cuh", folder / f"{program}.cu"]
+    texts = [text.read_text(encoding="utf-8") for text in found if text.is_file()]
+    if program not in ELEMENTWISE:
+        return tuple(texts)
+
+    def head(name: str, parameters: tuple[str, ...]) -> str:
+        return f"__device__ inline accum {name}({', '.join(f'accum {each}' for each in parameters)})"
+
+    helpers = [_CUDA.define(row, head, "accum") for row in _CUDA.helpers()]
+    shared = (folder / "pointwise.cuh").read_text(encoding="utf-8")
+    rows = [_kernel(name, table().functions[row], program == "arithmetic") for name, row in ELEMENTWISE[program].items()]
+    return (texts[0], "\n".join((shared, *helpers)), *texts[1:], "\n".join(rows))
+
+
+def _kernel(name: str, row: Expression, repeats: bool) -> str:
+    """The kernel of a row. Where the second of two inputs `repeats`, it may be a number, or be repeated along dims."""
+    numbers = [each for each in _NUMBERS if each in row.words()]
+    text = _CUDA.written(row, {each: f"(accum){each}" for each in numbers})
+    inputs, result, more = ["x", "other"][: row.inputs], "bool" if row.is_question else "scalar", []
+    loop, form = ("each", "OF") if row.inputs == 1 else ("each_two", "OF_TWO")
+    if row.inputs == 2 and repeats:
+        loop, more = "between", ["inner", "count", "number"]
+    if row.is_question:
+        form = "WHETHER"
+    takes = [*(f"const scalar* {each}" for each in inputs), f"{result}* y", "whole size"]
+    takes += [f"{'double' if each == 'number' else 'whole'} {each}" for each in more] + [f"double {each}" for each in numbers]
+    given = ", ".join((*inputs, "y", "size", *more))
+    return f'extern "C" __global__ void of_{name}({", ".join(takes)}) {{ {loop}({given}, {form}({text})); }}'
 
 
 def options(dtype: str) -> tuple[str, ...]:

@@ -73,17 +73,17 @@ def sgn(self: ClArray, out: ClArray) -> None:
 
 def elu(self: ClArray, alpha: Any, scale: Any, input_scale: Any, out: ClArray) -> None:
     """x * scale above 0, (exp(x * input_scale) - 1) * alpha * scale below."""
-    run_map("elu", out, self, alpha * scale, input_scale, scale)
+    run_map("elu", out, self, scale, input_scale, alpha)
 
 
 def softplus(self: ClArray, beta: Any, threshold: Any, out: ClArray) -> None:
     """log(1 + exp(x * beta)) / beta, and x itself above the threshold."""
-    run_map("softplus", out, self, beta, None, threshold)
+    run_map("softplus", out, self, threshold, w=beta)
 
 
 def threshold(self: ClArray, threshold: Any, value: Any, out: ClArray) -> None:
     """`value` where x is at most the threshold."""
-    run_map("threshold", out, self, value, None, threshold)
+    run_map("threshold", out, self, value, w=threshold)
 
 
 def glu(self: ClArray, dim: int, out: ClArray) -> None:

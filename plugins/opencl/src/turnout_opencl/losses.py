@@ -129,7 +129,7 @@ def mse_loss_backward(grad_output: ClArray, self: ClArray, target: ClArray, redu
     """2 (self - target) grad, over the count for a mean."""
     count = int(np.prod(np.broadcast_shapes(self.shape, target.shape), dtype=int))
     factor = 2.0 / count if reduction == MEAN and count else 2.0
-    run_map("mse_backward", out, self, target, grad_output, factor)
+    run_map("mse_backward", out, grad_output, self, target, factor)
 
 
 # fmt: off

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from turnout.dtypes import DTYPES, DType, bool_, float32
+from turnout_arrays.expressions import Language, library, table
 from turnout_aten.dtypes import LARGEST
 
 _STORAGE = {
@@ -95,66 +96,61 @@ TYPES = {dtype: ElementType(dtype) for dtype in DTYPES.values()}
 
 # ---- the cases of `map`: x, y, z are the operands, w is a number beside them
 
+_OPENCL = Language("(T){}", library())
+
+
+def _shared(*names: str) -> dict[str, str]:
+    """Rows of `turnout_arrays.expressions`. Their first number is w, others are operands behind the inputs."""
+    made = {}
+    for name in names:
+        row = table().functions[name]
+        places = dict(zip("abc", "xyz", strict=True)) | dict(zip("pqr", ("w", *"xyz"[row.inputs :]), strict=False))
+        made[name] = _OPENCL.written(row, places)
+    return made
+
+
 # fmt: off
 _ANY = {
+    **_shared(
+        "add", "plus", "sub", "minus", "mul", "square", "maximum", "minimum", "addcmul", "sign", "threshold",
+        "threshold_backward",
+    ),
     "fill":    "y",
-    "add":     "x + w * y",
-    "plus":    "x + y",
-    "sub":     "x - w * y",
-    "minus":   "x - y",
     "rsub":    "y - w * x",
-    "mul":     "x * y",
-    "square":  "x * x",
-    "maximum": "LARGER(x, y)",
-    "minimum": "SMALLER(x, y)",
-    "clamp":   "SMALLER(LARGER(x, y), z)",
-    "addcmul": "x + w * y * z",
-    "sign":    "(T)((x > 0) - (x < 0))",
-    "threshold_backward": "y <= w ? (T)0 : x", "threshold": "x <= w ? y : x",
+    "clamp":   "SMALLER(LARGER(x, y), z)",  # bounds may be arrays
     "pow":     "POWER(x, y)",
 }
 _NUMBERS = {
-    "neg":     "-x",
-    "relu":    "LARGER(x, (T)0)",
+    **_shared("neg", "relu"),
     "floor_divide": "FLOORED(x, y)",
     "trunc_divide": "TRUNCATED(x, y)",
     "remainder":    "REMAINDER(x, y)",
 }
 _FLOATS = {
-    "abs": "fabs(x)", "exp": "exp(x)", "expm1": "expm1(x)", "log": "log(x)", "log1p": "log1p(x)", "sqrt": "sqrt(x)",
-    "rsqrt": "1 / sqrt(x)", "sin": "sin(x)", "cos": "cos(x)", "tanh": "tanh(x)", "reciprocal": "1 / x",
-    "floor": "floor(x)", "ceil": "ceil(x)", "trunc": "trunc(x)", "round": "rint(x)", "erf": "erf(x)",
-    "sigmoid": "1 / (1 + exp(-x))", "div": "x / y", "atan2": "atan2(x, y)",
-    "lerp": "fabs(w) < (T)0.5 ? x + w * (y - x) : y - (y - x) * (1 - w)",
-    "gelu": "(T)0.5 * x * (1 + erf(x * SQRT_HALF))",
-    "gelu_tanh": "(T)0.5 * x * (1 + tanh(TANH_SCALE * (x + TANH_CUBE * x * x * x)))",
-    "gelu_backward": "x * ((T)0.5 * (1 + erf(y * SQRT_HALF)) + y * exp((T)-0.5 * y * y) * DENSITY)",
-    "gelu_tanh_backward": "x * gelu_tanh_slope(y)",
-    "silu_backward": "x * (1 + y * (1 - 1 / (1 + exp(-y)))) / (1 + exp(-y))",
-    "sigmoid_backward": "x * (y * (1 - y))",
-    "tanh_backward": "x * (1 - y * y)",
-    "mse": "(x - y) * (x - y)",
-    "mse_backward": "w * (x - y) * z",
+    **_shared(
+        "abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "reciprocal", "floor", "ceil", "trunc",
+        "round", "erf", "sigmoid", "div", "lerp", "gelu", "gelu_tanh", "gelu_backward", "gelu_tanh_backward", "silu_backward",
+        "sigmoid_backward", "tanh_backward", "mse", "mse_backward",
+    ),
+    "atan2": "atan2(x, y)",
 }
 # The rarer ones are a program of their own, compiled when one of them is first called.
 _CURVES = {
-    "acos": "acos(x)", "acosh": "acosh(x)", "asin": "asin(x)", "asinh": "asinh(x)", "atan": "atan(x)", "atanh": "atanh(x)",
-    "cosh": "cosh(x)", "sinh": "sinh(x)", "tan": "tan(x)", "exp2": "exp2(x)", "log2": "log2(x)", "log10": "log10(x)",
+    **_shared(
+        "atan", "cosh", "sinh", "tan", "log2", "log10", "hypot", "addcdiv", "silu", "mish", "softplus", "elu", "leaky_relu",
+        "hardsigmoid", "hardswish", "hardshrink", "softshrink",
+    ),
+    "acos": "acos(x)", "acosh": "acosh(x)", "asin": "asin(x)", "asinh": "asinh(x)", "atanh": "atanh(x)", "exp2": "exp2(x)",
     "deg2rad": "x * (T)0.017453292519943295", "rad2deg": "x * (T)57.29577951308232",
     "sinc": "x == 0 ? (T)1 : sin(x * (T)M_PI_) / (x * (T)M_PI_)", "frac": "x - trunc(x)", "erfc": "erfc(x)",
-    "copysign": "copysign(x, y)", "fmax": "fmax(x, y)", "fmin": "fmin(x, y)", "hypot": "hypot(x, y)", "fmod": "fmod(x, y)",
+    "copysign": "copysign(x, y)", "fmax": "fmax(x, y)", "fmin": "fmin(x, y)", "fmod": "fmod(x, y)",
     "heaviside": "x == 0 ? y : (T)(x > 0)",
     "logaddexp": "x == y ? x + (T)M_LN2_ : LARGER(x, y) + log1p(exp(-fabs(x - y)))",
     "logaddexp2": "x == y ? x + 1 : LARGER(x, y) + log1p(exp2(-fabs(x - y))) * (T)M_LOG2E_",
     "xlogy": "y != y ? y : x == 0 ? (T)0 : x * log(y)", "xlog1py": "y != y ? y : x == 0 ? (T)0 : x * log1p(y)",
     "entropy": "x != x ? x : x < 0 ? -(T)INFINITY : x == 0 ? (T)0 : -x * log(x)",
     "nan_to_num": "x != x ? y : isinf(x) ? (x > 0 ? z : w) : x",
-    "lerp_by": "fabs(z) < (T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z)", "addcdiv": "x + w * (y / z)",
-    "silu": "x / (1 + exp(-x))", "glu": "x / (1 + exp(-y))", "mish": "x * tanh(x > 20 ? x : log1p(exp(x)))",
-    "softplus": "x * y > w ? x : log1p(exp(x * y)) / y",
-    "elu": "x > 0 ? x * w : expm1(x * z) * y", "leaky_relu": "x > 0 ? x : x * w",
-    "hardsigmoid": "SMALLER(LARGER(x + 3, (T)0), (T)6) / 6", "hardswish": "x * SMALLER(LARGER(x + 3, (T)0), (T)6) / 6",
-    "hardshrink": "fabs(x) <= w ? (T)0 : x", "softshrink": "x > w ? x - w : x < -w ? x + w : x != x ? x : (T)0",
+    "lerp_by": "fabs(z) < (T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z)", "glu": "x / (1 + exp(-y))",
 }
 # So are these, with the functions of `templates/special.cl`.
 _SPECIAL = {
@@ -173,8 +169,8 @@ _INTEGERS = {
 }
 _BOOLS = {"and": "x & y", "or": "x | y", "xor": "x ^ y", "not": "!x"}
 _TESTS = {
-    "eq": "x == y", "ne": "x != y", "lt": "x < y", "le": "x <= y", "gt": "x > y", "ge": "x >= y",
-    "isnan": "x != x", "logical_not": "x == 0", "logical_and": "x != 0 && y != 0", "logical_or": "x != 0 || y != 0",
+    **_shared("eq", "ne", "lt", "le", "gt", "ge", "isnan"),
+    "logical_not": "x == 0", "logical_and": "x != 0 && y != 0", "logical_or": "x != 0 || y != 0",
     "logical_xor": "(x != 0) != (y != 0)", "truth": "x != 0", "signbit": "SIGNBIT(x)",
     "isinf": "INFINITE(x)", "isposinf": "INFINITE(x) && x > 0", "isneginf": "INFINITE(x) && x < 0",
 }

@@ -1,5 +1,5 @@
 /* Elementary functions without branches, for loops that compilers vectorise. The polynomials are minimax fits of this project;
-   errors are in units in the last place, over all float32, and tested (tests/plugins/test_kernel_accuracy.py). */
+   errors are in units in the last place, over all float32, and tested (tests/plugins/test_function_accuracy.py). */
 
 #if IS_FLOAT
 #define C(x) x##f
@@ -10,8 +10,6 @@ static inline T V(power_of_two)(int32_t n) { return as_float((uint32_t)(n + 127)
 #define BIG 6755399441055744.0
 static inline T V(power_of_two)(int32_t n) { return as_double((uint64_t)(int64_t)(n + 1023) << 52); }
 #endif
-
-static inline T V(larger)(T a, T b) { return a > b ? a : b; }
 
 /* e^x, within 1 ulp. ln 2 is taken away in two parts; 2^n is multiplied in two parts, for results near both ends. */
 static inline T V(expo)(T x)
@@ -144,8 +142,6 @@ static inline T V(tanh)(T x) { return tanh(x); }
 static inline T V(erf)(T x) { return erf(x); }
 static inline T V(cosine_of_turn)(T v) { return cos(6.283185307179586 * v); }
 #endif
-
-static inline T V(sigmoid)(T x) { return 1 / (1 + V(expo)(-x)); }
 
 #undef C
 #undef BIG

@@ -8,78 +8,20 @@
 #define TURNOUT_POINTWISE_H
 #define CHUNK 512
 #define TILE 64
-/* name, inputs, result. a, b and c are the inputs; p is the operator's numbers. */
-/* Those whose result is a byte, 0 or 1 */
-#define EVERY_QUESTION(X)                                                                                                         \
-    X(gt, a > b)                                                                                                                 \
-    X(ge, a >= b)                                                                                                                \
-    X(lt, a < b)                                                                                                                 \
-    X(le, a <= b)                                                                                                                \
-    X(eq, a == b)                                                                                                                \
-    X(ne, a != b)
-#define EVERY_POINTWISE(X)                                                                                                        \
+/* name, result. a, b and c are the inputs; p is the operator's numbers. Here are those that only this distribution compiles;
+   EVERY_EXPRESSION and EVERY_QUESTION are made of the table of turnout-arrays by the build. */
+#define EVERY_OWN(X)                                                                                                              \
     X(copy, a)                                                                                                                    \
-    X(neg, -a)                                                                                                                    \
-    X(square, a *a)                                                                                                               \
     X(cube, a *a *a)                                                                                                              \
-    X(reciprocal, 1 / a)                                                                                                          \
-    X(rsqrt, 1 / MATHS(sqrt)(a))                                                                                                         \
-    X(sqrt, MATHS(sqrt)(a))                                                                                                              \
-    X(exp, V(expo)(a))                                                                                                            \
-    X(log, V(loga)(a))                                                                                                            \
-    X(tanh, V(tanh)(a))                                                                                                           \
-    X(erf, V(erf)(a))                                                                                                             \
-    X(sigmoid, V(sigmoid)(a))                                                                                                     \
-    X(silu, a / (1 + V(expo)(-a)))                                                                                                \
-    X(gelu, a *V(normal_share)(a * (T)0.7071067811865476))                                                                        \
-    X(gelu_tanh, a * (T)0.5 * (1 + V(tanh)(a * ((T)0.7978845608028654 + (T)0.035677408136300125 * a * a))))                       \
-    X(relu, a > 0 || a != a ? a : 0)                                                                                              \
-    X(leaky_relu, a > 0 ? a : a * p[0])                                                                                           \
-    X(clamp, (a < p[0] ? p[0] : a) > p[1] ? p[1] : (a < p[0] ? p[0] : a))                                                         \
-    X(hardsigmoid, GATE(a) / 6)                                                                                                   \
-    X(hardswish, a *GATE(a) / 6)                                                                                                  \
-    X(threshold, a <= p[0] ? p[1] : a)                                                                                            \
-    X(softshrink, a > p[0] ? a - p[0] : a < -p[0] ? a + p[0] : a != a ? a : 0)                                                    \
-    X(hardshrink, a >= -p[0] && a <= p[0] ? 0 : a)                                                                                \
-    X(elu, a > 0 ? a * p[1] : V(expo_less_one)(a * p[2]) * (p[0] * p[1]))                                                         \
-    X(add, a + b * p[0])                                                                                                          \
-    X(sub, a - b * p[0])                                                                                                          \
-    X(mul, a *b)                                                                                                                  \
-    X(div, a / b)                                                                                                                 \
-    X(maximum, a > b || a != a ? a : b)                                                                                           \
-    X(minimum, a < b || a != a ? a : b)                                                                                           \
-    X(sigmoid_backward, a *(1 - b) * b)                                                                                           \
-    X(tanh_backward, a *(1 - b * b))                                                                                              \
-    X(threshold_backward, b <= p[0] ? 0 : a)                                                                                      \
-    X(silu_backward, V(silu_slope)(b) * a)                                                                                        \
-    X(gelu_backward, V(gelu_slope)(b) * a)                                                                                        \
-    X(gelu_tanh_backward, V(gelu_tanh_slope)(b) * a)                                                                              \
     X(hardswish_backward, b <= -3 ? 0 : b < 3 ? a * (b / 3 + (T)0.5) : a)                                                         \
     X(leaky_relu_backward, b > 0 ? a : a * p[0])                                                                                  \
     X(hardtanh_backward, b > p[0] && b < p[1] ? a : 0)                                                                            \
-    X(mse, (a - b) * (a - b))                                                                                                     \
-    X(distance, MATHS(fabs)(a - b))                                                                                              \
+    X(distance, MATHS(fabs)(a - b))                                                                                               \
     X(bent, V(bent)(MATHS(fabs)(a - b), p[0]) * p[1])                                                                             \
     X(scaled, a *b *p[0])                                                                                                         \
-    X(addcmul, a + p[0] * b * c)                                                                                                  \
-    X(addcdiv, a + p[0] * (b / c))                                                                                                \
-    X(where, a != 0 ? b : c)                                                                                                      \
-    X(mse_backward, p[0] * (b - c) * a)                                                                                          \
-    X(abs, MATHS(fabs)(a))                                                                                                              \
-    X(sign, a != a ? a : (T)((a > 0) - (a < 0)))                                                                                 \
-    X(floor, MATHS(floor)(a))                                                                                                           \
-    X(ceil, MATHS(ceil)(a))                                                                                                             \
-    X(trunc, MATHS(trunc)(a))                                                                                                           \
-    X(round, MATHS(rint)(a))                                                                                                            \
-    X(log1p, V(loga_plus_one)(a))                                                                                                \
-    X(expm1, V(expo_less_one)(a))                                                                                                \
-    X(softplus, a * p[0] > p[1] ? a : (V(larger)(a * p[0], 0) + V(loga_plus_one)(V(expo)(-MATHS(fabs)(a * p[0])))) / p[0])              \
-    X(mish, a * V(share_of_mish)(a))                                                                                             \
-    X(log_sigmoid, (a < 0 ? a : a != a ? a : 0) - V(loga_plus_one)(V(expo)(-MATHS(fabs)(a))))                                           \
-    X(isnan, a != a)                                                                                                             \
-    EVERY_QUESTION(X)                                                                                                             \
-    X(hypot, V(hypotenuse)(a, b))                                                                                                \
-    X(lerp, p[0] < (T)0.5 ? a + p[0] * (b - a) : b - (b - a) * (1 - p[0]))
+    X(where, a != 0 ? b : c)
+#include "expressions.h"
+#define EVERY_POINTWISE(X) EVERY_OWN(X) EVERY_EXPRESSION(X) EVERY_QUESTION(X)
 enum {
 #define NAME(name, result) POINTWISE_##name,
     EVERY_POINTWISE(NAME)
@@ -93,7 +35,6 @@ enum {
 #else
 #define MATHS(name) name
 #endif
-#define GATE(a) ((a) + 3 < 0 ? 0 : (a) + 3 > 6 ? 6 : (a) + 3)
 
 /* e^x - 1: by tanh where the difference would cancel; within 4 ulp */
 static inline T V(expo_less_one)(T x)
@@ -110,13 +51,6 @@ static inline T V(loga_plus_one)(T x)
     return x < (T)INFINITY ? made : x;
 }
 
-/* tanh(ln(1 + e^x)), without cancellation */
-static inline T V(share_of_mish)(T x)
-{
-    T e = V(expo)(x), top = e * (e + 2);
-    return x > 20 ? 1 : top / (top + 2);
-}
-
 /* s^2 / 2 up to a limit, then linear */
 static inline T V(bent)(T size, T limit)
 {
@@ -129,12 +63,6 @@ static inline T V(hypotenuse)(T a, T b)
     double x = a, y = b;
     T made = (T)sqrt(x * x + y * y);
     return MATHS(fabs)(a) == (T)INFINITY || MATHS(fabs)(b) == (T)INFINITY ? (T)INFINITY : made;
-}
-
-static inline T V(silu_slope)(T x)
-{
-    T s = V(sigmoid)(x);
-    return s * (1 + x * (1 - s));
 }
 
 /* (1 + erf t) / 2, within 2^-24, and within 1e-3 of itself where it is tiny; 0 below -6. */
@@ -158,18 +86,7 @@ static inline T V(normal_share)(T t)
 #endif
 }
 
-static inline T V(gelu_slope)(T x)
-{
-    T density = V(expo)(x * x * (T)-0.5) * (T)0.3989422804014327;
-    return V(normal_share)(x * (T)0.7071067811865476) + x * density;
-}
-
-static inline T V(gelu_tanh_slope)(T x)
-{
-    T s = x * x, t = V(tanh)(x * ((T)0.7978845608028654 + (T)0.035677408136300125 * s));
-    T inner = (T)0.7978845608028654 + (T)0.10703222440890037 * s;
-    return (T)0.5 * ((1 + t) + x * ((1 - t) * (1 + t) * inner));
-}
+EVERY_HELPER
 
 #define LOOP_OVER(function, type, from, to, result)                                                                               \
     static void V(function)(type *o, const type *x, const type *y, const type *z, int64_t n, const T *p)                          \
@@ -463,4 +380,3 @@ static void V(map)(const job *j, int64_t part)
     }
 }
 #undef MATHS
-#undef GATE

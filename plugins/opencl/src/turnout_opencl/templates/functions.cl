@@ -69,20 +69,9 @@ T integer_power(T x, T y) {
 #define LARGER(x, y) (((x) > (y) || (x) != (x)) ? (x) : (y))
 #define SMALLER(x, y) (((x) < (y) || (x) != (x)) ? (x) : (y))
 
-#define SQRT_HALF ((T)0.7071067811865476)
 #define M_PI_ 3.141592653589793
 #define M_LN2_ 0.6931471805599453
 #define M_LOG2E_ 1.4426950408889634
-#define DENSITY ((T)0.3989422804014327)     /* 1 / sqrt(2 pi) */
-#define TANH_SCALE ((T)0.7978845608028654)  /* sqrt(2 / pi) */
-#define TANH_CUBE ((T)0.044715)             /* Hendrycks and Gimpel 2016, "Gaussian Error Linear Units" */
-
-#if FLOATING
-T gelu_tanh_slope(T x) {
-  const T t = tanh(TANH_SCALE * (x + TANH_CUBE * x * x * x));
-  return (T)0.5 * (1 + t) + (T)0.5 * x * (1 - t * t) * TANH_SCALE * (1 + 3 * TANH_CUBE * x * x);
-}
-#endif
 
 #if FLOATING
 #define SIGNBIT(x) signbit(x)

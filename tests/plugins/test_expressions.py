@@ -1,0 +1,212 @@
+"""The table of element-wise functions: each row within its error on every device that compiles it, and no expression twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+from pretended_cuda import pretended
+
+import turnout
+from turnout_arrays.expressions import Expression, Language, library, table
+from turnout_cuda import programs
+from turnout_opencl import pointwise as of_opencl
+from turnout_opencl import programs as opencl_programs
+
+ROOT = Path(__file__).parents[2]
+ROWS = table().functions
+P, Q, R = 2.0, 20.0, 0.5  # the numbers of a call; products with them are exact
+
+
+def larger_term(a: Any, b: Any, c: Any) -> Any:
+    return np.maximum.reduce([np.abs(each) for each in (a, b, P * b, c, P * b * c, P * (b / c))])
+
+
+# What each row computes, in float64, in NumPy's and SciPy's words.
+# fmt: off
+EXACT: dict[str, Callable[..., Any]] = {
+    "neg": np.negative, "square": np.square, "reciprocal": np.reciprocal, "sqrt": np.sqrt, "rsqrt": lambda a: 1 / np.sqrt(a),
+    "plus": np.add, "minus": np.subtract, "mul": np.multiply, "div": np.divide,
+    "add": lambda a, b: a + b * P, "sub": lambda a, b: a - b * P,
+    "addcmul": lambda a, b, c: a + P * b * c, "addcdiv": lambda a, b, c: a + P * (b / c),
+    "lerp": lambda a, b: b - (b - a) * (1 - P),
+    "mse": lambda a, b: (a - b) ** 2, "mse_backward": lambda a, b, c: P * (b - c) * a,
+    "maximum": np.maximum, "minimum": np.minimum, "sign": lambda a: np.nan_to_num(np.sign(a)),
+    "relu": lambda a: np.maximum(a, 0), "threshold": lambda a: np.where(a <= P, Q, a),
+    "threshold_backward": lambda a, b: np.where(b <= P, 0, a), "clamp": lambda a: np.clip(a, P, Q),
+    "leaky_relu": lambda a: np.where(a > 0, a, a * P), "hardshrink": lambda a: np.where(np.abs(a) <= P, 0, a),
+    "softshrink": lambda a: np.where(np.abs(a) <= P, 0, a - np.sign(a) * P),
+    "hardsigmoid": lambda a: np.clip(a / 6 + 0.5, 0, 1), "hardswish": lambda a: a * np.clip(a / 6 + 0.5, 0, 1),
+    "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
+    "isnan": np.isnan,
+    "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
+    "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2, "log10": np.log10,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "atan": np.arctan,
+    "erf": scipy.special.erf, "hypot": np.hypot, "tanh_backward": lambda a, b: a * (1 - b * b), "sigmoid": scipy.special.expit,
+    "sigmoid_backward": lambda a, b: a * b * (1 - b),
+    "silu": lambda a: a * scipy.special.expit(a),
+    "silu_backward": lambda a, b: a * scipy.special.expit(b) * (1 + b * scipy.special.expit(-b)),
+    "softplus": lambda a: np.where(a * P > Q, a, np.logaddexp(0, a * P) / P), "log_sigmoid": lambda a: -np.logaddexp(0, -a),
+    "mish": lambda a: a * np.tanh(np.logaddexp(0, a)), "elu": lambda a: np.where(a > 0, a * Q, np.expm1(a * R) * P * Q),
+    "gelu": lambda a: a * scipy.special.ndtr(a),
+    "gelu_backward": lambda a, b: a * (scipy.special.ndtr(b) + b * np.exp(-b * b / 2) / np.sqrt(2 * np.pi)),
+    "gelu_tanh": lambda a: a * scipy.special.expit(2 * np.sqrt(2 / np.pi) * (a + 0.044715 * a**3)),
+    "gelu_tanh_backward": lambda a, b: a * slope_of_gelu_tanh(b),
+}
+# fmt: on
+
+
+def slope_of_gelu_tanh(x: Any) -> Any:
+    share = scipy.special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
+    return share + x * share * (1 - share) * 2 * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * x * x)
+
+
+def numbers(row: Expression) -> tuple[float, ...]:
+    return tuple(value for name, value in zip("pqr", (P, Q, R), strict=True) if name in row.words())
+
+
+def kernels(row: Expression, inputs: list[Any], out: Any) -> Any:
+    pointwise = pytest.importorskip(
+        "turnout_kernels.pointwise", reason="the extension module is not built: there is no C compiler"
+    )
+    known = row.name in pointwise.POINTWISE
+    return out if known and pointwise.apply(row.name, tuple(inputs), out, numbers(row)) is not NotImplemented else None
+
+
+def opencl(row: Expression, inputs: list[Any], out: Any) -> Any:
+    given: list[Any] = [turnout.from_numpy(each).to("opencl").array for each in inputs]
+    made = turnout.from_numpy(out).to("opencl")
+    if row.name in opencl_programs.TESTS:
+        of_opencl.run_test(row.name, made.array, *given)
+    elif row.name not in opencl_programs.NUMBERS or row.name == "clamp":
+        return None
+    else:
+        first, *others = numbers(row) or (0,)
+        of_opencl.run_map(row.name, made.array, *given, *others, w=first)
+    return made.cpu().numpy()
+
+
+@pytest.fixture(scope="module")
+def cuda() -> Iterator[Callable[..., Any]]:
+    kernel_of = {row: name for rows in programs.ELEMENTWISE.values() for name, row in rows.items()}
+
+    def compute(row: Expression, inputs: list[Any], out: Any) -> Any:
+        if row.name not in kernel_of:
+            return None
+        given = [turnout.from_numpy(each).to("pretended").array for each in inputs]
+        made = turnout.from_numpy(out).to("pretended")
+        name = kernel_of[row.name]
+        repeats = (1, given[1].size, 0.0) if row.inputs == 2 and name in programs.ELEMENTWISE["arithmetic"] else ()
+        backend.xp.programs.over_elements(
+            f"of_{name}", "float32", given[0].size, (*given, made.array, given[0].size, *repeats, *numbers(row)), packed=True
+        )
+        return made.cpu().numpy()
+
+    with pretended() as backend:
+        yield compute
+
+
+def drawn(seed: int) -> list[Any]:
+    """Three arrays of 2^14 float32: of every size, near 1, and special values."""
+    random = np.random.default_rng(seed)
+    special = np.array([0.0, -0.0, 1.0, -1.0, 1e-45, 3e38, -3e38, np.inf, -np.inf, np.nan])
+    made = []
+    for _ in range(3):
+        sizes = random.choice([-1, 1], 1 << 13) * 10.0 ** random.uniform(-30, 30, 1 << 13)
+        each = np.concatenate([sizes, random.normal(0, 4, (1 << 13) - special.size), special])
+        made.append(random.permutation(each).astype(np.float32))
+    return made
+
+
+@pytest.mark.parametrize("device", ["kernels", "opencl", "cuda"])
+def test_each_row_is_within_its_error(device: str, seeds: Any, request: pytest.FixtureRequest) -> None:
+    if device == "opencl":
+        request.getfixturevalue("need_device")("opencl")
+    compute = request.getfixturevalue("cuda") if device == "cuda" else {"kernels": kernels, "opencl": opencl}[device]
+    assert EXACT.keys() == ROWS.keys()
+    wrong, served = [], 0
+    for seed in seeds(1, many=64):
+        arrays = drawn(seed)
+        for name, row in ROWS.items():
+            inputs = arrays[: row.inputs]
+            with np.errstate(all="ignore"):
+                wide = [each.astype(np.float64) for each in inputs]
+                exact = EXACT[name](*wide)
+                found = compute(row, inputs, np.empty(1 << 14, "?" if row.is_question else "f4"))
+                served += found is not None
+                if found is not None:
+                    wrong += [f"{name} (seed {seed}): {said}" for said in [problem(row, found, exact, wide)] if said]
+    assert not wrong, "\n".join(wrong)
+    assert served >= len(ROWS) // 2
+
+
+def problem(row: Expression, found: Any, exact: Any, inputs: list[Any]) -> str:
+    """What is wrong with results of a row."""
+    if row.is_question:
+        return "" if np.array_equal(found, exact) else "another answer"
+    rounded = exact.astype(np.float32)
+    unit = np.abs(rounded)
+    if row.unit:
+        a, b, c = (*inputs, *[np.ones_like(inputs[0])] * 2)[:3]
+        unit = np.maximum(unit, np.abs(a) if row.unit == "a" else larger_term(a, b, c)).astype(np.float32)
+    if row.unit == "a":  # far out, a gradient is a product of 0 and infinity, in PyTorch too
+        near = np.all([np.abs(each) < 1e9 for each in inputs], axis=0)
+        unit, rounded, found, exact = unit[near], rounded[near], found[near], exact[near]
+        inputs = [each[near] for each in inputs]
+    within = np.isfinite(unit) & np.isfinite(rounded) & np.isfinite(found) & (unit > 1e-30)
+    off = np.abs(found.astype(np.float64) - exact)[within] / np.spacing(unit[within])
+    at = int(np.argmax(off)) if off.size else 0
+    if off.size and off[at] > row.error:
+        return f"{off[at]:.3g} units at {[float(each[within][at]) for each in inputs]}, more than {row.error}"
+    other = ~within & (np.isnan(found) != np.isnan(rounded)) & np.isfinite(unit)
+    return f"{found[other][0]} for {rounded[other][0]} at {[float(each[other][0]) for each in inputs]}" if other.any() else ""
+
+
+def test_no_expression_is_written_by_hand_that_a_row_has() -> None:
+    """What OpenCL and the kernels have of their own, in the words of the table: none is a row, and none is there twice."""
+    words = {"x": "a", "y": "b", "z": "c", "w": "p", "p[0]": "p", "p[1]": "q"}
+
+    def plain(text: str) -> str:
+        text = re.sub(r"\(T\)|V\(\w+\)|MATHS\((\w+)\)", r"\1", text)
+        text = re.sub(r"p\[\d\]|\b[xyzw]\b", lambda found: words[found[0]], text)
+        return re.sub(r"[\s()]", "", text)
+
+    header = (ROOT / "plugins/kernels/src/turnout_kernels/native/pointwise.h").read_text(encoding="utf-8")
+    own = [plain(text) for text in re.findall(r"^    X\(\w+, (.*)\) *\\?$", header, re.MULTILINE)]
+    parts = vars(opencl_programs)
+    named = {name: text for kind in ("_ANY", "_NUMBERS", "_FLOATS", "_CURVES", "_TESTS") for name, text in parts[kind].items()}
+    own += [plain(text) for name, text in named.items() if name not in ROWS]
+    assert len(own) == len(set(own)) > 30
+    rows = {plain(row.text) for row in ROWS.values()}
+    assert not rows & set(own)
+    for file in (ROOT / "plugins/cuda/src/turnout_cuda/kernels").glob("*.cu"):
+        text = file.read_text(encoding="utf-8")
+        assert not rows & {plain(each) for each in re.findall(r"OF(?:_TWO)?\((.*)\)\)", text)}, file.name
+
+
+def test_the_header_of_the_kernels_is_that_of_the_table() -> None:
+    header = ROOT / "plugins/kernels/src/turnout_kernels/native/expressions.h"
+    if not header.exists():
+        pytest.skip("turnout-kernels was not built here")
+    listed = re.findall(r"^    X\((\w+), ", header.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(listed) == {
+        name for name, row in ROWS.items() if not row.words() & {"sin", "cos", "tan", "sinh", "cosh", "atan", "log2", "log10"}
+    }
+
+
+def test_a_helper_is_written_as_a_function_or_in_place() -> None:
+    row = table().helpers["silu_slope"]
+    called = Language("{}f", library(), "my_{}")
+    head = lambda name, parameters: f"float {name}(float {parameters[0]})"  # noqa: E731
+    assert called.define(row, head, "float") == (
+        "float my_silu_slope(float x) { float e = exp(-fabs(x)); float s = 1 / (1 + e); "
+        "return (x > 0 ? s : e * s) + x * (e * s * s); }"
+    )
+    assert called.written(ROWS["silu_backward"], {}) == "my_silu_slope(b) * a"
+    assert Language("{}", library()).written(ROWS["sigmoid"], {"a": "x + 1"}) == "(1 / (1 + exp(-(x + 1))))"
+    assert not Language("{}", {"exp": "exp"}).has(ROWS["silu_backward"])
