@@ -17,7 +17,8 @@ from turnout.registry import Registrations
 from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.errors.rows import RowError
 from turnout_aten.kernels.contract import misfit, row_signature
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.overriding import combined
+from turnout_aten.kernels.rows import COUNT, Accepts, Row, Sizes, Steps
 from turnout_aten.kernels.tables import register_kernels
 from turnout_conformance import cases as operator_cases
 from turnout_conformance.cases import CASES
@@ -148,6 +149,40 @@ def test_rows_that_cannot_be_called_are_reported_together_when_they_are_register
         f"  aten::add.out  {place(long)} takes 3 positional arguments; it is called with 4: self, other, alpha, out\n"
         f"  aten::sum.IntList_out  {place(named)} takes the keyword-only out; it is called with 5: self, dim, keepdim, dtype, out"
     )
+
+
+UNFIT = [
+    (Row(text, "sometimes"), "allocates is 'sometimes'; expected 'always', 'same' or 'bool'"),
+    (Row(text, accepts="c"), "accepts is 'c'; expected Accepts(...)"),
+    (Row(text, sizes=8), "sizes is 8; expected Sizes(...)"),
+    (Row(text, program="sort"), "program is 'sort'; expected Steps(...) or a Move"),
+    (Row(text, accepts=Accepts("c")), "accepts is about calls for which the kernel allocates the result; give allocates, too"),
+    (Row(text, "same", accepts=Accepts("complex")), "refuses is 'complex'; expected letters of 'biufcV'"),
+    (Row(text, sizes=Sizes(simple=np.exp)), "simple makes its result; give allocates, too"),
+    (Row(text, sizes=Sizes(4, 8)), "halves is 8, above upto, which is 4"),
+    (Row(text, sizes=Sizes(fn=text)), "fn serves few elements; say with upto how many"),
+    (Row(text, sizes=Sizes(4, by="b")), "by is 'b', which is not an argument"),
+    (Row(text, program=Steps(((np.add, "self", "b"),))), "step 0 reads 'b', which is not an argument"),
+    (Row(text, program=Steps(((np.exp, "self"), (np.true_divide, 1, COUNT)))), "step 1 reads step 1, which is not before it"),
+]
+
+
+def test_options_that_do_not_fit_together_are_reported_when_they_are_registered(on_rep):
+    assert [row.problem(("self", "out")) for row, _ in UNFIT] == [problem for _, problem in UNFIT]
+    assert refused(RegistrationError, on_rep, {"exp.out": UNFIT[0][0], "log.out": UNFIT[7][0]}, lambda x: x) == (
+        f"rep: the table of Rep has rows whose options do not fit\n  aten::exp.out  {UNFIT[0][1]}\n  aten::log.out  {UNFIT[7][1]}"
+    )
+    assert refused(TypeError, lambda: Row(text, limits=4)).endswith("got an unexpected keyword argument 'limits'")
+
+
+def test_a_row_over_another_one_keeps_all_that_it_does_not_decide():
+    steps = Steps(((np.add, "self", "other"),), 8)
+    below = Row(text, "always", True, True, Accepts("c", False, False, (1, 1)), Sizes(8, 4, "", text, np.add), steps, text)
+    above = Row(silent, "", True, True, sizes=Sizes(100))
+    made = combined(above, below, turnout.ops.aten.add.out)
+    assert {name for name, own, kept in zip(Row._fields, made, below, strict=True) if own != kept} == {"fn", "prepares"}
+    plain = combined(above.but(pointwise=False, quiet=False, sizes=Sizes()), below, turnout.ops.aten.add.out)
+    assert (plain.pointwise, plain.quiet, plain.sizes, plain.program) == (False, False, Sizes(8, 4), None)
 
 
 class Method:

@@ -11,7 +11,7 @@ from typing import Any
 
 from turnout.errors import DimError
 from turnout_arrays.numbers import store
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Move, Row
 
 Table = dict[str, Any]
 
@@ -199,9 +199,9 @@ def selecting(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "index.Tensor_out": Row(index, quiet=True, moves="pick"),
-        "index_select.out": Row(index_select, quiet=True, moves="select", prepares=prepared_select),
-        "gather.out":       Row(gather, quiet=True, moves="gather", prepares=prepared_gather),
+        "index.Tensor_out": Row(index, quiet=True, program=Move.PICK),
+        "index_select.out": Row(index_select, quiet=True, program=Move.SELECT, prepares=prepared_select),
+        "gather.out":       Row(gather, quiet=True, program=Move.GATHER, prepares=prepared_gather),
         "nonzero":          nonzero,
     }
     # fmt: on
@@ -289,9 +289,9 @@ def shaping(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "cat.out":          Row(cat, quiet=True, moves="join"),
-        "flip.out":         Row(flip, quiet=True, moves="flip"),
-        "tril.out":         Row(tril, quiet=True, moves="lower", prepares=prepared(below=True)),
-        "triu.out":         Row(triu, quiet=True, moves="upper", prepares=prepared(below=False)),
+        "cat.out":          Row(cat, quiet=True, program=Move.JOIN),
+        "flip.out":         Row(flip, quiet=True, program=Move.FLIP),
+        "tril.out":         Row(tril, quiet=True, program=Move.LOWER, prepares=prepared(below=True)),
+        "triu.out":         Row(triu, quiet=True, program=Move.UPPER, prepares=prepared(below=False)),
     }
     # fmt: on

@@ -9,7 +9,7 @@ from turnout.errors import DimError
 from turnout_arrays import reductions
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
-from turnout_aten.kernels.rows import SAME, Row
+from turnout_aten.kernels.rows import SAME, Accepts, Move, Row, Steps
 
 Table = dict[str, Any]
 NONE, MEAN, SUM = 0, 1, 2
@@ -98,8 +98,8 @@ def softmaxes(xp: Any) -> Table:
     difference = (*powers, (xp.log, 3), (xp.subtract, 1, 4))
     # fmt: off
     return {
-        "_softmax.out":                   Row(softmax, SAME, refuses="c", steps=quotient, limit_of_steps=_FEW),
-        "_log_softmax.out":               Row(log_softmax, SAME, refuses="c", steps=difference, limit_of_steps=_FEW),
+        "_softmax.out":                   Row(softmax, SAME, accepts=Accepts("c"), program=Steps(quotient, _FEW)),
+        "_log_softmax.out":               Row(log_softmax, SAME, accepts=Accepts("c"), program=Steps(difference, _FEW)),
         "_softmax_backward_data.out":     Row(softmax_backward, SAME),
         "_log_softmax_backward_data.out": Row(log_softmax_backward, SAME),
     }
@@ -205,8 +205,8 @@ def likelihood(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "nll_loss_forward.output":      Row(forward, quiet=True, moves="class loss", prepares=prepared),
-        "nll_loss_backward.grad_input": Row(backward, quiet=True, moves="class slope"),
+        "nll_loss_forward.output":      Row(forward, quiet=True, program=Move.CLASS_LOSS, prepares=prepared),
+        "nll_loss_backward.grad_input": Row(backward, quiet=True, program=Move.CLASS_SLOPE),
     }
     # fmt: on
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.numbers import is_half, number_as, store, widen
-from turnout_aten.kernels.rows import SAME, Row
+from turnout_aten.kernels.rows import SAME, Accepts, Row, Steps
 
 Table = dict[str, Any]
 _SMALL = 2000  # elements of a second matrix for which no product is wide
@@ -74,8 +74,8 @@ def kernels(xp: Any) -> Table:
 
         kernel.__name__ = kernel.__qualname__ = name
         factors = {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2")}.get(name)
-        steps = ((xp.matmul, *factors), (xp.add, 0, "self")) if factors else ()
-        return Row(kernel, SAME, ranks=(None, *ranks), steps=steps)
+        program = Steps(((xp.matmul, *factors), (xp.add, 0, "self"))) if factors else None
+        return Row(kernel, SAME, accepts=Accepts(ranks=(None, *ranks)), program=program)
 
     def cross(self: Any, other: Any, dim: int, out: Any = None) -> Any:
         x, y = [xp.moveaxis(a, dim, 0) for a in xp.broadcast_arrays(widen(xp, self), widen(xp, other))]
@@ -84,11 +84,11 @@ def kernels(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "mm.out":    Row(matmul, SAME, ranks=(2, 2), steps=((xp.matmul, "self", "mat2"),)),
-        "bmm.out":   Row(batched, SAME, ranks=(3, 3), steps=((xp.matmul, "self", "mat2"),)),
-        "mv.out":    Row(matmul, SAME, ranks=(2, 1)),
-        "dot.out":   Row(dot, SAME, ranks=(1, 1)),
-        "vdot.out":         Row(vdot, SAME, ranks=(1, 1)),
+        "mm.out":    Row(matmul, SAME, accepts=Accepts(ranks=(2, 2)), program=Steps(((xp.matmul, "self", "mat2"),))),
+        "bmm.out":   Row(batched, SAME, accepts=Accepts(ranks=(3, 3)), program=Steps(((xp.matmul, "self", "mat2"),))),
+        "mv.out":    Row(matmul, SAME, accepts=Accepts(ranks=(2, 1))),
+        "dot.out":   Row(dot, SAME, accepts=Accepts(ranks=(1, 1))),
+        "vdot.out":         Row(vdot, SAME, accepts=Accepts(ranks=(1, 1))),
         "addmm.out":        added("addmm", 2, 2),
         "addmv.out":        added("addmv", 2, 1),
         "baddbmm.out":      added("baddbmm", 3, 3),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import copysign
 from typing import Any
 
-from turnout_aten.kernels.rows import SAME, Row
+from turnout_aten.kernels.rows import SAME, Accepts, Row, Sizes
 
 Call = Callable[..., Any]
 
@@ -87,7 +87,7 @@ def binary(xp: Any, ufunc: Call, allocates: str = SAME, *, halves: bool = True) 
         return with_numbers(xp, ufunc, self, other, out)
 
     kernel.__name__ = kernel.__qualname__ = getattr(ufunc, "__name__", "kernel")
-    return Row(kernel, allocates, pointwise=True, simple=ufunc, halves=halves)
+    return Row(kernel, allocates, pointwise=True, sizes=Sizes(simple=ufunc), accepts=Accepts(halves=halves))
 
 
 def is_half_beside_number(self: Any, other: Any, out: Any) -> bool:

@@ -10,7 +10,7 @@ from math import copysign
 from typing import Any
 
 from turnout_arrays.numbers import binary, number_as, sign_of_zero, store, store_by, widen, with_numbers
-from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Row
+from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Accepts, Row, Sizes, Steps
 
 Table = dict[str, Any]
 
@@ -20,7 +20,8 @@ def row(
     prepares: Any = None,
 ) -> Row:  # fmt: skip
     """The row of a kernel whose output may be the same array as an input."""
-    return Row(fn, allocates, pointwise=True, refuses=refuses, quiet=quiet, steps=steps, prepares=prepares)
+    program = Steps(steps) if steps else None
+    return Row(fn, allocates, pointwise=True, quiet=quiet, accepts=Accepts(refuses), program=program, prepares=prepares)
 
 
 # Elements up to which a plan is prepared: of more of them, computing takes the time.
@@ -215,9 +216,9 @@ def arithmetic(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "add.out":         Row(add, ALWAYS, pointwise=True, simple=plus),
-        "sub.out":         Row(sub, ALWAYS, pointwise=True, simple=minus, bools=False),
-        "rsub.Tensor_out": Row(rsub, SAME, pointwise=True, bools=False),
+        "add.out":         Row(add, ALWAYS, pointwise=True, sizes=Sizes(simple=plus)),
+        "sub.out":         Row(sub, ALWAYS, pointwise=True, sizes=Sizes(simple=minus), accepts=Accepts(bools=False)),
+        "rsub.Tensor_out": Row(rsub, SAME, pointwise=True, accepts=Accepts(bools=False)),
         "mul.out":         binary(xp, times, ALWAYS, halves=False),
         "maximum.out":     row(ordered(xp.maximum), ALWAYS, steps=_both(xp.maximum)),
         "minimum.out":     row(ordered(xp.minimum), ALWAYS, steps=_both(xp.minimum)),

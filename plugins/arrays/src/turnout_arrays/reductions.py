@@ -10,8 +10,7 @@ from typing import Any
 
 from turnout_arrays.indexing import along, around
 from turnout_arrays.numbers import is_half, store, store_by, widen
-from turnout_aten.kernels.rows import SAME, Row
-from turnout_aten.kernels.stepping import COUNT, FREEDOM
+from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Move, Row, Steps
 
 Table = dict[str, Any]
 
@@ -180,12 +179,12 @@ def sums(xp: Any) -> Table:
     mean = (*summed, (xp.true_divide, 0, COUNT))
     # fmt: off
     return {
-        "sum.out":         Row(sum_all, SAME, steps=summed, limit_of_steps=_STEPS),
-        "sum.IntList_out": Row(sum_dims, SAME, steps=summed, limit_of_steps=_STEPS),
-        "mean.dtype_out":  Row(mean_all, SAME, steps=mean, limit_of_steps=_STEPS),
-        "mean.out":        Row(mean_dims, SAME, steps=mean, limit_of_steps=_STEPS),
-        "prod.out":        Row(prod_all, SAME, steps=((xp.multiply, "self"),)),
-        "prod.int_out":    Row(prod_dim, SAME, steps=((xp.multiply, "self"),)),
+        "sum.out":         Row(sum_all, SAME, program=Steps(summed, _STEPS)),
+        "sum.IntList_out": Row(sum_dims, SAME, program=Steps(summed, _STEPS)),
+        "mean.dtype_out":  Row(mean_all, SAME, program=Steps(mean, _STEPS)),
+        "mean.out":        Row(mean_dims, SAME, program=Steps(mean, _STEPS)),
+        "prod.out":        Row(prod_all, SAME, program=Steps(((xp.multiply, "self"),))),
+        "prod.int_out":    Row(prod_dim, SAME, program=Steps(((xp.multiply, "self"),))),
     }
     # fmt: on
 
@@ -267,14 +266,14 @@ def extremes(xp: Any) -> Table:
     # fmt: off
     return {
         "aminmax.out":   Row(aminmax),
-        "amax.out":      Row(amax, SAME, steps=((xp.maximum, "self"),)),
-        "amin.out":      Row(amin, SAME, steps=((xp.minimum, "self"),)),
-        "max.unary_out": Row(max_all, SAME, steps=((xp.maximum, "self"),)),
-        "min.unary_out": Row(min_all, SAME, steps=((xp.minimum, "self"),)),
-        "max.dim_max":   Row(both("argmax"), quiet=True, moves="largest", prepares=prepared("argmax")),
-        "min.dim_min":   Row(both("argmin"), quiet=True, moves="smallest", prepares=prepared("argmin")),
-        "argmax.out":    Row(where("argmax"), quiet=True, moves="find largest"),
-        "argmin.out":    Row(where("argmin"), quiet=True, moves="find smallest"),
+        "amax.out":      Row(amax, SAME, program=Steps(((xp.maximum, "self"),))),
+        "amin.out":      Row(amin, SAME, program=Steps(((xp.minimum, "self"),))),
+        "max.unary_out": Row(max_all, SAME, program=Steps(((xp.maximum, "self"),))),
+        "min.unary_out": Row(min_all, SAME, program=Steps(((xp.minimum, "self"),))),
+        "max.dim_max":   Row(both("argmax"), quiet=True, program=Move.LARGEST, prepares=prepared("argmax")),
+        "min.dim_min":   Row(both("argmin"), quiet=True, program=Move.SMALLEST, prepares=prepared("argmin")),
+        "argmax.out":    Row(where("argmax"), quiet=True, program=Move.FIND_LARGEST),
+        "argmin.out":    Row(where("argmin"), quiet=True, program=Move.FIND_SMALLEST),
     }
     # fmt: on
 
@@ -303,11 +302,11 @@ def truths(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "any.all_out":  Row(over_all(xp.logical_or), quiet=True, moves="any", prepares=prepared(xp.logical_or)),
-        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True, moves="any"),
+        "any.all_out":  Row(over_all(xp.logical_or), quiet=True, program=Move.ANY, prepares=prepared(xp.logical_or)),
+        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True, program=Move.ANY),
         "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False), quiet=True),
-        "all.all_out":  Row(over_all(xp.logical_and), quiet=True, moves="all", prepares=prepared(xp.logical_and)),
-        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True, moves="all"),
+        "all.all_out":  Row(over_all(xp.logical_and), quiet=True, program=Move.ALL, prepares=prepared(xp.logical_and)),
+        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True, program=Move.ALL),
         "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False), quiet=True),
     }
     # fmt: on
@@ -335,8 +334,8 @@ def moments(xp: Any) -> Table:
     distance = (xp.add, "self"), (xp.true_divide, 0, COUNT), (xp.subtract, "self", 1)
     squared = (*distance, (xp.multiply, 2, 2), (xp.add, 3), (xp.true_divide, 4, FREEDOM))
     return {
-        "var.correction_out": Row(var, quiet=True, steps=squared, limit_of_steps=_STEPS),
-        "std.correction_out": Row(std, quiet=True, steps=(*squared, (xp.sqrt, 5)), limit_of_steps=_STEPS),
+        "var.correction_out": Row(var, quiet=True, program=Steps(squared, _STEPS)),
+        "std.correction_out": Row(std, quiet=True, program=Steps((*squared, (xp.sqrt, 5)), _STEPS)),
     }
 
 
@@ -360,4 +359,4 @@ def norms(xp: Any) -> Table:
         return store(xp, out, xp.power(total(xp, xp.power(size, ord), axis, keepdim), 1 / ord))
 
     root = (xp.multiply, "self", "self"), (xp.add, 0), (xp.sqrt, 1)
-    return {"linalg_vector_norm.out": Row(vector_norm, steps=root, limit_of_steps=_STEPS)}
+    return {"linalg_vector_norm.out": Row(vector_norm, program=Steps(root, _STEPS))}

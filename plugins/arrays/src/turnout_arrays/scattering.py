@@ -7,7 +7,7 @@ from typing import Any
 
 from turnout_arrays.indexing import FEW, Table, along, around, check_indices, flat_places, in_range, tuple_of
 from turnout_arrays.numbers import number_as, sign_of_zero, store, widen
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Move, Row
 
 _UFUNCS = {
     "sum": lambda xp: xp.add, "mean": lambda xp: xp.add, "prod": lambda xp: xp.multiply, "amax": lambda xp: xp.maximum,
@@ -156,7 +156,7 @@ def kernels(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "index_put.out":     Row(index_put, moves="put"),
+        "index_put.out":     Row(index_put, program=Move.PUT),
         "scatter.src_out":   Row(scatter_src),
         "scatter.value_out": Row(scatter_value, prepares=prepared_value),
         "scatter_add.out":   Row(scatter_add),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Row, Sizes
 from turnout_cpu.pool import LARGE, Pool
 
 # Elements of a block: 128 KB of float32, so that five such arrays fit in the second-level cache.
@@ -23,7 +23,7 @@ SMALL = 4 * BLOCK
 
 def several_steps(row: Any) -> bool:
     """Whether a row is an element-wise kernel of more than one ufunc."""
-    return isinstance(row, Row) and row.pointwise and row.simple is None and hasattr(row.fn, "__code__")
+    return isinstance(row, Row) and row.pointwise and row.sizes.simple is None and hasattr(row.fn, "__code__")
 
 
 def blocked(pool: Pool, row: Row) -> Row:
@@ -76,12 +76,7 @@ def blocked(pool: Pool, row: Row) -> Row:
         return out if out is not None else args[-1]
 
     kernel.__name__ = kernel.__qualname__ = whole.__name__
-    simple, limit = (whole, SMALL) if row.allocates else (None, 0)
-    return Row(
-        kernel, row.allocates, pointwise=True, simple=simple, limit=limit, bools=row.bools, refuses=row.refuses,
-        ranks=row.ranks, quiet=row.quiet, steps=row.steps, limit_of_steps=row.limit_of_steps, few=whole, limit_of_few=SMALL,
-        prepares=row.prepares,
-    )  # fmt: skip
+    return row.but(fn=kernel, sizes=Sizes(SMALL, fn=whole, simple=whole if row.allocates else None))
 
 
 def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:

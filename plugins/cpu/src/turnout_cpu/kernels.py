@@ -8,7 +8,7 @@ import numpy as np
 
 import turnout_arrays
 from turnout_arrays.numbers import is_half_beside_number
-from turnout_aten.kernels.rows import ALWAYS, SAME, Row
+from turnout_aten.kernels.rows import ALWAYS, SAME, Accepts, Row, Sizes
 from turnout_cpu import blocks, halves, lapack, rows, scattering, special
 from turnout_cpu.pool import LARGE, Pool
 
@@ -108,8 +108,6 @@ def _row(kernel: Any, ufunc: Any, *, of_halves: bool = True) -> Row:
         kernel,
         ALWAYS if always else SAME,
         pointwise=True,
-        simple=ufunc,
-        limit=LARGE,
-        bools=ufunc is not np.subtract,
-        halves=of_halves,
+        accepts=Accepts(bools=ufunc is not np.subtract, halves=of_halves),
+        sizes=Sizes(LARGE, simple=ufunc),
     )

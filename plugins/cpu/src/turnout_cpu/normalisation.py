@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from turnout_arrays.numbers import is_half, widen
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Row, Sizes
 from turnout_cpu.halves import to_float16
 from turnout_cpu.pool import LARGE, Pool
 
@@ -80,7 +80,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
                 found[at] = np.add.reduce(sums[at - 1], 0).reshape(parameter.shape).astype(parameter.dtype, copy=False)
         return tuple(found)
 
-    return {"native_layer_norm_backward": Row(native_layer_norm_backward, limit=FEW)}
+    return {"native_layer_norm_backward": Row(native_layer_norm_backward, sizes=Sizes(FEW))}
 
 
 def _block(

@@ -16,7 +16,7 @@ import numpy as np
 from turnout.dtypes import DType
 from turnout_arrays.reductions import axes
 from turnout_arrays.sorting import prepared_sort
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Move, Row, Sizes
 from turnout_cpu.pool import LARGE, Pool
 from turnout_cpu.sorting import sort, unique
 
@@ -70,12 +70,7 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
         return outs[0] if outputs == 1 else None
 
     kernel.__name__ = kernel.__qualname__ = whole.__name__
-    simple = whole if makes else None
-    limit = LARGE if makes else 0
-    return Row(
-        kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses, quiet=row.quiet,
-        steps=row.steps, limit_of_steps=row.limit_of_steps, moves=row.moves, few=whole, limit_of_few=LARGE, prepares=row.prepares,
-    )  # fmt: skip
+    return row.but(fn=kernel, sizes=Sizes(LARGE, fn=whole, simple=whole if makes else None))
 
 
 def spread(pool: Pool, array: Any, at: int, piece: Callable[[int, int], None]) -> None:
@@ -112,7 +107,7 @@ def sum_rows(row: Row) -> Row:
                 return out
         return whole(self, dim, keepdim, dtype, out)
 
-    return Row(sum_dims, row.allocates, refuses=row.refuses, steps=row.steps, limit_of_steps=row.limit_of_steps)
+    return row.but(fn=sum_dims)
 
 
 def two_norm(row: Row) -> Row:
@@ -130,7 +125,7 @@ def two_norm(row: Row) -> Row:
             return out
         return whole(self, ord, dim, keepdim, dtype, out)
 
-    return Row(vector_norm, row.allocates, refuses=row.refuses, steps=row.steps, limit_of_steps=row.limit_of_steps)
+    return row.but(fn=vector_norm)
 
 
 def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
@@ -149,10 +144,7 @@ def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
         return whole(parts, *args) if pool.run(tasks) else whole(self, *args)
 
     kernel.__name__ = kernel.__qualname__ = whole.__name__
-    return Row(
-        kernel, row.allocates, simple=whole, limit=LARGE, refuses=row.refuses,
-        steps=row.steps, limit_of_steps=row.limit_of_steps,
-    )  # fmt: skip
+    return row.but(fn=kernel, sizes=Sizes(LARGE, simple=whole))
 
 
 def _reduce(ufunc: Any, part: Any, out: Any) -> None:
@@ -161,7 +153,7 @@ def _reduce(ufunc: Any, part: Any, out: Any) -> None:
 
 def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
     """The rows of the shared library that are cut, by operator."""
-    sorted_row = Row(sort, quiet=True, moves="sort", prepares=prepared_sort(np))
+    sorted_row = Row(sort, quiet=True, program=Move.SORT, prepares=prepared_sort(np))
     # fmt: off
     ufuncs = {"sum.out": np.add, "prod.out": np.multiply, "max.unary_out": np.maximum, "min.unary_out": np.minimum}
     over_dims = (

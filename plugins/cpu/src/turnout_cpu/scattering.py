@@ -12,7 +12,7 @@ import numpy as np
 
 from turnout_arrays.indexing import in_range
 from turnout_arrays.numbers import number_as, store
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Move, Row
 
 # Elements from which the product pays: making the matrix takes 0.1 ms.
 LARGE = 1 << 16
@@ -69,4 +69,4 @@ def kernels(shared: dict[str, Any]) -> dict[str, Any]:
         add_rows(out, (index + length * (index < 0)).reshape(-1), values)
         return out
 
-    return {"index_add.out": Row(index_add), "index_put.out": Row(index_put, moves="put")}
+    return {"index_add.out": Row(index_add), "index_put.out": Row(index_put, program=Move.PUT)}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from turnout_arrays.numbers import number_as, store, widen
-from turnout_aten.kernels.rows import SAME, Row
+from turnout_aten.kernels.rows import SAME, Accepts, Row
 
 
 def kernels() -> dict[str, Any]:
@@ -61,7 +61,7 @@ def one(name: str) -> Row:
         return store(np, out, getattr(_special(), name)(widen(np, self)), self.dtype)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, SAME, pointwise=True, refuses="c")
+    return Row(kernel, SAME, pointwise=True, accepts=Accepts("c"))
 
 
 def two(name: str) -> Row:

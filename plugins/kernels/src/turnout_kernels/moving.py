@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Move, Row, Sizes
 from turnout_kernels.layouts import MOVED_SIZES, any_floats, deliver, packed, row_major, width_of
 from turnout_kernels.native import CODES, FEW, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, whole
 from turnout_kernels.pointwise import SMALL, apply
@@ -259,20 +259,20 @@ NATIVE = _native()
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "cat.out":           Row(cat, quiet=True, moves="join"),
-    "gather.out":        Row(gather, quiet=True, limit=FEW),
+    "cat.out":           Row(cat, quiet=True, program=Move.JOIN),
+    "gather.out":        Row(gather, quiet=True, sizes=Sizes(FEW)),
     "scatter_add.out":   any_floats(scatter_add),
-    "index_select.out":  Row(index_select, quiet=True, limit=FEW),
-    "index.Tensor_out":  Row(index, quiet=True, limit=FEW),
+    "index_select.out":  Row(index_select, quiet=True, sizes=Sizes(FEW)),
+    "index.Tensor_out":  Row(index, quiet=True, sizes=Sizes(FEW)),
     "index_add.out":     any_floats(index_add),
-    "index_put.out":     Row(any_floats(index_put), moves="put"),
+    "index_put.out":     Row(any_floats(index_put), program=Move.PUT),
     "embedding_dense_backward": embedding_dense_backward,
-    "masked_select":     Row(masked_select, limit=FEW),
-    "nonzero":           Row(nonzero, limit=FEW),
-    "flip.out":          Row(flip, quiet=True, limit=FEW),
-    "tril.out":          Row(triangle_of(upper=False), quiet=True, limit=FEW),
-    "triu.out":          Row(triangle_of(upper=True), quiet=True, limit=FEW),
-    "clone":             Row(clone, limit=_FEW_TO_COPY),
-    "_to_copy":          Row(to_copy, limit=SMALL),
+    "masked_select":     Row(masked_select, sizes=Sizes(FEW)),
+    "nonzero":           Row(nonzero, sizes=Sizes(FEW)),
+    "flip.out":          Row(flip, quiet=True, sizes=Sizes(FEW)),
+    "tril.out":          Row(triangle_of(upper=False), quiet=True, sizes=Sizes(FEW)),
+    "triu.out":          Row(triangle_of(upper=True), quiet=True, sizes=Sizes(FEW)),
+    "clone":             Row(clone, sizes=Sizes(_FEW_TO_COPY)),
+    "_to_copy":          Row(to_copy, sizes=Sizes(SMALL)),
 }
 # fmt: on

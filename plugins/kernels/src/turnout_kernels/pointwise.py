@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Row, Sizes
 from turnout_kernels import _native, native
 from turnout_kernels.native import CODES, F32, F64, FLOATS, KERNELS, MAX_DIMS, POINTWISE
 
@@ -189,7 +189,7 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     kernel.__name__ = kernel.__qualname__ = name
     of_others = (LARGE if single else _ALL) if ufunc else limit
     over = None if ufunc else looked_at_in_c(name)
-    return Row(kernel, pointwise=True, limit=of_others, limit_of_halves=limit, quiet=True, over=over)
+    return Row(kernel, pointwise=True, quiet=True, sizes=Sizes(of_others, limit, over=over))
 
 
 def in_single(name: str, function: Any) -> Row:
@@ -208,7 +208,7 @@ def in_single(name: str, function: Any) -> Row:
         return apply("copy", (each,), out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=MEDIUM, quiet=True)
+    return Row(kernel, pointwise=True, sizes=Sizes(MEDIUM), quiet=True)
 
 
 def with_numbers(name: str, count: int) -> Row:
@@ -230,7 +230,7 @@ def with_numbers(name: str, count: int) -> Row:
 
     kernel = (one_number, two_numbers, three_numbers)[count - 1]
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, over=looked_at_in_c(name, numbers=count))
+    return Row(kernel, pointwise=True, sizes=Sizes(over=looked_at_in_c(name, numbers=count)))
 
 
 def gelu(self: Any, approximate: str, out: Any) -> Any:
@@ -267,7 +267,7 @@ def many(name: str, *, ufunc: bool = False) -> Row:
 
     limit = MEDIUM if ufunc else SMALL
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE if ufunc else limit, limit_of_halves=limit)
+    return Row(kernel, pointwise=True, sizes=Sizes(LARGE if ufunc else limit, limit))
 
 
 def compared(name: str) -> Row:
@@ -289,7 +289,7 @@ def compared(name: str) -> Row:
         return computed(name, (self, other), out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=MEDIUM)
+    return Row(kernel, pointwise=True, sizes=Sizes(MEDIUM))
 
 
 def lerp(self: Any, end: Any, weight: Any, out: Any) -> Any:
@@ -311,7 +311,13 @@ def scaled(name: str) -> Row:
         return computed(name, (self, other), out, (alpha,))
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE, limit_of_halves=MEDIUM, over=looked_at_in_c(name, inputs=2, numbers=1))
+    return Row(kernel, pointwise=True, sizes=Sizes(LARGE, MEDIUM, over=looked_at_in_c(name, inputs=2, numbers=1)))
+
+
+def three(kernel: Call) -> Row:
+    """A kernel of three arrays and a number."""
+    over = looked_at_in_c(kernel.__name__, inputs=3, numbers=1)
+    return Row(kernel, pointwise=True, quiet=True, sizes=Sizes(over=over))
 
 
 def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
@@ -403,8 +409,8 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "elu.out":          with_numbers("elu", 3),
     "softplus.out":     with_numbers("softplus", 2),
     "gelu.out":         Row(gelu, pointwise=True),
-    "clamp.out":        Row(clamp, pointwise=True, limit=SMALL),
-    "pow.Tensor_Scalar_out": Row(power, pointwise=True, limit=SMALL),
+    "clamp.out":        Row(clamp, pointwise=True, sizes=Sizes(SMALL)),
+    "pow.Tensor_Scalar_out": Row(power, pointwise=True, sizes=Sizes(SMALL)),
     "add.out":          scaled("add"),
     "sub.out":          scaled("sub"),
     "mul.out":          many("mul", ufunc=True),
@@ -412,21 +418,21 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "maximum.out":      many("maximum", ufunc=True),
     "minimum.out":      many("minimum", ufunc=True),
     "hypot.out":        many("hypot"),
-    "lerp.Scalar_out":  Row(lerp, pointwise=True, limit=MEDIUM),
+    "lerp.Scalar_out":  Row(lerp, pointwise=True, sizes=Sizes(MEDIUM)),
     "gt.Tensor_out":    compared("gt"),
     "ge.Tensor_out":    compared("ge"),
     "lt.Tensor_out":    compared("lt"),
     "le.Tensor_out":    compared("le"),
     "eq.Tensor_out":    compared("eq"),
     "ne.Tensor_out":    compared("ne"),
-    "where.self_out":   Row(where, pointwise=True, limit=SMALL, quiet=True),
-    "addcmul.out":      Row(addcmul, pointwise=True, quiet=True, over=looked_at_in_c("addcmul", inputs=3, numbers=1)),
-    "addcdiv.out":      Row(addcdiv, pointwise=True, quiet=True, over=looked_at_in_c("addcdiv", inputs=3, numbers=1)),
+    "where.self_out":   Row(where, pointwise=True, sizes=Sizes(SMALL), quiet=True),
+    "addcmul.out":      three(addcmul),
+    "addcdiv.out":      three(addcdiv),
     "sigmoid_backward.grad_input":   many("sigmoid_backward"),
     "tanh_backward.grad_input":      many("tanh_backward"),
     "silu_backward.grad_input":      many("silu_backward"),
     "threshold_backward.grad_input": Row(
-        threshold_backward, pointwise=True, limit=SMALL, over=looked_at_in_c("threshold_backward", inputs=2, numbers=1)
+        threshold_backward, pointwise=True, sizes=Sizes(SMALL, over=looked_at_in_c("threshold_backward", inputs=2, numbers=1))
     ),
     "gelu_backward.grad_input":      Row(gelu_backward, pointwise=True),
     "mse_loss_backward.grad_input":  Row(mse_loss_backward, pointwise=True),

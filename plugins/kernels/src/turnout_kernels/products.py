@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Row, Sizes, Steps
 from turnout_kernels import native
 from turnout_kernels.native import code, run
 
@@ -163,10 +163,10 @@ def _scattered(grad: Any, shape: Sequence[int], place: tuple[Any, ...]) -> Any:
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "mm.out": Row(mm, limit=FEW_WEIGHTS, sized_by="mat2"),
-    "addmm.out": Row(addmm, limit=FEW_WEIGHTS, sized_by="mat2"),
-    "bmm.out": Row(bmm, limit=FEW_WEIGHTS, sized_by="mat2"),
-    "linalg_matmul": Row(linalg_matmul, steps=((np.matmul, "self", "other"),)),
+    "mm.out": Row(mm, sizes=Sizes(FEW_WEIGHTS, by="mat2")),
+    "addmm.out": Row(addmm, sizes=Sizes(FEW_WEIGHTS, by="mat2")),
+    "bmm.out": Row(bmm, sizes=Sizes(FEW_WEIGHTS, by="mat2")),
+    "linalg_matmul": Row(linalg_matmul, program=Steps(((np.matmul, "self", "other"),))),
     "slice_backward": Row(slice_backward, quiet=True),
     "select_backward": Row(select_backward, quiet=True),
 }

@@ -12,7 +12,7 @@ import numpy as np
 
 from turnout.dtypes import float32, get_default_dtype, int64
 from turnout_arrays.random import FACTORS, mix_number, normal_of
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Move, Row
 from turnout_aten.tensor.random import default_generator
 from turnout_kernels import _native
 from turnout_kernels.native import F32, GRAIN, KERNELS, parts_of, plain, run
@@ -84,7 +84,7 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
 
     kernel = generator_call if with_generator else plain_call
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, quiet=True, moves="" if with_generator else name)
+    return Row(kernel, quiet=True, program=None if with_generator else Move(name))
 
 
 # Up to this many integers, turnout-cpu takes the remainder of 63 bits, and this does. For more of them it takes more bits.

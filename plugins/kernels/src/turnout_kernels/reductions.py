@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Row, Sizes
 from turnout_kernels.layouts import deliver, packed, width_of
 from turnout_kernels.native import FEW, FLOATS, code, plain, run, whole
 from turnout_kernels.pointwise import apply
@@ -125,7 +125,7 @@ def over_dims(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
 
     kernel = with_dtype if dtype else without
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=FEW)
+    return Row(kernel, sizes=Sizes(FEW))
 
 
 def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
@@ -141,7 +141,7 @@ def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
 
     kernel = with_dtype if dtype else without
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=FEW)
+    return Row(kernel, sizes=Sizes(FEW))
 
 
 def spread(name: str, what: int) -> Row:
@@ -155,7 +155,7 @@ def spread(name: str, what: int) -> Row:
         return reduced(what, self, dim, keepdim, out, 1 / freedom) if freedom > 0 else NotImplemented
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=FEW)
+    return Row(kernel, sizes=Sizes(FEW))
 
 
 _ORDERS = {2: NORM, 1: SIZES, float("inf"): LARGEST_SIZE, float("-inf"): SMALLEST_SIZE}
@@ -246,7 +246,7 @@ def place_of(name: str, sign: int) -> Row:
         return _located(self, dim, sign, None, out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=FEW)
+    return Row(kernel, sizes=Sizes(FEW))
 
 
 def extreme_at(name: str, sign: int) -> Row:
@@ -256,7 +256,7 @@ def extreme_at(name: str, sign: int) -> Row:
         return NotImplemented if _located(self, dim, sign, values, indices) is NotImplemented else None
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=FEW)
+    return Row(kernel, sizes=Sizes(FEW))
 
 
 # fmt: off
@@ -273,12 +273,12 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "min.unary_out":          over_all("min", SMALLEST, dtype=False),
     "var.correction_out":     spread("var", VARIANCE),
     "std.correction_out":     spread("std", DEVIATION),
-    "linalg_vector_norm.out": Row(linalg_vector_norm, limit=FEW),
+    "linalg_vector_norm.out": Row(linalg_vector_norm, sizes=Sizes(FEW)),
     "logsumexp":              Row(logsumexp),
-    "mse_loss.out":           Row(mse_loss, limit=FEW),
-    "l1_loss":                Row(l1_loss, limit=FEW),
-    "smooth_l1_loss":         Row(smooth_l1_loss, limit=FEW),
-    "huber_loss":             Row(huber_loss, limit=FEW),
+    "mse_loss.out":           Row(mse_loss, sizes=Sizes(FEW)),
+    "l1_loss":                Row(l1_loss, sizes=Sizes(FEW)),
+    "smooth_l1_loss":         Row(smooth_l1_loss, sizes=Sizes(FEW)),
+    "huber_loss":             Row(huber_loss, sizes=Sizes(FEW)),
     "argmax.out":             place_of("argmax", 1),
     "argmin.out":             place_of("argmin", -1),
     "max.dim_max":            extreme_at("max", 1),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Row, Sizes
 from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats
 from turnout_kernels.native import FEW, GRAIN, KERNELS, code, plain, run, threads, whole
@@ -38,7 +38,7 @@ def softmax_of(*, logarithm: bool) -> Row:
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
     return Row(
         _along_dim(any_floats(kernel), arrays=1, dim=1),
-        over=partial(_native.row, "softmax", logarithm, GRAIN, 1, 0, False, np.empty_like, threads),
+        sizes=Sizes(over=partial(_native.row, "softmax", logarithm, GRAIN, 1, 0, False, np.empty_like, threads)),
     )
 
 
@@ -238,7 +238,7 @@ def cumulative(name: str, *, product: bool) -> Row:
         return of_any_floats(self, dim) if out is None else of_any_floats(self, dim, out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=FEW)
+    return Row(kernel, sizes=Sizes(FEW))
 
 
 def _along(self: Any, dim: int) -> bool:
@@ -257,7 +257,7 @@ def cumulative_extreme(name: str, sign: int) -> Row:
         return None
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(any_floats(kernel, outputs=2), limit=FEW)
+    return Row(any_floats(kernel, outputs=2), sizes=Sizes(FEW))
 
 
 # ---- the largest or smallest elements
@@ -281,7 +281,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_log_softmax.out":                softmax_of(logarithm=True),
     "_softmax_backward_data.out":      softmax_backward_of(logarithm=False),
     "_log_softmax_backward_data.out":  softmax_backward_of(logarithm=True),
-    "native_layer_norm.out":           Row(any_floats(native_layer_norm, outputs=3), quiet=True, over=_layer_norm),
+    "native_layer_norm.out":           Row(any_floats(native_layer_norm, outputs=3), quiet=True, sizes=Sizes(over=_layer_norm)),
     "native_layer_norm_backward":      any_floats(native_layer_norm_backward, outputs=0),
     "native_group_norm.out":           Row(any_floats(native_group_norm, outputs=3), quiet=True, prepares=_prepared_groups),
     "native_group_norm_backward":      any_floats(native_group_norm_backward, outputs=0),
@@ -290,6 +290,6 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "cumprod.out":                     cumulative("cumprod", product=True),
     "cummax.out":                      cumulative_extreme("cummax", 1),
     "cummin.out":                      cumulative_extreme("cummin", -1),
-    "topk.values":                     Row(any_floats(topk, outputs=2), limit=FEW, quiet=True),
+    "topk.values":                     Row(any_floats(topk, outputs=2), sizes=Sizes(FEW), quiet=True),
 }
 # fmt: on

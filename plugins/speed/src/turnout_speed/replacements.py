@@ -31,8 +31,8 @@ from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.described import COPIES, CUSTOM, MAKES, PLANNED, SHAPELESS
 from turnout_aten.kernels.functional import functional
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
-from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME
-from turnout_aten.kernels.stepping import COUNT, FREEDOM, preparing
+from turnout_aten.kernels.rows import ALWAYS, BOOL, COUNT, FREEDOM, SAME, Steps
+from turnout_aten.kernels.stepping import preparing, program_of
 from turnout_aten.kernels.structured import Structured
 from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor import indexing, interop
@@ -82,7 +82,7 @@ def array_kernel(made: Any, spec: KernelSpec, source: Source, general: Any = Non
     assert row is not None
     arguments = [a for a in s.op.schema.arguments if a.name in s.names]
     rows: list[tuple[str, Any, int]] = []
-    ranks = iter(row.ranks)
+    ranks = iter(row.accepts.ranks)
     for argument in arguments:
         canonical = argument.type.canonical
         is_tensor = argument.name in s.tensors
@@ -99,43 +99,35 @@ def array_kernel(made: Any, spec: KernelSpec, source: Source, general: Any = Non
         return made
     numbers = any(role == "number" for role, *_ in rows)
     unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
-    half = spec.half if numbers and not row.halves else None
+    half = spec.half if numbers and not row.accepts.halves else None
     names = [a.name for a in arguments]
-    sized = names.index(row.sized_by or s.tensors[0])
+    sizes = row.sizes
+    sized = names.index(sizes.by or s.tensors[0])
     # What `fast_inplace` calls for many elements, and with the same conditions.
     large = backend.in_kernel_context(row.fn) if inplace and row.pointwise and row.allocates == ALWAYS else None
     return _calls.array_kernel(
-        made, arguments=tuple(rows), kernel=_framed(source, spec.call), keys=backend.keys, simple=_framed(source, row.simple),
-        few=_framed(source, spec.few), large=large, general=general or spec.general, program=_program(row, names, s.tensors),
-        as_array=spec.as_array, half=half, limit=row.limit, limit_of_halves=row.limit_of_halves, limit_of_few=row.limit_of_few,
-        sized=sized, bools=row.bools, unsure=unsure, inplace=inplace, ordered=row.pointwise and not inplace,
-        refuses=row.refuses,
+        made, arguments=tuple(rows), kernel=_framed(source, spec.call), keys=backend.keys, simple=_framed(source, sizes.simple),
+        few=_framed(source, spec.few), large=large, general=general or spec.general,
+        program=_program(program_of(s, row), row, names), as_array=spec.as_array, half=half,
+        limit=sizes.upto, limit_of_halves=sizes.fewest, limit_of_few=sizes.fewest, sized=sized,
+        bools=row.accepts.bools, refuses=row.accepts.refuses, unsure=unsure, inplace=inplace,
+        ordered=row.pointwise and not inplace,
     )  # fmt: skip
 
 
 _OF_STEP, _COUNT, _FREEDOM = 16, 48, 49  # how the extension module numbers operands
 
 
-def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
-    """The steps of a row as the extension module reads them, or None."""
-    steps = row.steps
-    if not steps:  # a function of the array library, or what the kernel is where other arguments have their defaults
-        ufunc = row.simple or row.fn
-        operands = [name for i, name in enumerate(names) if name in tensors or (i == 1 and name == "other")]
-        limit = row.limit if ufunc is row.simple else row.limit_of_few
-        if not isinstance(ufunc, numpy.ufunc) or len(operands) != ufunc.nin:
-            return None
-        steps = ((ufunc, *operands),)
-    else:
-        limit = row.limit_of_steps
+def _program(program: Steps, row: Row, names: Sequence[str]) -> Any:
+    """Steps of a row as the extension module reads them, or None."""
     made = []
-    for ufunc, *given in steps:
+    for ufunc, *given in program.steps:
         operands = [_operand(value, names) for value in given]
         if not isinstance(ufunc, numpy.ufunc) or None in operands:
             return None
         made.append((ufunc, *operands))
     at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim", "correction")]
-    return tuple(made), limit or 1 << 30, *at, not row.ranks
+    return (tuple(made), program.upto or 1 << 30, *at, not row.accepts.ranks) if made else None
 
 
 def _operand(value: Any, names: Sequence[str]) -> Any:
@@ -151,8 +143,8 @@ def plain_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     op, backend, row = spec.op, spec.backend, spec.row
     assert row is not None
     arguments, returns = op.schema.arguments, op.schema.returns
-    if row.moves and not any(a.type.is_tensor for a in arguments):
-        return _calls.element_kernel(made, row.moves) if backend.new_array is numpy.empty else made
+    if row.move and not any(a.type.is_tensor for a in arguments):
+        return _calls.element_kernel(made, row.move) if backend.new_array is numpy.empty else made
     others = any(a.type.is_tensor_list or a.is_write for a in arguments) or "nondeterministic_seeded" in op.tags
     if others or len(returns) != 1 or not returns[0].type.is_tensor or backend.array_type is not numpy.ndarray:
         return made
@@ -161,10 +153,10 @@ def plain_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     roles = {"Tensor": "tensor", "Tensor?": "absent"}
     rows = tuple((roles.get(a.type.canonical, "value"), MISSING, -1) for a in arguments)
     rest = source.line(spec.lines["below"]) if "below" in spec.lines else None
-    program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
+    program = _program(row.program, row, [a.name for a in arguments]) if isinstance(row.program, Steps) else None
     return _calls.array_kernel(
         made, arguments=rows, kernel=spec.call, keys=backend.keys, program=program, below=spec.general, rest=rest,
-        finish=partial(wrap_result, backend), limit=row.limit, limit_of_halves=row.limit,
+        finish=partial(wrap_result, backend), limit=row.sizes.upto, limit_of_halves=row.sizes.upto,
     )  # fmt: skip
 
 
@@ -214,14 +206,15 @@ def plan_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
         "__name__": __name__, **SOURCE_NAMES,
     }  # fmt: skip
     exec(compile("\n".join(lines), source.file, "exec"), own)
-    few = None if row.few is None or row.sized_by else _framed(source, spec.few)
+    few = None if row.sizes.fn is None or row.sizes.by else _framed(source, spec.few)
     count = s.outs or len(s.op.schema.returns)
-    program = _program(row, [a.name for a in s.inputs], s.tensors) if row.steps and not s.precomputed else None
+    steps = row.program if isinstance(row.program, Steps) and not s.precomputed else Steps(())
+    program = _program(steps, row, s.names)
     defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])
     return _calls.plan_kernel(
-        made, find=own["find"], learned=own["learned"], kernel=_framed(source, spec.call), few=few, limit=row.limit_of_few,
+        made, find=own["find"], learned=own["learned"], kernel=_framed(source, spec.call), few=few, limit=row.sizes.fewest,
         keys=backend.keys, as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count,
-        moves=row.moves, program=program,
+        moves=row.move, program=program,
     )  # fmt: skip
 
 

@@ -70,6 +70,13 @@ def not_callable_so(owner: str, backend: str, problems: Sequence[tuple[str, Any,
     return f"{owner}: the table of {backend} has rows that cannot be called as their operators call them" + "".join(rows)
 
 
+def options_unfit(owner: str, backend: str, problems: Sequence[tuple[str, str]]) -> str:
+    """Rows with options that do not fit together: name, what is wrong."""
+    return f"{owner}: the table of {backend} has rows whose options do not fit" + "".join(
+        f"\n  {name}  {problem}" for name, problem in problems
+    )
+
+
 def _kind(value: Any) -> str:
     shape = getattr(value, "shape", None)
     return type(value).__name__ + (f" of shape {list(shape)}" if isinstance(shape, tuple) else "")

@@ -8,7 +8,7 @@ def fast_kernel_failed(name: str, device_type: str, error: Exception) -> str:
     return (
         f"{name}: the kernel for {device_type} raised {type(error).__name__}: {error}\n"
         "  so      the general path computed the result, more slowly\n"
-        "  to fix  mend the kernel, or let its row say what it does not take (refuses=, ranks=, bools=)"
+        "  to fix  mend the kernel, or let its row say what it does not take (accepts=)"
     )
 
 

@@ -47,10 +47,10 @@ class Inputs:
         kinds = [f"{array}.dtype is {first}.dtype" for array in rest]
         absent = [f"{name} is None" for name in self._absent]
         # A number in place of a tensor (mul.Scalar) may raise the dtype's category: int64 times 2.5.
-        bools = [] if row.bools else [f"{name}.__class__ is not bool" for name in self.numbers]
-        halves = [f"{first}.dtype is not HALF"] if self.numbers and not row.halves else []
-        refused = [f"{first}.dtype.kind not in {row.refuses!r}"] if row.refuses else []
-        ranks = [f"{a}.ndim == {n}" for a, n in zip(self.arrays.values(), row.ranks, strict=False) if n is not None]
+        bools = [] if row.accepts.bools else [f"{name}.__class__ is not bool" for name in self.numbers]
+        halves = [f"{first}.dtype is not HALF"] if self.numbers and not row.accepts.halves else []
+        refused = [f"{first}.dtype.kind not in {row.accepts.refuses!r}"] if row.accepts.refuses else []
+        ranks = [f"{a}.ndim == {n}" for a, n in zip(self.arrays.values(), row.accepts.ranks, strict=False) if n is not None]
         return [*kinds, *absent, *bools, *halves, *refused, *ranks]
 
     def defaults(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def computing_source(
 
 def half_dtype(backend: TensorBackend, row: Row) -> Any:
     """The backend's own object for float16, for rows that ask for it."""
-    return None if row.halves else backend.empty((), float16, backend.current_device()).dtype
+    return None if row.accepts.halves else backend.empty((), float16, backend.current_device()).dtype
 
 
 def after_failure(op: Operator, backend: TensorBackend) -> Call:
@@ -99,17 +99,18 @@ def after_failure(op: Operator, backend: TensorBackend) -> Call:
 def _kernel_call(row: Row, inputs: Inputs) -> str:
     """The expression that calls the row's kernel, or `simple` where the defaulted arguments have their defaults."""
     given = {name: f"{name}_a" if name in inputs.tensors else name for name in inputs.names}
-    sized = given[row.sized_by or inputs.tensors[0]]
+    sized = given[row.sizes.by or inputs.tensors[0]]
     kernel = f"{row.function_for(sized)}({', '.join(given.values())})"
-    if row.simple is None:
+    sizes = row.sizes
+    if sizes.simple is None:
         return kernel
     defaulted = [python_name(a.name) for a in inputs.others if a.has_default]
     # `is` saves 15 ns over `==`. An equal value that is another object takes the row's kernel, which gives the same result.
     when = [f"{name} is DEFAULT_{name}" for name in defaulted]
-    if row.limit:
-        few, size = row.limit_of_halves, f"{sized}.size"
+    if sizes.upto:
+        few, size = sizes.fewest, f"{sized}.size"
         # The smaller limit first: a size takes 14 ns to read, and for few elements it is read once.
-        within = f"({size} <= {few} or {size} <= {row.limit} and {sized}.dtype.itemsize != 2)"
-        when.append(within if few < row.limit else f"{size} <= {row.limit}")
+        within = f"({size} <= {few} or {size} <= {sizes.upto} and {sized}.dtype.itemsize != 2)"
+        when.append(within if few < sizes.upto else f"{size} <= {sizes.upto}")
     simple = f"simple({', '.join(value for name, value in given.items() if name not in defaulted)})"
     return f"{simple} if {' and '.join(when)} else {kernel}" if when else simple

@@ -91,12 +91,12 @@ def wrapped({", ".join(["ks", *arguments])}):
 """
     as_array, half = as_result_array(s.op.qualified_name, backend, row.fn), half_dtype(backend, row)
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
-        "as_array": as_array, "simple": row.simple, "Tensor": Tensor,
+        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.sizes.fn, "general": general,
+        "ARRAY": backend.array_type, "as_array": as_array, "simple": row.sizes.simple, "Tensor": Tensor,
         "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend), "HALF": half,
         "ROW_MAJOR": backend.row_major,
         **computed_by, **inputs.defaults(),
     }  # fmt: skip
     source = Source(f"<{backend.name} wrapper of {s.op.qualified_name}>", "wrapped", namespace)
-    spec = KernelSpec(MAKES, s.op, backend, row.fn, general, row, s, row.few, half, as_array)
+    spec = KernelSpec(MAKES, s.op, backend, row.fn, general, row, s, row.sizes.fn, half, as_array)
     return wrapper(compile_function(text, source.function, source.file, namespace), spec, source)

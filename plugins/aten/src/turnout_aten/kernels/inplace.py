@@ -112,12 +112,12 @@ def wrapped({", ".join(["ks", *arguments])}):
     return {first}
 """
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
+        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.sizes.fn, "general": general, "simple": row.sizes.simple,
         "context": backend.kernel_context, "after": after_failure(s.op, backend), "HALF": half,
         **computed_by, **inputs.defaults(),
     }  # fmt: skip
     source = Source(f"<{backend.name} wrapper of {s.op.qualified_name}>", "wrapped", namespace)
-    spec = KernelSpec(COPIES, s.op, backend, row.fn, general, row, s, row.few, half)
+    spec = KernelSpec(COPIES, s.op, backend, row.fn, general, row, s, row.sizes.fn, half)
     return wrapper(compile_function(text, source.function, source.file, namespace), spec, source)
 
 

@@ -124,7 +124,7 @@ def written({", ".join(["ks", *arguments, target])}):
     return {target}
 """
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
+        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.sizes.fn, "general": general, "simple": row.sizes.simple,
         "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row), "ROW_MAJOR": backend.row_major,
         **computed_by, **inputs.defaults(),
     }  # fmt: skip

@@ -17,7 +17,7 @@ from turnout.registry import Registrations
 from turnout.table import Entry, compute_entry
 from turnout_aten.declarations.tables import standard
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Move, Row, Sizes, Steps
 from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
 from turnout_aten.kernels.unstructured import finished, plain
 from turnout_aten.shapes.extents import numel
@@ -38,10 +38,10 @@ def register_over(
 ) -> None:
     """Register rows for a backend of another package, by its name in dispatch keys. The backend may come later.
 
-    A row is that of `register_kernels`, and may return NotImplemented. One with a `limit` is not asked where the first tensor (or
-    the size) and the output have up to so many elements, so that small calls are as fast as without it. If the operator is
-    composed of others for its gradient (CompositeImplicitAutograd), calls that record a gradient stay composed. Kernels that a
-    program registers come before these.
+    A row is that of `register_kernels`, and may return NotImplemented. One whose `sizes` say `upto` is not asked where the first
+    tensor (or the size) and the output have up to so many elements, so that small calls are as fast as without it. If the
+    operator is composed of others for its gradient (CompositeImplicitAutograd), calls that record a gradient stay composed.
+    Kernels that a program registers come before these.
 
     With `yields=False` they are rows of the backend's own library, over composite kernels: those of other packages come first.
     """
@@ -133,30 +133,36 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         return second(*args) if made is NotImplemented else made
 
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
-    served = kernel if above.over is None else above.over(kernel)
-    few = (below.few or below.fn) if above.limit and op.schema.arguments[0].type.canonical == "Tensor" else None
+    sizes, over = above.sizes, above.sizes.over
+    few = (below.sizes.fn or second) if sizes.upto and op.schema.arguments[0].type.canonical == "Tensor" else None
     # Where every argument is required, the row below is its own `simple`.
-    simple = below.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
-    if above.over is not None:
-        few = None  # it looks at few elements itself
-    limits = [row.limit for row in (above, below) if row.limit]
-    of_halves = [row.limit_of_halves for row in (above, below) if row.limit]
-    return Row(
-        served, below.allocates, pointwise=above.pointwise and below.pointwise,
-        simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
-        refuses=below.refuses, ranks=below.ranks, halves=below.halves,
-        quiet=above.quiet and below.quiet, few=few,
-        limit_of_few=min(above.limit_of_halves, below.limit_of_few if below.few is not None else above.limit_of_halves),
-        moves=below.moves if above.limit else above.moves,
-        steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
-        limit_of_halves=min(of_halves, default=0), sized_by=above.sized_by,
+    simple = below.sizes.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
+    both = [each for each in (sizes, below.sizes) if each.upto]
+    return below.but(
+        fn=kernel if over is None else over(kernel),
+        pointwise=above.pointwise and below.pointwise,
+        quiet=above.quiet and below.quiet,
+        sizes=Sizes(
+            min([each.upto for each in both], default=0), min([each.fewest for each in both], default=0), sizes.by,
+            few if over is None else None,  # else it looks at few elements itself
+            simple if sizes.upto else None,
+        ),
+        program=_program_of(above, below),
         prepares=_prepared_by(above, below),
     )  # fmt: skip
 
 
+def _program_of(above: Row, below: Row) -> Steps | Move | None:
+    """What the row below does, for few elements; of a row that takes any number of them, what it moves itself."""
+    program, upto = below.program, above.sizes.upto
+    if not upto:
+        return above.program if isinstance(above.program, Move) else None
+    return Steps(program.steps, min(upto, program.upto or upto)) if isinstance(program, Steps) else program
+
+
 def _prepared_by(above: Row, below: Row) -> Call | None:
     """What prepares plans of two rows: that of the row above, or that of the row below for what the row above leaves to it."""
-    first, second, few = above.prepares, below.prepares, above.limit_of_halves
+    first, second, few = above.prepares, below.prepares, above.sizes.fewest
     if first is None:
         if second is None or not few:
             return None

@@ -13,6 +13,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.described import PLANNED, KernelSpec, wrapper
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, converted, key_source
+from turnout_aten.kernels.rows import Move, Row
 from turnout_aten.kernels.stepping import preparing
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnout_aten.backend.tensor_backend import TensorBackend
-    from turnout_aten.kernels.rows import Row
     from turnout_aten.kernels.structured import Structured
 
     Call = Callable[..., Any]
@@ -73,7 +73,7 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         "                if _key is not None: LEARN(_key, SHAPE, *_given)",
         "                return compute(_first, SHAPE)",
     ]
-    joins = row.moves == "join" and backend.joined is not None and backend.row_major is not None
+    joins = row.program is Move.JOIN and backend.joined is not None and backend.row_major is not None
     lines = [
         f"def planned(ks, {given}):",
         *(_joining(names) if joins else ()),
@@ -262,7 +262,7 @@ def _replacing(s: Structured) -> list[str]:
 
 def _calling(s: Structured, backend: TensorBackend, row: Row, outs: list[str]) -> list[str]:
     """The source that calls the kernel in its context, with the arguments of a plan: `_made` is what it returns."""
-    first = (row.sized_by or next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like)) + "_a"
+    first = (row.sizes.by or next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like)) + "_a"
     given = ", ".join([*_passed(s), *outs])
     if row.quiet or backend.silence is None:
         return [f"_made = (_ready or {row.function_for(first, outs[0])})({given})"]
@@ -273,15 +273,15 @@ def _calling(s: Structured, backend: TensorBackend, row: Row, outs: list[str]) -
 
 def _namespace(s: Structured, backend: TensorBackend, row: Row) -> dict[str, Any]:
     """What the source of planned paths reads."""
-    name = s.op.qualified_name
+    name, few = s.op.qualified_name, row.sizes.fn
 
     def check(made: Any, arrays: tuple[Any, ...]) -> None:
         check_returned(name, backend, row.fn, made, arrays)
 
     return {
         "__name__": backend.wrapper_module, "kernel": row.fn if row.quiet else backend.in_kernel_context(row.fn),
-        "few": row.few if row.quiet or row.few is None else backend.in_kernel_context(row.few),
-        "bare": row.fn, "bare_few": row.few, "NEW": backend.new_array, "BACKEND": backend, "CHECK": check, "AS_GIVEN": AS_GIVEN,
+        "few": few if row.quiet or few is None else backend.in_kernel_context(few),
+        "bare": row.fn, "bare_few": few, "NEW": backend.new_array, "BACKEND": backend, "CHECK": check, "AS_GIVEN": AS_GIVEN,
         "converted": converted, **SOURCE_NAMES,
         **silencing(backend),
     }  # fmt: skip

@@ -1,92 +1,179 @@
-"""Rows of a backend's table: an array kernel with what its wrappers may do with it."""
+"""Rows of a backend's table: an array kernel, what its wrappers may do with it, and what may run in its place.
+
+A `Row` has eight options. Three of them are values of their own: which calls the kernel may be given at once (`Accepts`), what
+serves few elements (`Sizes`), and what the kernel computes as data (`Steps`, or a `Move`), which a compiled call path runs.
+`problem` says which options do not fit together; it is asked when rows are registered.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Call = Callable[..., Any]
+Call = Callable[..., Any]
 
 ALWAYS = "always"  # inputs of one dtype give that dtype, for every dtype that the kernel accepts
 SAME = "same"  # the result is used only if it has the inputs' dtype; otherwise the general path converts
 BOOL = "bool"  # inputs of one dtype give bool (comparisons)
 
+# In steps: the number of elements that are reduced to one, and that less the argument `correction`, or 1.
+COUNT: Any = object()
+FREEDOM: Any = object()
 
-class Row:
+
+class Accepts(NamedTuple):
+    """Which calls a kernel that allocates gets at once. All others take the general path, where the shape function looks first.
+
+    refuses  dtypes (as NumPy kinds) that the shape function refuses and the kernel does not
+    bools    False: a bool in place of a number may be refused
+    halves   False: a number beside float16 is not rounded first
+    ranks    the ndim of each tensor, None for any
+    """
+
+    refuses: str = ""
+    bools: bool = True
+    halves: bool = True
+    ranks: tuple[int | None, ...] = ()
+
+
+class Sizes(NamedTuple):
+    """What serves few elements in place of a row's kernel.
+
+    upto    as many elements are few, of the first tensor and the first output (0: any number)
+    halves  the same for two-byte elements (0: as `upto`)
+    by      the name of the tensor whose elements are counted, if not the first one's
+    fn      a kernel of the same arguments. None: the row's own or, of a row over another one, that of the row below
+    simple  a function of the required arguments only, which makes its result. The fast path calls it where the other arguments
+            have their defaults: it saves a Python frame (`numpy.add` for `add` with alpha=1)
+    over    of a row over another one that looks at its arguments itself, few or many: makes the kernel, from one that may get
+            any call
+    """
+
+    upto: int = 0
+    halves: int = 0
+    by: str = ""
+    fn: Call | None = None
+    simple: Call | None = None
+    over: Callable[[Call], Call] | None = None
+
+    @property
+    def fewest(self) -> int:
+        """So many elements of any dtype are few."""
+        return self.halves or self.upto
+
+
+class Steps(NamedTuple):
+    """What a kernel computes, bit by bit, for row-major tensors of one float dtype.
+
+    steps  (function of the array module, operand, ...). An operand is the name of an argument, the number of an earlier step, a
+           float, COUNT or FREEDOM. A function of two operands that has one reduces over `dim`
+    upto   they serve results of up to so many elements (0: any), and so large second factors of products
+    """
+
+    steps: tuple[tuple[Any, ...], ...]
+    upto: int = 0
+
+
+class Move(Enum):
+    """What a kernel does that moves, finds or orders elements, or draws random ones. A compiled call path has a function for it,
+    which serves few elements of row-major arrays; the row's kernel serves all other calls."""
+
+    JOIN = "join"  # cat
+    PICK = "pick"  # index: by a list of indices
+    PUT = "put"  # index_put
+    SELECT = "select"  # index_select: by one
+    GATHER = "gather"
+    FLIP = "flip"
+    LOWER = "lower"  # tril
+    UPPER = "upper"  # triu
+    ADD_UP = "add up"  # cumsum
+    FIND_LARGEST = "find largest"  # argmax
+    FIND_SMALLEST = "find smallest"
+    LARGEST = "largest"  # max along a dim
+    SMALLEST = "smallest"
+    SORT = "sort"
+    ORDER_FIRST = "order first"  # topk
+    ANY = "any"
+    ALL = "all"
+    CLASS_LOSS = "class loss"  # nll_loss
+    CLASS_SLOPE = "class slope"  # its gradient
+    UNIFORM = "uniform"  # random numbers of the device's generator
+    NORMAL = "normal"
+
+
+class Row(NamedTuple):
     """An array kernel with options.
 
+    fn         the kernel
     allocates  ALWAYS, SAME or BOOL: opts in to the fast path, in which the kernel allocates the result. If it raises
                NotImplementedError, the call takes the general path
     pointwise  an output may be the same array as an input
-    simple     the kernel as a function of the required arguments only. The fast path calls it when the other arguments have
-               their defaults: it saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
-    limit      `simple` serves arrays of up to this many elements (0: any); for larger ones `fn` may use several threads
-    limit_of_halves  the same for two-byte elements (0: as `limit`)
-    bools      False: a bool in place of a number takes the general path, because the shape function may refuse it
-    refuses    dtypes (as NumPy kinds) that take the general path, because the shape function refuses them but the kernel does not
-    ranks      the ndim of each tensor, None for any; a call with other ranks takes the general path
-    halves     False: a number beside float16 takes the general path, in which the kernel does not round the number first
-    few        the kernel for calls whose first tensor and first output have up to `limit_of_few` elements, in place of `fn`
-    sized_by   the name of the tensor that all these limits are about, if it is not the first one
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
-    steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
-               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A
-               function of two operands that has one reduces over `dim`. The text of calls and of plans, and a compiled call path,
-               run them (`kernels.stepping`); `fn` serves all other calls
-    limit_of_steps  they serve results of up to this many elements (0: any), and so large second factors of products
+    accepts    which calls the fast path takes
+    sizes      what serves few elements
+    program    `Steps` or a `Move`: what the kernel does, for whoever can do it without the kernel
     prepares   `prepares(outs, *arguments)` makes what a plan calls in place of the kernel, of what the shape function said of the
                outputs and the first call's arguments: a function of the same arguments and outputs, for all calls with arrays of
                the same shapes, strides and dtypes, and equal other arguments (so a float 0.0 may come as -0.0; no argument is
                complex). None where the kernel itself must serve them; NotImplemented, of a row over another one, where the row
                below would. Outputs are row-major
-    moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a
-               list of indices, "select" and "gather" by one, "flip", "lower" and "upper" for triangles, "add up" for running
-               sums, "find largest" for `argmax`, "largest" for `max` along a dim, "sort", "order first" for `topk`, "any", "all",
-               "class loss" and "class slope" for `nll_loss` and its gradient,
-               and without a tensor "uniform" and "normal" random numbers of the device's generator (`composites.endings`).
-               A compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
-    over       makes the kernel, from one that may get any call, for a row over another one: compiled kernels that look at their
-               arguments themselves need no frame that asks whether they serve a call
     """
 
-    __slots__ = (
-        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "moves",
-        "over", "pointwise", "prepares", "quiet", "ranks", "refuses", "simple", "sized_by", "steps",
-    )  # fmt: skip
+    fn: Call
+    allocates: str = ""
+    pointwise: bool = False
+    quiet: bool = False
+    accepts: Accepts = Accepts()
+    sizes: Sizes = Sizes()
+    program: Steps | Move | None = None
+    prepares: Call | None = None
 
-    def __init__(
-        self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
-        bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
-        quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
-        steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, limit_of_halves: int = 0,
-        over: Callable[[Call], Call] | None = None, moves: str = "", prepares: Call | None = None,
-        sized_by: str = "",
-    ) -> None:  # fmt: skip
-        self.limit = limit
-        self.limit_of_halves = limit_of_halves or limit
-        self.fn = fn
-        self.allocates = allocates
-        self.pointwise = pointwise
-        self.simple = simple
-        self.bools = bools
-        self.refuses = refuses
-        self.ranks = ranks
-        self.halves = halves
-        self.quiet = quiet
-        self.few = few
-        self.limit_of_few = limit_of_few
-        self.steps = steps
-        self.limit_of_steps = limit_of_steps
-        self.over = over
-        self.moves = moves
-        self.prepares = prepares
-        self.sized_by = sized_by
+    def but(self, **options: Any) -> Row:
+        """This row with other options in place of some of its own."""
+        return self._replace(**options)
+
+    @property
+    def move(self) -> str:
+        """The word for its `Move`, or ""."""
+        return self.program.value if isinstance(self.program, Move) else ""
 
     def function_for(self, *arrays: str, kernel: str = "kernel", few: str = "few") -> str:
         """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""
-        if self.few is None:
+        if self.sizes.fn is None:
             return kernel
-        return f"({few} if {' and '.join(f'{array}.size <= {self.limit_of_few}' for array in arrays)} else {kernel})"
+        return f"({few} if {' and '.join(f'{array}.size <= {self.sizes.fewest}' for array in arrays)} else {kernel})"
+
+    def problem(self, arguments: Sequence[str]) -> str:
+        """Why its options do not fit together, for an operator with these arguments; "" if they do."""
+        return next(self._problems(arguments), "")
+
+    def _problems(self, arguments: Sequence[str]) -> Iterator[str]:
+        sizes, accepts = self.sizes, self.accepts
+        if self.allocates not in ("", ALWAYS, SAME, BOOL):
+            yield f"allocates is {self.allocates!r}; expected 'always', 'same' or 'bool'"
+        for name, wanted in (("accepts", Accepts), ("sizes", Sizes)):
+            if not isinstance(getattr(self, name), wanted):
+                yield f"{name} is {getattr(self, name)!r}; expected {wanted.__name__}(...)"
+                return
+        if not isinstance(self.program, (Steps, Move, type(None))):
+            yield f"program is {self.program!r}; expected Steps(...) or a Move"
+        if not self.allocates and accepts != Accepts():
+            yield "accepts is about calls for which the kernel allocates the result; give allocates, too"
+        if set(accepts.refuses) - set("biufcV"):
+            yield f"refuses is {accepts.refuses!r}; expected letters of 'biufcV'"
+        if not self.allocates and sizes.simple is not None:
+            yield "simple makes its result; give allocates, too"
+        if sizes.halves > sizes.upto:
+            yield f"halves is {sizes.halves}, above upto, which is {sizes.upto}"
+        if sizes.fn is not None and not sizes.upto:
+            yield "fn serves few elements; say with upto how many"
+        if sizes.by and sizes.by not in arguments:
+            yield f"by is {sizes.by!r}, which is not an argument"
+        for at, (_, *operands) in enumerate(self.program.steps if isinstance(self.program, Steps) else ()):
+            for operand in operands:
+                if operand.__class__ is str and operand not in arguments:
+                    yield f"step {at} reads {operand!r}, which is not an argument"
+                if operand.__class__ is int and not 0 <= operand < at:
+                    yield f"step {at} reads step {operand}, which is not before it"

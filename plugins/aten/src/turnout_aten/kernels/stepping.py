@@ -10,21 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import float32, float64
 from turnout.operators.stubs import compile_function, python_name
+from turnout_aten.kernels.rows import COUNT, FREEDOM, Row, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from turnout_aten.backend.tensor_backend import TensorBackend
-    from turnout_aten.kernels.rows import Row
     from turnout_aten.kernels.structured import Structured
     from turnout_aten.shapes.specs import Result
 
     Call = Callable[..., Any]
-    Steps = tuple[tuple[Any, ...], ...]
-
-# In the steps of a row: the number of elements that are reduced to one, and that less the argument `correction`, or 1.
-COUNT: Any = object()
-FREEDOM: Any = object()
 
 # Elements from which on a call costs what the array module computes.
 MOST = 1 << 10
@@ -76,7 +71,7 @@ def stepping(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Resul
     It serves row-major tensors of one shape and dtype, float32 or float64, like the output's, and the usual values of arguments
     that no step names. For any other call it is None, too.
     """
-    steps, limit = _steps_of(s, row)
+    steps, limit = program_of(s, row)
     named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
     others = [a for a in s.inputs if a.name in s.plain and a.name not in named and a.name not in _OF_REDUCTIONS]
     functions = all(by_elements(function) for function, *_ in steps)
@@ -127,18 +122,18 @@ def stepping(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Resul
     return prepared
 
 
-def _steps_of(s: Structured, row: Row) -> tuple[Steps, int]:
-    """The steps of a row and their limit. A row that is a function of the array module is one step."""
-    if row.steps:
-        return row.steps, row.limit_of_steps
-    function = row.simple or row.fn
+def program_of(s: Structured, row: Row) -> Steps:
+    """The steps of a row. A row that is a function of the array module is one step."""
+    if isinstance(row.program, Steps):
+        return row.program
+    function = row.sizes.simple or row.fn
     operands = [name for i, name in enumerate(s.names) if name in s.tensors or (i == 1 and name == "other")]
     if getattr(function, "nin", None) != len(operands) or getattr(function, "nout", None) != 1:
-        return (), 0
-    return ((function, *operands),), row.limit if function is row.simple else row.limit_of_few
+        return Steps(())
+    return Steps(((function, *operands),), row.sizes.upto)
 
 
-def _compiled(s: Structured, backend: TensorBackend, steps: Steps) -> Call:
+def _compiled(s: Structured, backend: TensorBackend, steps: tuple[tuple[Any, ...], ...]) -> Call:
     """`make(axis, keepdim, count, freedom)`, which returns the function of a plan."""
     names = {name: python_name(name) for name in s.names}
     lines, variables = _lines(steps, names, "_out", ("_axis", "_keepdim", "_count", "_freedom"))
@@ -150,7 +145,13 @@ def _compiled(s: Structured, backend: TensorBackend, steps: Steps) -> Call:
 
 
 def _lines(
-    steps: Steps, names: dict[str, str], out: str, reducing: Sequence[str], *, own: str = "", result: str = ""
+    steps: tuple[tuple[Any, ...], ...],
+    names: dict[str, str],
+    out: str,
+    reducing: Sequence[str],
+    *,
+    own: str = "",
+    result: str = "",
 ) -> tuple[list[str], dict[str, Any]]:
     """The source of steps, of which the last one writes into `out`, and what it reads.
 
@@ -204,7 +205,7 @@ def steps_into(
     They serve row-major inputs of one dtype and an output that is none of them. Where the lines raise, it is undefined what the
     output holds. None for a row without steps, and for one with other arguments that change what it computes.
     """
-    steps, limit = _steps_of(s, row)
+    steps, limit = program_of(s, row)
     named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
     reduced = [i for i, step in enumerate(steps) if reduces(step)]
     plain = all(by_elements(function) for function, *_ in steps) and not any(FREEDOM in given for _, *given in steps)
@@ -240,7 +241,8 @@ def steps_at_once(
     They need no plan: an array module says by itself that it has no such dim. None for a row without steps, and for one with
     arguments that change what it computes. `arrays` are the names of the tensors' arrays, by argument.
     """
-    steps, named = row.steps, {operand for _, *given in row.steps for operand in given if operand.__class__ is str}
+    steps, limit = row.program if isinstance(row.program, Steps) else Steps(())
+    named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
     numbers = [a.name for a in s.inputs if a.name in named and a.name in s.plain]
     over_dims = "dim" in s.names
     plain = all(by_elements(function) for function, *_ in steps) and not any(FREEDOM in given for _, *given in steps)
@@ -250,7 +252,7 @@ def steps_at_once(
     if not named <= {*arrays, *numbers} or reduced not in ([], [0]):
         return None
     first = arrays[s.tensors[0]]
-    tests = [f"{first}.size <= {min(row.limit_of_steps or MOST, MOST)}", f"{first}.dtype.char in 'fd'"]
+    tests = [f"{first}.size <= {min(limit or MOST, MOST)}", f"{first}.dtype.char in 'fd'"]
     for argument in s.inputs:
         name = python_name(argument.name)
         if argument.name == "dim":

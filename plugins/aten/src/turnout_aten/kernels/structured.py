@@ -135,10 +135,10 @@ def kernel_by_size(s: Structured, backend: TensorBackend, row: Row, fn: Call, de
     arrays of so few; the argument may be a number.
     """
     kernel = backend.in_kernel_context(fn)
-    if debug or row.few is None:
+    if debug or row.sizes.fn is None:
         return lambda given, written: kernel
-    few, limit = backend.in_kernel_context(row.few), row.limit_of_few
-    at = s.names.index(row.sized_by) if row.sized_by else 0
+    few, limit = backend.in_kernel_context(row.sizes.fn), row.sizes.fewest
+    at = s.names.index(row.sizes.by) if row.sizes.by else 0
     array_type: Any = backend.array_type
 
     def choose(given: Sequence[Any], written: Any) -> Call:

@@ -74,6 +74,9 @@ def checked_rows(library: Registrations, backend: str, table: Mapping[str, Any],
     problems = [(name, fn, takes, given) for name, row in made.items() for fn, takes, given in _misfits(name, row)]
     if problems:
         raise RegistrationError(errors.not_callable_so(library.origin, backend, problems))
+    unfit = [(name, problem) for name, row in made.items() if (problem := row.problem(_called_with(name)[0]))]
+    if unfit:
+        raise RegistrationError(errors.options_unfit(library.origin, backend, unfit))
     return made
 
 
@@ -89,18 +92,23 @@ def binders(name: str, row: Row) -> Iterator[tuple[str, StructuredBinder | Plain
 
 def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
     """The functions of a row that cannot be called, with what they take and what they are called with."""
-    if name in STRUCTURED:
-        given, outputs, required = STRUCTURED[name][2]
-    else:
-        overload = standard().named(name)  # this does not define the operator
-        schema = REGISTRY.find(name).schema if overload is None else overload.schema
-        given, outputs, required = row_signature(schema, {})
+    given, outputs, required = _called_with(name)
     inputs = len(given) - outputs
     takes = misfit(row.fn, [len(given), inputs] if row.allocates else [len(given)])
     if takes:
         yield row.fn, takes, given
-    if row.simple is not None and misfit(row.simple, [required]):
-        yield row.simple, misfit(row.simple, [required]), given[:required]
+    simple = row.sizes.simple
+    if simple is not None and misfit(simple, [required]):
+        yield simple, misfit(simple, [required]), given[:required]
+
+
+def _called_with(name: str) -> tuple[tuple[str, ...], int, int]:
+    """The names of what an operator's row is called with, how many are outputs, and how many inputs have no default."""
+    if name in STRUCTURED:
+        found: tuple[tuple[str, ...], int, int] = STRUCTURED[name][2]
+        return found
+    overload = standard().named(name)  # this does not define the operator
+    return row_signature(REGISTRY.find(name).schema if overload is None else overload.schema, {})
 
 
 class StructuredBinder:
@@ -113,7 +121,7 @@ class StructuredBinder:
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
         facts = Structured(op, shape_function(self.group), self.precomputed)
-        return does(self.row.moves or "row", VARIANTS[self.kind](facts, backend_at(op, key), self.row))
+        return does(self.row.move or "row", VARIANTS[self.kind](facts, backend_at(op, key), self.row))
 
 
 class PlainBinder:

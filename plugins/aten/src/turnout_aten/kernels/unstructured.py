@@ -37,7 +37,7 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
     returns NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to as many elements as
     the row's limit. A kernel with a row may run again after an error: it has no effect but its result.
     """
-    limit, quiet = (0, False) if row is None else (row.limit, row.quiet)
+    limit, quiet = (0, False) if row is None else (row.sizes.upto, row.quiet)
     schema = op.schema
     names = [python_name(a.name) for a in schema.arguments]
     given = ", ".join(names)
