@@ -495,8 +495,9 @@ def test_calls_good_and_bad_leave_no_memory(compiled_path: None):
 def f() -> None: ...
 
 
+ONE = ((f, 0, 0, False),)
 PLANNED: dict[str, Any] = {
-    "find": f, "learned": f, "kernel": f, "keys": 0, "as_given": None, "passed": (0,), "defaults": (None,), "outs": 1,
+    "find": f, "learned": f, "cases": ONE, "keys": 0, "as_given": None, "passed": (0,), "defaults": (None,), "outs": 1,
 }  # fmt: skip
 CUSTOM: dict[str, Any] = {"call": f, "general": f, "finish": f, "keys": 1, "arguments": 1}
 # A maker, its arguments, what it says.
@@ -511,11 +512,16 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (_calls.call_operators, (object, object), AttributeError, "type object 'object' has no attribute 'call'"),
     (partial(_calls.plan_kernel, **PLANNED, roles=("tensor",), moves="throw"), (f,), ValueError, "unknown word throw"),
     (_calls.plan_kernel, (f,), TypeError, "a planned kernel needs all that finds a plan and what it is called with"),
-    (_calls.array_kernel, (f,), TypeError, "a kernel has arguments, a kernel and keys"),
-    (partial(_calls.array_kernel, arguments=(), kernel=f, keys=1), (f,), ValueError, "a kernel needs a tensor"),
+    (_calls.array_kernel, (f,), TypeError, "a kernel has arguments, cases and keys"),
     *(
-        (partial(_calls.array_kernel, arguments=(("tensor", None, -1),), kernel=f, keys=1, program=(steps, 9, -1, -1, -1, False)),
-         (f,), ValueError, "a wrong step")
+        (partial(_calls.array_kernel, arguments=(), cases=cases, keys=1), (f,), ValueError,
+         "the last case has to serve all calls")
+        for cases in ((), ((f, 4, 4, False),), ((f, 0, 0, True),))
+    ),
+    (partial(_calls.array_kernel, arguments=(), cases=ONE, keys=1), (f,), ValueError, "a kernel needs a tensor"),
+    *(
+        (partial(_calls.array_kernel, arguments=(("tensor", None, -1),), cases=ONE, keys=1,
+                 program=(steps, 9, -1, -1, -1, False)), (f,), ValueError, "a wrong step")
         for steps in (((numpy.add,),), ((len, 0),), ((numpy.add, 0, 17),), ((numpy.logaddexp, 0),), ((numpy.modf, 0),))
     ),
     *(

@@ -3,14 +3,14 @@ from typing import Any
 def taken() -> int: ...
 def configure(names: dict[str, Any], /) -> None: ...
 def call(function: Any, targets: Any, tail: Any, named: Any, overloads: Any, /) -> Any: ...
-def array_kernel(function: Any, /, *, arguments: Any, kernel: Any, keys: int, **fields: Any) -> Any: ...
+def array_kernel(function: Any, /, *, arguments: Any, cases: Any, keys: int, **fields: Any) -> Any: ...
 def plan_kernel(
     function: Any,
     /,
     *,
     find: Any,
     learned: Any,
-    kernel: Any,
+    cases: Any,
     keys: int,
     as_given: Any,
     roles: Any,

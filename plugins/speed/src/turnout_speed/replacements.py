@@ -31,7 +31,7 @@ from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.described import COPIES, CUSTOM, MAKES, PLANNED, SHAPELESS
 from turnout_aten.kernels.functional import functional
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
-from turnout_aten.kernels.rows import ALWAYS, BOOL, COUNT, FREEDOM, SAME, Steps
+from turnout_aten.kernels.rows import COUNT, FREEDOM, Steps
 from turnout_aten.kernels.stepping import preparing, program_of
 from turnout_aten.kernels.structured import Structured
 from turnout_aten.kernels.unstructured import wrap_result
@@ -77,42 +77,24 @@ def configure() -> None:
 
 def array_kernel(made: Any, spec: KernelSpec, source: Source, general: Any = None) -> Any:
     """The wrapper of an array kernel whose arrays are NumPy's: what it returns is new, or is written into the first tensor."""
-    s, backend, row, inplace = spec.structured, spec.backend, spec.row, spec.form == COPIES
-    assert s is not None
-    assert row is not None
-    arguments = [a for a in s.op.schema.arguments if a.name in s.names]
-    rows: list[tuple[str, Any, int]] = []
-    ranks = iter(row.accepts.ranks)
-    for argument in arguments:
-        canonical = argument.type.canonical
-        is_tensor = argument.name in s.tensors
-        if is_tensor and canonical.endswith("?"):
-            rows.append(("absent", MISSING, -1))
-        elif is_tensor:
-            rank = next(ranks, None)
-            rows.append(("tensor", MISSING, -1 if rank is None else rank))
-        else:
-            number = canonical == "Scalar" and not argument.has_default
-            default = argument.default if argument.has_default else MISSING
-            rows.append(("number" if number else "value", default, -1))
-    if backend.array_type is not numpy.ndarray or len(rows) > MOST:
+    inputs, backend, inplace = spec.inputs, spec.backend, spec.form == COPIES
+    assert inputs is not None
+    assert spec.structured is not None
+    if backend.array_type is not numpy.ndarray or len(inputs.arguments) > MOST:
         return made
-    numbers = any(role == "number" for role, *_ in rows)
-    unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
-    half = spec.half if numbers and not row.accepts.halves else None
-    names = [a.name for a in arguments]
-    sizes = row.sizes
-    sized = names.index(sizes.by or s.tensors[0])
-    # What `fast_inplace` calls for many elements, and with the same conditions.
-    large = backend.in_kernel_context(row.fn) if inplace and row.pointwise and row.allocates == ALWAYS else None
+    row, names = inputs.row, [a.name for a in inputs.arguments]
+    arguments = tuple([(a.role, a.default, -1 if a.rank is None else a.rank) for a in inputs.arguments])
     return _calls.array_kernel(
-        made, arguments=tuple(rows), kernel=_framed(source, spec.call), keys=backend.keys, simple=_framed(source, sizes.simple),
-        few=_framed(source, spec.few), large=large, general=general or spec.general,
-        program=_program(program_of(s, row), row, names), as_array=spec.as_array, half=half,
-        limit=sizes.upto, limit_of_halves=sizes.fewest, limit_of_few=sizes.fewest, sized=sized,
-        bools=row.accepts.bools, refuses=row.accepts.refuses, unsure=unsure, inplace=inplace,
+        made, arguments=arguments, cases=_cases(spec, source), keys=backend.keys, sized=inputs.sized, large=spec.large,
+        general=general or spec.general, program=_program(program_of(spec.structured, row), row, names), as_array=spec.as_array,
+        half=inputs.half, bools=row.accepts.bools, refuses=row.accepts.refuses, unsure=inputs.unsure, inplace=inplace,
         ordered=row.pointwise and not inplace,
     )  # fmt: skip
+
+
+def _cases(spec: KernelSpec, source: Source) -> tuple[tuple[Any, ...], ...]:
+    """The cases of a wrapper as the extension module reads them."""
+    return tuple([(_framed(source, case.run), case.upto, case.halves, case.brief) for case in spec.cases])
 
 
 _OF_STEP, _COUNT, _FREEDOM = 16, 48, 49  # how the extension module numbers operands
@@ -155,8 +137,8 @@ def plain_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     rest = source.line(spec.lines["below"]) if "below" in spec.lines else None
     program = _program(row.program, row, [a.name for a in arguments]) if isinstance(row.program, Steps) else None
     return _calls.array_kernel(
-        made, arguments=rows, kernel=spec.call, keys=backend.keys, program=program, below=spec.general, rest=rest,
-        finish=partial(wrap_result, backend), limit=row.sizes.upto, limit_of_halves=row.sizes.upto,
+        made, arguments=rows, cases=((spec.cases[0].run, 0, 0, False),), keys=backend.keys, program=program,
+        below=spec.general, few=row.sizes.upto, rest=rest, finish=partial(wrap_result, backend),
     )  # fmt: skip
 
 
@@ -206,15 +188,15 @@ def plan_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
         "__name__": __name__, **SOURCE_NAMES,
     }  # fmt: skip
     exec(compile("\n".join(lines), source.file, "exec"), own)
-    few = None if row.sizes.fn is None or row.sizes.by else _framed(source, spec.few)
+    sized = s.names.index(row.sizes.by) if row.sizes.by else next(i for i, a in enumerate(s.inputs) if a.type.is_tensor_like)
     count = s.outs or len(s.op.schema.returns)
     steps = row.program if isinstance(row.program, Steps) and not s.precomputed else Steps(())
     program = _program(steps, row, s.names)
     defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])
     return _calls.plan_kernel(
-        made, find=own["find"], learned=own["learned"], kernel=_framed(source, spec.call), few=few, limit=row.sizes.fewest,
-        keys=backend.keys, as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count,
-        moves=row.move, program=program,
+        made, find=own["find"], learned=own["learned"], cases=_cases(spec, source), sized=sized, keys=backend.keys,
+        as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count, moves=row.move,
+        program=program,
     )  # fmt: skip
 
 

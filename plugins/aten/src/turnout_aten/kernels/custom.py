@@ -10,6 +10,7 @@ from turnout.operators import Operator
 from turnout.operators.calls import Line, Source
 from turnout.operators.kernels import Kernel
 from turnout.operators.stubs import compile_function
+from turnout_aten.kernels.cases import KERNEL, Case
 from turnout_aten.kernels.described import CUSTOM, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.kernels.structured import to_array
@@ -73,7 +74,7 @@ def on_arrays(op: Operator, kernel: Kernel, backend: TensorBackend, general: Cal
         "finish": lambda made, args: verify(op, kernel, wrap_result(backend, made, args), args),
     }  # fmt: skip
     source = Source(f"<kernel of {op.qualified_name} at {backend.name}>", "on_arrays", namespace)
-    spec = KernelSpec(CUSTOM, op, backend, kernel.fn, general, lines=called)
+    spec = KernelSpec(CUSTOM, op, backend, (Case(KERNEL, kernel.fn),), general, lines=called)
     return wrapper(compile_function("\n".join(lines) + "\n", source.function, source.file, namespace), spec, source)
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout.operators.calls import Line, Source
     from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.kernels.cases import Case
+    from turnout_aten.kernels.fast_paths import Inputs
     from turnout_aten.kernels.rows import Row
     from turnout_aten.kernels.structured import Structured
 
@@ -28,13 +30,13 @@ class KernelSpec(NamedTuple):
     form        one of the words above
     op          the operator
     backend     the backend
-    call        what calls the array kernel: the row's function, in the backend's context where it needs that
+    cases       the functions that may serve a call, in order: the row's, in the backend's context where they need that
     general     what serves the calls that this wrapper leaves; None: there are none
     row         the kernel's row; None of a user's kernel
     structured  the operator with its shape function; None without one
-    few         in place of `call` for few elements, or None
-    half        a number beside this dtype is left to `general`; None: it is not
+    inputs      of a wrapper whose kernel makes the result: the calls that it takes
     as_array    makes an array of what a kernel returns in place of one
+    large       of one that copies: what writes many elements straight into the first tensor, or None
     known       of a planned wrapper: the plans that it keeps
     lines       the lines of its text that call something, by what they call
     """
@@ -42,13 +44,13 @@ class KernelSpec(NamedTuple):
     form: str
     op: Operator
     backend: TensorBackend
-    call: Call
+    cases: tuple[Case, ...]
     general: Call | None
     row: Row | None = None
     structured: Structured | None = None
-    few: Call | None = None
-    half: Any = None
+    inputs: Inputs | None = None
     as_array: Call | None = None
+    large: Call | None = None
     known: dict[Any, Any] | None = None
     lines: Mapping[str, Line] = MappingProxyType({})
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnout.dtypes import float16
 from turnout.errors import KernelWarning
+from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import python_name
 from turnout_aten.errors import tensors as texts
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.cases import Case, choice
+from turnout_aten.kernels.rows import BOOL, SAME, Row
 from turnout_aten.kernels.stepping import steps_at_once
 from turnout_aten.kernels.structured import Structured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from turnout.operators import Operator
     from turnout_aten.backend.tensor_backend import TensorBackend
@@ -21,59 +23,102 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-class Inputs:
-    """The inputs of a row as its fast paths see them.
+# What an argument of a fast path is: a tensor that is given, one that must be None, a number that is a tensor in another
+# overload, or any other value.
+TENSOR, ABSENT, NUMBER, VALUE = "tensor", "absent", "number", "value"
 
-    names    those that its kernel takes, as names of Python
-    tensors  the tensors among them that cannot be None; the source of a fast path has the array of `x` as `x_a`
-    arrays   the arguments that are these tensors: their arrays, by name
-    others   the arguments that are no tensors
-    numbers  those that are tensors in another overload
+
+class Argument(NamedTuple):
+    """An argument as a fast path takes it: one of the words above, its default or MISSING, the ndim that it must have or None."""
+
+    name: str
+    role: str
+    default: Any
+    rank: int | None
+
+
+class Inputs:
+    """The calls that a row's fast paths take: tensors of one dtype, which the row accepts. Texts test what is written here, and
+    so does a compiled call path.
+
+    arguments  what the kernel gets
+    names      their names, as those of Python; the source of a fast path has the array of `x` as `x_a`
+    tensors    the names of tensors that are given
+    arrays     the arguments that are these tensors: their arrays, by name
+    sized      the place of the argument whose elements are counted
+    unsure     whether the result may have another dtype than the inputs
+    half       the backend's own object for float16, which a number may not stand beside; None: it may
     """
 
-    def __init__(self, s: Structured) -> None:
-        optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
-        given = [n for n in s.tensors if n not in optional]
-        self.names = [python_name(n) for n in s.names]
-        self.tensors = [python_name(n) for n in given]
-        self.arrays = {n: f"{python_name(n)}_a" for n in given}
-        self.others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
-        self.numbers = [python_name(a.name) for a in self.others if a.type.canonical == "Scalar" and not a.has_default]
-        self._absent = [python_name(n) for n in s.tensors if n in optional]
+    def __init__(self, s: Structured, backend: TensorBackend, row: Row) -> None:
+        ranks = iter(row.accepts.ranks)
+        self.row = row
+        self.arguments: list[Argument] = []
+        for a in s.inputs:
+            default = a.default if a.has_default else MISSING
+            if not a.type.is_tensor:
+                number = a.type.canonical == "Scalar" and not a.has_default
+                self.arguments.append(Argument(a.name, NUMBER if number else VALUE, default, None))
+            else:
+                absent = a.type.canonical.endswith("?")
+                self.arguments.append(
+                    Argument(a.name, ABSENT if absent else TENSOR, MISSING, None if absent else next(ranks, None))
+                )
+        self.names = [python_name(a.name) for a in self.arguments]
+        self.arrays = {a.name: f"{python_name(a.name)}_a" for a in self.arguments if a.role == TENSOR}
+        self.tensors = self._with(TENSOR)
+        self.sized = s.names.index(row.sizes.by) if row.sizes.by else self.names.index(self.tensors[0])
+        numbers = self._with(NUMBER)
+        self.unsure = row.allocates == SAME or bool(numbers and row.allocates != BOOL)
+        asks = bool(numbers) and not row.accepts.halves
+        self.half = backend.empty((), float16, backend.current_device()).dtype if asks else None
 
-    def conditions(self, row: Row) -> list[str]:
-        """When the row's kernel is called at once: for tensors of one dtype, which the row takes."""
+    def _with(self, role: str) -> list[str]:
+        return [python_name(a.name) for a in self.arguments if a.role == role]
+
+    def conditions(self) -> list[str]:
+        """When the row's kernel is called at once, as source."""
+        accepts = self.row.accepts
         first, *rest = self.arrays.values()
         kinds = [f"{array}.dtype is {first}.dtype" for array in rest]
-        absent = [f"{name} is None" for name in self._absent]
+        absent = [f"{name} is None" for name in self._with(ABSENT)]
         # A number in place of a tensor (mul.Scalar) may raise the dtype's category: int64 times 2.5.
-        bools = [] if row.accepts.bools else [f"{name}.__class__ is not bool" for name in self.numbers]
-        halves = [f"{first}.dtype is not HALF"] if self.numbers and not row.accepts.halves else []
-        refused = [f"{first}.dtype.kind not in {row.accepts.refuses!r}"] if row.accepts.refuses else []
-        ranks = [f"{a}.ndim == {n}" for a, n in zip(self.arrays.values(), row.accepts.ranks, strict=False) if n is not None]
+        bools = [] if accepts.bools else [f"{name}.__class__ is not bool" for name in self._with(NUMBER)]
+        halves = [f"{first}.dtype is not HALF"] if self.half is not None else []
+        refused = [f"{first}.dtype.kind not in {accepts.refuses!r}"] if accepts.refuses else []
+        ranks = [f"{self.arrays[a.name]}.ndim == {a.rank}" for a in self.arguments if a.rank is not None]
         return [*kinds, *absent, *bools, *halves, *refused, *ranks]
 
-    def defaults(self) -> dict[str, Any]:
-        """The globals with which the source of a call compares arguments."""
-        return {f"DEFAULT_{python_name(a.name)}": a.default for a in self.others if a.has_default}
+    def defaulted(self) -> list[str]:
+        """The arguments that have defaults."""
+        return [python_name(a.name) for a in self.arguments if a.default is not MISSING]
+
+    def variables(self, cases: Sequence[Case]) -> dict[str, Any]:
+        """The globals that the source of a fast path reads: the functions, and with what it compares arguments."""
+        defaults = {f"DEFAULT_{python_name(a.name)}": a.default for a in self.arguments if a.default is not MISSING}
+        return {"HALF": self.half, **{case.name: case.run for case in cases}, **defaults}
+
+    def call_source(self, cases: Sequence[Case]) -> str:
+        """The expression that calls what serves the call."""
+        given = [self.arrays.get(a.name, name) for a, name in zip(self.arguments, self.names, strict=True)]
+        required = [value for a, value in zip(self.arguments, given, strict=True) if a.default is MISSING]
+        # `is` is quicker than `==`. An equal value that is another object takes the next case, which gives the same result.
+        standard = [f"{name} is DEFAULT_{name}" for name in self.defaulted()]
+        calls = {case.name: f"{case.name}({', '.join(required if case.brief else given)})" for case in cases}
+        return choice(cases, calls, [given[self.sized]], standard)
 
 
 def computing_source(
-    s: Structured, backend: TensorBackend, row: Row, inputs: Inputs, *, level: int = 3
+    s: Structured, backend: TensorBackend, inputs: Inputs, cases: Sequence[Case], *, level: int = 3
 ) -> tuple[str, dict[str, Any]]:
     """The source that makes `array` by the row's steps or its kernel, in lines of that level, and what it reads."""
-    kernel = f"array = {_kernel_call(row, inputs)}"
-    steps = steps_at_once(s, backend, row, inputs.arrays, out="array")
+    kernel = f"array = {inputs.call_source(cases)}"
+    steps = steps_at_once(s, backend, inputs.row, inputs.arrays, out="array")
     if steps is None:
         return kernel, {}
     when, lines, variables = steps
     text = [f"if {when}:", *("    " + line for line in lines), "else:", f"    {kernel}"]
     return f"\n{'    ' * level}".join(text), variables
-
-
-def half_dtype(backend: TensorBackend, row: Row) -> Any:
-    """The backend's own object for float16, for rows that ask for it."""
-    return None if row.accepts.halves else backend.empty((), float16, backend.current_device()).dtype
 
 
 def after_failure(op: Operator, backend: TensorBackend) -> Call:
@@ -94,23 +139,3 @@ def after_failure(op: Operator, backend: TensorBackend) -> Call:
         return result
 
     return run_general
-
-
-def _kernel_call(row: Row, inputs: Inputs) -> str:
-    """The expression that calls the row's kernel, or `simple` where the defaulted arguments have their defaults."""
-    given = {name: f"{name}_a" if name in inputs.tensors else name for name in inputs.names}
-    sized = given[row.sizes.by or inputs.tensors[0]]
-    kernel = f"{row.function_for(sized)}({', '.join(given.values())})"
-    sizes = row.sizes
-    if sizes.simple is None:
-        return kernel
-    defaulted = [python_name(a.name) for a in inputs.others if a.has_default]
-    # `is` saves 15 ns over `==`. An equal value that is another object takes the row's kernel, which gives the same result.
-    when = [f"{name} is DEFAULT_{name}" for name in defaulted]
-    if sizes.upto:
-        few, size = sizes.fewest, f"{sized}.size"
-        # The smaller limit first: a size takes 14 ns to read, and for few elements it is read once.
-        within = f"({size} <= {few} or {size} <= {sizes.upto} and {sized}.dtype.itemsize != 2)"
-        when.append(within if few < sizes.upto else f"{size} <= {sizes.upto}")
-    simple = f"simple({', '.join(value for name, value in given.items() if name not in defaulted)})"
-    return f"{simple} if {' and '.join(when)} else {kernel}" if when else simple

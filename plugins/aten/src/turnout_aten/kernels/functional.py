@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function
 from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.cases import cases_of
 from turnout_aten.kernels.contract import as_result_array, check_returned
 from turnout_aten.kernels.described import MAKES, KernelSpec, wrapper
-from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
+from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source
 from turnout_aten.kernels.planning import planned
-from turnout_aten.kernels.rows import BOOL, SAME, Row
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.structured import Structured, first_device, row_function
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -63,13 +64,12 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
 def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The functional variant as generated source: the fast path, then `general`."""
-    inputs = Inputs(s)
+    inputs, cases = Inputs(s, backend, row), cases_of(row, makes=True)
     arguments, tensors, first = inputs.names, inputs.tensors, f"{inputs.tensors[0]}_a"
     # How a pointwise result lies is the shape function's to say, unless all inputs are row-major.
-    applies = inputs.conditions(row) + [f"ROW_MAJOR({array})" for array in inputs.arrays.values() if row.pointwise]
-    unsure = row.allocates == SAME or (inputs.numbers and row.allocates != BOOL)
+    applies = inputs.conditions() + [f"ROW_MAJOR({array})" for array in inputs.arrays.values() if row.pointwise]
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
-    computing, computed_by = computing_source(s, backend, row, inputs)
+    computing, computed_by = computing_source(s, backend, inputs, cases)
     text = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
@@ -85,18 +85,17 @@ def wrapped({", ".join(["ks", *arguments])}):
         if array is None:
             return general(ks, {", ".join(arguments)})
         array = as_array(array)
-    {f"if array.dtype is not {first}.dtype: return general(ks, {', '.join(arguments)})" if unsure else ""}
+    {f"if array.dtype is not {first}.dtype: return general(ks, {', '.join(arguments)})" if inputs.unsure else ""}
 {made}
     return t
 """
-    as_array, half = as_result_array(s.op.qualified_name, backend, row.fn), half_dtype(backend, row)
+    as_array = as_result_array(s.op.qualified_name, backend, row.fn)
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.sizes.fn, "general": general,
-        "ARRAY": backend.array_type, "as_array": as_array, "simple": row.sizes.simple, "Tensor": Tensor,
-        "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend), "HALF": half,
+        "__name__": backend.wrapper_module, "general": general, "ARRAY": backend.array_type,
+        "as_array": as_array, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend),
         "ROW_MAJOR": backend.row_major,
-        **computed_by, **inputs.defaults(),
+        **computed_by, **inputs.variables(cases),
     }  # fmt: skip
     source = Source(f"<{backend.name} wrapper of {s.op.qualified_name}>", "wrapped", namespace)
-    spec = KernelSpec(MAKES, s.op, backend, row.fn, general, row, s, row.sizes.fn, half, as_array)
+    spec = KernelSpec(MAKES, s.op, backend, cases, general, row, s, inputs, as_array)
     return wrapper(compile_function(text, source.function, source.file, namespace), spec, source)

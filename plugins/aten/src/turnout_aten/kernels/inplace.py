@@ -10,9 +10,10 @@ from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.cases import cases_of
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.described import COPIES, KernelSpec, wrapper
-from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
+from turnout_aten.kernels.fast_paths import NUMBER, VALUE, Inputs, after_failure, computing_source
 from turnout_aten.kernels.outputs import check_result_dtype, check_writable
 from turnout_aten.kernels.planning import kept_answers, planned_write
 from turnout_aten.kernels.rows import ALWAYS, SAME, Row
@@ -80,16 +81,16 @@ _ASIDE = 4096
 
 def fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The in-place variant with two fast paths: for small tensors, and for large ones with equal shapes and dtypes."""
-    inputs = Inputs(s)
+    inputs, cases = Inputs(s, backend, row), cases_of(row, makes=True)
+    large = row.pointwise and row.allocates == ALWAYS
     arguments, tensors, first = inputs.names, inputs.tensors, inputs.tensors[0]
     # If elements of an aliased self share memory with each other or with another argument, the general path must refuse the call.
     apart = "".join(
         f" and ({t}.storage is None or {t}.storage is not {first}.storage and {t}.storage.is_owner and {first}.storage.is_owner)"
         for t in tensors[1:]
     )
-    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})", *inputs.conditions(row)]
-    computing, computed_by = computing_source(s, backend, row, inputs, level=4)
-    half = half_dtype(backend, row)
+    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})", *inputs.conditions()]
+    computing, computed_by = computing_source(s, backend, inputs, cases, level=4)
     text = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
@@ -100,7 +101,7 @@ def wrapped({", ".join(["ks", *arguments])}):
                 {computing}
             except Exception as raised:
                 failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
-{_large_inplace(inputs) if row.pointwise and row.allocates == ALWAYS else ""}
+{_large_inplace(inputs) if large else ""}
     if array is None or array.dtype is not {first}_a.dtype or array.shape != {first}_a.shape:
         if failure is not None:
             return after(failure, general, ks, {", ".join(arguments)})
@@ -112,12 +113,13 @@ def wrapped({", ".join(["ks", *arguments])}):
     return {first}
 """
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.sizes.fn, "general": general, "simple": row.sizes.simple,
-        "context": backend.kernel_context, "after": after_failure(s.op, backend), "HALF": half,
-        **computed_by, **inputs.defaults(),
+        "__name__": backend.wrapper_module, "general": general, "context": backend.kernel_context,
+        "after": after_failure(s.op, backend), **computed_by, **inputs.variables(cases),
     }  # fmt: skip
     source = Source(f"<{backend.name} wrapper of {s.op.qualified_name}>", "wrapped", namespace)
-    spec = KernelSpec(COPIES, s.op, backend, row.fn, general, row, s, row.sizes.fn, half)
+    spec = KernelSpec(
+        COPIES, s.op, backend, cases, general, row, s, inputs, large=backend.in_kernel_context(row.fn) if large else None
+    )
     return wrapper(compile_function(text, source.function, source.file, namespace), spec, source)
 
 
@@ -126,7 +128,7 @@ def _large_inplace(inputs: Inputs) -> str:
     first, *rest = inputs.tensors
     alike = [f"{first}_a.dtype.kind == 'f'", f"{first}_a.flags.c_contiguous"]
     alike += [f"{t}_a.shape == {first}_a.shape" for t in rest]
-    alike += [f"{python_name(a.name)}.__class__ in (float, int)" for a in inputs.others if a.type.canonical == "Scalar"]
+    alike += [f"{python_name(a.name)}.__class__ in (float, int)" for a in inputs.arguments if a.role in (NUMBER, VALUE)]
     given = ", ".join([f"{a}_a" if a in inputs.tensors else a for a in inputs.names])
     return f"""\
         elif {" and ".join(alike)}:

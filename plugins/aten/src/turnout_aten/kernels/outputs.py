@@ -9,8 +9,9 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.cases import cases_of
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source, half_dtype
+from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source
 from turnout_aten.kernels.planning import kept_answers, planned_write
 from turnout_aten.kernels.rows import ALWAYS, SAME, Row
 from turnout_aten.kernels.stepping import steps_into
@@ -85,15 +86,15 @@ _ASIDE = 1 << 10
 def fast_out(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The out variant with a fast path: few elements, into a tensor of the result's shape and dtype that nothing shares memory
     with."""
-    inputs = Inputs(s)
+    inputs, cases = Inputs(s, backend, row), cases_of(row, makes=True)
     arguments, tensors, first = inputs.names, inputs.tensors, inputs.tensors[0]
     target = python_name(s.op.schema.out_arguments[0].name)
     # The target was checked where it says less: an expanded or read-only array is not row-major, or raises.
     applies = [f"{target}.storage is None", f"{first}_a.size <= {_ASIDE}", f"{target}_a.dtype is {first}_a.dtype"]
-    applies += [*inputs.conditions(row), f"ROW_MAJOR({target}_a)"]
+    applies += [*inputs.conditions(), f"ROW_MAJOR({target}_a)"]
     # What the array module computes by itself goes straight into the target, unless it is an input, too.
     steps = steps_into(s, backend, row, inputs.arrays, out=f"{target}_a")
-    computing, computed_by = computing_source(s, backend, row, inputs)
+    computing, computed_by = computing_source(s, backend, inputs, cases)
     if steps is not None:
         when, lines, variables = steps
         apart = "".join(f" and {t} is not {target}" for t in tensors)
@@ -124,9 +125,9 @@ def written({", ".join(["ks", *arguments, target])}):
     return {target}
 """
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.sizes.fn, "general": general, "simple": row.sizes.simple,
-        "after": after_failure(s.op, backend), "HALF": half_dtype(backend, row), "ROW_MAJOR": backend.row_major,
-        **computed_by, **inputs.defaults(),
+        "__name__": backend.wrapper_module, "general": general, "after": after_failure(s.op, backend),
+        "ROW_MAJOR": backend.row_major,
+        **computed_by, **inputs.variables(cases),
     }  # fmt: skip
     return compile_function(source, "written", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function, python_name
+from turnout_aten.kernels.cases import FEW, KERNEL, cases_of, choice
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.described import PLANNED, KernelSpec, wrapper
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, converted, key_source
@@ -104,8 +105,8 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         "LEARN": plans.learn, "JOINED": backend.joined, "ROW_MAJOR": backend.row_major,
     }  # fmt: skip
     source = Source(f"<{backend.name} plans of {s.op.qualified_name}>", "planned", namespace)
-    kernel, few = namespace["kernel"], namespace["few"]
-    spec = KernelSpec(PLANNED, s.op, backend, kernel, general, row, s, few, known=plans.known)
+    cases = cases_of(row, around=(lambda fn: fn) if row.quiet else backend.in_kernel_context)
+    spec = KernelSpec(PLANNED, s.op, backend, cases, general, row, s, known=plans.known)
     return wrapper(compile_function("\n".join(lines) + "\n", source.function, source.file, namespace), spec, source)
 
 
@@ -263,27 +264,26 @@ def _replacing(s: Structured) -> list[str]:
 def _calling(s: Structured, backend: TensorBackend, row: Row, outs: list[str]) -> list[str]:
     """The source that calls the kernel in its context, with the arguments of a plan: `_made` is what it returns."""
     first = (row.sizes.by or next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like)) + "_a"
-    given = ", ".join([*_passed(s), *outs])
+    function = choice(cases_of(row), {FEW: FEW, KERNEL: KERNEL}, [first, outs[0]])
+    calling = f"_made = (_ready or ({function}))({', '.join([*_passed(s), *outs])})"
     if row.quiet or backend.silence is None:
-        return [f"_made = (_ready or {row.function_for(first, outs[0])})({given})"]
-    # In line: the frame of a kernel in its context costs 150 ns.
-    bare = row.function_for(first, outs[0], kernel="bare", few="bare_few")
-    return ["_before = SILENCED(QUIET)", "try:", f"    _made = (_ready or {bare})({given})", "finally:", "    SPOKEN(_before)"]
+        return [calling]
+    # In line: a kernel in its context would have a frame more.
+    return ["_before = SILENCED(QUIET)", "try:", f"    {calling}", "finally:", "    SPOKEN(_before)"]
 
 
 def _namespace(s: Structured, backend: TensorBackend, row: Row) -> dict[str, Any]:
     """What the source of planned paths reads."""
-    name, few = s.op.qualified_name, row.sizes.fn
+    name = s.op.qualified_name
+    bare = row.quiet or backend.silence is not None
 
     def check(made: Any, arrays: tuple[Any, ...]) -> None:
         check_returned(name, backend, row.fn, made, arrays)
 
     return {
-        "__name__": backend.wrapper_module, "kernel": row.fn if row.quiet else backend.in_kernel_context(row.fn),
-        "few": few if row.quiet or few is None else backend.in_kernel_context(few),
-        "bare": row.fn, "bare_few": few, "NEW": backend.new_array, "BACKEND": backend, "CHECK": check, "AS_GIVEN": AS_GIVEN,
-        "converted": converted, **SOURCE_NAMES,
-        **silencing(backend),
+        "__name__": backend.wrapper_module, "NEW": backend.new_array, "BACKEND": backend, "CHECK": check, "AS_GIVEN": AS_GIVEN,
+        "converted": converted, **SOURCE_NAMES, **silencing(backend),
+        **{case.name: case.run for case in cases_of(row, around=(lambda fn: fn) if bare else backend.in_kernel_context)},
     }  # fmt: skip
 
 

@@ -139,12 +139,6 @@ class Row(NamedTuple):
         """The word for its `Move`, or ""."""
         return self.program.value if isinstance(self.program, Move) else ""
 
-    def function_for(self, *arrays: str, kernel: str = "kernel", few: str = "few") -> str:
-        """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""
-        if self.sizes.fn is None:
-            return kernel
-        return f"({few} if {' and '.join(f'{array}.size <= {self.sizes.fewest}' for array in arrays)} else {kernel})"
-
     def problem(self, arguments: Sequence[str]) -> str:
         """Why its options do not fit together, for an operator with these arguments; "" if they do."""
         return next(self._problems(arguments), "")

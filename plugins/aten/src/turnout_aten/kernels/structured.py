@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import config
 from turnout.devices import Device
+from turnout_aten.kernels.cases import cases_of, chooser
 from turnout_aten.kernels.contract import in_debug
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.specs import Result, as_result
@@ -129,23 +130,12 @@ def first_device(args: Sequence[Any]) -> Device:
 
 
 def kernel_by_size(s: Structured, backend: TensorBackend, row: Row, fn: Call, debug: bool) -> Call:
-    """A function of a kernel's arguments and its first output: the kernel that serves them, in its context.
-
-    It is the row's kernel for few elements only where the output and the first argument, or the one that the row is sized by, are
-    arrays of so few; the argument may be a number.
-    """
-    kernel = backend.in_kernel_context(fn)
-    if debug or row.sizes.fn is None:
+    """A function of a kernel's arguments and its first output: the kernel that serves them, in its context."""
+    if debug:
+        kernel = backend.in_kernel_context(fn)
         return lambda given, written: kernel
-    few, limit = backend.in_kernel_context(row.sizes.fn), row.sizes.fewest
     at = s.names.index(row.sizes.by) if row.sizes.by else 0
-    array_type: Any = backend.array_type
-
-    def choose(given: Sequence[Any], written: Any) -> Call:
-        sized = given[at]
-        return few if sized.__class__ is array_type and sized.size <= limit and written.size <= limit else kernel
-
-    return choose
+    return chooser(cases_of(row, around=backend.in_kernel_context), at, backend.array_type)
 
 
 def row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call, bool]:

@@ -10,6 +10,7 @@ from turnout.devices import Device
 from turnout.operators.calls import Line, Source
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.cases import KERNEL, Case
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.described import SHAPELESS, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
@@ -104,7 +105,11 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
     }  # fmt: skip
     source = Source(f"<{backend.name} call of {op.qualified_name}>", "wrapped", namespace)
     made = compile_function("\n".join(lines) + "\n", source.function, source.file, namespace)
-    return made if row is None else wrapper(made, KernelSpec(SHAPELESS, op, backend, quietly, below, row, lines=called), source)
+    return (
+        made
+        if row is None
+        else wrapper(made, KernelSpec(SHAPELESS, op, backend, (Case(KERNEL, quietly),), below, row, lines=called), source)
+    )
 
 
 def _wrapped(device: str) -> list[str]:

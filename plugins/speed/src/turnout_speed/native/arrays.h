@@ -1,12 +1,12 @@
 /* ArrayKernel: arrays out of tensors, the kernel, a tensor around its result. */
 typedef struct {
     Face face;
-    PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
+    PyObject *standard[MOST]; /* defaults of the arguments, or NULL */
+    PyObject *functions[CASES];
     PyObject *half;           /* NULL: float16 needs no look */
-    PyObject *simple, *kernel, *as_array, *keys;
+    PyObject *as_array, *keys;
     PyObject *general;        /* what serves the calls that this one does not take, if it is compiled, or NULL */
     PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
-    PyObject *few;            /* in place of `kernel` where the tensor `sized` has up to `limit_of_few` elements, or NULL */
     PyObject *large;          /* in place: what writes many elements straight into the first tensor, or NULL */
     PyObject *rest;           /* the line of its text that calls `below` where the kernel has returned NotImplemented, or NULL */
     int arguments;            /* without the key set */
@@ -19,8 +19,9 @@ typedef struct {
     int ordered;              /* whether the result lies as the inputs do: those that are not row-major are left to `general` */
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
-    int sized;                /* the argument */
-    npy_intp limit, limit_of_halves, limit_of_few;
+    Case cases[CASES];
+    int sized;                /* the argument whose elements are counted */
+    npy_intp few;             /* so many elements are left to `below` at once */
     char refuses[16];
 } ArrayKernel;
 
@@ -77,9 +78,7 @@ static int may_share(PyObject *storage, PyObject *other)
 static Outcome compute_array(ArrayKernel *self, PyObject *ks, PyObject *const *args, PyObject *const *given, Py_ssize_t n, PyArrayObject *first,
                              int plain, PyObject **result)
 {
-    npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
     npy_intp size = PyArray_SIZE(PyArray_CheckExact(given[self->sized]) ? (PyArrayObject *)given[self->sized] : first);
-    int simple = plain && self->simple != NULL && !(limit && size > limit);
     PyArray_Descr *descr = PyArray_DESCR(first);
     PyObject *made = serves_call(&self->program, args, (int)n, self->standard, self->ignored) ? run_program(&self->program, given, (int)n) : NULL;
     if (made == NULL) {
@@ -87,11 +86,11 @@ static Outcome compute_array(ArrayKernel *self, PyObject *ks, PyObject *const *a
             return decline_after_error();
         PyObject *passed[MOST + 1];
         Py_ssize_t count = 0;
+        int taken = case_for(self->cases, size, PyArray_ITEMSIZE(first) == 2, plain);
         for (int i = 0; i < n; i++)
-            if (!simple || self->standard[i] == NULL)
+            if (!self->cases[taken].brief || self->standard[i] == NULL)
                 passed[1 + count++] = Py_NewRef(given[i]); /* the kernel may let go of what holds it */
-        PyObject *kernel = simple ? self->simple : self->few != NULL && size <= self->limit_of_few ? self->few : self->kernel;
-        made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        made = PyObject_Vectorcall(self->functions[taken], passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         for (Py_ssize_t i = 0; i < count; i++)
             Py_DECREF(passed[1 + i]);
         if (made == NULL && PyErr_ExceptionMatches(PyExc_NotImplementedError)) { /* it asks for its output */
@@ -187,7 +186,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         return DECLINED;
     if (self->inplace && PyArray_SIZE(first) > SMALL_SIZE)
         return write_many(self, first, args, given, result);
-    if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
+    if (self->below != NULL && self->few && PyArray_SIZE(first) <= self->few)
         return call_below(self, ks, args, n, result);
     Py_INCREF(first);
     Outcome outcome = compute_array(self, ks, args, given, n, first, plain, result);
@@ -195,25 +194,24 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     return outcome;
 }
 
-/* array_kernel(function, *, arguments, kernel, keys, ...): the fields of ArrayKernel by their names, None for NULL. `arguments` are
+/* array_kernel(function, *, arguments, cases, keys, ...): the fields of ArrayKernel by their names, None for NULL. `arguments` are
  * rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    static char *names[] = {"", "arguments", "kernel", "keys", "simple", "as_array", "half", "general", "few", "large", "program", "below",
-                            "finish", "rest", "limit", "limit_of_halves", "limit_of_few", "sized", "bools", "unsure", "inplace", "ordered", "refuses",
+    static char *names[] = {"", "arguments", "cases", "keys", "as_array", "half", "general", "large", "program", "below",
+                            "finish", "rest", "few", "sized", "bools", "unsure", "inplace", "ordered", "refuses",
                             NULL};
-    PyObject *function, *arguments = NULL, *kernel = NULL, *keys = NULL, *simple = Py_None, *as_array = Py_None, *half = Py_None,
-             *general = Py_None, *few = Py_None, *large = Py_None, *program = Py_None, *below = Py_None, *finish = Py_None,
+    PyObject *function, *arguments = NULL, *cases = NULL, *keys = NULL, *as_array = Py_None, *half = Py_None,
+             *general = Py_None, *large = Py_None, *program = Py_None, *below = Py_None, *finish = Py_None,
              *rest = Py_None;
-    Py_ssize_t limit = 0, limit_of_halves = 0, limit_of_few = 0;
+    Py_ssize_t few = 0;
     int sized = 0, bools = 1, unsure = 0, inplace = 0, ordered = 0;
     const char *refuses = "";
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$O!OOOOOOOOOOOOnnnipppps", names, &function, &PyTuple_Type, &arguments, &kernel, &keys,
-                                     &simple, &as_array, &half, &general, &few, &large, &program, &below, &finish, &rest, &limit,
-                                     &limit_of_halves, &limit_of_few, &sized, &bools, &unsure, &inplace, &ordered, &refuses))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$O!O!OOOOOOOOOnipppps", names, &function, &PyTuple_Type, &arguments, &PyTuple_Type,
+                                     &cases, &keys, &as_array, &half, &general, &large, &program, &below, &finish, &rest, &few, &sized, &bools, &unsure, &inplace, &ordered, &refuses))
         return NULL;
-    if (arguments == NULL || kernel == NULL || keys == NULL) {
-        PyErr_SetString(PyExc_TypeError, "a kernel has arguments, a kernel and keys");
+    if (arguments == NULL || cases == NULL || keys == NULL) {
+        PyErr_SetString(PyExc_TypeError, "a kernel has arguments, cases and keys");
         return NULL;
     }
     if (PyTuple_GET_SIZE(arguments) > MOST || sized < 0 || sized >= MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
@@ -223,21 +221,16 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *n
     ArrayKernel *made = (ArrayKernel *)new_face(&ArrayKernelType, function, kernel_vectorcall, array_run);
     if (made == NULL)
         return NULL;
-    made->limit = limit;
-    made->limit_of_halves = limit_of_halves;
+    made->few = few;
     made->bools = bools;
     made->unsure = unsure;
     strcpy(made->refuses, refuses);
     made->half = or_null(half);
-    made->simple = or_null(simple);
-    made->kernel = Py_NewRef(kernel);
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
     made->inplace = inplace;
     made->ordered = ordered;
-    made->few = or_null(few);
     made->large = or_null(large);
-    made->limit_of_few = limit_of_few;
     made->sized = sized;
     made->general = is_kernel(general) ? Py_NewRef(general) : NULL;
     made->below = or_null(below);
@@ -259,6 +252,8 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *n
         made->ignored[i] = strcmp(role, "value") == 0 && standard == MISSING;
         made->standard[i] = standard == MISSING ? NULL : Py_NewRef(standard);
     }
+    if (read_cases(cases, made->functions, made->cases) < 0)
+        return refuse(made);
     if (program != Py_None && read_program(&made->program, program) < 0)
         return refuse(made);
     if (made->tensors == 0) {

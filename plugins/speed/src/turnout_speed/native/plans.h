@@ -154,15 +154,50 @@ static int numbers_of(PyObject *tuple, npy_intp *values, int most)
     return (int)PyTuple_GET_SIZE(tuple);
 }
 
+/* ---- the cases of a wrapper: its functions, in the order in which they are tried */
+
+enum { CASES = 3 };
+
+typedef struct {
+    npy_intp upto, halves; /* the most elements, and those of two bytes; 0: any number */
+    int brief;             /* for calls whose other arguments have their defaults, and without these */
+} Case;
+
+/* The first case that serves a call. The last one serves all. */
+static inline int case_for(const Case *cases, npy_intp size, int has_halves, int is_standard)
+{
+    for (int k = 0;; k++) {
+        npy_intp most = has_halves ? cases[k].halves : cases[k].upto;
+        if ((!most || size <= most) && (is_standard || !cases[k].brief))
+            return k;
+    }
+}
+
+/* Rows (function, upto, halves, brief). 0, or -1 with an error. */
+static int read_cases(PyObject *rows, PyObject **functions, Case *cases)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(rows);
+    for (Py_ssize_t k = 0; k < count && count <= CASES; k++) {
+        PyObject *function;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(rows, k), "Onnp", &function, &cases[k].upto, &cases[k].halves, &cases[k].brief))
+            return -1;
+        functions[k] = Py_NewRef(function);
+    }
+    if (count > 0 && count <= CASES && !cases[count - 1].upto && !cases[count - 1].halves && !cases[count - 1].brief)
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "the last case has to serve all calls");
+    return -1;
+}
+
 enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
 enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
 
 typedef struct {
     Face face;
-    PyObject *find, *learned, *kernel, *few, *keys, *as_given;
+    PyObject *find, *learned, *keys, *as_given, *functions[CASES];
     PyObject *standard[MOST]; /* defaults of the arguments that a program reads only as such, or NULL */
-    npy_intp limit;
-    int arguments, role[MOST], outs, first; /* the first tensor's place */
+    Case cases[CASES];
+    int arguments, role[MOST], outs, first, sized; /* places: the first tensor's, that of the array whose elements are counted */
     int passes, passed[MOST];
     Program program;
     int ignored[MOST];
@@ -338,12 +373,13 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         if (PyErr_Occurred())
             goto end;
     }
-    PyObject *kernel = self->kernel;
-    if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
-        && PyArray_SIZE((PyArrayObject *)outs[0]) <= self->limit)
-        kernel = self->few;
-    if (PyTuple_GET_ITEM(plan, at + 3) != Py_None) /* made for calls with this plan */
-        kernel = PyTuple_GET_ITEM(plan, at + 3);
+    PyObject *kernel = PyTuple_GET_ITEM(plan, at + 3); /* made for calls with this plan */
+    if (kernel == Py_None) {
+        npy_intp size = PyArray_SIZE((PyArrayObject *)outs[0]);
+        PyArrayObject *sized = PyArray_CheckExact(arrays[self->sized]) ? (PyArrayObject *)arrays[self->sized] : NULL;
+        size = sized == NULL ? NPY_MAX_INTP : PyArray_SIZE(sized) > size ? PyArray_SIZE(sized) : size;
+        kernel = self->functions[case_for(self->cases, size, 0, 0)];
+    }
     if (made == NULL && !ordered && move_elements(self->moves, passed + 1, count))
         made = Py_NewRef(Py_None);
     if (made == NULL)
@@ -387,22 +423,21 @@ end:
 
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
 
-/* plan_kernel(function, *, find, learned, kernel, keys, roles, passed, outs, ...): the fields of PlanKernel by their names, None for
+/* plan_kernel(function, *, find, learned, cases, keys, roles, passed, outs, ...): the fields of PlanKernel by their names, None for
  * NULL. `passed` holds the places of arguments and, from EXTRA on, of what plans add; `defaults` those of the arguments, or MISSING. */
 static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    static char *names[] = {"", "find", "learned", "kernel", "keys", "as_given", "roles", "passed", "defaults", "outs", "few", "limit",
+    static char *names[] = {"", "find", "learned", "cases", "keys", "as_given", "roles", "passed", "defaults", "outs", "sized",
                             "moves", "program", NULL};
-    PyObject *function, *find = NULL, *learned = NULL, *kernel = NULL, *keys = NULL, *as_given = NULL, *roles = NULL, *passed = NULL,
-             *defaults = NULL, *few = Py_None, *program = Py_None;
-    Py_ssize_t limit = 0;
-    int outs = 0;
+    PyObject *function, *find = NULL, *learned = NULL, *cases = NULL, *keys = NULL, *as_given = NULL, *roles = NULL, *passed = NULL,
+             *defaults = NULL, *program = Py_None;
+    int outs = 0, sized = 0;
     const char *moves = "";
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OOOOOO!O!O!iOnsO", names, &function, &find, &learned, &kernel, &keys, &as_given,
-                                     &PyTuple_Type, &roles, &PyTuple_Type, &passed, &PyTuple_Type, &defaults, &outs, &few, &limit, &moves,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OOO!OOO!O!O!iisO", names, &function, &find, &learned, &PyTuple_Type, &cases, &keys,
+                                     &as_given, &PyTuple_Type, &roles, &PyTuple_Type, &passed, &PyTuple_Type, &defaults, &outs, &sized, &moves,
                                      &program))
         return NULL;
-    if (find == NULL || learned == NULL || kernel == NULL || keys == NULL || as_given == NULL || roles == NULL || passed == NULL
+    if (find == NULL || learned == NULL || cases == NULL || keys == NULL || as_given == NULL || roles == NULL || passed == NULL
         || defaults == NULL) {
         PyErr_SetString(PyExc_TypeError, "a planned kernel needs all that finds a plan and what it is called with");
         return NULL;
@@ -419,15 +454,14 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *na
         return NULL;
     made->find = Py_NewRef(find);
     made->learned = Py_NewRef(learned);
-    made->kernel = Py_NewRef(kernel);
-    made->few = or_null(few);
-    made->limit = limit;
     made->keys = Py_NewRef(keys);
     made->as_given = Py_NewRef(as_given);
     made->outs = outs;
     made->moves = moved;
+    made->sized = sized;
     made->first = -1;
-    if (PyTuple_GET_SIZE(defaults) != PyTuple_GET_SIZE(roles) || (program != Py_None && read_program(&made->program, program) < 0))
+    if (PyTuple_GET_SIZE(defaults) != PyTuple_GET_SIZE(roles) || sized < 0 || sized >= PyTuple_GET_SIZE(roles)
+        || read_cases(cases, made->functions, made->cases) < 0 || (program != Py_None && read_program(&made->program, program) < 0))
         goto failed;
     for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
         PyObject *standard = PyTuple_GET_ITEM(defaults, i);
