@@ -20,6 +20,7 @@ import emulated_cuda
 import numpy as np
 import pytest
 from cuda_launches import ELSEWHERE, LAUNCHES, OF_LISTS, Devices, agree, check, numbers, recorded
+from known_words import check_words
 from pretended_cuda import pretended
 
 import turnout
@@ -311,6 +312,7 @@ def check_random_numbers(device: str) -> None:
 
 def test_random_numbers_are_those_of_cpu(backend: Any) -> None:
     check_random_numbers("pretended")
+    check_words("pretended")
 
 
 # ---- the emulation itself

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instruction_sets import available
+from known_words import check_words
 from turnout.nn import functional as F
 
 import turnout
@@ -294,6 +295,7 @@ def test_many_joined_tensors_are_those_of_numpy(dtype: str, dim: int) -> None:
     ("low", "high"), [(0, 10), (-(1 << 63), -(1 << 63) + 5), ((1 << 63) - 4, (1 << 63) - 1), (3, 4), (-7, 1 << 31)]
 )
 def test_drawn_integers_are_the_remainders_that_cpu_takes(low: int, high: int, instructions: str) -> None:
+    check_words("cpu")
     turnout.manual_seed(4)
     made = turnout.randint(low, high, (5000,))
     turnout.manual_seed(4)

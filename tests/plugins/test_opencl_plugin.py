@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from known_words import check_words
 
 import turnout
 from turnout.errors import ArgumentError, CallError, DeviceError, DTypeError, ShapeError
@@ -189,6 +190,7 @@ def test_random_numbers_are_those_of_cpu() -> None:
         return turnout.rand(1000, **options).tolist(), turnout.randint(1 << 40, (5,), **options).tolist()
 
     assert draws("opencl") == draws("cpu")
+    check_words("opencl")
 
 
 def test_of_equal_elements_any_may_be_named_among_the_first_ones() -> None:

@@ -2,12 +2,14 @@
 
 The hash is SplitMix64's finaliser, applied twice with the seed in between: Steele, Lea, Flood, "Fast Splittable
 Pseudorandom Number Generators" (2014). Only uint64 array arithmetic is used, so every array module gives the same
-words.
+words. C, CUDA C and OpenCL C have them from one text, `words.h`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from math import pi
 from typing import Any
 
@@ -21,10 +23,10 @@ def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
     count = 1
     for length in shape:
         count *= length
-    key = mix_number((seed + _GAMMA) & _WORD)
+    start, key = start_of(seed, offset)
     words = xp.arange(count, dtype=xp.uint64)
     words *= xp.uint64(_GAMMA)
-    words += xp.uint64((key + (offset + 1) * _GAMMA) & _WORD)
+    words += xp.uint64(start)
     for between in (key, None):  # the finaliser twice, in place
         words ^= words >> xp.uint64(30)
         words *= xp.uint64(_FIRST)
@@ -39,8 +41,19 @@ def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
 def start_of(seed: int, offset: int) -> tuple[int, int]:
     """What kernels of other languages need for `random_bits`: the word at an offset before it is hashed, whose neighbours are the
     golden ratio of 2**64 apart, and what the finaliser's two applications have between them."""
-    key = mix_number((seed + _GAMMA) & _WORD)
+    key = key_of(seed)
     return (key + (offset + 1) * _GAMMA) & _WORD, key
+
+
+def key_of(seed: int) -> int:
+    """A seed, hashed."""
+    return mix_number((seed + _GAMMA) & _WORD)
+
+
+@cache
+def words_source() -> str:
+    """The same words in the manner of C, for programs of devices: see the head of `words.h`."""
+    return files("turnout_arrays").joinpath("words.h").read_text(encoding="utf-8")
 
 
 FACTORS = 1.0, -2.0, 2 * pi

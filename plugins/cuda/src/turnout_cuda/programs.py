@@ -16,6 +16,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from turnout_arrays.expressions import Expression, Language, library, table
+from turnout_arrays.random import words_source
 
 # A kind of elements -> what DTYPE is in the text.
 DTYPES = {"float16": 16, "bfloat16": 17, "float32": 32, "float64": 64}
@@ -80,6 +81,8 @@ def parts(program: str) -> tuple[str, ...]:
     folder = files("turnout_cuda") / "kernels"
     found = [folder / "types.cuh", folder / f"{program}.cu"]
     texts = [text.read_text(encoding="utf-8") for text in found if text.is_file()]
+    if program == "random":
+        texts[1:1] = ["#define WORDS __device__ inline", words_source()]
     if program not in ELEMENTWISE:
         return tuple(texts)
 

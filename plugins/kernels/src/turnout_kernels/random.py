@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import float32, get_default_dtype, int64
-from turnout_arrays.random import FACTORS, mix_number, normal_of
+from turnout_arrays.random import FACTORS, key_of, normal_of
 from turnout_aten.kernels.rows import Move, Row
 from turnout_aten.tensor.random import default_generator
 from turnout_kernels import _native
@@ -23,8 +23,6 @@ _FEW = 1 << 14
 _SOME = 1 << 11
 _FACTORS = tuple(np.asarray(factor, np.float32) for factor in FACTORS)
 _FROM_0_TO_1 = 1.0, 0.0
-_WORD = (1 << 64) - 1
-_GAMMA = 0x9E3779B97F4A7C15
 
 
 def _signed(word: int) -> int:
@@ -48,7 +46,7 @@ def _source(generator: Any, device: Any, counts: int, draws: int = 1) -> tuple[i
 @lru_cache(16)
 def _key(seed: int) -> int:
     """What the kernels take as the seed."""
-    return _signed(mix_number((seed + _GAMMA) & _WORD))
+    return _signed(key_of(seed))
 
 
 def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:

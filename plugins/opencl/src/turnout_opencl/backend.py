@@ -14,6 +14,7 @@ from turnout.devices import Device, device
 from turnout.dtypes import DTYPES, FLOAT, DType
 from turnout.errors import DeviceError, OutOfMemoryError, ShapeError, TurnoutError
 from turnout.guards import Changes, Guard
+from turnout_arrays.random import start_of
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.tensor import host_bytes as elements
 from turnout_opencl import arrays
@@ -26,8 +27,6 @@ from turnout_opencl.programs import SOURCES, TYPES
 from turnout_opencl.queues import INDEX
 
 Ints = tuple[int, ...]
-_WORD = (1 << 64) - 1
-_GAMMA = 0x9E3779B97F4A7C15
 
 
 class OpenCLBackend(TensorBackend):
@@ -172,8 +171,7 @@ class OpenCLBackend(TensorBackend):
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> ClArray:
         """Word i is a hash of (seed, offset + i), the one that `turnout_arrays.random` computes."""
         made = self.empty(shape, DTYPES["uint64"], device)
-        key = _mixed((seed + _GAMMA) & _WORD)
-        start = (key + (offset + 1) * _GAMMA) & _WORD
+        start, key = start_of(seed, offset)
         bits = TYPES[made.dtype].bits
         call, count = packed(0, (made.size,), ((1,),), (0,), numbers=(bits(start, False), bits(key, False)))
         made.place.start("random", made.dtype, "bits", call, (made.buffer,), count)
@@ -188,12 +186,6 @@ class _Current(Guard):
 
     def sets(self) -> Changes:
         return ((INDEX, [self._index]),)
-
-
-def _mixed(word: int) -> int:
-    word = ((word ^ word >> 30) * 0xBF58476D1CE4E5B9) & _WORD
-    word = ((word ^ word >> 27) * 0x94D049BB133111EB) & _WORD
-    return word ^ word >> 31
 
 
 # ---- what kernels use too

@@ -13,6 +13,7 @@ from typing import Any
 
 from turnout.dtypes import DTYPES, DType, bool_, float32
 from turnout_arrays.expressions import Language, library, table
+from turnout_arrays.random import words_source
 from turnout_aten.dtypes import LARGEST
 
 _STORAGE = {
@@ -229,6 +230,8 @@ def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
 
 def _preamble(template: str, kind: ElementType, double: bool, lanes: int = 0) -> str:
     text = kind.definitions(double, lanes) + _template("types")
+    if template == "random":
+        text += "typedef ulong word64;\n" + words_source()
     if template == "cast" or kind.dtype.name == "bfloat16":
         text += _BFLOAT
     if template in ("map", "curves", "special", "test", "cast") and kind.kind != "moved":

@@ -1,4 +1,4 @@
-// Random words as a function of a seed and a counter, and numbers made of them: those of `turnout_arrays.random`.
+// Random words, and numbers made of them: those of `turnout_arrays.random`, whose text comes before this one.
 
 #if DTYPE == 16
 #define PRECISION 11
@@ -9,17 +9,6 @@
 #else
 #define PRECISION 53
 #endif
-
-__device__ inline word64 finalised(word64 value) {
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9ull;
-    value = (value ^ value >> 27) * 0x94D049BB133111EBull;
-    return value ^ value >> 31;
-}
-
-// Word i of a stream: `start` is the state of its first one.
-__device__ inline word64 word_at(whole i, whole start, whole key) {
-    return finalised(finalised((word64)i * 0x9E3779B97F4A7C15ull + (word64)start) ^ (word64)key);
-}
 
 // In [0, 1)
 __device__ inline accum fraction(word64 bits) {

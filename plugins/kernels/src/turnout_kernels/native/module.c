@@ -13,6 +13,10 @@
 #include "job.h"
 #include "pool.h"
 
+typedef uint64_t word64;
+#define WORDS static inline
+#include "words.h"
+
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 

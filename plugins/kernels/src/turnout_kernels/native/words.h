@@ -1,0 +1,1 @@
+../../../../arrays/src/turnout_arrays/words.h
