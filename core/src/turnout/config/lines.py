@@ -1,6 +1,6 @@
-"""The lines of the keys in a TOML text: dotted path -> line number.
+"""Reads TOML texts, and finds the lines of their keys: dotted path -> line number.
 
-tomllib gives values without positions, and an error about a setting needs its line. This is a scanner, not a parser: tomllib
+tomllib gives values without positions, and an error about a setting needs its line. `Lines` is a scanner, not a parser: tomllib
 has accepted the text before, so it only finds where values end (quotes and brackets). A key inside an inline table gets the
 line of that table.
 """
@@ -8,7 +8,15 @@ line of that table.
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cached_property
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+DEPTH = 32  # levels of tables and lists
+_BRACKETS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
@@ -24,7 +32,11 @@ class Lines:
     """The lines of the keys of one TOML text."""
 
     def __init__(self, text: str) -> None:
-        self._lines = _scan(text)
+        self._text = text
+
+    @cached_property
+    def _lines(self) -> dict[tuple[str, ...], int]:  # at the first question: a manifest without errors is never asked about
+        return _scan(self._text)
 
     def of(self, path: tuple[str, ...]) -> int:
         """The line of a key, or of the nearest table around it; 1 when neither is known.
@@ -34,13 +46,53 @@ class Lines:
         return next((self._lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self._lines), 1)
 
 
+def loads(text: str) -> dict[str, Any]:
+    """The document of a TOML text. Raises ValueError for one that is not TOML, or nests deeper than `DEPTH`.
+
+    tomllib recurses for brackets and takes quadratic time for the parts of a dotted key, so both are counted before.
+    """
+    line = _too_deep(text)
+    document = {} if line else tomllib.loads(text)
+    level: list[Any] = [document]
+    for _ in range(DEPTH + 1):  # headers, dotted keys and brackets together
+        inner = (value for each in level for value in (each.values() if isinstance(each, dict) else each))
+        level = [value for value in inner if isinstance(value, (dict, list))]
+    if line or level:
+        raise ValueError(f"tables and lists nest more than {DEPTH} deep" + (f" (at line {line})" if line else ""))
+    return document
+
+
+def _too_deep(text: str) -> int:
+    """The first line at which brackets alone, or the parts of one key, nest too deep; 0 without one."""
+    brackets = re.sub(r"[^][{}]+", "", text)
+    for _ in range(DEPTH):  # pairs vanish from the inside: what is left is too deep, or stands in strings
+        brackets = brackets.replace("[]", "").replace("{}", "")
+    if not brackets and all(line.count(".") < DEPTH for line in text.split("\n")):
+        return 0
+    depth, dots, line = 0, 0, 1
+    for token in _TOKEN.finditer(text):
+        word = token[0]
+        if word in _BRACKETS:
+            depth, dots = max(0, depth + _BRACKETS[word]), 0
+        elif word[0] not in "#\"'":
+            first, *others = re.split(r"[\n,=]", word)
+            counts = [dots + first.count("."), *(part.count(".") for part in others)]
+            dots = counts[-1]
+            if max(counts) >= DEPTH:
+                return line
+        if depth > DEPTH:
+            return line
+        line += word.count("\n")
+    return 0
+
+
 def _scan(text: str) -> dict[tuple[str, ...], int]:
     found: dict[tuple[str, ...], int] = {}
     counts: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
-    position = 0
+    position, line, counted = 0, 1, 0
     while position < len(text):
-        line = text.count("\n", 0, position) + 1
+        line, counted = line + text.count("\n", counted, position), position
         end = text.find("\n", position)
         end = len(text) if end < 0 else end
         if header := _HEADER.match(text, position, end):
@@ -80,5 +132,5 @@ def _end_of_value(text: str, position: int) -> int:
         word = token[0]
         if word == "\n" and depth == 0:
             return token.start()
-        depth += (word in ("[", "{")) - (word in ("]", "}"))
+        depth += _BRACKETS.get(word, 0)
     return len(text)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnout.config.installed import installed
-from turnout.config.lines import Lines
+from turnout.config.lines import Lines, loads
 from turnout.config.settings import SETTINGS
 from turnout.errors import ConfigWarning
 from turnout.errors import config as errors
@@ -117,9 +116,9 @@ def _has_table(path: Path) -> bool:
     text = ""
     try:
         text = path.read_text(encoding="utf-8")
-        tool = tomllib.loads(text).get("tool") if "turnout" in text else None
+        tool = loads(text).get("tool") if "turnout" in text else None
         return isinstance(tool, dict) and "turnout" in tool
-    except (OSError, ValueError, RecursionError):  # not TOML, or the file of another tool
+    except (OSError, ValueError):  # not TOML, or the file of another tool
         return "[tool.turnout" in text
 
 
@@ -135,8 +134,8 @@ def _file(path: Path, source: str = "file", *, named_by_variable: bool = False) 
             if source == PROJECT:
                 _check_owner(os.fstat(file.fileno()))  # of what is read, and not of what stood there before
             text = file.read()
-        document = tomllib.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+        document = loads(text)
+    except (OSError, ValueError) as error:
         if source == PROJECT:
             with suppress(OSError):
                 _check_owner(os.stat(path))

@@ -14,8 +14,6 @@ def unreadable(path: Path, variable: str, error: Exception) -> ConfigError:
     why = getattr(error, "strerror", None) or str(error)
     if isinstance(error, UnicodeDecodeError):
         why = f"it is not UTF-8 text (byte {error.start})"
-    elif isinstance(error, RecursionError):
-        why = "it is nested too deep"
     return ConfigError(report(f"{path}: the configuration cannot be read", ("named by", variable), ("why", why)))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,14 +57,21 @@ def find(api: str) -> list[Found]:
     found: list[Found] = []
     seen = set()
     for distribution in importlib_metadata.distributions():
-        text = distribution.read_text("entry_points.txt")
+        problem = None
+        try:
+            text = distribution.read_text("entry_points.txt")
+        except (OSError, UnicodeDecodeError) as error:  # it may be the file of any distribution, and may name plugins
+            text, problem = GROUP, error
         if not text or GROUP not in text:
             continue  # names are read for plugins alone: parsing all metadata of an environment takes longer than the rest
         name, version = _name_and_version(distribution)
         if not name or normal(name) in seen or not _is_first(distribution, name):
             continue  # the one in an earlier folder of sys.path is imported
         seen.add(normal(name))
-        found += _plugins_of(distribution, name, version, api)
+        try:
+            found += [_broken(distribution, name, version, problem)] if problem else _plugins_of(distribution, name, version, api)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one distribution concerns no other one
+            found.append(_broken(distribution, name, version, error))
     return sorted(found, key=lambda f: (f.name, normal(f.distribution)))
 
 
@@ -90,14 +98,17 @@ def _name_and_version(distribution: Distribution) -> tuple[str, str]:
     return headers.get("Name", ""), headers.get("Version", "")
 
 
+def _broken(distribution: Distribution, name: str, version: str, error: Exception) -> Found:
+    """What stands for a distribution whose metadata cannot be read: a plugin of its name that has failed."""
+    where = "entry_points.txt"
+    with suppress(Exception):  # the list of its files may be what cannot be read
+        where = next(str(file.locate()) for file in distribution.files or () if file.name == where)
+    problem = errors.manifest_not_accepted(f"{name} {version}".strip(), where, [("why", str(error))])
+    return Found(name, name, version, "", error=problem)
+
+
 def _plugins_of(distribution: Distribution, name: str, version: str, api: str) -> Iterator[Found]:
-    try:
-        entries = [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]
-    except Exception as error:  # noqa: BLE001 - broken metadata is recorded under the name of its package
-        problem = errors.manifest_not_accepted(f"{name} {version}", "entry_points.txt", [("why", str(error))])
-        yield Found(name, name, version, "", error=problem)
-        return
-    for entry, value in entries:
+    for entry, value in [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]:
         yield read(distribution, name, version, entry, value, api)
 
 

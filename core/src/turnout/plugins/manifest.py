@@ -8,12 +8,12 @@ distribution it was found in. Whether it tells the truth is checked when the plu
 from __future__ import annotations
 
 import re
-import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from turnout.config.lines import Lines
+from turnout.config.lines import Lines, loads
 from turnout.config.settings import NAME, normal
 from turnout.config.values import EXPECTED, UnexpectedValueError, check, show
 from turnout.errors import plugins as errors
@@ -22,6 +22,8 @@ from turnout.keys import NEVER, STANDARD, BackendRow, Functionality
 from turnout.keys.rows import DEVICE_NAME, KEY_NAME, MIDDLE, PASSES, RANKS
 
 KINDS = ("backend", "functionality", "library", "replacement")
+SIZE, OPTIONS = 256 << 10, 500  # what a manifest may have: bytes, options
+SHOWN = 50  # of its problems
 # Functionalities that core places itself.
 STANDARD_KEYS = frozenset(f.name for f in STANDARD)
 
@@ -91,12 +93,21 @@ class Manifest(NamedTuple):
 
 
 def load(path: Path, owner: str) -> tuple[dict[str, Any], Lines]:
-    """The raw document. Raises ManifestError when the file is not TOML."""
+    """The raw document. Raises ManifestError when the file is not TOML, or is larger or deeper than a manifest may be."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return tomllib.loads(text), Lines(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        text = text_of(path)
+        return loads(text), Lines(text)
+    except (OSError, ValueError) as error:
         raise errors.manifest_not_accepted(owner, str(path), [("why", str(error))]) from error
+
+
+def text_of(path: Path) -> str:
+    """The text of a manifest or of a file beside it. Raises ValueError when it is too large, or not UTF-8."""
+    with path.open("rb") as file:
+        data = file.read(SIZE + 1)
+    if len(data) > SIZE:
+        raise ValueError(f"it is larger than {SIZE >> 10} KB")
+    return data.decode("utf-8")
 
 
 def api_of(document: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -147,7 +158,7 @@ class _Field(NamedTuple):
     def _names(self, value: Any) -> tuple[str, ...]:
         names: tuple[str, ...] = check("strings", value)
         problems = [f"{name!r} is not a name" for name in names if not re.fullmatch(self.pattern, name)]
-        problems += [f"{name!r} is there twice" for name in dict.fromkeys(names) if names.count(name) > 1]
+        problems += [f"{name!r} is there twice" for name, count in Counter(names).items() if count > 1]
         if problems:
             raise UnexpectedValueError(*problems)
         return names
@@ -266,6 +277,8 @@ def parse(
         reader.wrong(("kind",), f"a {found.kind} needs {table}")
     if reader.problems:
         problems = [(place, text) for _, place, text in sorted(reader.problems)]
+        if reader.hidden:
+            problems.append(("more", f"{reader.hidden:,} problems that are not shown"))
         raise errors.manifest_not_accepted(f"{distribution} {version}".strip(), str(path), problems)
     return found
 
@@ -277,9 +290,13 @@ class _Reader:
         self.lines = lines
         self.package = package
         self.problems: list[tuple[int, str, str]] = []
+        self.hidden = 0  # further problems
 
     def wrong(self, path: tuple[str, ...], text: str, *, missing: bool = False) -> None:
         """Note a wrong value, or a missing one, at the line of the table around it."""
+        if len(self.problems) == SHOWN:
+            self.hidden += 1
+            return
         line = 0 if missing and len(path) == 1 else self.lines.of(path)
         names = ".".join(part for part in path if not part.isdigit()) + (" is required" if missing else "")
         self.problems.append((line, f"line {line}" if line else "missing", f"{names}: {text}"))
@@ -297,8 +314,8 @@ class _Reader:
                         self.wrong((*path, name), text)
             elif known.required:
                 self.wrong((*path, name), known.required, missing=True)
-        for name in table.keys() - fields.keys():
-            self.wrong((*path, name), f"unknown field{near(name, fields)}")
+        for name in sorted(table.keys() - fields.keys()):
+            self.wrong((*path, name), f"unknown field{near(name, fields) if len(self.problems) < SHOWN else ''}")
         return values
 
     def rows(self, path: tuple[str, ...], tables: list[dict[str, Any]], fields: Mapping[str, _Field]) -> list[dict[str, Any]]:
@@ -339,13 +356,13 @@ class _Reader:
             self.module(path, module)
             try:
                 where = f"{listed}: " if isinstance(listed, str) else ""
-                value = folder.joinpath(listed).read_text(encoding="utf-8").split() if where else listed
+                value = text_of(folder.joinpath(listed)).split() if where else listed
                 names = _NAMES.checked(value)
             except UnexpectedValueError as error:
                 for text in error.args:
                     self.wrong(path, where + text)
                 continue
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, ValueError) as error:
                 self.wrong(path, f"{listed} cannot be read: {error}")
                 continue
             for name in names:
@@ -363,6 +380,9 @@ class _Reader:
 
     def options(self, table: dict[str, Any]) -> dict[str, Option]:
         """The options that are declared correctly, by name."""
+        if len(table) > OPTIONS:
+            self.wrong(("option",), f"{len(table):,} options; a manifest has at most {OPTIONS}")
+            return {}
         found = {}
         for name, row in table.items():
             path = ("option", name)
