@@ -38,8 +38,8 @@ class Catalog:
     def known_elsewhere(self):
         return ["omega"]
 
-    def distributions_of(self, plugin):
-        return {"alpha": ["one-alpha", "two-alpha"], "omega": ["turnout-omega"]}.get(plugin, [])
+    def claimants(self, name):
+        return ["one-alpha", "two-alpha"] if name == "alpha" else []
 
     def remedy_of(self, plugin):
         return f"pip install turnout-{plugin}"

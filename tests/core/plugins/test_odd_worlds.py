@@ -8,9 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from installed_folder import LIBRARY, LIBRARY_ACTIVATION, Site
+from installed_folder import ACTIVATION, FUNCTIONALITY, LIBRARY, LIBRARY_ACTIVATION, MANIFEST, Site
 
-from turnout import plugins
+import turnout
+from outcomes import refused
+from turnout import config, plugins
+from turnout.errors import ConfigError, PluginError
+from turnout.keys import KEYS
+from turnout.plugins import providers
 
 
 def odd(**words: Any) -> Callable[[Site], object]:
@@ -33,6 +38,9 @@ def options(count: int) -> Callable[[Site], object]:
     return odd(tables="".join(f'[option.x{i}]\ntype = "int"\ndefault = 1\nhelp = "x"\n' for i in range(count)))
 
 
+KNOWING = '[[provides.key]]\nname = "Knowing"\nafter = "Autograd"'
+SAW = '\n[provides.names]\n"fake_{}.tools" = ["saw"]\n'
+KNOWN = ACTIVATION + '    library.register("functionality:Knowing")\n'
 ENTRIES = "dist_odd-0.1.dist-info/entry_points.txt"
 FAILED = "failed: the manifest of dist-odd 0.1 is not accepted\n  file  {site}/fake_odd/plugin.toml\n  "
 TELL = "\n  | upgrade dist-odd, or tell its authors"
@@ -62,6 +70,27 @@ WORLDS: dict[str, tuple[Callable[[Site], object], str]] = {
     "entry points, not UTF-8": (rewritten(lambda text: text + b"# \xe9\n", ENTRIES), "dist-odd (dist-odd): failed: "
         "the manifest of dist-odd 0.1 is not accepted\n  file  {site}/" + ENTRIES + "\n"
         "  why  'utf-8' codec can't decode byte 0xe9 in position 47: invalid continuation byte" + TELL),
+    "taken: the name of a known plugin": (
+        lambda site: site.plugin("known", distribution="newcomer"),
+        ("known (newcomer): blocked: the plugin known is that of fake-known, which is installed\n"
+        '  | choose it: [plugins.choose] known = "newcomer"')),
+    "taken: a known device": (
+        odd(manifest=MANIFEST.replace('device = "{name}"', 'device = "known"')),
+        ("odd (dist-odd): blocked: the device known is that of fake-known, which is installed\n"
+        '  | choose it: [plugins.choose] known = "dist-odd"')),
+    "taken: a known key, and a circle through known plugins": (
+        odd(manifest=FUNCTIONALITY, top='requires_plugins = ["known"]', tables=KNOWING.replace("Autograd", "Dense")),
+        ("odd (dist-odd): blocked: the functionality Knowing is that of fake-known, which is installed\n"
+        '  | choose it: [plugins.choose] Knowing = "dist-odd"')),
+    "taken: a known public name": (odd(tables=SAW.format("odd")), ""),
+    "taken: the name of another": (
+        lambda site: [site.plugin("new", distribution=f"{name}-new") for name in ("one", "two")],
+        "\n".join(f"new ({name}-new): conflict: one-new 0.1 and two-new 0.1 have a plugin of this name\n"
+                  f'  | choose one: [plugins.choose] new = "{name}-new"' for name in ("one", "two"))),
+    "taken: the backend of another": (
+        lambda site: [site.plugin(name, backend="Both") for name in ("one", "two")],
+        "\n".join(f"{name} (dist-{name}): conflict: the backend Both is provided by one and two\n"
+                  f'  | choose one: [plugins.choose] Both = "dist-{name}"' for name in ("one", "two"))),
 }
 # fmt: on
 
@@ -76,14 +105,66 @@ def said(site: Site) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_each_world_is_told_and_a_plugin_beside_it_works(site, world):
-    build, expected = WORLDS[world]
-    site.plugin("near")
+@pytest.fixture
+def known(site, monkeypatch):
+    """The plugin "known" of a distribution that core's data file names, and one of operators."""
+    row = {"distribution": "fake-known", "devices": ["known"], "backends": ["Known"], "functionalities": ["Knowing"]}
+    row |= {"namespaces": [], "public": ["saw"], "lowest_device": ""}
+    monkeypatch.setattr(providers, "data", lambda: {"known": row})
+    words = {"tables": KNOWING + SAW.format("known"), "activation": KNOWN, "modules": {"tools.py": "saw = 'known'"}}
+    site.plugin("known", distribution="fake-known", **words)
     site.plugin("words", manifest=LIBRARY, activation=LIBRARY_ACTIVATION)
-    build(site)
-    assert said(site) == expected
+    return site
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_each_world_is_told_and_plugins_beside_it_work(known, world):
+    build, expected = WORLDS[world]
+    build(known)
+    assert said(known) == expected
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert plugins.activate("near").state == "active"
+        plugins.require_device("known")
+        plugins.require_functionality("Knowing")
         assert plugins.require_namespace("words")
+        assert turnout.saw == "known"
+    names = [row.name for row in KEYS.functionalities]
+    assert names.index("Knowing") == names.index("Autograd") + 1
+    active = [r.distribution for r in plugins.all_plugins() if r.state == "active"]
+    assert active == ["fake-known", "dist-words"]
+
+
+def test_a_choice_gives_a_device_to_one_distribution_and_disables_the_others(known):
+    WORLDS["taken: a known device"][0](known)
+    config.set({"plugins.choose.known": "dist-odd"})
+    assert said(known) == (
+        "known (fake-known): disabled: plugins.choose.known is 'dist-odd' (turnout.config.set)\n"
+        "  | set plugins.choose.known to 'fake-known'"
+    )
+    text = "the configuration is not accepted; what was in force stays\n  turnout.config.set  "
+    text += "plugins.choose.known: expected a distribution that provides it (fake-known, dist-odd), got 'dist-words'"
+    assert refused(ConfigError, config.set, {"plugins.choose.known": "dist-words"}) == text
+
+
+DEFINES = """\
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_activate(library, options):
+    library.define("both::f(Tensor x) -> Tensor")
+"""
+
+
+@pytest.mark.parametrize("first", ["one", "two"])
+def test_an_operator_that_two_define_is_a_conflict_whichever_is_activated_first(registering, first):
+    for name in ("one", "two"):
+        registering.plugin(name, manifest=LIBRARY.replace('["{name}"]', '["both"]'), activation=DEFINES)
+    assert plugins.activate(first).state == "active"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        refused(PluginError, plugins.require_namespace, "both")
+    why = "conflict: the operator both::f is defined by one and two\n  | name one of them in plugins.disable"
+    assert said(registering) == f"one (dist-one): {why}\ntwo (dist-two): {why}"
+    config.set({"plugins.disable": ["two"]})
+    assert plugins.require_namespace("both")
+    assert [r.state for r in plugins.all_plugins()] == ["active", "disabled"]

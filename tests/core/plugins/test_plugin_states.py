@@ -146,7 +146,7 @@ def test_two_plugins_with_one_device_are_a_conflict_until_one_is_disabled(site):
     assert state_of("alpha") == (
         "conflict",
         "the device alpha is provided by alpha and beta",
-        "name all but one of them in plugins.disable, such as beta",
+        'choose one: [plugins.choose] alpha = "dist-alpha"',
     )
     assert state_of("beta")[0] == "conflict"
     config.set({"plugins.disable": ["beta"]})

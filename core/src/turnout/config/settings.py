@@ -41,7 +41,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # of plugins and options: no 
 
 # Settings with an open last part, and what each is for.
 CHOICES = {
-    "plugins.choose.": "which distribution provides the plugin {}",
+    "plugins.choose.": "which distribution provides {}, a plugin, device, backend or functionality",
     "kernels.choose.": "whose kernel is used for {}",
     "names.choose.": "which plugin provides turnout.{}",
 }

@@ -267,11 +267,12 @@ class _Checker:
         (self._foreign if shared else self._problems).append((str(raw.origin), text))
         return False
 
-    def _distribution(self, name: str, plugin: str, distribution: str, raw: Raw, shared: bool) -> None:
-        if self._plugin(name, plugin, raw, shared, known_is_enough=False):
-            known = self._catalog().distributions_of(plugin)
-            if settings.normal(distribution) not in map(settings.normal, known):
-                raise UnexpectedValueError(f"expected a distribution that provides it ({', '.join(known)}), got {distribution!r}")
+    def _distribution(self, name: str, subject: str, distribution: str, raw: Raw, shared: bool) -> None:
+        known = self._catalog().claimants(subject)
+        if not known:
+            self._plugin(name, subject, raw, shared, known_is_enough=False)
+        elif settings.normal(distribution) not in map(settings.normal, known):
+            raise UnexpectedValueError(f"expected a distribution that provides it ({', '.join(known)}), got {distribution!r}")
 
     def _option(self, name: str, plugin: str, option: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
         there = self._plugin(name, plugin, raw, shared, known_is_enough=True)

@@ -56,7 +56,12 @@ class RegistrationError(TurnoutError, RuntimeError):
 
 
 class ConflictError(RegistrationError):
-    """Two libraries claim the same operator and key, or the same name."""
+    """Two libraries claim the same operator and key, or the same name.
+
+    `operator` is one that both define, and `definer` the library that did so first; otherwise both are "".
+    """
+
+    operator = definer = ""
 
 
 class UniverseError(TurnoutError, ValueError):

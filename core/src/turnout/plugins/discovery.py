@@ -235,8 +235,9 @@ class Catalog:
 
     def place(self, keys: KeySpace) -> None:
         """Add the keys and backends of the manifests to the universe. A plugin whose key has no place has failed."""
-        rows = [key for manifest in self.manifests for key in manifest.new_keys]
-        backends = [backend for manifest in self.manifests for backend in manifest.backends]
+        manifests = sorted(self.manifests, key=lambda manifest: providers.is_known(manifest.distribution))
+        rows = [key for manifest in manifests for key in manifest.new_keys]  # of one name, the last is placed
+        backends = [backend for manifest in manifests for backend in manifest.backends]
         problems = keys.set_installed(rows, backends)
         for i, found in enumerate(self.found):
             own = found.manifest.new_keys if found.manifest is not None else ()
@@ -259,21 +260,22 @@ class Catalog:
 
     def lowest_device(self) -> str:
         """The device string of the installed backend with the rank "lowest"; "" without one."""
-        lowest = [b for manifest in self.manifests for b in manifest.backends if b.rank == LOWEST]
-        return min(lowest, key=lambda b: b.order).device if lowest else ""
+        lowest = {b.device: b.order for manifest in self.manifests for b in manifest.backends if b.rank == LOWEST}
+        known = providers.lowest_device()
+        return known if known in lowest else min(lowest, key=lowest.__getitem__, default="")
 
     def known_elsewhere(self) -> list[str]:
         """Plugins of known packages, installed or not."""
         return list(providers.data())
 
-    def distributions_of(self, plugin: str) -> list[str]:
-        """The distributions that provide a plugin: the installed ones, else the known package."""
-        installed = [f.distribution for f in self.found if f.name == plugin]
-        return installed or [row["distribution"] for name, row in providers.data().items() if name == plugin]
+    def claimants(self, name: str) -> list[str]:
+        """The installed distributions with a plugin, device, backend or functionality of this name."""
+        words = {f"{kind}:{name}" for kind in ("device", "backend", "functionality")}
+        return list(dict.fromkeys(f.distribution for f in self.found if f.name == name or f.claims & words))
 
     def remedy_of(self, plugin: str) -> str:
-        """The command that installs the package of a plugin."""
-        return providers.install(self.distributions_of(plugin)[0])
+        """The command that installs the package of a known plugin."""
+        return providers.install(providers.data()[plugin]["distribution"])
 
     def options_of(self, plugin: str) -> Mapping[str, Option] | None:
         """A plugin's options; None when its manifest cannot be read."""

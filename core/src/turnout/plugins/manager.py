@@ -18,7 +18,7 @@ import pluggy
 import turnout.config.store  # noqa: F401 - the first use of the configuration may be under the lock
 from turnout import config
 from turnout.config import LOCK
-from turnout.errors import ConfigError, DisabledError, PluginError, TurnoutError
+from turnout.errors import ConfigError, ConflictError, DisabledError, PluginError, TurnoutError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
 from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate, prepare
@@ -186,13 +186,14 @@ class Manager:
             raise self._nobody("namespace", namespace, asked)
 
         self._survey(claiming)
+        claiming.sort(key=lambda found: not providers.is_known(found.distribution))  # their operators are theirs
         problems: list[PluginError | DisabledError] = []
         for found in claiming:
             try:
                 self._in_turn(found, partial(self._activate, found, asked))
             except (PluginError, DisabledError) as error:
                 problems.append(error)
-        if len(problems) == len(claiming):
+        if problems and not any(found.name in self._active for found in claiming):
             raise problems[0]
         for found in claiming:
             self._warn_of(found)
@@ -290,9 +291,26 @@ class Manager:
             reason = f"{type(error).__name__}: {error}{innermost}"
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
             verdict = ("failed", reason, remedy, error)
+            if isinstance(error, ConflictError) and (rival := self._rival(found, error.definer)) is not None:
+                reason = f"the operator {error.operator} is defined by {' and '.join(sorted((found.name, rival.name)))}"
+                verdict = ("conflict", reason, "name one of them in plugins.disable", error)
+                with suppress(PluginError):  # of its clean-up: it is deactivated all the same
+                    self.deactivate(rival.name, with_dependents=True)
+                self._past[identity(rival)] = verdict
         self._past[identity(found)] = verdict
         self._judge = None
         raise _unusable(found, verdict, asked) from verdict[3]
+
+    def _rival(self, found: Found, definer: str) -> Found | None:
+        """The plugin that defined an operator of `found` before it; None if it may: a known package, or what `found` requires."""
+        active = self._active.get(definer)
+        if active is None or providers.is_known(active.found.distribution):
+            return None
+        needed = {found.name}
+        for each in (found, *(each.found for each in reversed(self._active.values()))):
+            if each.name in needed and each.manifest is not None:
+                needed.update(each.manifest.requires_plugins)
+        return None if definer in needed else active.found
 
     def _forget_unavailable(self, name: str, seen: set[str]) -> None:
         """Forget that a plugin or a requirement was unavailable: the missing module or device may be there now."""
@@ -352,6 +370,7 @@ class Manager:
             return
         with LOCK:
             self._judge = None
+            self._past = {key: past for key, past in self._past.items() if past[0] != "conflict"}
             judge = self._judged()
             _forget_namespaces()
             for name in list(self._active):

@@ -15,6 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 import importlib_metadata
 
+from turnout.config.settings import normal
+
 FILE = Path(__file__).with_name("known_packages.json")
 _ROWS = {
     "device": "devices", "backend": "backends", "functionality": "functionalities", "namespace": "namespaces",
@@ -57,6 +59,20 @@ def provider_of(kind: str, name: str, installed: Container[str] = ()) -> str | N
         unread = (row for plugin, row in data().items() if row.get("names_unread") and plugin not in installed)
         return next((str(row["distribution"]) for row in unread), None)
     return None
+
+
+def owners() -> dict[tuple[str, str], str]:
+    """What belongs to a known package: ("device", "cpu") -> its distribution. Packages share namespaces and public names."""
+    found = {("plugin", plugin): str(row["distribution"]) for plugin, row in data().items()}
+    for row in data().values():
+        for kind in ("device", "backend", "functionality"):
+            found.update(((kind, name), str(row["distribution"])) for name in row[_ROWS[kind]])
+    return found
+
+
+def is_known(distribution: str) -> bool:
+    """Whether the file names a distribution."""
+    return normal(distribution) in {normal(row["distribution"]) for row in data().values()}
 
 
 def install(package: str) -> str:

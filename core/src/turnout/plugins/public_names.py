@@ -79,7 +79,8 @@ class Facade:
         usable = [found for found in offering if self._manager.is_usable(found)]
         if len(usable) > 1:
             chosen = config.choices("names.choose").get(name)
-            usable = [found for found in usable if found.name == chosen]
+            owner = providers.provider_of("public", name) if chosen is None else None
+            usable = [found for found in usable if found.name == chosen or found.distribution == owner]
             if not usable:
                 owners = [f"{found.name} ({found.owner})" for found in offering]
                 raise ConflictError(errors.two_providers(f"{self._package}.{name}", name, owners, offering[0].name))

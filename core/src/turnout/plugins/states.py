@@ -20,11 +20,22 @@ from turnout.plugins.records import PluginRecord
 Verdict = tuple[str, str, str, BaseException | None]
 Identity = tuple[str, str]  # plugin name, normalised distribution
 FINE: Verdict = ("discovered", "", "", None)
+Claim = tuple[str, str]  # "plugin", "device", "backend", "functionality" or "namespace", and the name
 
 
 def identity(found: Found) -> Identity:
     """The key of a plugin. Two distributions may have a plugin of the same name."""
     return found.name, normal(found.distribution)
+
+
+def _claims(found: Found) -> list[Claim]:
+    """All that a plugin claims, its own name first."""
+    claims = (claim.partition(":") for claim in sorted(found.claims))
+    return [("plugin", found.name), *((kind, name) for kind, _, name in claims)]
+
+
+def _choose(name: str, found: Found) -> str:
+    return f'choose one: [plugins.choose] {name} = "{found.distribution}"'
 
 
 class Judge:
@@ -40,39 +51,34 @@ class Judge:
         self._setting = setting
         self._past = past
         self._verdicts: dict[Identity, Verdict] = {}
-        self._usable = {f.name: f for f in found if self._own(f) is None}
+        self._owners = providers.owners()
+        self._claimants: dict[Claim, list[Found]] = {}
+        for each in self._found:
+            for claim in _claims(each):
+                self._claimants.setdefault(claim, []).append(each)
+        # What each is apart from what others provide. A step sees what the steps before it left.
+        self._own: dict[Identity, Verdict | None] = {identity(f): self._switch(f) or self._not_chosen(f) for f in self._found}
+        self._there = {normal(f.distribution) for f in self._left()}
+        for step in (self._owned, self._same_name, self._manifest):
+            self._own |= {identity(f): step(f) for f in self._left()}
+        self._usable = {f.name: f for f in self._left()}
+
+    def _left(self) -> list[Found]:
+        return [f for f in self._found if self._own[identity(f)] is None]
 
     def verdict(self, found: Found) -> Verdict:
         """The state of one plugin."""
         key = identity(found)
         if key not in self._verdicts:
-            verdict = self._own(found) or self._rival(found) or self._circle(found)
+            verdict = self._own[key] or self._rival(found) or self._circle(found)
             self._verdicts[key] = verdict or self._requirements(found) or self._last(found) or FINE
         return self._verdicts[key]
-
-    def _own(self, found: Found) -> Verdict | None:
-        """The state without regard to what other plugins provide. What is disabled is not looked at further."""
-        return self._switch(found) or self._same_name(found) or self._manifest(found)
 
     def _manifest(self, found: Found) -> Verdict | None:
         if found.error is not None:
             return "failed", str(found.error), f"upgrade {found.distribution}, or tell its authors", found.error
         if found.incompatible:
             return "incompatible", found.incompatible, f"pip install --upgrade {found.distribution} turnout-core", None
-        return None
-
-    def _same_name(self, found: Found) -> Verdict | None:
-        rivals = [f for f in self._found if f.name == found.name]
-        if len(rivals) == 1:
-            return None
-        name = f"plugins.choose.{found.name}"
-        chosen, _, origin = self._setting(name)
-        if chosen is None:
-            both = " and ".join(f.owner for f in rivals)
-            remedy = f'choose one: [plugins.choose] {found.name} = "{found.distribution}"'
-            return "conflict", f"{both} have a plugin of this name", remedy, None
-        if normal(str(chosen)) != normal(found.distribution):
-            return "disabled", f"{name} is {chosen!r} ({origin})", f"set {name} to {found.distribution!r}", None
         return None
 
     def _switch(self, found: Found) -> Verdict | None:
@@ -86,13 +92,51 @@ class Judge:
         named = f"names {found.name}" if found.name in disable else 'has "*"'
         return "disabled", f"plugins.disable {named} ({origin})", "take it out, or name it in plugins.enable", None
 
+    # ---- what several claim: configuration decides, then core's data file, and nothing else
+
+    def _choice(self, claim: Claim) -> tuple[str, str]:
+        """The distribution that `plugins.choose` names for a claim of several, and the setting's origin; "" without one."""
+        claimants = {normal(f.distribution) for f in self._claimants[claim]}
+        if len(claimants) == 1 or claim[0] == "namespace":  # one plugin may add kernels to another's operators
+            return "", ""
+        chosen, _, origin = self._setting(f"plugins.choose.{claim[1]}")
+        return (str(chosen), origin) if chosen is not None and normal(str(chosen)) in claimants else ("", "")
+
+    def _not_chosen(self, found: Found) -> Verdict | None:
+        for claim in _claims(found):
+            chosen, origin = self._choice(claim)
+            if chosen and normal(chosen) != normal(found.distribution):
+                name = f"plugins.choose.{claim[1]}"
+                return "disabled", f"{name} is {chosen!r} ({origin})", f"set {name} to {found.distribution!r}", None
+        return None
+
+    def _owned(self, found: Found) -> Verdict | None:
+        """What core's data file knows belongs to the distribution that it names, while that is installed and not disabled."""
+        for claim in _claims(found):
+            owner = self._owners.get(claim)
+            others = owner is not None and normal(owner) != normal(found.distribution) and normal(owner) in self._there
+            if others and not self._choice(claim)[0]:
+                reason = f"the {' '.join(claim)} is that of {owner}, which is installed"
+                return "blocked", reason, f'choose it: [plugins.choose] {claim[1]} = "{found.distribution}"', None
+        return None
+
+    def _same_name(self, found: Found) -> Verdict | None:
+        rivals = [f for f in self._claimants["plugin", found.name] if self._own[identity(f)] is None]
+        if len(rivals) == 1:
+            return None
+        both = " and ".join(f.owner for f in rivals)
+        return "conflict", f"{both} have a plugin of this name", _choose(found.name, found), None
+
     def _rival(self, found: Found) -> Verdict | None:
-        for claim in sorted(found.claims):
-            others = sorted(name for name, other in self._usable.items() if claim in other.claims and name != found.name)
-            if others and not claim.startswith("namespace:"):  # one plugin may add kernels to another's operators
-                what = claim.replace(":", " ")
-                reason = f"the {what} is provided by {' and '.join(sorted([found.name, *others]))}"
-                return "conflict", reason, f"name all but one of them in plugins.disable, such as {others[0]}", None
+        for claim in _claims(found):
+            usable = [f for f in self._claimants[claim] if self._usable.get(f.name) is f]
+            if len(usable) == 1 or claim[0] == "namespace" or self._choice(claim)[0]:
+                continue
+            what = f"the {' '.join(claim)} is provided by {' and '.join(f.name for f in usable)}"
+            if len({normal(f.distribution) for f in usable}) > 1:
+                return "conflict", what, _choose(claim[1], found), None
+            others = [f.name for f in usable if f is not found]
+            return "conflict", what, f"name all but one of them in plugins.disable, such as {others[0]}", None
         return None
 
     def _circle(self, found: Found) -> Verdict | None:
@@ -101,8 +145,8 @@ class Judge:
         seen = set()
         while paths:
             path = paths.pop()
-            manifests = [f.manifest for f in self._found if f.name == path[-1] and f.manifest is not None]
-            for name in sorted({required for manifest in manifests for required in manifest.requires_plugins}):
+            there = self._usable.get(path[-1])
+            for name in sorted(there.manifest.requires_plugins if there is not None and there.manifest is not None else ()):
                 if name == found.name:
                     circle = " -> ".join([*path, name])
                     return "failed", f"plugins require each other: {circle}", "tell their authors", None
@@ -128,7 +172,7 @@ class Judge:
     def _last(self, found: Found) -> Verdict | None:
         assert found.manifest is not None
         past = self._past.get(identity(found))
-        if past is not None and past[0] == "failed":
+        if past is not None and past[0] in ("failed", "conflict"):
             return past
         for need in found.manifest.needs:
             if not importable(need.module):

@@ -99,7 +99,9 @@ class Registrations:
         with registry.lock:
             op = registry.get(qualified) or Operator(registry, qualified)
             if op.schema_text is not None:
-                raise ConflictError(texts.defined_twice(op, self))
+                error = ConflictError(texts.defined_twice(op, self))
+                error.operator, error.definer = qualified, op.defined_by.name if op.defined_by is not None else ""
+                raise error
             if parsed is not None:
                 self._check_definition(op, parsed)
             undo = partial(self._undefine, op)
