@@ -28,7 +28,7 @@ def without_metadata(paths: tuple[str, ...]) -> list[str]:
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A folder that is all there is of installed plugins, a configuration of defaults, and a manager of its own."""
-    from turnout.plugins.manager import Manager
+    from turnout.plugins import manager
 
     folder = tmp_path / "site"
     folder.mkdir()
@@ -44,8 +44,10 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(REGISTRY, "_disabled", None)
     before_catalog = environment._catalog
     environment.forget_catalog()
-    monkeypatch.setattr(plugins, "_manager", Manager(Library))
+    monkeypatch.setattr(plugins, "_manager", manager.Manager(Library))
     monkeypatch.setattr(plugins, "_facade", None)
+    monkeypatch.setattr(environment, "RUNNING", {})
+    monkeypatch.setattr(manager, "RUNNING", environment.RUNNING)
     before, active, names = set(sys.modules), set(plugins.ACTIVE), set(vars(turnout))
     fallbacks = dict(REGISTRY.fallbacks_by_key)
     plugins.ACTIVE.clear()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 import warnings
 from collections.abc import Callable
+from importlib.machinery import ExtensionFileLoader
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -96,10 +100,10 @@ WORLDS: dict[str, tuple[Callable[[Site], object], str]] = {
 
 
 def said(site: Site) -> str:
-    """The plugins whose state is another than discovered, with all that is said of them."""
+    """The plugins of which there is something to say."""
     lines = []
     for record in plugins.all_plugins():
-        if record.state != "discovered":
+        if record.reason:
             text = f"{record.name} ({record.distribution}): {record.state}: {record.reason}\n  | {record.remedy}"
             lines.append(re.sub(r"(?<=\S)  +", "  ", text.replace(str(site.folder), "{site}")))
     return "\n".join(lines)
@@ -168,3 +172,75 @@ def test_an_operator_that_two_define_is_a_conflict_whichever_is_activated_first(
     config.set({"plugins.disable": ["two"]})
     assert plugins.require_namespace("both")
     assert [r.state for r in plugins.all_plugins()] == ["active", "disabled"]
+
+
+def upgraded(site: Site) -> None:
+    """ "odd" 0.1 is active, and 0.2 is installed in its place, with a device of another name."""
+    path = site.plugin("odd")
+    plugins.activate("odd")
+    for file in (path, path.with_name("plugin.py")):
+        file.write_text(file.read_text().replace("Odd", "Later").replace('device = "odd"', 'device = "later"'))
+    (site.folder / "dist_odd-0.1.dist-info").rename(site.folder / "dist_odd-0.2.dist-info")
+    for name in ("METADATA", "RECORD"):
+        file = site.folder / "dist_odd-0.2.dist-info" / name
+        file.write_text(file.read_text().replace("0.1", "0.2"))
+    plugins.reset_discovery()
+
+
+def uninstalled(site: Site) -> None:
+    upgraded(site)
+    shutil.rmtree(site.folder / "dist_odd-0.2.dist-info")
+    plugins.reset_discovery()
+
+
+def extended(site: Site) -> None:
+    """What is active has a compiled module."""
+    site.plugin("odd")
+    plugins.activate("odd")
+    sys.modules["fake_odd.fast"] = module = ModuleType("fake_odd.fast")
+    module.__loader__ = ExtensionFileLoader("fake_odd.fast", "fast.so")
+
+
+REFUSED = "the plugin odd cannot be loaded again in this process\n  why  {}\n  to fix  restart"
+# World -> how it comes about, what is said of it, and what reloading says or leaves to be said.
+LIVES = {
+    "upgraded": (upgraded, 'odd (dist-odd 0.1): active, 0.2 is installed | restart, or turnout.plugins.reload("odd")', ""),
+    "uninstalled": (
+        uninstalled,
+        "odd (dist-odd 0.1): active, it is not installed any more | restart",
+        "the plugin odd: no installed plugin provides it and no package is known to\n  installed  known, words",
+    ),
+    "compiled": (extended, "", REFUSED.format("fake_odd.fast is compiled, and a process loads a compiled module once")),
+    "required": (
+        lambda site: [
+            upgraded(site),
+            site.plugin("user", top='requires_plugins = ["odd"]'),
+            plugins.reset_discovery(),
+            plugins.activate("user"),
+        ],
+        'odd (dist-odd 0.1): active, 0.2 is installed | restart, or turnout.plugins.reload("odd")',
+        (
+            "the plugin odd cannot be deactivated while others that need it are active\n  needed by  user\n"
+            "  to fix  turnout.plugins.deactivate('odd', with_dependents=True)"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("world", LIVES)
+def test_what_runs_is_named_and_used_until_it_is_loaded_again(known, world):
+    build, expected, reloaded = LIVES[world]
+    build(known)
+    assert "\n".join(f"{r.line()} | {r.remedy}" for r in plugins.all_plugins() if r.reason) == expected
+    module = sys.modules["fake_odd.plugin"]
+    plugins.require_device("odd")
+    try:
+        text = ""
+        assert plugins.reload("odd").state == "active"
+    except PluginError as error:
+        text = re.sub(r"(?<=\S)  +", "  ", str(error))
+    assert text == reloaded
+    if not text:
+        assert said(known) == ""
+        assert sys.modules["fake_odd.plugin"] is not module
+        assert "device:later" in next(r.provides for r in plugins.all_plugins() if r.name == "odd")

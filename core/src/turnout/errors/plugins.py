@@ -94,6 +94,10 @@ def has_dependents(name: str, dependents: Sequence[str]) -> PluginError:
     return PluginError(report(head, ("needed by", ", ".join(dependents)), ("to fix", remedy)))
 
 
+def not_reloaded(name: str, why: str) -> PluginError:
+    return PluginError(report(f"the plugin {name} cannot be loaded again in this process", ("why", why), ("to fix", "restart")))
+
+
 def deactivation_failed(name: str, why: str) -> PluginError:
     return PluginError(report(f"the plugin {name} was deactivated, but its clean-up raised", ("why", why)))
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "check_device",
     "current_manager", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "is_ours",
-    "remedy_for", "replaceable", "replacements", "require_device", "require_functionality", "require_namespace",
+    "reload", "remedy_for", "replaceable", "replacements", "require_device", "require_functionality", "require_namespace",
     "reset_discovery", "service",
 ]  # fmt: skip
 
@@ -116,6 +116,16 @@ def deactivate(name: str, *, with_dependents: bool = False) -> None:
     current_manager().deactivate(name, with_dependents=with_dependents)
 
 
+def reload(name: str) -> PluginRecord:
+    """Import an active plugin's package anew, for notebooks: it is deactivated, its modules are dropped, and it is activated.
+
+    What is installed by then is used. Objects that were made before keep their old classes. Raises PluginError and does nothing
+    while other active plugins require it, and for a plugin that a process can load only once: one with compiled modules, one
+    with replacements, one that shares its package with an active plugin.
+    """
+    return current_manager().reload(name)
+
+
 def is_ours(module: str) -> bool:
     """Whether a module is part of Turnout: of core, or of a distribution that core's data file of packages names."""
     from turnout.plugins import providers
@@ -129,7 +139,10 @@ def all_plugins() -> list[PluginRecord]:
 
 
 def reset_discovery() -> None:
-    """Read the environment again, to find packages installed since and to retry failed plugins. Active plugins stay."""
+    """Read the environment again, to find packages installed since and to retry failed plugins.
+
+    Active plugins stay as they are, also where another version is installed by now: their records say so.
+    """
     with LOCK:
         forget_catalog()
         if _manager is not None:

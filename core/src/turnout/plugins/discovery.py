@@ -26,10 +26,14 @@ from turnout.plugins import providers
 from turnout.plugins.manifest import Manifest, Option, api_of, claims, load, parse
 
 GROUP = "turnout.plugins"
+Identity = tuple[str, str]  # plugin name, normalised distribution
 
 
 class Found(NamedTuple):
-    """One entry point. If `manifest` is None, `error` or `incompatible` says why."""
+    """One entry point. If `manifest` is None, `error` or `incompatible` says why.
+
+    Of a plugin that runs while something else is installed by now, `instead` is the installed version, or "" for none.
+    """
 
     name: str
     distribution: str
@@ -40,6 +44,12 @@ class Found(NamedTuple):
     error: ManifestError | None = None
     incompatible: str = ""
     claims: frozenset[str] = frozenset()
+    instead: str | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """Two distributions may have a plugin of the same name."""
+        return self.name, normal(self.distribution)
 
     @property
     def owner(self) -> str:
@@ -72,7 +82,16 @@ def find(api: str) -> list[Found]:
             found += [_broken(distribution, name, version, problem)] if problem else _plugins_of(distribution, name, version, api)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one distribution concerns no other one
             found.append(_broken(distribution, name, version, error))
-    return sorted(found, key=lambda f: (f.name, normal(f.distribution)))
+    return sorted(found, key=lambda f: f.identity)
+
+
+def keep(running: Mapping[Identity, Found], found: list[Found]) -> list[Found]:
+    """What was found, with what runs in the place of what is installed by now: its keys and names are those in use."""
+    installed = {each.identity: each.version for each in found}
+    kept = {key: f._replace(instead=installed.get(key, "")) for key, f in running.items() if installed.get(key) != f.version}
+    return sorted(
+        [*kept.values(), *(running.get(f.identity, f) for f in found if f.identity not in kept)], key=lambda f: f.identity
+    )
 
 
 def _is_first(distribution: Distribution, name: str) -> bool:

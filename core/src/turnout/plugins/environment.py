@@ -9,13 +9,14 @@ from turnout.registry import REGISTRY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from turnout.plugins.discovery import Catalog
+    from turnout.plugins.discovery import Catalog, Found, Identity
 
 # The plugin-API, "MAJOR.MINOR": a minor adds to it, a major may remove from it.
 PLUGIN_API = "1.0"
 
 # Pairs such as ("device", "cpu") of what is active: the only check when nothing has to be activated.
 ACTIVE: set[tuple[str, str]] = set()
+RUNNING: dict[Identity, Found] = {}  # the active plugins, as they were found when they were activated
 _catalog: Catalog | None = None
 _forgotten = 0  # how often
 
@@ -24,12 +25,13 @@ def catalog() -> Catalog:
     """The installed manifests, read once until `forget_catalog`. Reading them adds their keys and backends to the universe."""
     global _catalog
     if _catalog is None:
-        from turnout.plugins.discovery import Catalog, find
+        from turnout.plugins.discovery import Catalog, find, keep
 
         while _catalog is None:
-            forgotten, found = _forgotten, Catalog(find(PLUGIN_API))  # not under the lock: it may import
+            forgotten, installed = _forgotten, find(PLUGIN_API)  # not under the lock: it may import
             with LOCK:
                 if _catalog is None and forgotten == _forgotten:
+                    found = Catalog(keep(RUNNING, installed))
                     found.place(KEYS)
                     REGISTRY.changed()
                     _catalog = found

@@ -6,10 +6,13 @@ disabled. Every other state is decided again after the configuration or the envi
 
 from __future__ import annotations
 
+import sys
 from _thread import get_ident
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
+from importlib import invalidate_caches
+from importlib.machinery import ExtensionFileLoader
 from traceback import walk_tb
 from typing import TypeVar
 
@@ -22,10 +25,10 @@ from turnout.errors import ConfigError, ConflictError, DisabledError, PluginErro
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
 from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate, prepare
-from turnout.plugins.discovery import Found
-from turnout.plugins.environment import ACTIVE, catalog
+from turnout.plugins.discovery import Found, Identity
+from turnout.plugins.environment import ACTIVE, RUNNING, catalog, forget_catalog
 from turnout.plugins.records import BROKEN, PluginRecord
-from turnout.plugins.states import Identity, Judge, Verdict, identity, record
+from turnout.plugins.states import Judge, Verdict, record
 from turnout.plugins.turns import is_mine, turn
 from turnout.registry import Registrations
 
@@ -78,14 +81,14 @@ class Manager:
 
     def _record(self, found: Found, judge: Judge | None = None) -> PluginRecord:
         active = self._active.get(found.name)
-        if active is not None and identity(active.found) == identity(found):
-            return record(found, ("active", "", "", None))
+        if active is not None and active.found.identity == found.identity:
+            return record(found, _running(found))
         return record(found, (judge or self._judged()).verdict(found))
 
     def _survey(self, asked: list[Found]) -> None:
         """Warn once about each broken plugin that was not asked for; with `strict`, raise for all of them."""
-        wanted = {identity(found) for found in asked}
-        others = [found for found in catalog().found if identity(found) not in wanted]
+        wanted = {found.identity for found in asked}
+        others = [found for found in catalog().found if found.identity not in wanted]
         broken = [r for r in map(self._record, others) if r.state in BROKEN]
         if broken and config.get("strict"):
             raise errors.strict([r.line() for r in broken])
@@ -117,23 +120,23 @@ class Manager:
                     continue
                 turns.push(own)
                 try:
-                    prepared[identity(each)] = prepare(each)
+                    prepared[each.identity] = prepare(each)
                     if is_required:
                         with LOCK:
                             self._activate(each, "", prepared)
                 except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
-                    prepared[identity(each)] = error
+                    prepared[each.identity] = error
 
     def _next(self, found: Found, prepared: Prepared, *, is_required: bool = False) -> tuple[Found | None, bool]:
         """What is to be prepared next, and whether it is required: what a plugin requires, what registers beside it, then itself.
 
         None if nothing is left, or it cannot be used.
         """
-        done = found.name in self._active or identity(found) in prepared or self.is_activating([found])
+        done = found.name in self._active or found.identity in prepared or self.is_activating([found])
         if done or found.manifest is None or not self.is_usable(found):
             return None, False
         required = [self._best(catalog().claiming("plugin", name)) for name in found.manifest.requires_plugins]
-        if self.is_activating(required) or any(isinstance(prepared.get(identity(each)), BaseException) for each in required):
+        if self.is_activating(required) or any(isinstance(prepared.get(each.identity), BaseException) for each in required):
             return None, False
         for each, needed in (*((each, True) for each in required), *((each, False) for each in self._beside(found, required))):
             following = self._next(each, prepared, is_required=needed)
@@ -204,8 +207,8 @@ class Manager:
 
     def _warn_of(self, found: Found) -> None:
         each = self._record(found)
-        if each.state in BROKEN and identity(found) not in self._warned:
-            self._warned.add(identity(found))
+        if each.state in BROKEN and found.identity not in self._warned:
+            self._warned.add(found.identity)
             errors.warn(each.line(), providers.is_ours)
 
     def _best(self, claiming: list[Found]) -> Found:
@@ -250,7 +253,7 @@ class Manager:
     def _activate(self, found: Found, asked: str, prepared: Prepared) -> None:
         if found.name in self._active:
             return
-        if found.name in self._activating or (is_mine(found.name) and identity(found) not in prepared):
+        if found.name in self._activating or (is_mine(found.name) and found.identity not in prepared):
             raise errors.activating_already(found.name, self._activating)
         verdict = self._judged().verdict(found)
         if verdict[0] != "discovered":
@@ -264,6 +267,7 @@ class Manager:
             for name in found.manifest.requires_plugins:
                 self._require_for(found, name, asked, prepared)
             self._active[found.name] = self._attempt(found, asked, prepared)
+            RUNNING[found.identity] = found
         finally:
             self._activating.pop()
             self._at_hand = at_hand
@@ -280,7 +284,7 @@ class Manager:
 
     def _attempt(self, found: Found, asked: str, prepared: Prepared) -> Active:
         try:
-            hooks = prepared[identity(found)]
+            hooks = prepared[found.identity]
             if isinstance(hooks, BaseException):
                 raise hooks
             return activate(found, hooks, self._factory)
@@ -296,8 +300,8 @@ class Manager:
                 verdict = ("conflict", reason, "name one of them in plugins.disable", error)
                 with suppress(PluginError):  # of its clean-up: it is deactivated all the same
                     self.deactivate(rival.name, with_dependents=True)
-                self._past[identity(rival)] = verdict
-        self._past[identity(found)] = verdict
+                self._past[rival.identity] = verdict
+        self._past[found.identity] = verdict
         self._judge = None
         raise _unusable(found, verdict, asked) from verdict[3]
 
@@ -316,9 +320,9 @@ class Manager:
         """Forget that a plugin or a requirement was unavailable: the missing module or device may be there now."""
         seen.add(name)
         for found in catalog().claiming("plugin", name):
-            past = self._past.get(identity(found))
+            past = self._past.get(found.identity)
             if past is not None and past[0] == "unavailable":
-                del self._past[identity(found)]
+                del self._past[found.identity]
             if past is None or past[0] != "failed":
                 self._judge = None  # the judge looks for modules
             for required in found.manifest.requires_plugins if found.manifest is not None else ():
@@ -362,7 +366,27 @@ class Manager:
             callback(active.found)
         ACTIVE.clear()
         ACTIVE.update(claim for other in self._active.values() for claim in _claims(other.found))
-        return active.deactivate()
+        del RUNNING[active.found.identity]
+        problem = active.deactivate()
+        if any(each.instead is not None for each in catalog().claiming("plugin", name)):
+            forget_catalog()  # from now on what is installed counts
+            self._judge = None
+        return problem
+
+    def reload(self, name: str) -> PluginRecord:
+        with LOCK:
+            if (active := self._active.get(name)) is not None:
+                why = _once(active.found, [each.found for each in self._active.values()])
+                if why:
+                    raise errors.not_reloaded(name, why)
+                self.deactivate(name)
+            for found in catalog().claiming("plugin", name):
+                for module in _modules(found):
+                    del sys.modules[module]
+            forget_catalog()
+            self.reset()
+        invalidate_caches()
+        return self.activate(name)
 
     def _configuration_changed(self, names: frozenset[str]) -> None:
         """Decide states again. Active plugins that are disabled now are deactivated with those that require them."""
@@ -407,6 +431,34 @@ def _configured(name: str) -> tuple[object, int, str]:
 
 def _default(name: str) -> tuple[object, int, str]:
     return (None if name.startswith("plugins.choose.") else ()), 99, "default"
+
+
+def _running(found: Found) -> Verdict:
+    """The verdict of an active plugin. Something else may be installed in its place since."""
+    if found.instead is None:
+        return "active", "", "", None
+    if not found.instead:
+        return "active", "it is not installed any more", "restart", None
+    return "active", f"{found.instead} is installed", f'restart, or turnout.plugins.reload("{found.name}")', None
+
+
+def _modules(found: Found) -> list[str]:
+    """The loaded modules of a plugin's package."""
+    top = found.entry.partition(":")[0].partition(".")[0].strip()
+    return [name for name in sys.modules if f"{name}.".startswith(f"{top}.")]
+
+
+def _once(found: Found, active: list[Found]) -> str:
+    """Why an active plugin cannot be loaded again in this process; "" when it can."""
+    assert found.manifest is not None
+    if found.manifest.replacements:
+        return "it replaces functions of the call path, which is decided once for a process"
+    modules = _modules(found)
+    compiled = [name for name in modules if isinstance(getattr(sys.modules[name], "__loader__", None), ExtensionFileLoader)]
+    if compiled:
+        return f"{min(compiled)} is compiled, and a process loads a compiled module once"
+    beside = [each.name for each in active if each is not found and each.manifest and each.manifest.module in modules]
+    return f"the plugin {beside[0]} runs from the same package" if beside else ""
 
 
 def _unusable(found: Found, verdict: Verdict, asked: str) -> PluginError | DisabledError:

@@ -13,19 +13,13 @@ from typing import Any
 
 from turnout.config.settings import normal
 from turnout.plugins import providers
-from turnout.plugins.discovery import Found
+from turnout.plugins.discovery import Found, Identity
 from turnout.plugins.records import PluginRecord
 
 # State, reason, remedy, and the error if one was raised.
 Verdict = tuple[str, str, str, BaseException | None]
-Identity = tuple[str, str]  # plugin name, normalised distribution
 FINE: Verdict = ("discovered", "", "", None)
 Claim = tuple[str, str]  # "plugin", "device", "backend", "functionality" or "namespace", and the name
-
-
-def identity(found: Found) -> Identity:
-    """The key of a plugin. Two distributions may have a plugin of the same name."""
-    return found.name, normal(found.distribution)
 
 
 def _claims(found: Found) -> list[Claim]:
@@ -47,7 +41,7 @@ class Judge:
     def __init__(
         self, found: list[Found], setting: Callable[[str], tuple[object, int, str]], past: Mapping[Identity, Verdict]
     ) -> None:
-        self._found = sorted(found, key=identity)
+        self._found = sorted(found, key=lambda f: f.identity)
         self._setting = setting
         self._past = past
         self._verdicts: dict[Identity, Verdict] = {}
@@ -57,18 +51,18 @@ class Judge:
             for claim in _claims(each):
                 self._claimants.setdefault(claim, []).append(each)
         # What each is apart from what others provide. A step sees what the steps before it left.
-        self._own: dict[Identity, Verdict | None] = {identity(f): self._switch(f) or self._not_chosen(f) for f in self._found}
+        self._own: dict[Identity, Verdict | None] = {f.identity: self._switch(f) or self._not_chosen(f) for f in self._found}
         self._there = {normal(f.distribution) for f in self._left()}
         for step in (self._owned, self._same_name, self._manifest):
-            self._own |= {identity(f): step(f) for f in self._left()}
+            self._own |= {f.identity: step(f) for f in self._left()}
         self._usable = {f.name: f for f in self._left()}
 
     def _left(self) -> list[Found]:
-        return [f for f in self._found if self._own[identity(f)] is None]
+        return [f for f in self._found if self._own[f.identity] is None]
 
     def verdict(self, found: Found) -> Verdict:
         """The state of one plugin."""
-        key = identity(found)
+        key = found.identity
         if key not in self._verdicts:
             verdict = self._own[key] or self._rival(found) or self._circle(found)
             self._verdicts[key] = verdict or self._requirements(found) or self._last(found) or FINE
@@ -121,7 +115,7 @@ class Judge:
         return None
 
     def _same_name(self, found: Found) -> Verdict | None:
-        rivals = [f for f in self._claimants["plugin", found.name] if self._own[identity(f)] is None]
+        rivals = [f for f in self._claimants["plugin", found.name] if self._own[f.identity] is None]
         if len(rivals) == 1:
             return None
         both = " and ".join(f.owner for f in rivals)
@@ -171,7 +165,7 @@ class Judge:
 
     def _last(self, found: Found) -> Verdict | None:
         assert found.manifest is not None
-        past = self._past.get(identity(found))
+        past = self._past.get(found.identity)
         if past is not None and past[0] in ("failed", "conflict"):
             return past
         for need in found.manifest.needs:
