@@ -15,9 +15,8 @@ from turnout import config, guards
 from turnout.explanation import tracing
 from turnout.explanation.tracing import trace_dispatch
 from turnout.keys import KEYS
-from turnout.registry import modes
 from turnout.registry.modes import DispatchMode
-from turnout.state import DISPATCH, FRESH, below_adinplaceorview, exclude, include
+from turnout.state import DISPATCH, FRESH, MODES, below_adinplaceorview, exclude, include, only_backends
 
 GUARDS = [
     lambda: include("Tracer"),
@@ -109,7 +108,8 @@ def is_included():
 EVERY = {
     "include": (lambda: include("Tracer"), is_included),
     "exclude": (lambda: exclude("Tracer"), lambda: not DISPATCH.get()[1] & KEYS.bit("Tracer")),
-    "mode": (Passing, lambda: bool(DISPATCH.get()[0] & KEYS.bit("Python")) and bool(modes._MODES.get())),
+    "only backends": (only_backends, lambda: not DISPATCH.get()[1] & KEYS.bit("Tracer")),
+    "mode": (Passing, lambda: bool(DISPATCH.get()[0] & KEYS.bit("Python")) and bool(MODES.get())),
     "override": (lambda: config.override(strict=True), lambda: config.get("strict")),
     "trace": (trace_dispatch, lambda: bool(tracing._OPEN_HERE.get()[0])),
 }
@@ -148,7 +148,7 @@ def test_guards_of_several_kinds_that_are_left_by_turns_put_back_what_each_has_s
             else:
                 each.close()
         assert tuple(DISPATCH.get()) == before
-        assert (tuple(modes._MODES.get()), tuple(tracing._OPEN_HERE.get()), config.get("strict")) == ((), ((), False), False)
+        assert (tuple(MODES.get()), tuple(tracing._OPEN_HERE.get()), config.get("strict")) == ((), ((), False), False)
     assert not tracing._TRACES
 
 

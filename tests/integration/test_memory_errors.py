@@ -56,7 +56,6 @@ from turnout import func, state
 from turnout.autograd import forward_ad
 from turnout.config.lock import OVERRIDES
 from turnout.explanation import tracing
-from turnout.registry import modes
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_autocast.contexts import SETTINGS
 from turnout_autograd.duals.levels import ACTIVE
@@ -70,7 +69,7 @@ class Passing(turnout.DispatchMode):
         return op.redispatch(ks, *args)
 
 def now():
-    lists = [tuple(each.get()) for each in (state.DISPATCH, GRAD, LEVELS, OVERRIDES, modes._MODES, SETTINGS, HOOKS, ACTIVE)]
+    lists = [tuple(each.get()) for each in (state.DISPATCH, GRAD, LEVELS, OVERRIDES, state.MODES, SETTINGS, HOOKS, ACTIVE)]
     known = [name for name in turnout.registry.REGISTRY.operators if name.startswith('nomem')]
     return lists, PULLED.get(), REGION.get(), RECORDING.get(), [t._version for t in (x, y, p)], known, len(tracing._TRACES)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import turnout
 from turnout import guards, state
-from turnout.registry import modes
 
 Body = Callable[[Any], Any]
 
@@ -116,7 +115,7 @@ def state_now() -> tuple[Any, ...]:
     from turnout_autograd.hooks.packing import HOOKS
 
     innermost = guards._around(guards._INNERMOST.get())
-    lists = (state.DISPATCH, GRAD, LEVELS, HOOKS, modes._MODES, OVERRIDES, SETTINGS)
+    lists = (state.DISPATCH, GRAD, LEVELS, HOOKS, state.MODES, OVERRIDES, SETTINGS)
     return (*[tuple(variable.get()) for variable in lists], PULLED.get(), innermost)
 
 

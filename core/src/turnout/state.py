@@ -20,19 +20,25 @@ if TYPE_CHECKING:
     from typing import Any
 
     from turnout.guards import Changes
+    from turnout.registry.modes import DispatchMode
 
     Keys = str | Iterable[str] | int
 
 __all__ = ["BELOW_ADINPLACEORVIEW", "BELOW_AUTOGRAD", "DISPATCH", "DispatchGuard", "FRESH", "STUB_BUILTINS",
-    "below_adinplaceorview", "current", "exclude", "hide_fresh", "include", "questions", "settle", "unsettle"]  # fmt: skip
+    "MODES", "below_adinplaceorview", "current", "exclude", "hide_fresh", "include", "lifted", "only_backends", "questions",
+    "settle", "unsettle"]  # fmt: skip
 
 _BIT = KEYS.bit
+_PYTHON, _BACKEND_SELECT = _BIT("Python"), _BIT("BackendSelect")
+_LIFTS = _BIT("state:lifts")  # no key: excluded where `lifted` lifts nothing
 BELOW_AUTOGRAD = ~(_BIT("Autograd") | _BIT("AutogradOther"))
 BELOW_ADINPLACEORVIEW = BELOW_AUTOGRAD & ~_BIT("ADInplaceOrView")
 
 # (include, keep) of a fresh context. The switches of opt-in functionalities are off.
 FRESH = (sum(row.bit for row in KEYS.functionalities if row.included), -1)
 DISPATCH: ContextVar[Sequence[int]] = ContextVar("turnout.dispatch", default=FRESH)
+# The active modes of this context, innermost last, for which the key Python is in the state.
+MODES: ContextVar[Sequence[DispatchMode]] = ContextVar("turnout.modes", default=())
 
 
 class DispatchGuard(Guard):
@@ -65,6 +71,32 @@ def exclude(keys: Keys) -> Guard:
     """While entered, these functionalities take no part in any call."""
     bits, switches = _split(keys)
     return DispatchGuard(lambda inc, keep: [inc, keep & ~(bits | switches)])
+
+
+class _OnlyBackends(Guard):
+    """What `only_backends` returns. The state keeps no mode either, whose key subclasses of Tensor share."""
+
+    __slots__ = ()
+
+    def sets(self) -> Changes:
+        KEYS.discovered()
+        inc, keep = DISPATCH.get()
+        return (MODES, []), (DISPATCH, [inc & ~_PYTHON, keep & ~(KEYS.around_calls & ~_BACKEND_SELECT | _LIFTS)])
+
+
+def only_backends() -> Guard:
+    """While entered, operators compute values and nothing else: no other functionality sees them.
+
+    For what a functionality computes for itself, such as whether a result has a nan. Functionalities that make a tensor what it
+    is (`holds_values` in their manifests) stay, so fake tensors and those inside vmap are what they were. No gradient, view or
+    version is recorded; do not write tensors of the program here.
+    """
+    return _OnlyBackends()
+
+
+def lifted(keep: int, bits: int) -> int:
+    """`keep` of a state in which these bits are no longer excluded, for calls below a functionality; inside `only_backends` they stay."""
+    return keep | bits if keep & _LIFTS else keep
 
 
 def below_adinplaceorview() -> Guard:

@@ -28,12 +28,13 @@ class Functionality:
     on_tensors    it is part of the key set of every plain tensor
     guards_below  kernels below it that call operators run with all such functionalities excluded, which have done their work
     backend_key   its per-backend keys count as backend keys for the composite aliases
+    holds_values  it makes a tensor what it is, rather than does something to calls: without it, operators would read other values
     """
 
     def __init__(
         self, name: str, prefix: str | None = None, *, each_backend: bool = False, before: str | None = None,
         after: str | None = None, passes: str = NEVER, opt_in: bool = False, included: bool = False, on_tensors: bool = False,
-        guards_below: bool = False, backend_key: bool = False,
+        guards_below: bool = False, backend_key: bool = False, holds_values: bool = False,
     ) -> None:  # fmt: skip
         self.name = name
         self.family = name  # the row with `each_backend` that this one was made from: plugins provide that
@@ -47,6 +48,7 @@ class Functionality:
         self.on_tensors = on_tensors
         self.guards_below = guards_below
         self.backend_key = backend_key
+        self.holds_values = holds_values
         self.bit = self.switch = 0
 
     def of(self, backend: str) -> Functionality:
@@ -61,16 +63,16 @@ class Functionality:
 STANDARD: tuple[Functionality, ...] = (
     Functionality("Dense",           prefix="", backend_key=True, on_tensors=True),
     Functionality("BackendSelect",   passes=ALWAYS, included=True),
-    Functionality("Fake"),
-    Functionality("Functionalize"),
-    Functionality("Python"),
+    Functionality("Fake",            holds_values=True),
+    Functionality("Functionalize",   holds_values=True),
+    Functionality("Python",          holds_values=True),
     Functionality("ADInplaceOrView", passes=ALWAYS, included=True, on_tensors=True, guards_below=True),
     Functionality("AutogradOther",   passes=UNTRACKED, guards_below=True),
     Functionality(AUTOGRAD,          prefix=AUTOGRAD, passes=UNTRACKED, on_tensors=True, guards_below=True),
     Functionality("Tracer"),
     Functionality(AUTOCAST,          each_backend=True, opt_in=True, on_tensors=True),
-    Functionality("Batched"),
-    Functionality("BatchedMode"),
+    Functionality("Batched",         holds_values=True),
+    Functionality("BatchedMode",     holds_values=True),
 )
 # fmt: on
 

@@ -215,6 +215,7 @@ _KEY = {
     "passes": _one_of(PASSES, NEVER),
     "opt_in": _FLAG,
     "backend_key": _FLAG,
+    "holds_values": _FLAG,
 }
 _NEED = {
     "module": _MODULE._replace(required="the module that must be importable"),

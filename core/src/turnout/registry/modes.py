@@ -7,8 +7,6 @@ key to the state; instances of a subclass carry it. The innermost mode is called
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from turnout import config
@@ -19,14 +17,11 @@ from turnout.operators import Operator
 from turnout.operators.values import tensors_in
 from turnout.registry.registrations import Registrations
 from turnout.registry.store import REGISTRY
-from turnout.state import DISPATCH
+from turnout.state import DISPATCH, MODES
 
 PYTHON = KEYS.bit("Python")
 HANDLER = "__turnout_dispatch__"
 _RULES: dict[tuple[str, Any], Any] = {}  # (operator, mode or subclass) -> what handles its calls there
-
-# The active modes of this context, innermost last.
-_MODES: ContextVar[Sequence[DispatchMode]] = ContextVar("turnout.modes", default=())
 
 
 class DispatchMode(Guard):
@@ -48,7 +43,7 @@ class DispatchMode(Guard):
         """Raises DisabledError when configuration disables the key Python."""
         require_python_key()
         include, keep = DISPATCH.get()
-        return (_MODES, [*_MODES.get(), self]), (DISPATCH, [include | PYTHON, keep])
+        return (MODES, [*MODES.get(), self]), (DISPATCH, [include | PYTHON, keep])
 
 
 def require_python_key() -> None:
@@ -60,7 +55,7 @@ def require_python_key() -> None:
 
 def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
     """The fallback of the key Python: the innermost mode, or the subclasses among the arguments."""
-    modes = _MODES.get()
+    modes = MODES.get()
     subclasses = _subclasses(args)
     if not modes:
         return _ask_subclasses(op, ks & ~PYTHON, args, subclasses)
@@ -68,7 +63,7 @@ def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
     *rest, mode = modes
     try:
         try:
-            _MODES.set(tuple(rest))
+            MODES.set(tuple(rest))
             DISPATCH.set((include if rest else include & ~PYTHON, keep))
             if (op.qualified_name, type(mode)) in _RULES:
                 return _by_rule(type(mode), mode, op, args)
@@ -80,9 +75,9 @@ def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
                 restore(DISPATCH, before)
     finally:
         try:
-            _MODES.set(modes)
+            MODES.set(modes)
         except MemoryError:
-            restore(_MODES, modes)
+            restore(MODES, modes)
 
 
 def add_rule(group: Registrations, name: str, cls: Any, rule: Any) -> None:

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from turnout.guards import restore
 from turnout.keys import KEYS
-from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, FRESH
+from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, FRESH, lifted
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Region:
         """`function(*args)` below Functionalize, where what the region excludes takes part again."""
         include, keep = before = DISPATCH.get()
         try:
-            DISPATCH.set((include & ~KEY, (keep | self._lifted) & ~KEY))
+            DISPATCH.set((include & ~KEY, lifted(keep, self._lifted) & ~KEY))
             return function(*args)
         finally:
             try:
@@ -96,7 +96,7 @@ def silently(function: Callable[..., Any], *args: Any) -> Any:
     """`function(*args)` where nothing records, casts or functionalises."""
     before = DISPATCH.get()
     try:
-        DISPATCH.set((FRESH[0], BELOW_ADINPLACEORVIEW))
+        DISPATCH.set((FRESH[0], lifted(before[1] & BELOW_ADINPLACEORVIEW, BELOW_ADINPLACEORVIEW)))
         return function(*args)
     finally:
         try:
