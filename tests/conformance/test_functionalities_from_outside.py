@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
 import turnout
+from outside_functionalities import FlopCounter, NanGuard
+from turnout.explanation.tracing import Call, Log
 from turnout.registry import REGISTRY, Registrations
 from turnout.state import include, only_backends
+from turnout_conformance import batches
+from turnout_conformance.cases import CASES, OperatorCase
+from turnout_conformance.making import arguments, leaf, row_major, samples
+
+# The operators that have both a kernel of their own and one that is composed of others: which of them runs depends on the call.
+TWOFOLD = (
+    "convolution_backward", "embedding_dense_backward", "gru.input", "hardswish_backward", "hardtanh_backward", "huber_loss",
+    "l1_loss", "leaky_relu_backward", "linalg_matmul", "lstm.input", "masked_select", "native_batch_norm_backward",
+    "native_group_norm_backward", "native_layer_norm_backward", "rms_norm", "scaled_dot_product_attention", "smooth_l1_loss",
+)  # fmt: skip
 
 
 class Noting(turnout.DispatchMode):
@@ -91,3 +104,106 @@ def test_only_backends_keeps_what_holds_values_of_third_parties_and_makes_no_dat
         x = turnout.ones(2, 3)
         with only_backends():
             assert "FakeTensor" in str(x.isnan())
+
+
+# ---- counts
+
+
+class Watchers:
+    """The two counters, and a functionality that passes on everything, whose calls a trace shows."""
+
+    def __init__(self, library: Registrations, log: Log) -> None:
+        self.log = log
+        self.guard = NanGuard(library)
+        self.counter = FlopCounter(library, after="Nanguard")
+        library.functionality("Reference", after="Flops")
+        bit = REGISTRY.keys.bit("Reference")
+        library.fallback("Reference", lambda op, ks, args: op.redispatch(ks & ~bit, *args))
+
+    def check(self, call: Callable[[], Any], what: object) -> None:
+        self.log.calls.clear()
+        with include("Reference"):
+            outcome(call)
+        expected = Counter(calls_in(self.log.calls))
+        for names in (["Nanguard"], ["Flops"], ["Nanguard", "Flops"]):
+            self.guard.checked.clear()
+            self.counter.calls.clear()
+            with include(names):
+                outcome(call)
+            for name, found in (("Nanguard", self.guard.checked), ("Flops", self.counter.calls)):
+                assert found == (expected if name in names else {}), (what, names, name)
+
+
+def outcome(call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except Exception:  # noqa: BLE001 - a call that is refused has counted what it came to
+        return
+
+
+def calls_in(calls: Iterable[Call]) -> Iterator[str]:
+    """The calls of a trace, each once: kernels written in others are gone into, other kernels are calls."""
+    for call in calls:
+        below = call.calls[0] if call.key == "Reference" and call.calls else None
+        if below is None:
+            yield from calls_in(call.calls)
+        elif below.reason == "math kernel" or (below.kernel == "composed of operators" and below.calls[0].op != call.op):
+            yield from calls_in(below.calls)
+        elif not below.error:
+            yield call.op
+
+
+@pytest.fixture(scope="module")
+def watchers() -> Iterator[Watchers]:
+    turnout.ones(1) + 1
+    with Registrations("outside") as library, turnout.trace_dispatch() as log:
+        yield Watchers(library, log)
+
+
+def check_counts(watchers: Watchers, case: OperatorCase, most: int | None = None) -> None:
+    op = REGISTRY.find(f"aten::{case.op}")
+    for sample, dtype in list(samples(case, "cpu", case.dtypes[:1]))[:most]:
+        for make, mode in ((row_major, turnout.enable_grad), (leaf, turnout.enable_grad), (leaf, turnout.no_grad)):
+
+            def call(sample=sample, dtype=dtype, make=make, mode=mode):
+                args, kwargs = arguments(sample, dtype, make("cpu"))
+                with mode():
+                    made = op(*args, **kwargs)
+                [each.sum().backward() for each in ([made] if isinstance(made, turnout.Tensor) else made) if each.requires_grad]
+
+            watchers.check(call, (case.op, sample, make, mode))
+        one = batches.Call(case, sample, dtype)
+        mix = (0,) * len(one.tensors)
+        if batches.is_mapped(one):
+            watchers.check(
+                lambda one=one, mix=mix: turnout.vmap(one, mix, randomness="same")(*one.batches(mix)), (case.op, sample)
+            )
+
+
+@pytest.mark.parametrize("op", sorted({case.op for case in CASES}))
+def test_counters_count_each_call_of_an_operator_once(watchers, op):
+    for case in CASES:
+        if case.op == op:
+            check_counts(watchers, case)
+
+
+def test_all_operators_with_two_kinds_of_kernels_have_cases_and_a_sample_is_counted_once(watchers):
+    assert set(TWOFOLD) <= {case.op for case in CASES}
+    both = {name for name in TWOFOLD if len(REGISTRY.find(f"aten::{name}").kernels) > 1}
+    assert both in (set(TWOFOLD), set())  # none without turnout-kernels
+    for case in CASES:
+        if case.op == "scaled_dot_product_attention":
+            check_counts(watchers, case, 1)
+
+
+def test_the_guard_names_what_made_a_nan_and_the_counter_what_it_cost(watchers):
+    x = turnout.ones(1, 2, 4, 8)
+    watchers.guard.found.clear()
+    watchers.counter.flops.clear()
+    for tracked in (False, True):
+        q = x.clone().requires_grad_(tracked)
+        with include(["Nanguard", "Flops"]):
+            turnout.nn.functional.scaled_dot_product_attention(q, q, q)
+            (q * 0).log().mul(0)
+    assert watchers.counter.flops == {"aten::scaled_dot_product_attention": 1024, "aten::bmm": 1024}
+    assert watchers.guard.found == ["aten::mul.Scalar"] * 2

@@ -57,6 +57,44 @@ def test_a_composite_kernel_ends_the_path_since_it_calls_other_operators(registr
     assert found.chosen.verdict == "chosen"
 
 
+def test_next_says_what_a_redispatch_below_would_run(registry, library, x):
+    library.functionality("Guard", after="Autograd")
+    library.fallback("Guard", never, label="guard")
+    for name, kernels in {
+        "own": {"CPU": {}},
+        "made": {"CompositeImplicitAutograd": {}},
+        "row": {"CPU": {"may_decline": True}},
+        "lost": {},
+        "both": {
+            "CompositeImplicitAutograd": {},
+            "CPU": {},
+            "Autograd": {"tracked_only": True, "composes": lambda args: args[0] is x},
+        },
+    }.items():
+        library.define(f"{name}(Tensor x) -> Tensor")
+        for key, how in kernels.items():
+            library.impl(name, key, never, label=f"{name} of {key}", **how)
+
+    def said(name, ks, *args):
+        found = registry.find(f"lib::{name}").next(ks, *args)
+        return found.key, found.reason, found.label, found.composite, found.may_decline
+
+    guard, tracked = x.keys | registry.keys.bit("Guard"), x.keys | 1
+    assert said("own", x.keys) == ("CPU", "kernel", "own of CPU", False, False)
+    assert said("row", x.keys) == ("CPU", "kernel", "row of CPU", False, True)
+    assert said("made", x.keys) == ("AutogradCPU", "math kernel", "made of CompositeImplicitAutograd", True, False)
+    assert said("made", guard) == ("Guard", "backend fallback", "guard", True, False)  # what the guard passes on to
+    assert said("own", guard)[2:] == ("guard", False, False)
+    assert said("lost", x.keys) == ("CPU", "missing", "missing", False, False)
+    assert said("both", x.keys) == ("CPU", "kernel", "both of CPU", False, False)
+    composed = ("AutogradCPU", "autograd kernel", "both of Autograd", True, True)
+    assert said("both", tracked) == said("both", tracked, (x,)) == composed
+    assert said("both", tracked, (None,)) == said("both", x.keys)
+    assert said("both", tracked | guard, (None,)) == ("Guard", "backend fallback", "guard", False, False)
+    library.impl("lost", "CPU", never, label="found")
+    assert said("lost", x.keys)[2] == "found"
+
+
 def test_keys_without_a_kernel_are_shown_as_passed_over_or_missing(registry, library, x):
     library.define("f(Tensor x) -> Tensor")
     found = explain(registry.find("lib::f"), x)

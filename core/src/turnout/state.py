@@ -95,7 +95,7 @@ def only_backends() -> Guard:
 
 
 def lifted(keep: int, bits: int) -> int:
-    """`keep` of a state in which these bits are no longer excluded, for calls below a functionality; inside `only_backends` they stay."""
+    """`keep` without the exclusion of these bits, for calls below a functionality. Inside `only_backends` they stay excluded."""
     return keep | bits if keep & _LIFTS else keep
 
 

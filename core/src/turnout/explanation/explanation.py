@@ -13,11 +13,12 @@ from turnout import config
 from turnout.devices import default_device, device
 from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
 from turnout.errors import calls as texts
-from turnout.keys import IMPLICIT, Functionality
+from turnout.keys import Functionality
 from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
 from turnout.operators import Step as PlanStep
 from turnout.operators.kernels import Kernel
 from turnout.operators.missing import remedy
+from turnout.operators.path import path
 from turnout.operators.values import keys_of
 from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
@@ -247,17 +248,9 @@ def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
 
 def _hops(op: Operator, ks: int, args: tuple[Any, ...]) -> list[Hop]:
     """The call's plan, and the plan of each redispatch below."""
-    keys = op.registry.keys
-    hops: list[Hop] = []
-    while True:
-        plan = op.plan(ks)
-        hops.append(Hop([key for key, _ in keys.active(ks)], [_step(op, plan, step, args) for step in plan.steps]))
-        functionality, entry = plan.functionality, plan.entry
-        if functionality is None or functionality.backend_key or entry is None or entry.kernel is None or entry.key == IMPLICIT:
-            return hops  # a kernel at IMPLICIT calls other operators
-        ks &= ~sum(f.bit for f in keys.functionalities[keys.functionalities.index(functionality) :])
-        if ks & keys.backend_mask == 0:
-            ks |= _selected(op, args)
+    active = op.registry.keys.active
+    plans = path(op, ks, lambda: _selected(op, args))
+    return [Hop([key for key, _ in active(plan.ks)], [_step(op, plan, step, args) for step in plan.steps]) for plan in plans]
 
 
 def _selected(op: Operator, args: tuple[Any, ...]) -> int:

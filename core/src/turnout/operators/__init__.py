@@ -3,6 +3,7 @@
 | module | holds |
 |---|---|
 | `operator` | `Operator`: one overload; `Operator.plan`, the walk from a key set to a kernel |
+| `path` | the plans of a call and of its redispatches; `Next`, what a functionality is told of them |
 | `missing` | the error of a call that no kernel serves |
 | `packet` | `Packet`: the overloads of a name, and the choice among them |
 | `kernels` | `Kernel`: what was registered, bound as a callable of the internal convention |
@@ -16,7 +17,8 @@ from __future__ import annotations
 
 from turnout.operators.operator import Operator
 from turnout.operators.packet import Packet
+from turnout.operators.path import Next
 from turnout.table import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Plan, Step
 
-__all__ = ["CHOSEN", "DISABLED", "FALLS_THROUGH", "MISSING", "ONLY_TRACKED", "ONLY_UNTRACKED", "Operator", "PASSED_OVER",
+__all__ = ["CHOSEN", "DISABLED", "FALLS_THROUGH", "MISSING", "Next", "ONLY_TRACKED", "ONLY_UNTRACKED", "Operator", "PASSED_OVER",
     "Packet", "Plan", "Step"]  # fmt: skip

@@ -36,14 +36,17 @@ class Kernel:
     tracked_only    it is skipped unless a tensor carries the marker bit
     allow_override  it may override another library's kernel at the same operator and key
     yields          it comes before the kernels of the backend's own library, and after those of all others
+    may_decline     it may leave a call, by its arguments, to what is below it
+    composes        of a kernel with `tracked_only`: for which arguments it runs the operator's composite kernel. With others, a
+                    call goes on as if no tensor was tracked
     calls_operators whether it dispatches again; array kernels do not
     binder          makes the internal callable, (op, kernel, key) -> call
     specialize      of a fallback: makes each operator's own kernel, (op, runtime key) -> function, Kernel, FALLTHROUGH or None
     """
 
     __slots__ = (
-        "allow_override", "binder", "calls_operators", "fn", "form", "label", "library", "specialize", "tracked_only",
-        "with_keyset", "yields",
+        "allow_override", "binder", "calls_operators", "composes", "fn", "form", "label", "library", "may_decline", "specialize",
+        "tracked_only", "with_keyset", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +54,7 @@ class Kernel:
         tracked_only: bool = False, allow_override: bool = False, calls_operators: bool = True,
         binder: Callable[[Operator, Kernel, str], Call] | None = None,
         specialize: Callable[[Operator, str], Any] | None = None, label: str = "", yields: bool = False,
+        may_decline: bool = False, composes: Callable[[tuple[Any, ...]], bool] | None = None,
     ) -> None:  # fmt: skip
         self.fn = fn
         self.form = form
@@ -59,6 +63,8 @@ class Kernel:
         self.tracked_only = tracked_only
         self.allow_override = allow_override
         self.yields = yields
+        self.may_decline = may_decline
+        self.composes = composes
         self.calls_operators = calls_operators and form != ARRAY
         self.binder = binder
         self.specialize = specialize

@@ -14,6 +14,7 @@ from turnout.errors import calls as texts
 from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
 from turnout.operators.kernels import Kernel, bind
 from turnout.operators.missing import no_kernel
+from turnout.operators.path import Next, following
 from turnout.operators.placement import checked, mixed
 from turnout.operators.stubs import compile_stub, forget_source
 from turnout.operators.values import keys_of
@@ -54,8 +55,8 @@ class Operator:
     """
 
     __slots__ = (
-        "__weakref__", "_schema", "_special", "cache", "call", "changes", "defined_by", "device_check", "device_guard", "kernels",
-        "name", "namespace", "overload", "qualified_name", "registry", "schema_text", "tags",
+        "__weakref__", "_next", "_schema", "_special", "cache", "call", "changes", "defined_by", "device_check", "device_guard",
+        "kernels", "name", "namespace", "overload", "qualified_name", "registry", "schema_text", "tags",
     )  # fmt: skip
 
     def __init__(self, registry: Registry, qualified_name: str) -> None:
@@ -72,6 +73,7 @@ class Operator:
         self.device_guard = True
         self.kernels: dict[str, list[Kernel]] = {}
         self.cache: dict[int, Call] = {}
+        self._next: dict[int, Next] = {}
         self.changes = 0  # how often the cache was cleared
         self.call: Call = self._first_call
 
@@ -176,6 +178,20 @@ class Operator:
         if kwargs or len(args) != len(self.schema.arguments):
             args = self.bind(args, kwargs)
         return self.lookup(ks)(ks, *args)
+
+    def next(self, ks: int, args: tuple[Any, ...] | None = None) -> Next:
+        """What `redispatch(ks, *args)` would run, all arguments given: its key and kernel, and whether that is a composite.
+
+        Without arguments it says what their key set decides. It calls no kernel, and is kept for the key set.
+        """
+        try:
+            found = self._next[ks]
+        except KeyError:
+            self.is_defined  # noqa: B018 - defines it, which is a change
+            found = self.settled(lambda: following(self, ks), lambda made: self._next.__setitem__(int(ks), made))
+        if found.composes is None or args is None or found.composes(args):
+            return found
+        return found.otherwise
 
     def key_set(self, args: Iterable[Any]) -> int:
         """The key set of a call with these arguments, the state included, as the stub computes it."""
@@ -299,6 +315,7 @@ class Operator:
         """Called by the registry when a key set may be served otherwise."""
         self.changes += 1
         self.cache.clear()
+        self._next.clear()
 
     def settled(self, make: Callable[[], T], keep: Callable[[T], object] = lambda made: None) -> T:
         """What `make()` returns, made without the lock, because that may import, and given to `keep` under the lock.

@@ -144,7 +144,7 @@ class Registrations:
         self, op_name: str, key: str, fn: Any, *, form: str = UNBOXED, with_keyset: bool = False, tracked_only: bool = False,
         allow_override: bool = False, calls_operators: bool = True,
         binder: Callable[[Operator, Kernel, str], Call] | None = None, label: str = "", waits: bool = False,
-        yields: bool = False,
+        yields: bool = False, may_decline: bool = False, composes: Callable[[tuple[Any, ...]], bool] | None = None,
     ) -> Kernel:  # fmt: skip
         """Register a kernel for "name.overload" (or "namespace::name.overload") at a runtime or alias key.
 
@@ -157,7 +157,8 @@ class Registrations:
         qualified = without_default(op_name if "::" in op_name else f"{self.name}::{op_name}")
         kernel = Kernel(
             fn, form, library=self, with_keyset=with_keyset, tracked_only=tracked_only, allow_override=allow_override,
-            calls_operators=calls_operators, binder=binder, label=label, yields=yields,
+            calls_operators=calls_operators, binder=binder, label=label, yields=yields, may_decline=may_decline,
+            composes=composes,
         )  # fmt: skip
         if _has_signature(kernel):
             import turnout.schema.kernels  # noqa: F401 - for the check under the lock, which must not import
@@ -268,7 +269,7 @@ class Registrations:
         """Add a functionality, placed by `before` or `after` another one. A plugin names its own in the manifest.
 
         `per_backend` is None for one key of that name, else the prefix of one key per backend. `before`, `after`, `passes`,
-        `opt_in` and `backend_key` are those of `turnout.keys.Functionality`.
+        `opt_in`, `backend_key` and `holds_values` are those of `turnout.keys.Functionality`.
         """
         keys = self.registry.keys
         keys.discovered()

@@ -48,7 +48,8 @@ def register_over(
     for name, row in checked_rows(library, backend, table, namespace).items():
         label = f"{getattr(row.fn, '__name__', 'kernel')}, or the kernel below"
         for variant, binder in binders(name, row):
-            library.impl(variant, backend, row.fn, form=ARRAY, yields=yields, binder=_Over(binder), label=label)
+            how: dict[str, Any] = {"form": ARRAY, "yields": yields, "may_decline": True, "label": label}
+            library.impl(variant, backend, row.fn, binder=_Over(binder), **how)
         if name not in STRUCTURED and _is_composed(library, name):
             _compose(library, name)
 
@@ -78,7 +79,7 @@ def _compose(library: Registrations, name: str) -> None:
         if key not in _SHARED:
             group = Registrations("composed", package="turnout_aten", registry=library.registry)
             how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "composed of operators"}
-            group.impl(name, "Autograd", None, binder=_composed, **how)
+            group.impl(name, "Autograd", None, binder=_composed, composes=_is_recorded, **how)
             _SHARED[key] = group, 0
         _SHARED[key] = _SHARED[key][0], _SHARED[key][1] + 1
         library.on_undo(release)
@@ -182,22 +183,28 @@ def _prepared_by(above: Row, below: Row) -> Call | None:
 def _composed(op: Operator, kernel: Kernel, key: str) -> Call:
     """The operator's composite kernel, whose operators record their gradients. Where none is recorded, the call goes on below."""
     composite = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, key)
-    plain = all(a.type.is_tensor for a in op.schema.arguments if a.type.is_tensor_like)
 
     def composed(ks: int, *args: Any) -> Any:
-        enabled = GRAD.get()[0]
-        if enabled:
-            for value in args if plain else ():
-                if isinstance(value, Tensor) and value.gmask & enabled:
-                    break
-            else:
-                enabled = 0 if plain else enabled
-        if enabled:
+        if GRAD.get()[0] and _is_recorded(args):
             return composite(ks, *args)
         ks &= ~TRACKED
         return op.lookup(ks)(ks, *args)
 
     return composed
+
+
+def _is_recorded(args: tuple[Any, ...]) -> bool:
+    """Whether a call records a gradient. Loops, because a generator would cost small calls a tenth of their time."""
+    enabled = GRAD.get()[0]
+    for value in args:
+        if isinstance(value, Tensor):
+            if value.gmask & enabled:
+                return True
+        elif value.__class__ is list or value.__class__ is tuple:
+            for each in value:
+                if isinstance(each, Tensor) and each.gmask & enabled:
+                    return True
+    return False
 
 
 def _missing(op: Operator, key: str) -> Call:
