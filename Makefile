@@ -18,7 +18,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 LOCAL  := plugins/aten core $(filter-out plugins/aten,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
 # What the builds make files of, the declarations apart.
-SOURCES := $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/* plugins/arrays/src/turnout_arrays/expressions.*)
+SOURCES := setup.cfg $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/* plugins/arrays/src/turnout_arrays/expressions.*)
 EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/dask := [distributed,zarr]
@@ -83,7 +83,7 @@ seconds: .venv/.stamp-generated
 core-alone: .venv-core/.stamp-install
 	.venv-core/bin/python -m pytest tests/core $(ARGS)
 
-.venv-core/.stamp-install: core/pyproject.toml core/setup.py constraints.txt .venv/.stamp-install
+.venv-core/.stamp-install: setup.cfg core/pyproject.toml core/setup.py constraints.txt .venv/.stamp-install
 	$(PY) -m venv --clear --without-pip .venv-core
 	$(PIP) --python .venv-core/bin/python install -q -c constraints.txt setuptools
 	$(PIP) --python .venv-core/bin/python install -q --no-build-isolation -c constraints.txt -e ./core hypothesis pytest pytest-timeout
@@ -123,7 +123,7 @@ codegen: .venv/.stamp-install
 wheels: .venv/.stamp-wheelhouse
 	rm -rf dist .venv/tree
 	mkdir .venv/tree
-	cp -RL pyproject.toml README.md LICENSE core plugins tools .venv/tree
+	cp -RL pyproject.toml setup.cfg README.md LICENSE core plugins tools .venv/tree
 	cd .venv/tree && ../bin/python -m pip wheel -q --disable-pip-version-check --no-index --no-build-isolation --no-deps \
 	  -w ../../dist . $(addprefix ./,$(LOCAL))
 	rm -rf .venv/tree

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import re
 import tomllib
 from typing import Any
 
 import pytest
 from workspace import ROOT, Distribution, distributions, imported, modules, read, required_name
+
+import turnout
 
 EVERY = distributions()
 WORKSPACE = read(ROOT)
@@ -58,8 +61,6 @@ ASKED_FOR = {
     ("turnout-kernels", "cpu"),  # whose activation activates what adds kernels to it
 }  # fmt: skip
 
-VERSION = re.compile(r'^__version__ = "(.*)"', re.MULTILINE)
-
 each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
 
 
@@ -67,18 +68,25 @@ def inside(one: Distribution) -> set[str]:
     return {name for name in map(required_name, one.requirements()) if name.startswith("turnout")}
 
 
-def test_each_distribution_states_its_version_once_and_all_agree():
-    stated = {WORKSPACE.name: [WORKSPACE.project["version"]]}
-    for one in EVERY:
-        inside = [line for path in sorted(one.source.rglob("*.py")) for line in VERSION.findall(path.read_text("utf-8"))]
-        stated[one.name] = inside + [one.project[field] for field in ("version",) if field in one.project]
-    assert stated == {name: ["0.1.0"] for name in stated}
-    core = next(one for one in EVERY if one.name == "turnout-core")
-    assert core.project["dynamic"] == ["version"]
+COMMON = configparser.ConfigParser()
+COMMON.read(ROOT / "setup.cfg", "utf-8")
 
 
-def test_python_ranges_agree():
-    assert {one.project["requires-python"] for one in [WORKSPACE, *EVERY]} == {">=3.11"}
+@pytest.mark.parametrize("one", [WORKSPACE, *EVERY], ids=lambda one: one.name)
+def test_each_distribution_can_be_published(one: Distribution):
+    """What they share stands in one file; a version stands nowhere else."""
+    assert one.project["dynamic"] == ["version", "classifiers", "urls"]
+    assert (one.folder / "setup.cfg").resolve() == ROOT / "setup.cfg"
+    assert (one.folder / "LICENSE").resolve() == ROOT / "LICENSE"
+    fields = {"readme": "README.md", "license": "Apache-2.0", "license-files": ["LICENSE"], "requires-python": ">=3.11"}
+    assert fields.items() <= one.project.items()
+    assert one.project["description"]
+    if one != WORKSPACE:
+        assert not [path for path in one.source.rglob("*.py") if "\n__version__ = " in path.read_text("utf-8")]
+
+
+def test_core_says_the_version_that_all_have():
+    assert turnout.__version__ == COMMON["metadata"]["version"]
 
 
 def test_the_root_distribution_has_no_code_and_names_only_known_distributions():
@@ -114,9 +122,7 @@ def test_code_imports_only_distributions_it_depends_on(one: Distribution):
 
 
 @each
-def test_each_distribution_has_the_name_of_its_folder_and_ships_a_readme_the_licence_and_the_manifest_of_its_plugin(
-    one: Distribution,
-):
+def test_each_distribution_has_the_name_of_its_folder_and_ships_a_readme_and_the_manifest_of_its_plugin(one: Distribution):
     assert one.folder.name == one.name.removeprefix("turnout-")
     for path in (
         one.source / ("__init__.pyi" if one.is_stubs else "__init__.py"),
@@ -124,7 +130,6 @@ def test_each_distribution_has_the_name_of_its_folder_and_ships_a_readme_the_lic
         one.folder / "README.md",
     ):
         assert path.exists()
-    assert (one.folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     plugins = one.project.get("entry-points", {}).get("turnout.plugins", {})
     assert bool(plugins) == bool(manifest(one))
     for name, value in plugins.items():

@@ -60,10 +60,10 @@ def core_lines() -> Iterator[str]:
             for alias in statement.names:
                 if alias.asname is not None and not alias.asname.startswith("_"):
                     yield f"from {statement.module} import {alias.name} as {alias.asname}"
-        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+        elif isinstance(statement, ast.AnnAssign) or (
+            isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name)
+        ):
             yield ast.unparse(statement)
-        elif isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__version__":
-            yield "__version__: str"
 
 
 def names(manifest: Path, listed: Any) -> list[str]:

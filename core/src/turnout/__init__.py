@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from turnout.explanation.tracing import trace_dispatch as trace_dispatch
     from turnout.registry.modes import DispatchMode as DispatchMode
 
+    __version__: str
+
 dtype = DType
-__version__ = "0.1.0"
 
 _sys.meta_path.insert(0, _ModuleFinder(_sys.modules[__name__], lambda name: plugins.facade().module_of(name)))
 
@@ -60,9 +61,13 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is loaded when it is first used: the names above, and those that installed plugins provide."""
+    """What is loaded when it is first used: the names above, the version, and what installed plugins provide."""
     if name == "__all__":
         return [each for each in __dir__() if not each.startswith("_")]
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("turnout-core")
     path = _LATE.get(name)
     if path is None:
         if name.startswith("_"):
