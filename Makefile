@@ -46,10 +46,11 @@ $(PY):
 	  || { rm -rf .venv; echo "$(PYTHON) can make no virtual environment: install python3-venv, or pip 22.3 or later" >&2; exit 1; }
 
 # The root has no code to edit: installed as it is, for an editable install of nothing would be an import hook that every start
-# of the interpreter pays for.
+# of the interpreter pays for. Alone, because it requires the folders, which would then not be editable.
 .venv/.stamp-install: $(PROJECTS) $(SOURCES) constraints.txt | $(PY)
 	$(PIP) install -q -c constraints.txt pip setuptools PyYAML numpy
-	$(PIP) install -q --no-build-isolation -c constraints.txt . $(EDITABLE) $(TOOLS)
+	$(PIP) install -q --no-build-isolation -c constraints.txt $(EDITABLE) $(TOOLS)
+	$(PIP) install -q --no-build-isolation --no-deps .
 	@rm -rf build turnout.egg-info
 	@.venv/bin/pyright --version > /dev/null  # its first run downloads it, which no test should do
 	@touch $@
@@ -122,10 +123,11 @@ codegen: .venv/.stamp-install
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse
 	rm -rf dist .venv/tree
-	mkdir .venv/tree
-	cp -RL pyproject.toml setup.cfg README.md LICENSE core plugins tools .venv/tree
+	mkdir -p .venv/tree/root
+	cp -RL core plugins tools .venv/tree
+	cp pyproject.toml setup.py setup.cfg README.md LICENSE .venv/tree/root
 	cd .venv/tree && ../bin/python -m pip wheel -q --disable-pip-version-check --no-index --no-build-isolation --no-deps \
-	  -w ../../dist . $(addprefix ./,$(LOCAL))
+	  -w ../../dist ./root $(addprefix ./,$(LOCAL))
 	rm -rf .venv/tree
 	$(PY) -m pytest -m wheels tests/integration $(ARGS)
 

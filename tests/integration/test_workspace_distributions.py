@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import configparser
 import re
+import runpy
 import tomllib
 from typing import Any
 
@@ -93,6 +94,14 @@ def test_the_root_distribution_has_no_code_and_names_only_known_distributions():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
     assert settings == {"packages": [], "py-modules": []}
     assert inside(WORKSPACE) <= NAMES
+
+
+def test_in_a_clone_the_root_requires_folders_for_all_that_its_requirements_need():
+    from_folders = runpy.run_path(str(ROOT / "setup.py"))["from_folders"]
+    assert from_folders(["turnout-core>=0.1", "elsewhere"]) == [f"turnout-core @ {(ROOT / 'core').as_uri()}"]
+    required = dict(text.split(" @ ") for text in from_folders(["turnout-cli[demo]>=0.1"]))
+    assert required.pop("turnout-cli[demo]") == (ROOT / "tools" / "cli").as_uri()
+    assert required.keys() == ARROWS["turnout-cli"] | ARROWS["turnout-cpu"]
 
 
 def test_the_extra_all_names_every_plugin_and_tool():

@@ -72,7 +72,7 @@ def names(manifest: Path, listed: Any) -> list[str]:
         return list(listed)
     file = manifest.with_name(listed)
     if not file.exists():
-        raise FileNotFoundError(f"{file} is made by the build of {manifest.parent.name}: install that first")
+        raise FileNotFoundError(f"{file} is made by the build of {manifest.parent.name}: pip install {manifest.parents[2]}")
     return file.read_text(encoding="utf-8").split()
 
 
