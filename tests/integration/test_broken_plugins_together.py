@@ -29,7 +29,7 @@ def broken_before_use(site: Path) -> dict[str, tuple[str, str, str]]:
     return {
         "fixture-missing-dependency": ("unavailable", driver, "pip install fixture-driver"),
         "fixture-misspelt-manifest": ("failed", misspelt, "upgrade fixture-misspelt-manifest, or tell its authors"),
-        "fixture-other-api": ("incompatible", other, "pip install --upgrade fixture-other-api turnout-core"),
+        "fixture-other-api": ("incompatible", other, "upgrade fixture-other-api and turnout-core"),
         "fixture-twin-one": ("conflict", TWINS, 'choose one: [plugins.choose] twin = "fixture-twin-one"'),
         "fixture-twin-two": ("conflict", TWINS, 'choose one: [plugins.choose] twin = "fixture-twin-two"'),
     }

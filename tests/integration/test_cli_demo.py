@@ -154,13 +154,13 @@ def test_the_text_ends_with_accuracy_loss_and_time_per_step():
 @pytest.mark.parametrize(
     ("module", "args", "message"),
     [
-        ("sklearn", [], "turnout: this needs scikit-learn\n  to fix  pip install 'turnout-cli[demo]'\n"),
+        ("sklearn", [], "turnout: this needs scikit-learn\n  to fix  pip install scikit-learn\n"),
         (
             "distributed",
             ["--device", "dask", "--workers", "2"],
-            "turnout: --workers needs distributed\n  to fix  pip install 'turnout-dask[distributed]'\n",
+            "turnout: --workers needs distributed\n  to fix  pip install distributed\n",
         ),
-        ("matplotlib", ["--plot", "x.png"], "turnout: this needs matplotlib\n  to fix  pip install 'turnout-cli[plot]'\n"),
+        ("matplotlib", ["--plot", "x.png"], "turnout: this needs matplotlib\n  to fix  pip install matplotlib\n"),
     ],
 )
 def test_what_is_not_installed_is_named_with_the_command_that_installs_it(module, args, message, monkeypatch):

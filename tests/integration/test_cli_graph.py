@@ -289,7 +289,7 @@ def test_without_pygraphviz_svg_says_what_to_install(monkeypatch):
     assert done.exit_code == 1
     assert done.stderr == (
         'turnout: draw: the format "svg" needs pygraphviz, which is not installed\n'
-        "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing\n"
+        '  to fix  pip install pygraphviz; the format "dot" needs nothing\n'
     )
 
 

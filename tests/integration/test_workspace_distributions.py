@@ -183,6 +183,14 @@ def test_a_plugin_requires_the_plugins_that_its_distribution_depends_on(one: Dis
     assert later <= depends
 
 
+def test_remedies_that_install_a_package_of_ours_come_from_core_which_knows_whether_a_clone_has_it():
+    wrong = re.compile(r"pip install .*turnout[-\[].*")
+    files = [path for one in EVERY for path in sorted(one.source.rglob("*.py"))]
+    assert [found for path in files for found in wrong.findall(path.read_text("utf-8"))] == []
+    needs = [need for one in EVERY for need in manifest(one).get("needs", [])]  # core writes the command for a module of ours
+    assert [need for need in needs if wrong.match(need["install"]) and not need["module"].startswith("turnout_")] == []
+
+
 def test_every_requirement_is_pinned():
     pins = {}
     for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():

@@ -214,7 +214,7 @@ def test_arrays_of_zarr_are_read_in_their_chunks_and_when_they_are_needed(tmp_pa
 def test_zarr_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turnout_dask.dask.find_spec", lambda name: None)
     said = refused(turnout.errors.PluginError, turnout.dask.from_zarr, "data.zarr")
-    assert said == "dask: from_zarr needs zarr\n  to fix  pip install 'turnout-dask[zarr]'"
+    assert said == "dask: from_zarr needs zarr\n  to fix  pip install zarr"
 
 
 def test_delayed_values_are_chunks() -> None:

@@ -230,7 +230,7 @@ def test_an_empty_file_has_no_functions(tmp_path):
 def test_a_missing_pyyaml_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert refused(ImportError, parse, "- func: f(Tensor self) -> Tensor") == (
-        "reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]"
+        "reading yaml needs PyYAML, which is not installed\n  to fix  pip install PyYAML"
     )
 
 

@@ -82,6 +82,8 @@ def test_where_core_comes_from_a_clone_a_package_is_installed_from_there_with_wh
     direct = {"url": (folder / "core").as_uri(), "dir_info": {}}
     assert installed(direct) == f"pip install {folder}/plugins/needed '{folder}/plugins/listed one'"
     assert installed(direct, "turnout-needed") == f"pip install '{folder}/plugins/listed one'"
+    assert installed(direct, "turnout-listed") == f"pip install {folder}/plugins/needed"
+    assert providers.install("turnout-needed") == f"pip install {folder}/plugins/needed"  # a library, which has no row
     direct["dir_info"]["editable"] = True
     assert installed(direct, "turnout-needed") == f"pip install -e '{folder}/plugins/listed one'"
 

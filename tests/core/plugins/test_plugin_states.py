@@ -10,6 +10,7 @@ import pytest
 from outcomes import refused
 from turnout import config, plugins
 from turnout.errors import DisabledError, PluginError, PluginWarning
+from turnout.plugins import providers
 from turnout.plugins.states import Judge
 
 
@@ -104,12 +105,19 @@ def test_a_missing_module_makes_a_plugin_unavailable_until_it_is_there(site):
     assert plugins.activate("alpha").state == "active"
 
 
+def test_a_missing_module_of_ours_is_installed_by_the_command_of_core(site, monkeypatch):
+    monkeypatch.setattr(providers, "packages", lambda: frozenset({"fake_driver"}))
+    monkeypatch.setattr(providers, "install", "pip install /clone/{}".format)
+    site.plugin("alpha", tables='[[needs]]\nmodule = "fake_driver"\ninstall = "pip install fake-driver"\n')
+    assert state_of("alpha")[2] == "pip install /clone/fake-driver"
+
+
 def test_a_plugin_for_a_newer_or_another_api_is_incompatible(site, monkeypatch):
     site.plugin("alpha")
     manifest = (site.folder / "fake_alpha/plugin.toml").read_text()
     (site.folder / "fake_alpha/plugin.toml").write_text(manifest.replace('"1.0"', '"2.0"') + "\nfuture_field = 1\n")
     why = "it was built for plugin-API 2.0; this turnout-core has 1.0"
-    assert state_of("alpha") == ("incompatible", why, "pip install --upgrade dist-alpha turnout-core")
+    assert state_of("alpha") == ("incompatible", why, "upgrade dist-alpha and turnout-core")
 
 
 def test_a_plugin_for_an_older_minor_of_the_api_works_with_a_newer_core(site, monkeypatch):

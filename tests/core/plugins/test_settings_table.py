@@ -47,7 +47,7 @@ WHY = {
     "incompatible": (
         "  why     it was built for plugin-API 2.0; this turnout-core has 1.0\n"
         + FROM
-        + "  to fix  pip install --upgrade dist-counter turnout-core"
+        + "  to fix  upgrade dist-counter and turnout-core"
     ),
     "unavailable": "  why     the module no_such_module is not installed\n" + FROM + "  to fix  pip install it",
     "blocked": (

@@ -77,8 +77,10 @@ def is_known(distribution: str) -> bool:
 
 def install(package: str) -> str:
     """The command that installs a package: from the clone that core was installed from, if that has it."""
-    needed: dict[str, str] = next((row.get("folders", {}) for row in data().values() if row["distribution"] == package), {})
-    missing = [folder for name, folder in needed.items() if not any(importlib_metadata.distributions(name=name))]
+    # Every row has what a package needs before it; its own, if it has one, has nothing else.
+    rows = (list(row.get("folders", {}).items()) for row in data().values())
+    needed = min((row[: i + 1] for row in rows for i, (name, _) in enumerate(row) if name == package), key=len, default=[])
+    missing = [folder for name, folder in needed if not any(importlib_metadata.distributions(name=name))]
     core, editable = project_of(next(iter(importlib_metadata.distributions(name="turnout-core")), None))
     folders = [core.parent / folder for folder in missing] if core is not None else []
     if not folders or not all((folder / "pyproject.toml").is_file() for folder in folders):

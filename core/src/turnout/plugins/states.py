@@ -72,7 +72,7 @@ class Judge:
         if found.error is not None:
             return "failed", str(found.error), f"upgrade {found.distribution}, or tell its authors", found.error
         if found.incompatible:
-            return "incompatible", found.incompatible, f"pip install --upgrade {found.distribution} turnout-core", None
+            return "incompatible", found.incompatible, f"upgrade {found.distribution} and turnout-core", None
         return None
 
     def _switch(self, found: Found) -> Verdict | None:
@@ -170,7 +170,9 @@ class Judge:
             return past
         for need in found.manifest.needs:
             if not importable(need.module):
-                return "unavailable", f"the module {need.module} is not installed", need.install, None
+                ours = providers.is_ours(need.module)
+                remedy = providers.install(need.module.replace("_", "-")) if ours else need.install
+                return "unavailable", f"the module {need.module} is not installed", remedy, None
         return past
 
 

@@ -55,7 +55,7 @@ def too_large(operator: str, size: int, limit: int) -> str:
 
 def not_installed(what: str, module: str) -> str:
     """A library that is asked for and is not there."""
-    return f"dask: {what} needs {module}\n  to fix  pip install 'turnout-dask[{module}]'"
+    return f"dask: {what} needs {module}\n  to fix  pip install {module}"
 
 
 def no_address(address: str, origin: str) -> str:

@@ -52,9 +52,9 @@ def demo(
     as_json: bool,
 ) -> None:
     """Train a classifier for digits; show what the dispatcher did."""
-    _need("sklearn", "scikit-learn", "demo")
+    _need("sklearn", "scikit-learn")
     if plot is not None:
-        _need("matplotlib", "matplotlib", "plot")
+        _need("matplotlib", "matplotlib")
     device = device or _default_device()
     with computing(device, workers) as place:
         if place.dashboard:
@@ -72,11 +72,11 @@ def demo(
         _print(found)
 
 
-def _need(module: str, distribution: str, extra: str) -> None:
+def _need(module: str, distribution: str) -> None:
     from importlib.util import find_spec
 
     if find_spec(module) is None:
-        raise Problem(f"this needs {distribution}\n  to fix  pip install 'turnout-cli[{extra}]'")
+        raise Problem(f"this needs {distribution}\n  to fix  pip install {distribution}")
 
 
 def _default_device() -> str:

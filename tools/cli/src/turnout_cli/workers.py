@@ -61,7 +61,7 @@ def computing(device: str, workers: int | None) -> Iterator[AtOnce]:
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
-        raise Problem("--workers needs distributed\n  to fix  pip install 'turnout-dask[distributed]'") from error
+        raise Problem("--workers needs distributed\n  to fix  pip install distributed") from error
     with (
         _own_path(),
         LocalCluster(n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,

@@ -74,7 +74,7 @@ def _shown(value: object) -> str:
 
 def missing_yaml() -> str:
     """PyYAML, an optional dependency, is missing."""
-    return "reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]"
+    return "reading yaml needs PyYAML, which is not installed\n  to fix  pip install PyYAML"
 
 
 def convention(schema: object, rule: str, fact: str, remedy: str) -> SchemaError:
