@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 PAGES = {
     "../CONTRIBUTING.md": "contributing.md",
     "../CHANGELOG.md": "changelog.md",
-    "../README.md#add-a-backend-from-outside": "write-a-backend.md",
     "../tools/conformance/README.md": "conformance.md",
     "../plugins/opcheck/README.md": "opcheck.md",
     "../tools/export/README.md": "export.md",

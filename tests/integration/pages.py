@@ -95,7 +95,7 @@ class Reader:
             shutil.copyfile(ROOT / file, self.clone / file)
         # `pip` of the environment, which has none of its own: the running one is told where to install.
         commands = {"pip": f'"{sys.executable}" -m pip --python "{self.python}"'}
-        if not trees:  # what is installed outside is used
+        if "core" not in trees:  # what is installed outside is used
             commands |= {
                 "turnout": f'"{self.python}" -m turnout_cli',
                 "pytest": f'"{self.python}" -m pytest -p no:cacheprovider',

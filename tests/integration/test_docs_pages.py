@@ -34,17 +34,21 @@ HISTORICAL = ("changelog.md",)
 def test_every_file_command_and_program_of_a_page_works_and_prints_what_it_says(page, tmp_path):
     if not any(block.kind in ("python", "sh", "toml") for block in blocks(page)):
         return
-    Reader(tmp_path).follow(page, dict.fromkeys(installations(page), ""))
+    commands = installations(page)
+    examples = {command: re.findall(r"\./(examples/\w+)", command) for command in commands}
+    reader = Reader(tmp_path, tuple(folder for found in examples.values() for folder in found))
+    reader.follow(page, {command: " ".join(f"pip install ./{f};" for f in found) for command, found in examples.items()})
 
 
 def installations(page: Path) -> list[str]:
-    """The commands that install folders of this repository, which are installed already."""
+    """The commands that install folders of this repository, which are installed already but for the examples."""
     commands = [command for block in blocks(page) if block.kind == "sh" for command in shell_commands(block)]
-    return [command for command in commands if re.fullmatch(r"pip install( \./(core|plugins/\w+|tools/\w+))+", command)]
+    folder = r"\./(core|plugins/\w+|tools/\w+|examples/\w+)"
+    return [command for command in commands if re.fullmatch(rf'pip install( {folder}| "{folder}\[\w+\]")+', command)]
 
 
 def test_the_folders_that_pages_install_exist():
-    folders = {folder for page in PAGES for command in installations(page) for folder in re.findall(r"\./\S+", command)}
+    folders = {folder for page in PAGES for command in installations(page) for folder in re.findall(r"\./[\w/]+", command)}
     assert {"./core", "./plugins/aten", "./plugins/cpu"} <= folders
     assert [folder for folder in folders if not (ROOT / folder / "pyproject.toml").exists()] == []
 

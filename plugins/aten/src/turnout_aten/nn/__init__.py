@@ -15,5 +15,5 @@ if not TYPE_CHECKING:
         """Say what there is instead of the modules that PyTorch has here."""
         text = f"module 'turnout.nn' has no attribute {name!r}"
         if name[:1].isupper() or name in ("init", "utils", "parameter", "modules"):
-            text += "; it has functions in turnout.nn.functional and no modules: README.md shows layers made of tensors"
+            text += "; it has functions in turnout.nn.functional and no modules: docs/train.md shows layers made of tensors"
         raise AttributeError(text + near(name, __all__))
