@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +107,23 @@ class Environment:
         return self.pytest("--pyargs", "turnout_conformance", *arguments)
 
 
-class Without(Environment):
-    """What the running interpreter has, less one distribution of this repository."""
+class Only(Environment):
+    """What the running interpreter has, but of the distributions of this repository only those of the names, `cpu` for one."""
 
-    def __init__(self, folder: Path, missing: str) -> None:
-        self.missing = missing
+    def __init__(self, folder: Path, names: Container[str]) -> None:
+        self.names = names
         super().__init__(folder)
 
     def see_outside(self) -> None:
         for entry in Path(sysconfig.get_path("purelib")).iterdir():
-            if f"turnout_{self.missing}" not in entry.name and not (self.packages() / entry.name).exists():
+            ours = re.match(r"(?:__editable__\.)?turnout_(\w+)-", entry.name)
+            if (ours is None or ours[1] in self.names) and not (self.packages() / entry.name).exists():
                 (self.packages() / entry.name).symlink_to(entry)
+
+
+class Without(Only):
+    """What the running interpreter has, less one distribution of this repository."""
+
+    def __init__(self, folder: Path, missing: str) -> None:
+        found = {name.stem.partition("-")[0] for name in Path(sysconfig.get_path("purelib")).glob("turnout_*.dist-info")}
+        super().__init__(folder, {name.removeprefix("turnout_") for name in found} - {missing})

@@ -15,11 +15,11 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from installed import Environment, clean
+from installed import Environment, Only, clean
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -83,10 +83,13 @@ def changed_text(text: str, block: Block) -> str:
 
 
 class Reader:
-    """Someone who follows a page, with an environment of their own and no network: in a clone of some folders, or outside."""
+    """Someone who follows a page, with an environment of their own and no network: in a clone of some folders, or outside.
 
-    def __init__(self, folder: Path, trees: tuple[str, ...] = ()) -> None:
-        self.environment = Environment(folder)
+    The environment sees what is installed outside; `only` names the distributions of this repository among them that it sees.
+    """
+
+    def __init__(self, folder: Path, trees: tuple[str, ...] = (), only: Container[str] | None = None) -> None:
+        self.environment = Environment(folder) if only is None else Only(folder, only)
         self.python = str(self.environment.python)
         self.clone = folder / "clone"
         self.clone.mkdir()

@@ -11,6 +11,8 @@ import pytest
 from installed import Environment, clean
 
 import turnout
+from turnout.plugins import providers
+from turnout_cli import new_plugin
 from turnout_cli.new_plugin import KINDS, rendered
 
 NAMES = ("chip", "my_2nd_chip")
@@ -68,6 +70,15 @@ def test_it_says_what_it_wrote_and_what_comes_next(tmp_path, monkeypatch):
         "  fill in  my_chip/src/turnout_my_chip/backend.py, my_chip/src/turnout_my_chip/kernels.py\n"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my_chip"]
+    found = new_plugin.distributions
+    monkeypatch.setattr(new_plugin, "distributions", lambda name: [] if name == "turnout-conformance" else found(name=name))
+    monkeypatch.setattr(providers.importlib_metadata, "distributions", new_plugin.distributions)
+    done = run("other_chip", "--kind", "backend")
+    folder = Path(__file__).parents[2] / "tools" / "conformance"
+    assert done.output.splitlines()[2:4] == [
+        f"  first    pip install -e {folder}",
+        '  install  pip install --editable "other_chip[test]"',
+    ]
 
 
 WRONG = {

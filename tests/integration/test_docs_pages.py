@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,8 @@ def test_every_file_command_and_program_of_a_page_works_and_prints_what_it_says(
         return
     commands = installations(page)
     examples = {command: re.findall(r"\./(examples/\w+)", command) for command in commands}
-    reader = Reader(tmp_path, tuple(folder for found in examples.values() for folder in found))
+    folders = installed_by(page)
+    reader = Reader(tmp_path, tuple(f for found in examples.values() for f in found), {folder.name for folder in folders})
     reader.follow(page, {command: " ".join(f"pip install ./{f};" for f in found) for command, found in examples.items()})
 
 
@@ -44,13 +46,29 @@ def installations(page: Path) -> list[str]:
     """The commands that install folders of this repository, which are installed already but for the examples."""
     commands = [command for block in blocks(page) if block.kind == "sh" for command in shell_commands(block)]
     folder = r"\./(core|plugins/\w+|tools/\w+|examples/\w+)"
-    return [command for command in commands if re.fullmatch(rf'pip install( {folder}| "{folder}\[\w+\]")+', command)]
+    return [command for command in commands if re.fullmatch(rf'pip install( {folder}| "{folder}\[[\w,]+\]")+', command)]
 
 
-def test_the_folders_that_pages_install_exist():
-    folders = {folder for page in PAGES for command in installations(page) for folder in re.findall(r"\./[\w/]+", command)}
-    assert {"./core", "./plugins/aten", "./plugins/cpu"} <= folders
-    assert [folder for folder in folders if not (ROOT / folder / "pyproject.toml").exists()] == []
+def installed_by(page: Path) -> dict[Path, list[str]]:
+    """The folders that a page installs, each with its extras, after those of the page Start; it has nothing else of Turnout."""
+    commands = installations(page)
+    if page.name not in ("start.md", "install.md"):
+        commands += installations(DOCS / "start.md")[:2]
+    found = [pair for command in commands for pair in re.findall(r"\./([\w/]+)(?:\[([\w,]+)\])?", command)]
+    return {
+        ROOT / folder: [each for other, extras in found if other == folder for each in extras.split(",") if each]
+        for folder, _ in found
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_installs_what_its_packages_require_because_no_index_has_it(page):
+    folders = installed_by(page)
+    names = {f"turnout-{folder.name}" for folder in folders}
+    for folder, extras in folders.items():
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        requirements = [*project["dependencies"], *(text for extra in extras for text in project["optional-dependencies"][extra])]
+        assert {re.split(r"[^\w-]", text)[0] for text in requirements if text.startswith("turnout-")} <= names, folder
 
 
 def test_a_page_with_a_test_of_its_own_is_named_there():

@@ -86,6 +86,10 @@ def test_where_core_comes_from_a_clone_a_package_is_installed_from_there_with_wh
     assert providers.install("turnout-needed") == f"pip install {folder}/plugins/needed"  # a library, which has no row
     direct["dir_info"]["editable"] = True
     assert installed(direct, "turnout-needed") == f"pip install -e '{folder}/plugins/listed one'"
+    assert providers.install("turnout-needed", "turnout-tool") == "pip install turnout-needed turnout-tool"
+    (folder / "tools/tool").mkdir(parents=True)
+    (folder / "tools/tool/pyproject.toml").touch()
+    assert providers.install("turnout-needed", "turnout-tool") == f"pip install -e {folder}/tools/tool"
 
 
 def test_a_clone_that_is_gone_or_has_no_such_package_is_not_named(clone):

@@ -112,6 +112,12 @@ def test_a_missing_module_of_ours_is_installed_by_the_command_of_core(site, monk
     assert state_of("alpha")[2] == "pip install /clone/fake-driver"
 
 
+def test_a_missing_module_of_turnout_is_answered_with_its_own_package(site, monkeypatch):
+    monkeypatch.setattr(providers, "packages", lambda: {"turnout_away"})
+    site.plugin("alpha", tables='[[needs]]\nmodule = "turnout_away.low"\ninstall = "pip install alpha"\n')
+    assert state_of("alpha") == ("unavailable", "the module turnout_away.low is not installed", "pip install turnout-away")
+
+
 def test_a_plugin_for_a_newer_or_another_api_is_incompatible(site, monkeypatch):
     site.plugin("alpha")
     manifest = (site.folder / "fake_alpha/plugin.toml").read_text()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "check_device",
-    "current_manager", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "is_ours",
+    "current_manager", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "install_command", "is_ours",
     "reload", "remedy_for", "replaceable", "replacements", "require_device", "require_functionality", "require_namespace",
     "reset_discovery", "service",
 ]  # fmt: skip
@@ -131,6 +131,13 @@ def is_ours(module: str) -> bool:
     from turnout.plugins import providers
 
     return providers.is_ours(module)
+
+
+def install_command(*distributions: str) -> str:
+    """The command that installs distributions of Turnout: from the clone that core was installed from, or from an index."""
+    from turnout.plugins import providers
+
+    return providers.install(*distributions)
 
 
 def all_plugins() -> list[PluginRecord]:

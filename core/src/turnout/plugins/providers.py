@@ -75,17 +75,27 @@ def is_known(distribution: str) -> bool:
     return normal(distribution) in {normal(row["distribution"]) for row in data().values()}
 
 
-def install(package: str) -> str:
-    """The command that installs a package: from the clone that core was installed from, if that has it."""
-    # Every row has what a package needs before it; its own, if it has one, has nothing else.
-    rows = (list(row.get("folders", {}).items()) for row in data().values())
-    needed = min((row[: i + 1] for row in rows for i, (name, _) in enumerate(row) if name == package), key=len, default=[])
-    missing = [folder for name, folder in needed if not any(importlib_metadata.distributions(name=name))]
+def distribution_of(module: str) -> str | None:
+    """The distribution of Turnout that has a module; None for a module from elsewhere."""
+    return module.partition(".")[0].replace("_", "-") if is_ours(module) else None
+
+
+def install(*packages: str) -> str:
+    """The command that installs packages: from the clone that core was installed from, if that has them."""
+    needed = {name: folder for package in packages for name, folder in _folders(package)}
+    missing = [folder for name, folder in needed.items() if not any(importlib_metadata.distributions(name=name))]
     core, editable = project_of(next(iter(importlib_metadata.distributions(name="turnout-core")), None))
     folders = [core.parent / folder for folder in missing] if core is not None else []
     if not folders or not all((folder / "pyproject.toml").is_file() for folder in folders):
-        return f"pip install {package}"
+        return f"pip install {' '.join(packages)}"
     return "pip install" + "".join(f"{' -e' if editable else ''} {quote(str(folder))}" for folder in folders)
+
+
+def _folders(package: str) -> list[tuple[str, str]]:
+    """What a package needs of a clone, and itself, each with its folder. What no plugin needs is a tool."""
+    rows = [list(row.get("folders", {}).items()) for row in data().values()]
+    row = next((row for row in rows if package in dict(row)), [(package, f"tools/{package.removeprefix('turnout-')}")])
+    return row[: [name for name, _ in row].index(package) + 1]
 
 
 def project_of(distribution: importlib_metadata.Distribution | None) -> tuple[Path | None, bool]:

@@ -170,8 +170,8 @@ class Judge:
             return past
         for need in found.manifest.needs:
             if not importable(need.module):
-                ours = providers.is_ours(need.module)
-                remedy = providers.install(need.module.replace("_", "-")) if ours else need.install
+                ours = providers.distribution_of(need.module)
+                remedy = providers.install(ours) if ours else need.install
                 return "unavailable", f"the module {need.module} is not installed", remedy, None
         return past
 

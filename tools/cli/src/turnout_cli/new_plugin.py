@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -99,11 +100,21 @@ def new_plugin(name: str, kind: str, folder: Path | None, as_json: bool) -> None
     print_lines(
         f"{Template(KINDS[kind].summary).substitute(words)}: {len(files)} files in {folder}",
         "",
+        *missing(KINDS[kind].test_dependencies),
         f'  install  pip install --editable "{folder}[test]"',
         f"  use      {Template(KINDS[kind].use).substitute(words)}",
         f"  prove    {Template(KINDS[kind].tests).substitute(words)}",
         f"  fill in  {', '.join(str(folder / 'src' / words['package'] / file) for file in KINDS[kind].files)}",
     )
+
+
+def missing(requirements: tuple[str, ...]) -> list[str]:
+    """The line that installs what of Turnout the plugin's tests require and is not there: no index may have it."""
+    from turnout.plugins import install_command
+
+    ours = [re.split(r"[^\w-]", text)[0] for text in requirements if text.startswith("turnout-")]
+    absent = [name for name in ours if not any(distributions(name=name))]
+    return [f"  first    {install_command(*absent)}"] if absent else []
 
 
 def names(name: str) -> dict[str, str]:
