@@ -48,6 +48,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(plugins, "_facade", None)
     monkeypatch.setattr(environment, "RUNNING", {})
     monkeypatch.setattr(manager, "RUNNING", environment.RUNNING)
+    monkeypatch.setattr(environment, "NAMED", [])
+    monkeypatch.setattr(plugins, "NAMED", environment.NAMED)
     before, active, names = set(sys.modules), set(plugins.ACTIVE), set(vars(turnout))
     fallbacks = dict(REGISTRY.fallbacks_by_key)
     plugins.ACTIVE.clear()

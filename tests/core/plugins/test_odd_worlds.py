@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from types import ModuleType
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from installed_folder import ACTIVATION, FUNCTIONALITY, LIBRARY, LIBRARY_ACTIVATION, MANIFEST, Site
@@ -34,6 +35,34 @@ def rewritten(change: Callable[[bytes], bytes], file: str = "fake_odd/plugin.tom
         site.plugin("odd")
         path = site.folder / file
         path.write_bytes(change(path.read_bytes()))
+
+    return build
+
+
+def zipped(modules: dict[str, str] | None = None, without: str = "") -> Callable[[Site], object]:
+    """The plugin "odd" in a zip file on sys.path."""
+
+    def build(site: Site) -> None:
+        inner = Site(site.folder.parent / "zipped")
+        inner.plugin("odd", modules=modules)
+        with ZipFile(site.folder / "odd.zip", "w") as file:
+            for path in inner.folder.rglob("*"):
+                if path.is_file() and path.name != without:
+                    file.write(path, path.relative_to(inner.folder))
+        sys.path.append(str(site.folder / "odd.zip"))
+
+    return build
+
+
+def frozen(name: str = "odd", **words: Any) -> Callable[[Site], object]:
+    """The plugin without metadata, which the program names after other plugins were found."""
+
+    def build(site: Site) -> None:
+        site.plugin(name, distribution="fake-odd", **words)
+        shutil.rmtree(site.folder / "fake_odd-0.1.dist-info")
+        plugins.all_plugins()
+        for _ in range(2):
+            plugins.register("fake_odd:plugin.toml")
 
     return build
 
@@ -95,6 +124,23 @@ WORLDS: dict[str, tuple[Callable[[Site], object], str]] = {
         lambda site: [site.plugin(name, backend="Both") for name in ("one", "two")],
         "\n".join(f"{name} (dist-{name}): conflict: the backend Both is provided by one and two\n"
                   f'  | choose one: [plugins.choose] Both = "dist-{name}"' for name in ("one", "two"))),
+    "zipped": (zipped(), ""),
+    "zipped, with a compiled module": (zipped({"fast.so": ""}), ("odd (dist-odd): unavailable: fake_odd/fast.so is compiled, and "
+        "Python imports no compiled module from a zip file ({site}/odd.zip/fake_odd/plugin.toml)\n"
+        "  | install dist-odd into a folder of sys.path")),
+    "zipped, without its manifest": (zipped(without="plugin.toml"), "odd (dist-odd): failed: "
+        "the manifest of dist-odd 0.1 is not among its files\n  entry  odd = fake_odd:plugin.toml in the group turnout.plugins\n"
+        "  looked  the files that the distribution recorded\n  to fix  ship the manifest with the package "
+        "(setuptools: [tool.setuptools.package-data])" + TELL),
+    "frozen": (frozen(), ""),
+    "frozen, with a wrong manifest": (frozen(top="x = 1"), "odd (fake-odd): " + FAILED.replace("dist-odd 0.1", "fake-odd") +
+        "line 6  x: unknown field" + TELL.replace("dist", "fake")),
+    "frozen, of a known name": (frozen("known"),
+        ("known (fake-odd): blocked: the plugin known is that of fake-known, which is installed\n"
+        '  | choose it: [plugins.choose] known = "fake-odd"')),
+    "double": (rewritten(lambda text: text + b"odd = fake_odd:plugin.toml\n", ENTRIES), "odd (dist-odd): failed: "
+        "the manifest of dist-odd 0.1 is not accepted\n  file  entry_points.txt\n  turnout.plugins  odd: it is there twice"
+        + TELL),
 }
 # fmt: on
 
@@ -132,10 +178,12 @@ def test_each_world_is_told_and_plugins_beside_it_work(known, world):
         plugins.require_functionality("Knowing")
         assert plugins.require_namespace("words")
         assert turnout.saw == "known"
+        if not expected:
+            plugins.require_device("odd")
     names = [row.name for row in KEYS.functionalities]
     assert names.index("Knowing") == names.index("Autograd") + 1
-    active = [r.distribution for r in plugins.all_plugins() if r.state == "active"]
-    assert active == ["fake-known", "dist-words"]
+    active = [r.name for r in plugins.all_plugins() if r.state == "active"]
+    assert active == ["known", *(["odd"] if not expected else []), "words"]
 
 
 def test_a_choice_gives_a_device_to_one_distribution_and_disables_the_others(known):

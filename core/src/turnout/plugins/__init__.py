@@ -16,7 +16,7 @@ from turnout import config
 from turnout.config import LOCK
 from turnout.config.installed import connect, replaceable
 from turnout.keys import KEYS
-from turnout.plugins.environment import ACTIVE, PLUGIN_API, catalog, forget_catalog
+from turnout.plugins.environment import ACTIVE, NAMED, PLUGIN_API, catalog, forget_catalog
 from turnout.registry import REGISTRY
 
 TYPE_CHECKING = False
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "check_device",
     "current_manager", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "install_command", "is_ours",
-    "reload", "remedy_for", "replaceable", "replacements", "require_device", "require_functionality", "require_namespace",
-    "reset_discovery", "service",
+    "register", "reload", "remedy_for", "replaceable", "replacements", "require_device", "require_functionality",
+    "require_namespace", "reset_discovery", "service",
 ]  # fmt: skip
 
 _manager: Manager | None = None
@@ -114,6 +114,24 @@ def deactivate(name: str, *, with_dependents: bool = False) -> None:
     does nothing while other active plugins require it; `with_dependents` deactivates those first.
     """
     current_manager().deactivate(name, with_dependents=with_dependents)
+
+
+def register(manifest: str) -> PluginRecord:
+    """Name a plugin where no entry point does, as in a frozen program: `register("turnout_acme:plugin.toml")`.
+
+    From then on it is like one that was found, with the same rules and states; a distribution that is installed with the same
+    plugin is used instead. Imports nothing. It may be called at any time, and again. Raises ManifestError for a file that is not
+    there; whatever else is wrong with it is in the record.
+    """
+    from turnout.plugins.discovery import registered
+
+    found = registered(manifest, PLUGIN_API)
+    with LOCK:
+        if manifest not in NAMED:
+            NAMED.append(manifest)
+    reset_discovery()
+    records = [each for each in all_plugins() if each.name == found.name]
+    return next((each for each in records if each.distribution == found.distribution), records[0])
 
 
 def reload(name: str) -> PluginRecord:

@@ -8,11 +8,14 @@ that cannot be read is a `Found` with an error.
 from __future__ import annotations
 
 import ast
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import importlib_metadata
 from importlib_metadata import Distribution
@@ -23,7 +26,7 @@ from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace
 from turnout.keys.rows import LOWEST
 from turnout.plugins import providers
-from turnout.plugins.manifest import Manifest, Option, api_of, claims, load, parse
+from turnout.plugins.manifest import File, Manifest, Option, api_of, claims, load, parse
 
 GROUP = "turnout.plugins"
 Identity = tuple[str, str]  # plugin name, normalised distribution
@@ -32,18 +35,20 @@ Identity = tuple[str, str]  # plugin name, normalised distribution
 class Found(NamedTuple):
     """One entry point. If `manifest` is None, `error` or `incompatible` says why.
 
-    Of a plugin that runs while something else is installed by now, `instead` is the installed version, or "" for none.
+    compiled  a compiled module of a plugin in a zip file, from which Python imports none
+    instead   of a plugin that runs while something else is installed by now: that version, "" for none
     """
 
     name: str
     distribution: str
     version: str
     entry: str
-    path: Path | None = None
+    path: File | None = None
     manifest: Manifest | None = None
     error: ManifestError | None = None
     incompatible: str = ""
     claims: frozenset[str] = frozenset()
+    compiled: str = ""
     instead: str | None = None
 
     @property
@@ -62,8 +67,11 @@ class Found(NamedTuple):
         return f"{self.owner} ({self.path})" if self.path is not None else self.owner
 
 
-def find(api: str) -> list[Found]:
-    """Every plugin of the environment, ordered by name and distribution. `api` is the plugin-API of this core."""
+def find(api: str, named: Iterable[str] = ()) -> list[Found]:
+    """Every plugin of the environment, and those that the program has `named`, ordered by name and distribution.
+
+    `api` is the plugin-API of this core.
+    """
     found: list[Found] = []
     seen = set()
     for distribution in importlib_metadata.distributions():
@@ -82,6 +90,15 @@ def find(api: str) -> list[Found]:
             found += [_broken(distribution, name, version, problem)] if problem else _plugins_of(distribution, name, version, api)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one distribution concerns no other one
             found.append(_broken(distribution, name, version, error))
+    there = {each.identity for each in found}
+    for value in named:
+        try:
+            each = registered(value, api)
+        except ManifestError as error:  # its file is gone since it was named
+            top = value.partition(":")[0]
+            each = Found(top, top, "", value, error=error)
+        if each.identity not in there:
+            found.append(each)
     return sorted(found, key=lambda f: f.identity)
 
 
@@ -127,29 +144,81 @@ def _broken(distribution: Distribution, name: str, version: str, error: Exceptio
 
 
 def _plugins_of(distribution: Distribution, name: str, version: str, api: str) -> Iterator[Found]:
-    for entry, value in [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]:
-        yield read(distribution, name, version, entry, value, api)
+    entries = [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]
+    counts = Counter(entry for entry, _ in entries)
+    for entry, value in dict(entries).items():
+        if counts[entry] > 1:
+            problem = [(GROUP, f"{entry}: it is there twice")]
+            error = errors.manifest_not_accepted(f"{name} {version}", "entry_points.txt", problem)
+            yield Found(entry, name, version, value, error=error)
+        else:
+            yield read(distribution, name, version, entry, value, api)
 
 
 def read(distribution: Distribution, name: str, version: str, entry: str, value: str, api: str) -> Found:
     """The content of one entry point and its manifest."""
     here = Found(entry, name, version, value)
-    package, _, file = (part.strip() for part in value.partition(":"))
-    if not re.fullmatch(r"[A-Za-z_][\w.]*:[\w.-]+\.toml", f"{package}:{file}"):
+    parts = _parts(value)
+    if not parts:
         text = f"{entry}: expected 'package:plugin.toml', got {value!r}"
         return here._replace(error=errors.manifest_not_accepted(here.owner, "entry_points.txt", [(GROUP, text)]))
     looked: list[str] = []
-    path = locate(distribution, (*package.split("."), file), looked)
+    path = locate(distribution, parts, looked)
     if path is None:
         return here._replace(error=errors.manifest_not_found(here.owner, f"{entry} = {value}", looked))
-    here = here._replace(path=path)
+    if not isinstance(path, Path):
+        here = here._replace(compiled=next((str(f) for f in distribution.files or () if f.suffix in _COMPILED), ""))
+    return _content(here._replace(path=path), api)
+
+
+_COMPILED = (".so", ".pyd", ".dylib")
+
+
+def _parts(value: str) -> tuple[str, ...]:
+    """The packages and the file of an entry point, "package:plugin.toml"; empty for anything else."""
+    package, _, file = (part.strip() for part in value.partition(":"))
+    good = re.fullmatch(r"[A-Za-z_][\w.]*:[\w.-]+\.toml", f"{package}:{file}")
+    return (*package.split("."), file) if good else ()
+
+
+def registered(value: str, api: str) -> Found:
+    """A plugin that a program names itself, as an entry point would: see `plugins.register`. Raises ManifestError."""
+    top, *rest = _parts(value) or ("",)
+    if not rest:
+        raise errors.manifest_not_accepted("a plugin to register", value, [(GROUP, "expected 'package:plugin.toml'")])
+    try:
+        spec = find_spec(top)
+        reader = spec.loader.get_resource_reader(top)  # type: ignore[union-attr] # as importlib.resources, without an import
+        path = reader.files().joinpath(*rest)
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {path}")
+    except (AttributeError, ImportError, OSError, ValueError) as error:
+        why = str(error) if isinstance(error, OSError) else f"there is no package {top} with files"
+        raise errors.manifest_not_accepted("a plugin to register", value, [("why", why)]) from error
+    here = Found(top, top, "", value, path)
+    try:
+        document, _ = load(path, here.owner)
+        names = [document.get(field) for field in ("name", "distribution")]
+        name, distribution = (each if isinstance(each, str) and each else top for each in names)
+        version = next((_name_and_version(d)[1] for d in importlib_metadata.distributions(name=distribution)), "")
+        here = here._replace(name=name, distribution=distribution, version=version)
+    except ManifestError as error:
+        return here._replace(error=error)
+    return _content(here, api)
+
+
+def _content(here: Found, api: str) -> Found:
+    """The same with what its manifest says."""
+    path = here.path
+    assert path is not None
     try:
         document, lines = load(path, here.owner)
         here = here._replace(claims=claims(document))
         why = incompatibility(api_of(document), api)
         if why:
             return here._replace(incompatible=why)
-        manifest = parse(document, lines, path, plugin=entry, package=package, distribution=name, version=version)
+        words = {"plugin": here.name, "package": here.entry.partition(":")[0].strip()}
+        manifest = parse(document, lines, path, **words, distribution=here.distribution, version=here.version)
     except ManifestError as error:
         return here._replace(error=error)
     return here._replace(manifest=manifest)
@@ -169,28 +238,38 @@ def incompatibility(needed: tuple[int, int] | None, core: str) -> str:
 # ---- where the manifest is
 
 
-def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[str]) -> Path | None:
+def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[str]) -> File | None:
     """The file `relative` of a distribution, found through its own records; None when there is none.
 
     The places, in order: the recorded files; for an editable install the folders of its .pth file or the mapping of its import
     finder; the project folder of direct_url.json. Paths that do not exist are added to `looked`.
     """
-    recorded = [(file.parts, Path(str(file.locate()))) for file in distribution.files or ()]
+    path: File
+    name, record = "/".join(relative), distribution.read_text("RECORD")
+    if f"\n{name}," in f"\n{record}" and (path := _file(distribution, name)).is_file():
+        return path
+    recorded = [(file.parts, _file(distribution, file)) for file in distribution.files or ()]
     for parts, path in recorded:
         if parts == relative and path.is_file():
             return path
-    candidates = [candidate for parts, path in recorded for candidate in _editable(parts[-1], path, relative)]
+    folders = [(parts[-1], path) for parts, path in recorded if isinstance(path, Path)]
+    candidates: list[File] = [each for last, path in folders for each in _editable(last, path, relative)]
     project, editable = providers.project_of(distribution)
     if project is not None and editable:
         candidates += [project.joinpath("src", *relative), project.joinpath(*relative)]
-    if not recorded or distribution.read_text("RECORD") is None:
+    if not recorded or record is None:
         # System packages drop RECORD, and `setup.py develop` writes none: look beside the metadata.
-        candidates.append(Path(str(distribution.locate_file("/".join(relative)))))
+        candidates.append(_file(distribution, name))
     for path in candidates:
         if path.is_file():
             return path
         looked.append(str(path))
     return None
+
+
+def _file(distribution: Distribution, name: str | os.PathLike[str]) -> File:
+    """A file in the folder of a distribution, or in its zip file."""
+    return cast("File", distribution.locate_file(name))
 
 
 def _editable(name: str, path: Path, relative: tuple[str, ...]) -> Iterator[Path]:

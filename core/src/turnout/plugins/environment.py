@@ -17,6 +17,7 @@ PLUGIN_API = "1.0"
 # Pairs such as ("device", "cpu") of what is active: the only check when nothing has to be activated.
 ACTIVE: set[tuple[str, str]] = set()
 RUNNING: dict[Identity, Found] = {}  # the active plugins, as they were found when they were activated
+NAMED: list[str] = []  # entry points that the program names itself, for want of metadata
 _catalog: Catalog | None = None
 _forgotten = 0  # how often
 
@@ -28,7 +29,7 @@ def catalog() -> Catalog:
         from turnout.plugins.discovery import Catalog, find, keep
 
         while _catalog is None:
-            forgotten, installed = _forgotten, find(PLUGIN_API)  # not under the lock: it may import
+            forgotten, installed = _forgotten, find(PLUGIN_API, NAMED)  # not under the lock: it may import
             with LOCK:
                 if _catalog is None and forgotten == _forgotten:
                     found = Catalog(keep(RUNNING, installed))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from turnout.config.lines import Lines, loads
 from turnout.config.settings import NAME, normal
@@ -26,6 +25,15 @@ SIZE, OPTIONS = 256 << 10, 500  # what a manifest may have: bytes, options
 SHOWN = 50  # of its problems
 # Functionalities that core places itself.
 STANDARD_KEYS = frozenset(f.name for f in STANDARD)
+
+
+class File(Protocol):
+    """What a path in a folder and one in a zip file have in common."""
+
+    @property
+    def parent(self) -> Any: ...
+    def is_file(self) -> bool: ...
+    def open(self, mode: str) -> Any: ...
 
 
 class Need(NamedTuple):
@@ -92,7 +100,7 @@ class Manifest(NamedTuple):
 # ---- what can be said of a manifest that is not accepted
 
 
-def load(path: Path, owner: str) -> tuple[dict[str, Any], Lines]:
+def load(path: File, owner: str) -> tuple[dict[str, Any], Lines]:
     """The raw document. Raises ManifestError when the file is not TOML, or is larger or deeper than a manifest may be."""
     try:
         text = text_of(path)
@@ -101,10 +109,10 @@ def load(path: Path, owner: str) -> tuple[dict[str, Any], Lines]:
         raise errors.manifest_not_accepted(owner, str(path), [("why", str(error))]) from error
 
 
-def text_of(path: Path) -> str:
+def text_of(path: File) -> str:
     """The text of a manifest or of a file beside it. Raises ValueError when it is too large, or not UTF-8."""
     with path.open("rb") as file:
-        data = file.read(SIZE + 1)
+        data: bytes = file.read(SIZE + 1)
     if len(data) > SIZE:
         raise ValueError(f"it is larger than {SIZE >> 10} KB")
     return data.decode("utf-8")
@@ -235,7 +243,7 @@ _OPTION = {
 
 
 def parse(
-    document: Mapping[str, Any], lines: Lines, path: Path, *, plugin: str, package: str, distribution: str, version: str
+    document: Mapping[str, Any], lines: Lines, path: File, *, plugin: str, package: str, distribution: str, version: str
 ) -> Manifest:
     """The manifest of a document.
 
@@ -349,7 +357,7 @@ class _Reader:
         self.own_module(path, module)
         return str(module)
 
-    def names(self, table: dict[str, Any], folder: Path) -> dict[str, str]:
+    def names(self, table: dict[str, Any], folder: Any) -> dict[str, str]:
         """Public name -> module, from module -> names, or the file beside the manifest that lists them, one a line."""
         found: dict[str, str] = {}
         for module, listed in table.items():

@@ -24,7 +24,7 @@ class ModuleFinder:
 
     def __init__(self, package: ModuleType, module_of: Callable[[str], str | None]) -> None:
         self._prefix = package.__name__ + "."
-        self._own = frozenset(entry.partition(".")[0] for entry in os.listdir(package.__path__[0]))
+        self._own = frozenset(entry.partition(".")[0] for entry in _entries(package.__path__[0]))
         self._module_of = module_of
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -33,6 +33,16 @@ class ModuleFinder:
         if not fullname.startswith(self._prefix) or name in self._own or name.startswith("_"):
             return None
         return ModuleSpec(fullname, _Alias(self._module_of, name, rest))  # type: ignore[arg-type]
+
+
+def _entries(folder: str) -> list[str]:
+    """The names of modules and packages in a package."""
+    try:
+        return os.listdir(folder)
+    except NotADirectoryError:  # it is in a zip file
+        from pkgutil import iter_modules
+
+        return [module.name for module in iter_modules([folder])]
 
 
 class _Alias:

@@ -18,6 +18,7 @@ import importlib_metadata
 from turnout.config.settings import normal
 
 FILE = Path(__file__).with_name("known_packages.json")
+_LOADER: Any = globals()["__loader__"]  # reads from a zip file too
 _ROWS = {
     "device": "devices", "backend": "backends", "functionality": "functionalities", "namespace": "namespaces",
     "public": "public",
@@ -28,8 +29,8 @@ _ROWS = {
 def data() -> dict[str, dict[str, Any]]:
     """Plugin name -> its distribution, the folders of a clone that have it, and what it provides."""
     try:
-        found: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
-    except FileNotFoundError:  # a build outside of the workspace knows no packages
+        found: dict[str, dict[str, Any]] = json.loads(_LOADER.get_data(str(FILE)))
+    except OSError:  # a build outside of the workspace knows no packages
         return {}
     return found
 

@@ -168,6 +168,9 @@ class Judge:
         past = self._past.get(found.identity)
         if past is not None and past[0] in ("failed", "conflict"):
             return past
+        if found.compiled:
+            reason = f"{found.compiled} is compiled, and Python imports no compiled module from a zip file ({found.path})"
+            return "unavailable", reason, f"install {found.distribution} into a folder of sys.path", None
         for need in found.manifest.needs:
             if not importable(need.module):
                 ours = providers.distribution_of(need.module)
