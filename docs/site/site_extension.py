@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # A file outside of docs/ -> the page that shows it.
 PAGES = {
+    "../README.md": "smallest-backend.md",
     "../CONTRIBUTING.md": "contributing.md",
     "../CHANGELOG.md": "changelog.md",
     "../tools/conformance/README.md": "conformance.md",
