@@ -39,7 +39,7 @@ def test_the_whole_text_of_a_call_with_a_gradient_kernel_above_a_backend_kernel(
         "  n  int 2\n"
         "state\n"
         "  added    BackendSelect\n"
-        "  removed  AutocastCPU (off until it is switched on)\n"
+        "  removed  AutocastCPU (off by default)\n"
         "keys: AutogradCPU, ADInplaceOrView, BackendSelect, CPU\n"
         f"-> AutogradCPU  never [autograd kernel, registered at Autograd] (lib-dist 1.2, {line_of(never)})\n"
         "next, if it redispatches: ADInplaceOrView, BackendSelect, CPU\n"
@@ -136,7 +136,7 @@ def test_what_the_state_adds_and_removes_is_shown_and_used(registry, library, x)
     library.impl("f", "CPU", never)
     with state.exclude(["Autograd", "AutogradOther"]):
         found = explain(registry.find("lib::f"), x)
-    assert found.state.removed == ["AutocastCPU (off until it is switched on)", "Autograd"]
+    assert found.state.removed == ["AutocastCPU (off by default)", "Autograd"]
     assert [s.key for s in found.path] == ["CPU"]
 
 

@@ -156,7 +156,7 @@ def test_the_tags_inplace_and_out_say_what_is_returned(function, written, tags, 
         (scaled_in_place, "unknown", "inplace", 'the tag "inplace" needs mutates_args to name the first argument alone'),
         (add_into, ["x"], "out", 'the tag "out" needs mutates_args to name keyword-only arguments'),
         (add_into, [], "out", 'the tag "out" needs mutates_args to name keyword-only arguments'),
-        (nothing, ["x"], "inplace", "what is written and what is returned are not the same tensors"),
+        (nothing, ["x"], "inplace", "the written tensors are not those that are returned"),
         (scaled_in_place, ["x"], ["inplace", "out"], 'the tag "out" needs mutates_args to name keyword-only arguments'),
     ],
 )

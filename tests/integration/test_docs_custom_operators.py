@@ -27,7 +27,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory, need_device) -> Reader:
     """Someone who has followed the page, with Turnout installed, outside of the repository."""
     need_device("opencl")
     reader = Reader(tmp_path_factory.mktemp("curves"))
-    installation = "pip install ./plugins/opcheck ./plugins/autocast ./plugins/functionalize ./plugins/tracer"
+    installation = "pip install ./plugins/opcheck ./plugins/autocast ./plugins/functionalize ./plugins/tracer ./plugins/cuda"
     reader.follow(PAGE, {installation: ""})
     return reader
 

@@ -26,6 +26,16 @@ NO_NAMES = {
     "turnout.toml", "turnout.ad", "turnout.memory_used", "turnout.profiler", "turnout.profiler.current", "turnout.quantized",
     "turnout.ledger", "turnout.ops.myops.swish", "turnout.name",
 }  # fmt: skip
+# What reads badly, and an example of each. A line of a table is a paragraph of its own.
+BADLY = {
+    r"(?<!there )\b(?:is|are|was) no (?!longer\b|more\b)": "a tensor is no function",
+    r"\bwhat\b[^.:;|]*\bwhat\b": "compares what it does with what it says",
+    r"\bwhich of\b": "it says which of them is on",
+    r"\bwithout a change of\b": "without a change of the program",
+    r"\b(?:key sets|they) are united\b": "the key sets are united",
+    r"\b(?:done|made|said|written|switched on) so[.:,]": "it is switched on so: enable",
+    r"\b(?:numbers|ints) beside tensors\b": "numbers beside tensors",
+}
 # Names in sentences that say what was, or what a reader could misspell.
 HISTORICAL = ("changelog.md",)
 
@@ -92,6 +102,26 @@ def test_every_public_name_in_a_sentence_exists(page):
         except AttributeError:
             wrong.append(name)
     assert wrong == []
+
+
+def read_badly(text: str) -> list[str]:
+    """The places of a page's sentences that one of the patterns finds, without its code, links and quoted examples."""
+    text = re.sub(
+        r"`[^`]*`|(\[[\w./-]+\.md)?\]\([^)]*\)",
+        "",
+        re.sub(r"## Words\n.*?(?=^## )", "", FENCE.sub("", text), flags=re.DOTALL | re.MULTILINE),
+    )
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n|\n(?=[-|#]|\d+\.)", text)]
+    return [found[0] for part in paragraphs for pattern in BADLY for found in [re.search(pattern, part, re.IGNORECASE)] if found]
+
+
+def test_no_page_has_a_sentence_of_a_kind_that_has_to_be_read_twice():
+    for pattern, example in BADLY.items():
+        assert re.search(pattern, read_badly(example)[0], re.IGNORECASE)
+    found = {
+        page.name: read_badly(page.read_text(encoding="utf-8")) for page in (*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+    }
+    assert {name: places for name, places in found.items() if places} == {}
 
 
 def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():

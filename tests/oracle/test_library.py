@@ -1,4 +1,4 @@
-"""The same programs against `torch.library` and `turnout.library`: porting one is changing the import."""
+"""The same programs against `torch.library` and `turnout.library`: porting one means changing one import."""
 
 from __future__ import annotations
 

@@ -433,7 +433,7 @@ NOT_WRITTEN = "load: the file was not written by torch.export.save, or is damage
         (_weight(sizes=[size(1)] * 65, strides=[size(1)] * 65), "'w' cannot have the shape '[1, 1, 1, 1"),
         (_weight(sizes=[size(0), size(1 << 62)]), "'w' cannot have the shape '[0, 4611686018427387904]'"),
         (_set(ranges={}, values={"x": meta(["-" * 1900 + "1", 3])}), "an expression is nested too deep"),
-        (_set(outputs=[{"buffer_mutation": {"arg": {"name": "add"}, "buffer_name": "b"}}]), "'b' is written and is no buffer"),
+        (_set(outputs=[{"buffer_mutation": {"arg": {"name": "add"}, "buffer_name": "b"}}]), "'b' is written and is not a buffer"),
         (_without_calls, "it does not say how the program is called"),
         (_set(guards=["__import__('os')"]), None),
         (_set(guards=["(" * 300]), "is not an expression"),

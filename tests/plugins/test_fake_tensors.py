@@ -139,7 +139,7 @@ def test_an_inference_tensor_stays_one():
 def test_an_example_inside_vmap_is_refused():
     mode = turnout.FakeMode()
     assert refused(CallError, lambda: turnout.vmap(mode.from_tensor)(turnout.zeros(2, 3))) == (
-        "from_tensor: the tensor is an example inside vmap, which is no tensor of its own; convert the whole batch outside"
+        "from_tensor: the tensor is an example inside vmap, which is not a separate tensor; convert the whole batch outside"
     )
 
 

@@ -1,4 +1,4 @@
-"""Numbers beside tensors: NumPy's wherever a number may stand, those that do not fit, and long sums in narrow dtypes."""
+"""Mixing numbers and tensors: NumPy's wherever a number may stand, those that do not fit, and long sums in narrow dtypes."""
 
 from __future__ import annotations
 

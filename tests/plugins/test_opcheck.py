@@ -283,6 +283,10 @@ def numbers(lib):
     return define(lib, "number(Tensor x) -> float", lambda x: 1.0)
 
 
+def on_cpu(lib):
+    return define(lib, "on_cpu(Tensor x) -> Tensor", lambda x: x + 1, "CPU")
+
+
 def of_a_number(lib):
     return define(lib, "of_a_number(int n) -> int", lambda n: n)
 
@@ -346,6 +350,7 @@ DEPENDENT = "its examples are not independent: it draws, writes, returns views o
             "it cannot be traced: numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)",
         ),
         (cast, (INTS,), "test_autocast", "no argument is a floating tensor"),
+        (on_cpu, (FLOATS,), "test_backends", "it has a kernel for CPU only"),
     ],
 )
 def test_a_check_that_says_nothing_of_an_operator_gives_the_reason(lib, find, args, check, why):

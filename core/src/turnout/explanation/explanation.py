@@ -241,7 +241,7 @@ def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
 
     return State(
         [f.name + (added_by(f) or (" (switched on)" if include & f.switch else "")) for f in added],
-        [f.name + (" (off until it is switched on)" if ks & f.bit else "") for f in removed],
+        [f.name + (" (off by default)" if ks & f.bit else "") for f in removed],
         [note for note in (describe() for describe in registry.context_notes) if note],
     )
 

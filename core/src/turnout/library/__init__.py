@@ -1,4 +1,4 @@
-"""Custom operators, in torch.library's manner: porting one is changing the import.
+"""Custom operators, in torch.library's manner: porting one means changing one import.
 
 | module | holds |
 |---|---|

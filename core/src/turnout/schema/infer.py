@@ -209,7 +209,7 @@ class _Reader:
             self.fail('the tag "out" needs mutates_args to name keyword-only arguments', "declare them after *, or omit the tag")
         marked = [f"Tensor(a{i}!)" for i, _ in targets]
         if not plain or self.returns() != ("Tensor" if len(marked) == 1 else f"({', '.join(['Tensor'] * len(marked))})"):
-            self.fail("what is written and what is returned are not the same tensors", "annotate both with Tensor")
+            self.fail("the written tensors are not those that are returned", "annotate both with Tensor")
         return marked[0] if len(marked) == 1 else f"({', '.join(marked)})"
 
     def returned(self, annotation: Any) -> str:

@@ -71,7 +71,7 @@ def kernels(xp: Any) -> Table:
             before, last = xp.ones_like(at), first(at)
             value = xp.where(degree == 0, before, xp.where(degree == 1, last, 0.0))
             highest = float(xp.where(degree == degree, degree, 0.0).max()) if degree.size else 0.0
-            # differs from torch: `n` has no limit there, which computes some polynomials of high degrees by other formulas.
+            # differs from torch: the degree `n` of an orthogonal polynomial has a limit. PyTorch changes its formula instead.
             if highest > HIGHEST_DEGREE:
                 raise ArgumentError(f"{name}: 'n' must be at most {HIGHEST_DEGREE}, got {highest:.7g}")
             for k in range(1, int(highest)):

@@ -32,7 +32,7 @@ def _masked(input: Tensor, mask: Tensor | None, fill: Any) -> Tensor:
 
 
 def _expanded(input: Tensor, mask: Tensor) -> Tensor:
-    # differs from torch: there, the functions of `torch.masked` take numbers as a mask, which masked tensors do not.
+    # differs from torch: the functions of `torch.masked` take numbers as a mask, which masked tensors do not.
     if mask.dtype is not bool_:
         raise DTypeError(f"masked: the mask must be a bool tensor, got {mask.dtype.name}")
     if mask.ndim > input.ndim:
@@ -255,7 +255,7 @@ def median(
         >>> turnout.masked.median(turnout.tensor([1.0, 9.0, 5.0]), mask=turnout.tensor([True, False, True]))
         tensor(1.)
     """
-    # differs from torch: `masked.median` refuses integers. There they are computed in float32, which does not hold large ones.
+    # differs from torch: `masked.median` refuses integers. PyTorch computes them in float32, which does not hold large ones.
     if input.dtype.category != FLOAT:
         raise DTypeError(f"masked.median needs a float tensor, got {input.dtype.name}")
     kept = _masked(_as(input, dtype), mask, float("nan"))

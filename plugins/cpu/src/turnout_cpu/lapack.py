@@ -84,7 +84,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool, out: Any) -> None:
 def check_ldl_pivots(pivots: Any) -> None:
     """Raise ArgumentError for pivots that sytrf does not make. sytrs does not check them, and writes wherever they say.
 
-    # differs from torch: `pivots` are not checked there either.
+    # differs from torch: `linalg.ldl_solve` checks its pivots, PyTorch does not.
     """
     n = len(pivots)
     if ((pivots < 1) | (pivots > n)).any():

@@ -205,7 +205,7 @@ def _names_in(tree: Tree) -> list[str]:
 
 def _name_truth(scope: Scope, node: dict[str, Any], comparisons: list[Comparison]) -> None:
     kind, value = only(row(next(iter(elements(node["outputs"], "the results")), {}), frozenset(), "a result"))
-    need(kind == "as_sym_bool", "a comparison is no truth")
+    need(kind == "as_sym_bool", "a comparison has no truth value")
     scope.truths[row(value, frozenset({"as_name"}), "a result")["as_name"]] = comparisons
 
 

@@ -231,7 +231,7 @@ class _Translation:
             kind, value = only(spec)
             if kind in ("buffer", "parameter") and value[f"{kind}_name"] == target:
                 return scope.value(value["arg"]["name"])
-        raise Damaged(f"{shown(target)} is written and is no buffer")
+        raise Damaged(f"{shown(target)} is written and is not a buffer")
 
     # ---- calls
 
@@ -472,7 +472,7 @@ def _default(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return {"tuple": [_default(each) for each in value]}
     made = encode(value)
-    need(made is not NOT_PLAIN, "a default is no plain value")
+    need(made is not NOT_PLAIN, "a default is not a plain value")
     return made
 
 

@@ -28,7 +28,7 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
     """The log of the multivariate gamma function of dimension p >= 1. self must be greater than (p - 1) / 2."""
     if p < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
-    # differs from torch: `p` has no limit but memory there.
+    # differs from torch: `mvlgamma` takes `p` up to 1,000,000. In PyTorch only memory limits it.
     if p > _LARGEST_P:
         raise ArgumentError(f"mvlgamma: p must be at most {_LARGEST_P}, got {p}")
     x = self if self.dtype.category >= FLOAT else aten.to__dtype(self, get_default_dtype())

@@ -38,7 +38,7 @@ def fitted(op: Operator, args: tuple[Any, ...]) -> tuple[Operator, tuple[Any, ..
     name = op.name.removesuffix("_")
     if name not in _ARITHMETIC and name not in _COPIES:
         return op, args
-    # differs from torch: there, a number may stand where `out` or `self` is written. The result would be lost.
+    # differs from torch: PyTorch takes a number in place of an `out` or `self` that is written. The result would be lost.
     places = [
         i for i, (a, v) in enumerate(zip(op.schema.arguments, args, strict=True))
         if a.type.canonical == "Tensor" and not a.is_write and is_number(v)

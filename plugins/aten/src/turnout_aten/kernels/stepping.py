@@ -69,7 +69,7 @@ def stepping(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Resul
     """What makes the function of a plan, of the shape function's answer and the arguments. None for a row without steps.
 
     It serves row-major tensors of one shape and dtype, float32 or float64, like the output's, and the usual values of arguments
-    that no step names. For any other call it is None, too.
+    that no step names. It is None for any other call as well.
     """
     steps, limit = program_of(s, row)
     named = {operand for _, *given in steps for operand in given if operand.__class__ is str}

@@ -73,7 +73,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     batch, (m, n) = shape[:-2], shape[-2:]
     k = min(m, n)
     dtype = LU_data.dtype
-    # differs from torch: there, `lu_unpack` takes any number of pivots, and leaves out those that have no row.
+    # differs from torch: PyTorch's `lu_unpack` takes any number of pivots, and ignores those without a row.
     if LU_pivots.array.shape != (*batch, k):
         raise ShapeError(
             f"lu_unpack: 'LU_pivots' must have shape {[*batch, k]} for 'LU_data' of shape {list(shape)}, "

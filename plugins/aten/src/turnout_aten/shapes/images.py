@@ -81,7 +81,7 @@ def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_siz
     wanted = (*input_size[:2], *output_size)
     if len(input_size) != len(output_size) + 2 or shape != wanted:
         raise ShapeError(f"'grad_output' must have shape {list(wanted)} for an input of {list(input_size)}, got {list(shape)}")
-    # differs from torch: `upsample_bicubic2d_backward` of complex tensors is computed there, but not the resizing.
+    # differs from torch: `upsample_bicubic2d_backward` refuses complex tensors, as the resizing does. PyTorch computes it.
     if grad_output.dtype.category == COMPLEX:
         raise DTypeError(f"not defined for {grad_output.dtype.name} tensors")
     made = tuple(input_size)

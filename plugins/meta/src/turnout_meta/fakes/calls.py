@@ -43,7 +43,7 @@ def at_fake(op: Operator) -> Kernel:
     if entry is None and op.entry(UNDEFINED) is None:
         absent = missing(op)
         return Kernel(in_mode(op, absent.fn), INTERNAL, label=absent.label)
-    # A structured operator: numbers beside tensors decide dtypes, and nothing else.
+    # A structured operator: numbers mixed with tensors decide dtypes, and nothing else.
     structured = entry is not None and entry.kernel.form == ARRAY
 
     def run_on_meta(ks: int, *args: Any) -> Any:

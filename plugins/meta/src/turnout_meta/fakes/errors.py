@@ -35,7 +35,7 @@ def two_modes(op: Operator, name: str) -> str:
 
 def inside_vmap() -> str:
     """from_tensor of an example inside vmap."""
-    return "from_tensor: the tensor is an example inside vmap, which is no tensor of its own; convert the whole batch outside"
+    return "from_tensor: the tensor is an example inside vmap, which is not a separate tensor; convert the whole batch outside"
 
 
 def real_result(op: Operator) -> str:

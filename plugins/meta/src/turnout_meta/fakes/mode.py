@@ -126,7 +126,7 @@ class FakeMode(Guard):
 
     def item(self, array: MetaArray) -> Any:
         """The value of a fake tensor of one element: a symbol for an integer. Raises NoDataError for other dtypes."""
-        # differs from torch: there `item` is an error unless a setting (capture_scalar_outputs) allows symbols.
+        # differs from torch: PyTorch's `item` is an error unless a setting (capture_scalar_outputs) allows symbols.
         if array.dtype.category in (BOOL, *range(FLOAT, FLOAT + 2)):
             raise NoDataError(errors.no_item(array.dtype))
         return self.sizes.unbacked("item()", None, None)
