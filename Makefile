@@ -6,7 +6,7 @@
 #   make sweeps   random programs in large numbers
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make core-alone  the dispatcher's own tests, with nothing else installed
-#   make wheels   build every wheel, test each in an environment of its own
+#   make wheels   build every sdist and wheel, test each in an environment of its own
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
 #   make docs     the documentation site, docs/_build/html/index.html
 #   make codegen  make the generated code anew              make clean    remove all that these made
@@ -24,6 +24,10 @@ EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/dask := [distributed,zarr]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
+# What the tests of wheels install with them: the README's programs ask for it.
+INDEX_plugins/aten := [yaml]
+INDEX_plugins/autograd := [svg]
+INDEX_tools/cli := [demo]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 # Tests on all cores; ARGS="-n 0" runs them in one process. `make test ARGS="--selection rest"` is what `make test-all` adds.
 SHARED := -q -n auto --dist worksteal -o console_output_style=classic
@@ -122,19 +126,14 @@ codegen: .venv/.stamp-install
 
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse
-	rm -rf dist .venv/tree
-	mkdir -p .venv/tree/root
-	cp -RL core plugins tools .venv/tree
-	cp pyproject.toml setup.py setup.cfg README.md LICENSE .venv/tree/root
-	cd .venv/tree && ../bin/python -m pip wheel -q --disable-pip-version-check --no-index --no-build-isolation --no-deps \
-	  -w ../../dist ./root $(addprefix ./,$(LOCAL))
-	rm -rf .venv/tree
+	rm -rf dist
+	$(PY) .ci/packages.py dist
 	$(PY) -m pytest -m wheels tests/integration $(ARGS)
 
 # The clean environments install with no index, from dist/ and from this folder: downloaded once.
 .venv/.stamp-wheelhouse: .venv/.stamp-install
 	rm -rf .venv/wheelhouse
-	$(PIP) download -q --no-build-isolation -c constraints.txt -d .venv/wheelhouse ./plugins/aten[yaml] $(addprefix ./,$(filter-out plugins/aten,$(LOCAL)))
+	$(PIP) download -q --no-build-isolation -c constraints.txt -d .venv/wheelhouse setuptools $(foreach d,$(LOCAL),./$(d)$(INDEX_$(d)))
 	rm -f .venv/wheelhouse/turnout*
 	@touch $@
 

@@ -5,28 +5,41 @@
 
 from __future__ import annotations
 
+import email
 import os
+import platform
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pages import Reader, blocks, shell_commands, tracked
 from workspace import ROOT, Distribution, distributions
+
+import turnout
 
 pytestmark = pytest.mark.wheels
 
 DIST = ROOT / "dist"
 WHEELHOUSE = ROOT / ".venv" / "wheelhouse"
 
+EVERYTHING = ("turnout[all,demo]", "turnout-autograd[svg]")
+
 # Nothing of the caller's environment: no pip configuration, no PYTHONPATH.
 BARE = {"PATH": os.environ["PATH"], "PIP_CONFIG_FILE": os.devnull, "HOME": os.devnull}
 
 # Extension modules; the tree has those of the interpreter that it was set up with.
 COMPILED = tuple(EXTENSION_SUFFIXES)
+
+
+PLACES = ["--no-index", "--find-links", str(DIST), "--find-links", str(WHEELHOUSE)]
 
 
 class Environment:
@@ -36,8 +49,7 @@ class Environment:
         self.folder = folder
         self.bin = folder / "env" / "bin"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True, env=BARE)
-        places = ["--no-index", "--find-links", str(DIST), "--find-links", str(WHEELHOUSE)]
-        pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "-q", *places]
+        pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "-q", *PLACES]
         run = subprocess.run([*pip, *requirements], env=BARE, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
 
@@ -84,9 +96,44 @@ def installed(one: Environment) -> set[str]:
     return set(one.python(program).split())
 
 
+def wheel_of(name: str) -> Path:
+    """The wheel of a distribution for the running interpreter: a release has others beside it."""
+    here = f"-cp311-abi3-*{platform.machine()}", f"-cp3{sys.version_info.minor}-*{platform.machine()}", "-py3-none-any"
+    (found,) = {path for end in here for path in DIST.glob(f"{name.replace('-', '_')}-[0-9]*{end}.whl")}
+    return found
+
+
+@pytest.mark.parametrize("one", distributions(), ids=lambda one: one.name)
+def test_the_sdist_holds_what_git_tracks_and_what_the_build_makes(one: Distribution):
+    def files(*options: str) -> set[str]:
+        done = subprocess.run(["git", "ls-files", *options], cwd=one.folder, capture_output=True, text=True, check=True)
+        return set(done.stdout.splitlines())
+
+    (path,) = DIST.glob(f"{one.name.replace('-', '_')}-*.tar.gz")
+    with tarfile.open(path) as archive:
+        held = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    held = {file for file in held if ".egg-info/" not in file} - {"PKG-INFO"}
+    assert held >= files("--cached", "--others", "--exclude-standard")
+    made = held - files("--cached", "--others", "--exclude-standard")
+    assert made <= files("--others", "--ignored", "--exclude-standard")
+    assert not [file for file in made if file.endswith((".pyc", *COMPILED))]
+
+
+@pytest.mark.parametrize("name", ["turnout", *(one.name for one in distributions())])
+def test_the_metadata_of_a_wheel_is_what_an_index_shows(name: str):
+    with zipfile.ZipFile(wheel_of(name)) as archive:
+        (file,) = (file for file in archive.namelist() if file.endswith(".dist-info/METADATA"))
+        fields = email.message_from_bytes(archive.read(file))
+    said = [fields["License-Expression"], fields["License-File"], fields["Description-Content-Type"], fields["Requires-Python"]]
+    assert said == ["Apache-2.0", "LICENSE", "text/markdown", ">=3.11"]
+    assert fields["Version"] == turnout.__version__
+    assert "Typing :: Typed" in fields.get_all("Classifier", [])
+    assert not [text for text in fields.get_all("Requires-Dist", []) if "@" in text]  # folders of a clone
+
+
 @pytest.mark.parametrize("one", distributions(), ids=lambda one: one.name)
 def test_the_wheel_holds_the_package_as_it_is_in_the_tree(one: Distribution):
-    (wheel,) = DIST.glob(f"{one.name.replace('-', '_')}-*.whl")
+    wheel = wheel_of(one.name)
     with zipfile.ZipFile(wheel) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
     package = {name: data for name, data in held.items() if name.startswith(one.module + "/") and not name.endswith(COMPILED)}
@@ -164,7 +211,7 @@ def test_cpu_alone_names_the_functionality_to_install(environment):
 
 
 def test_core_cpu_and_autograd_differentiate(environment):
-    both = environment("turnout-core", "turnout-cpu", "turnout-autograd")
+    both = environment("turnout[cpu,autograd,cli]")
     program = """
 import turnout
 x = turnout.tensor([1.0, 2.0], requires_grad=True)
@@ -175,7 +222,7 @@ print(x.grad.tolist())
 
 
 def test_everything_installs_through_the_extra_and_works_together(environment):
-    everything = environment("turnout[all]")
+    everything = environment(*EVERYTHING)
     assert {one.name for one in distributions()} - {"turnout-conformance"} <= installed(everything)
     program = """
 import turnout
@@ -189,6 +236,39 @@ print(tuple(x.grad.shape))
     run = everything.run("turnout", "plugins")
     assert run.returncode == 0, run.stderr
     assert all(name in run.stdout for name in ("autograd", "cpu", "meta"))
+
+
+def test_a_clone_installs_by_the_extras_of_its_root(tmp_path):
+    for file in tracked(("core", "plugins", "tools", "LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py")):
+        (tmp_path / "clone" / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / "clone" / file)
+    cpu = Environment(tmp_path, [f"{tmp_path / 'clone'}[cpu]"])
+    assert cpu.python("import turnout; print((turnout.ones(2) + 1).tolist())") == "[2.0, 2.0]\n"
+    assert f"pip install {tmp_path / 'clone' / 'plugins' / 'autograd'}" in cpu.error("turnout.ones(2, requires_grad=True)")
+
+
+class Installed(Reader):
+    """A reader who has the packages from an index: what a page installs of a clone is there, and other folders are built."""
+
+    def __init__(self, folder: Path, environment: Environment) -> None:
+        self.environment = SimpleNamespace(python=environment.bin / "python")
+        self.python = str(environment.bin / "python")
+        self.clone = folder
+        for file in tracked(("examples",)):
+            (self.clone / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / file, self.clone / file)
+        pip, script = f'"{sys.executable}" -m pip', environment.bin / "pip"
+        build = f'{pip} wheel -q -w wheels "$folder" && {pip} --python "{self.python}" install -q wheels/*.whl'
+        lines = ['shift; for folder in "$@"; do case "$folder" in', f"./acme|./examples/*) {build} ;;", "esac; done"]
+        script.write_text("\n".join(["#!/bin/sh -e", *lines, ""]))
+        script.chmod(0o755)
+
+
+def test_every_program_of_the_readme_works_where_the_packages_come_from_an_index(environment, tmp_path):
+    readme = ROOT / "README.md"
+    commands = [command for block in blocks(readme) if block.kind == "sh" for command in shell_commands(block)]
+    made = {command: "" for command in commands if command.startswith(("make ", "git ", "cd "))}
+    Installed(tmp_path, environment(*EVERYTHING)).follow(readme, made)
 
 
 def test_the_kit_alone_proves_a_backend(environment):
@@ -224,7 +304,7 @@ def test_a_new_plugin_builds_installs_type_checks_and_passes_its_tests(kind, env
 
 
 def test_the_compiled_call_path_is_found_by_being_installed_and_works_without_its_extension_module(environment):
-    (wheel,) = DIST.glob("turnout_speed-*.whl")
+    wheel = wheel_of("turnout-speed")
     both = environment("turnout[cpu,speed]")
     shown = "import turnout; x = turnout.ones(2); print((x + x).tolist(), type(turnout.Tensor.__add__).__name__)"
     with zipfile.ZipFile(wheel) as archive:
@@ -234,7 +314,7 @@ def test_the_compiled_call_path_is_found_by_being_installed_and_works_without_it
 
 
 def test_compiled_kernels_are_found_by_being_installed_and_nothing_needs_them(environment):
-    (wheel,) = DIST.glob("turnout_kernels-*.whl")
+    wheel = wheel_of("turnout-kernels")
     both = environment("turnout[cpu,kernels]")
     program = """
 import turnout

@@ -1,0 +1,129 @@
+"""Builds every distribution from the tracked files: an sdist in a clean copy of the tree, then wheels from the sdist.
+
+    python .ci/packages.py FOLDER                                  what is compiled, with this machine's compiler for this Python
+    python .ci/packages.py FOLDER --native none                    nothing that is compiled
+    python .ci/packages.py FOLDER --native zig --python P ...      wheels for Linux and each Python, with PyPI's ziglang
+    python .ci/packages.py FOLDER --check                          that the wheels in FOLDER have what was to be compiled
+
+Needs pip, setuptools, PyYAML and NumPy; zig runs in the interpreter that --zig names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Distribution -> how many extension modules its wheels have.
+NATIVE = {"turnout_speed": 2, "turnout_kernels": 1}
+# Built for the oldest C library that wheels for Linux are still made for: that of manylinux2014.
+GLIBC = (2, 17)
+MACHINES = ("x86_64", "aarch64")
+URLS = """project_urls =
+    Source = {0}
+    Documentation = {0}/tree/main/docs
+    Changelog = {0}/blob/main/CHANGELOG.md
+    Issues = {0}/issues
+"""
+SDIST = "import sys, setuptools.build_meta as backend; backend.build_sdist(sys.argv[1])"
+
+
+def copy(tree: Path, repository: str) -> list[Path]:
+    """Copy what git tracks, links as what they lead to, and return the folders to build, in order.
+
+    The root stands apart: beside the others it would require their folders. The build of aten makes what that of core lists.
+    """
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "core", "plugins", "tools"]
+    files = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    pairs = [(ROOT / file, tree / file) for file in files if (ROOT / file).is_file()]
+    pairs += [(ROOT / file, tree / "root" / file) for file in ("LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py")]
+    for source, target in pairs:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+        if target.name == "setup.cfg" and repository:
+            target.write_text(target.read_text(encoding="utf-8") + URLS.format(repository), encoding="utf-8")
+    return [tree / "plugins" / "aten", *(path.parent for path in sorted(tree.rglob("setup.cfg")) if path.parent.name != "aten")]
+
+
+def wheels(out: Path, sdists: list[Path], python: str, *options: str, **variables: str) -> None:
+    """Build a wheel from each sdist."""
+    command = [python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", str(out), *options]
+    subprocess.run([*command, *map(str, sdists)], check=True, env=os.environ | variables)
+
+
+def cross(out: Path, sdist: Path, python: str, machine: str, zig: str, work: Path) -> None:
+    """Build a wheel for a Linux processor with zig: it has the C libraries of all, so the machine that builds does not matter."""
+    compiler = work / f"cc-{machine}"
+    target = f"{machine}-linux-gnu.{'.'.join(map(str, GLIBC))}"
+    compiler.write_text(f'#!/bin/sh\nexec {shlex.quote(zig)} -m ziglang cc -target {target} "$@"\n', encoding="utf-8")
+    compiler.chmod(0o755)
+    asked = "import sys; print(*sys.version_info[:2], sep='')"
+    version = subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True).stdout.strip()
+    wheels(
+        out, [sdist], python, f"--config-settings=--build-option=--plat-name=manylinux_{GLIBC[0]}_{GLIBC[1]}_{machine}",
+        CC=str(compiler), LDSHARED=f"{compiler} -shared", CFLAGS="-g0",
+        SETUPTOOLS_EXT_SUFFIX=f".cpython-{version}-{machine}-linux-gnu.so",
+    )  # fmt: skip
+
+
+def check(folder: Path) -> list[str]:
+    """What is wrong with the wheels of a folder: an extension module is optional, so a build without one ends well."""
+    found = []
+    for path in sorted(folder.glob("*.whl")):
+        name = path.name.split("-")[0]
+        with zipfile.ZipFile(path) as archive:
+            modules = [file for file in archive.namelist() if re.search(r"\.(so|pyd)$", file)]
+        if len(modules) != NATIVE.get(name, 0):
+            found.append(f"{path.name} has {len(modules)} extension modules, not {NATIVE.get(name, 0)}")
+    return found
+
+
+def main() -> int:
+    """Build what the command line says."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--repository", default="", help="its address, from which those in the metadata are made")
+    parser.add_argument("--native", choices=("here", "none", "zig"), default="here")
+    parser.add_argument("--python", action="append", help="an interpreter to build for with zig; the oldest first")
+    parser.add_argument("--machine", action="append", help="a processor to build for with zig")
+    parser.add_argument("--zig", default=sys.executable, help="an interpreter that has ziglang")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    out = options.folder.resolve()
+    if options.check:
+        problems = check(out)
+        print("\n".join(problems) or "all wheels have their extension modules")
+        return bool(problems)
+    out.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True)
+    os.environ.setdefault("SOURCE_DATE_EPOCH", commit.stdout.strip())  # the same tree gives the same files
+    with tempfile.TemporaryDirectory() as folder:
+        for project in copy(Path(folder), options.repository):
+            command = [sys.executable, "-W", "ignore", "-c", SDIST, str(out)]
+            done = subprocess.run(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            if done.returncode != 0:
+                print(done.stdout)
+                return 1
+        native = [path for name in NATIVE for path in out.glob(f"{name}-*.tar.gz")]
+        here = [path for path in sorted(out.glob("*.tar.gz")) if options.native == "here" or path not in native]
+        wheels(out, here, sys.executable, "--no-index", "--no-build-isolation")
+        if options.native == "zig":
+            for sdist in native:
+                # The stable ABI: what the oldest Python builds serves all.
+                pythons = options.python or [sys.executable]
+                for python in pythons[:1] if "kernels" in sdist.name else pythons:
+                    for machine in options.machine or MACHINES:
+                        cross(out, sdist, python, machine, options.zig, Path(folder))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
