@@ -7,6 +7,7 @@
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every sdist and wheel, test each in an environment of its own
+#   make release  the files for PyPI: wheels for every Linux, checked     (docs/release.md)
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
 #   make docs     the documentation site, docs/_build/html/index.html
 #   make codegen  make the generated code anew              make clean    remove all that these made
@@ -33,7 +34,7 @@ EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 SHARED := -q -n auto --dist worksteal -o console_output_style=classic
 TOOLS  := array-api-strict hypothesis mypy "pyright[nodejs]" pytest pytest-timeout pytest-xdist ruff types-PyYAML
 
-.PHONY: help setup demo test test-all sweeps seconds core-alone bench oracle lint format wheels docs codegen freeze clean
+.PHONY: help setup demo test test-all sweeps seconds core-alone bench oracle lint format wheels release docs codegen freeze clean
 .DELETE_ON_ERROR:
 
 help:
@@ -130,6 +131,26 @@ wheels: .venv/.stamp-wheelhouse
 	$(PY) .ci/packages.py dist
 	$(PY) -m pytest -m wheels tests/integration $(ARGS)
 
+# What PyPI is to get, but for systems other than Linux: REPOSITORY is the address that the metadata shows, PYTHONS are what
+# turnout-speed is built for, the oldest first.
+REPOSITORY ?=
+PYTHONS ?= $(abspath $(PY))
+release: .venv/.stamp-wheelhouse .venv-release/.stamp-install
+	rm -rf dist
+	$(PY) .ci/packages.py dist --native zig --zig $(abspath .venv-release/bin/python) $(addprefix --python ,$(PYTHONS)) --repository "$(REPOSITORY)"
+	$(PY) .ci/packages.py dist --check
+	.venv-release/bin/twine check --strict dist/*
+	.venv-release/bin/abi3audit --strict dist/turnout_kernels-*.whl
+	for wheel in dist/*-manylinux_2_17_*.whl; do .venv-release/bin/auditwheel show $$wheel | tr '\n' ' ' | grep -q 'tag: "manylinux_2_17_' || exit 1; done
+	for system in linux macos windows; do .venv-release/bin/cibuildwheel --config-file .ci/cibuildwheel.toml --platform $$system \
+	  --print-build-identifiers plugins/speed || exit 1; done
+	$(PY) -m pytest -m wheels tests/integration $(ARGS)
+
+.venv-release/.stamp-install: constraints.txt .venv/.stamp-install
+	$(PY) -m venv --clear --without-pip .venv-release
+	$(PIP) --python .venv-release/bin/python install -q -c constraints.txt abi3audit auditwheel cibuildwheel twine ziglang
+	@touch $@
+
 # The clean environments install with no index, from dist/ and from this folder: downloaded once.
 .venv/.stamp-wheelhouse: .venv/.stamp-install
 	rm -rf .venv/wheelhouse
@@ -141,5 +162,5 @@ freeze: .venv/.stamp-install
 	$(PIP) freeze --all --exclude-editable --exclude turnout
 
 clean:
-	rm -rf .venv .venv-core dist docs/_build docs/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache examples/*/.ruff_cache
+	rm -rf .venv .venv-core .venv-release dist docs/_build docs/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache examples/*/.ruff_cache
 	find core plugins tools examples tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
