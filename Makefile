@@ -7,7 +7,7 @@
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every sdist and wheel, test each in an environment of its own
-#   make release  the files for PyPI: wheels for every Linux, checked     (docs/release.md)
+#   make release  files as for PyPI: wheels for every Linux, checked   (docs/release.md)
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
 #   make docs     the documentation site, docs/_build/html/index.html
 #   make codegen  make the generated code anew              make clean    remove all that these made
@@ -131,7 +131,7 @@ wheels: .venv/.stamp-wheelhouse
 	$(PY) .ci/packages.py dist
 	$(PY) -m pytest -m wheels tests/integration $(ARGS)
 
-# What PyPI is to get, but for systems other than Linux: REPOSITORY is the address that the metadata shows, PYTHONS are what
+# What PyPI is to get for Linux, but with ziglang's kernels (docs/release.md): REPOSITORY is the address that the metadata shows, PYTHONS are what
 # turnout-speed is built for, the oldest first.
 REPOSITORY ?=
 PYTHONS ?= $(abspath $(PY))
