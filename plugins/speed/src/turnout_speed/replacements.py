@@ -27,13 +27,10 @@ from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, ZERO, Ending, Equal, Inferred
-from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels.described import COPIES, CUSTOM, MAKES, PLANNED, SHAPELESS
-from turnout_aten.kernels.functional import functional
+from turnout_aten.kernels.described import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
 from turnout_aten.kernels.rows import COUNT, FREEDOM, Steps
 from turnout_aten.kernels.stepping import preparing, program_of
-from turnout_aten.kernels.structured import Structured
 from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
@@ -77,7 +74,7 @@ def configure() -> None:
 
 def array_kernel(made: Any, spec: KernelSpec, source: Source, general: Any = None) -> Any:
     """The wrapper of an array kernel whose arrays are NumPy's: what it returns is new, or is written into the first tensor."""
-    inputs, backend, inplace = spec.inputs, spec.backend, spec.form == COPIES
+    inputs, backend, inplace = spec.inputs, spec.backend, spec.form == INTO
     assert inputs is not None
     assert spec.structured is not None
     if backend.array_type is not numpy.ndarray or len(inputs.arguments) > MOST:
@@ -222,40 +219,14 @@ def _role(argument: Argument) -> str | None:
     return "value"
 
 
-def inplace_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
-    """The wrapper of the in-place variant of a row that makes its result."""
-    return array_kernel(made, spec, source, _into(spec.general, spec.structured, spec.backend, spec.row, 0))
-
-
-def self_kernel(made: Any, s: Any, backend: Any, row: Any) -> Any:
-    """The wrapper of the in-place variant of any other row."""
-    return made if _calls.is_compiled(made) else _into(made, s, backend, row, 0)
-
-
-def out_kernel(made: Any, s: Any, backend: Any, row: Any) -> Any:
-    """The wrapper of the out variant with one output."""
-    return made if s.outs != 1 else _into(made, s, backend, row, len(s.inputs))
-
-
-def _into(made: Any, s: Any, backend: Any, row: Any, at: int) -> Any:
-    """A kernel that copies what the functional variant computes."""
-    op = _functional_of(s)
-    if op is None or len(s.inputs) >= MOST or config.get("debug.kernels"):
-        return made
-    below = functional(Structured(op, s.shape, s.precomputed), backend, row)
-    return _calls.into_kernel(made, below, len(s.inputs), at) if _calls.is_compiled(below) else made
-
-
-def _functional_of(s: Any) -> Operator | None:
-    """The functional variant with the same arguments."""
-    wanted = [(a.name, a.type.canonical) for a in s.inputs]
-    for served, *_ in STRUCTURED.values():
-        if s.op.qualified_name in served:
-            for name in [name for name, kind in served.items() if kind == "functional"]:
-                op = find_operator(name)
-                if [(a.name, a.type.canonical) for a in op.schema.arguments] == wanted:
-                    return op
-    return None
+def into_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
+    """The wrapper of a variant that writes: it makes the result, or copies what the functional variant computes."""
+    s = spec.structured
+    assert s is not None
+    copies = made
+    if len(s.inputs) < MOST and _calls.is_compiled(spec.below):
+        copies = _calls.into_kernel(made, spec.below, len(s.inputs), len(s.inputs) if s.outs else 0)
+    return copies if spec.inputs is None else array_kernel(made, spec, source, copies)
 
 
 def guard_kernel(made: Any, call: Any, mask: int) -> Any:
@@ -297,7 +268,7 @@ def custom_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     )
 
 
-FORMS = {MAKES: array_kernel, COPIES: inplace_kernel, PLANNED: plan_kernel, SHAPELESS: plain_kernel, CUSTOM: custom_kernel}
+FORMS = {MAKES: array_kernel, PLANNED: plan_kernel, INTO: into_kernel, SHAPELESS: plain_kernel, CUSTOM: custom_kernel}
 
 
 def kernel(made: Any, _: Any, spec: KernelSpec, source: Source) -> Any:
@@ -504,8 +475,6 @@ REPLACEMENTS = {
     "turnout_aten.kernels.factories:bind_factory":            factory_kernel,
     "turnout.operators.calls:entry_point":                    call,
     "turnout_aten.kernels.described:wrapper":                 kernel,
-    "turnout_aten.kernels.inplace:inplace":                   self_kernel,
-    "turnout_aten.kernels.outputs:out":                       out_kernel,
     "turnout.operators.kernels:guarded":                      guard_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
     "turnout_aten.views.recording:counting_writes_of_self":   write_kernel,

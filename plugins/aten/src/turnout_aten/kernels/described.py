@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 Call = Callable[..., Any]
 
-# How a wrapper calls its kernel: it makes the result; it makes it and copies it into the first tensor; it gets outputs that are
-# allocated by a kept answer; it has no shape function; it is a user's and runs once.
-MAKES, COPIES, PLANNED, SHAPELESS, CUSTOM = "makes", "copies", "planned", "shapeless", "custom"
+# How a wrapper calls its kernel: it makes the result; it gets outputs that are allocated by a kept answer; the result is copied
+# into a given tensor; it has no shape function; it is a user's and runs once.
+MAKES, PLANNED, INTO, SHAPELESS, CUSTOM = "makes", "planned", "into", "shapeless", "custom"
 
 
 class KernelSpec(NamedTuple):
@@ -37,6 +37,7 @@ class KernelSpec(NamedTuple):
     inputs      of a wrapper whose kernel makes the result: the calls that it takes
     as_array    makes an array of what a kernel returns in place of one
     large       of one that copies: what writes many elements straight into the first tensor, or None
+    below       of one that copies: the wrapper of the functional variant
     known       of a planned wrapper: the plans that it keeps
     lines       the lines of its text that call something, by what they call
     """
@@ -51,6 +52,7 @@ class KernelSpec(NamedTuple):
     inputs: Inputs | None = None
     as_array: Call | None = None
     large: Call | None = None
+    below: Call | None = None
     known: dict[Any, Any] | None = None
     lines: Mapping[str, Line] = MappingProxyType({})
 

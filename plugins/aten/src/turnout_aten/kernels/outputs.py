@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError, DTypeError, ShapeError
-from turnout.operators.stubs import compile_function, python_name
-from turnout.plugins import replaceable
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors.failures import retell
-from turnout_aten.kernels.cases import cases_of
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source
-from turnout_aten.kernels.planning import kept_answers, planned_write
-from turnout_aten.kernels.rows import ALWAYS, SAME, Row
-from turnout_aten.kernels.stepping import steps_into
+from turnout_aten.kernels.planning import kept_answers
+from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.structured import Structured, kernel_by_size, row_function
+from turnout_aten.kernels.writes import copying
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
 
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-@replaceable
 def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy."""
@@ -72,64 +67,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
     if debug or count != 1:
         return wrapped
-    kernel = planned_write(s, backend, row, wrapped, into=s.op.schema.out_arguments[0].name)
-    shows = backend.array_type is not None and backend.row_major is not None
-    if shows and row.allocates in (ALWAYS, SAME) and not s.precomputed and s.tensors:
-        return fast_out(s, backend, row, kernel)
-    return kernel
-
-
-# Up to this many elements, the result is computed into a new array and copied, which takes less time than to find a plan.
-_ASIDE = 1 << 10
-
-
-def fast_out(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
-    """The out variant with a fast path: few elements, into a tensor of the result's shape and dtype that nothing shares memory
-    with."""
-    inputs, cases = Inputs(s, backend, row), cases_of(row, makes=True)
-    arguments, tensors, first = inputs.names, inputs.tensors, inputs.tensors[0]
-    target = python_name(s.op.schema.out_arguments[0].name)
-    # The target was checked where it says less: an expanded or read-only array is not row-major, or raises.
-    applies = [f"{target}.storage is None", f"{first}_a.size <= {_ASIDE}", f"{target}_a.dtype is {first}_a.dtype"]
-    applies += [*inputs.conditions(), f"ROW_MAJOR({target}_a)"]
-    # What the array module computes by itself goes straight into the target, unless it is an input, too.
-    steps = steps_into(s, backend, row, inputs.arrays, out=f"{target}_a")
-    computing, computed_by = computing_source(s, backend, inputs, cases)
-    if steps is not None:
-        when, lines, variables = steps
-        apart = "".join(f" and {t} is not {target}" for t in tensors)
-        direct = [f"if {when}{apart}:", "    try:", *("        " + line for line in lines), f"        return {target}"]
-        direct += ["    except ValueError: pass"]  # an output of another shape, as the lines below find out
-        computing = "\n".join([direct[0], *("            " + line for line in direct[1:]), f"            {computing}"])
-        computed_by |= variables
-    source = f"""\
-def written({", ".join(["ks", *arguments, target])}):
-    try:
-        {"; ".join(f"{t}_a = {t}.array" for t in [*tensors, target])}
-    except AttributeError:  # a number in place of a tensor: a row of another device, which runs here, was given one
-        return general(ks, {", ".join([*arguments, target])})
-    array = failure = None
-    if {" and ".join(applies)}:
-        try:
-            {computing}
-        except Exception as raised:
-            failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
-    if array is None or array.dtype is not {first}_a.dtype or array.shape != {target}_a.shape:
-        if failure is not None:
-            return after(failure, general, ks, {", ".join([*arguments, target])})
-        return general(ks, {", ".join([*arguments, target])})
-    try:
-        {target}_a[...] = array
-    except Exception as raised:  # its memory is read-only
-        return after(raised, general, ks, {", ".join([*arguments, target])})
-    return {target}
-"""
-    namespace = {
-        "__name__": backend.wrapper_module, "general": general, "after": after_failure(s.op, backend),
-        "ROW_MAJOR": backend.row_major,
-        **computed_by, **inputs.variables(cases),
-    }  # fmt: skip
-    return compile_function(source, "written", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+    return copying(s, backend, row, wrapped)
 
 
 # ---- checks of what is written

@@ -13,7 +13,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.kernels.cases import FEW, KERNEL, cases_of, choice
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.described import PLANNED, KernelSpec, wrapper
-from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, converted, key_source
+from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, Plans, array_lines, converted, key_source
 from turnout_aten.kernels.rows import Move, Row
 from turnout_aten.kernels.stepping import preparing
 from turnout_aten.tensor.levels import CLOCK
@@ -133,118 +133,6 @@ def _joining(names: list[str]) -> list[str]:
         "        except Exception:",
         "            pass",
     ]
-
-
-def planned_write(s: Structured, backend: TensorBackend, row: Row, general: Call, *, into: str) -> Call:
-    """A variant that writes its argument `into`, as generated source: the planned path, then `general`.
-
-    It serves outputs and selfs that nothing shares memory with, where no check of `general` could refuse the call: those that a
-    call with the same shapes, strides and dtypes has passed.
-    """
-    target = python_name(into)
-    inplace = any(a.name == into for a in s.inputs)
-    names = [python_name(a.name) for a in s.inputs]
-    tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
-    if backend.new_array is None or not s.plannable or (s.lists and not inplace):
-        return general
-    given = ", ".join(names if inplace else [*names, target])
-    alone = f"{target}.storage is None"
-    others = [a for a in s.inputs if a.type.is_tensor and a.name != into]
-    if not inplace:
-        alone += "".join(f" and {python_name(a.name)} is not {target}" for a in others)
-    elif not s.lists:
-        apart = [
-            f"({name} is None or {name}.storage is None)" if a.type.canonical.endswith("?") else f"{name}.storage is None"
-            for a in others
-            for name in [python_name(a.name)]
-        ]
-        alone = f"({alone} or {' and '.join(apart)})" if apart else "True"
-    facts = "" if inplace else f" + ({target}_a.shape, {target}_a.strides, {target}_a.dtype)"
-    kept = [a.name for a in s.inputs if python_name(a.name) in tensors]
-    plans = Plans(backend, kept, s.plain, s.precomputed, preparing(s, backend, row))
-    prepare = getattr(s.shape, "prepare", None)
-    find = [
-        "try:",
-        *("    " + array_lines(a, python_name(a.name)) for a in s.inputs if a.type.is_tensor_like),
-        *([] if inplace else [f"    {target}_a = {target}.array"]),
-        f"    if {alone}:",
-        f"        _key = {key_source(s.inputs, names)}{facts}",
-        "        _plan = FITTING.get(_key)",
-        "except (AttributeError, TypeError):",
-        "    _key = None",
-    ]
-    again = [
-        "    _first = _given",
-        "    if _plan is None and _key is not None:",
-        "        _given = PREPARE(*_given) or _given",
-        "        if _given is not _first:",
-        f"            {given}, = _given",
-        *("            " + line for line in find),
-    ]
-    lines = [
-        f"def written(ks, {given}):",
-        "    _key = _plan = None",
-        *("    " + line for line in find),
-        *([f"    _given = ({given},)", *again] if prepare is not None else ()),
-        "    if _plan is None:",
-        f"        _made = general(ks, {'*_first' if prepare is not None else given})",
-        "        if _key is not None and _key not in ASKED:",
-        f"            LEARN(_key, {given})",
-        "        return _made",
-        "    _shape, _native, _casts, _values, _extra, _ready, _way = _plan",
-        f"    {target}_own = {target}_a",  # a conversion replaces the other
-        "    _failed = False",
-        "    try:",
-        *("        " + line for line in _replacing(s)),
-        f"        _out = {target}_own if _way is DIRECT else NEW(_shape, _native)",
-        *("        " + line for line in _calling(s, backend, row, ["_out"])),
-        "        if _made is not None and _made is not _out:",
-        "            CHECK(_made, (_out,))",
-        "        if _way is ASIDE:",
-        f"            {target}_own[...] = _out",
-        "        elif _way is CONVERTED:",
-        f"            COPY({target}_own, _out)",
-        "    except Exception:",
-        "        _failed = True",
-        "    if _failed:",
-        f"        return general(ks, {'*_first' if prepare is not None else given})",
-        f"    return {target}",
-    ]
-    fitting: dict[Any, Any] = {}
-    asked: set[Any] = set()
-
-    def learn(key: Any, *args: Any) -> None:
-        written = args[0] if inplace else args[-1]
-        array = written.array
-        if len(asked) >= LIMIT:
-            asked.clear()
-            fitting.clear()
-        asked.add(key)
-        result = plans.learn(key, s.answer, *s.inputs_for(written, args if inplace else args[:-1]))
-        if result is None or (not inplace and key[-3:] != (array.shape, array.strides, array.dtype)):
-            return
-        spec, own = result.outs[0], backend.dtype_of(array)
-        if array.shape != spec.shape:
-            return
-        if inplace:
-            direct = row.pointwise and own is spec.dtype and result.casts.get(into) in (None, spec.dtype)
-            way = DIRECT if direct else ASIDE if own is spec.dtype else CONVERTED
-        elif spec.strides is None and own is spec.dtype and written.is_contiguous():
-            way = DIRECT
-        else:
-            return
-        shape, native, _, _, *rest = plans.known[key]
-        fitting[key] = (shape, native, *rest, way)
-
-    namespace = _namespace(s, backend, row) | {
-        "general": general, "FITTING": fitting, "ASKED": asked, "LEARN": learn, "DIRECT": DIRECT, "ASIDE": ASIDE,
-        "CONVERTED": CONVERTED, "COPY": backend.copy, "PREPARE": prepare,
-    }  # fmt: skip
-    return compile_function("\n".join(lines) + "\n", "written", f"<{backend.name} writes of {s.op.qualified_name}>", namespace)
-
-
-# How a planned write gets its numbers into place: the kernel writes them there, or into a new array of the same dtype or another.
-DIRECT, ASIDE, CONVERTED = "direct", "aside", "converted"
 
 
 def _replacing(s: Structured) -> list[str]:

@@ -197,42 +197,6 @@ def _lines(
     return lines, variables
 
 
-def steps_into(
-    s: Structured, backend: TensorBackend, row: Row, arrays: dict[str, str], *, out: str
-) -> tuple[str, list[str], dict[str, Any]] | None:
-    """The steps of a row as source: when they serve a call, the lines that write into the array `out`, and what they read.
-
-    They serve row-major inputs of one dtype and an output that is none of them. Where the lines raise, it is undefined what the
-    output holds. None for a row without steps, and for one with other arguments that change what it computes.
-    """
-    steps, limit = program_of(s, row)
-    named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
-    reduced = [i for i, step in enumerate(steps) if reduces(step)]
-    plain = all(by_elements(function) for function, *_ in steps) and not any(FREEDOM in given for _, *given in steps)
-    if not steps or not plain or s.precomputed or backend.row_major is None or not named <= {*arrays} or reduced not in ([], [0]):
-        return None
-    first = arrays[s.tensors[0]]
-    tests = [f"{first}.dtype.char in 'fd'", f"{first}.size <= {min(limit or MOST, MOST)}"]
-    over_dims = "dim" in s.names and bool(reduced)
-    for argument in s.inputs:
-        name = python_name(argument.name)
-        if argument.name == "dim" and reduced:
-            tests.append(f"({name}.__class__ is int or {name})")
-        elif argument.name in s.plain and not (argument.name == "keepdim" and reduced):
-            if not argument.has_default or argument.default.__class__ not in (bool, int, type(None)):
-                return None
-            tests.append(f"{name} is {argument.default!r}" if argument.default is None else f"{name} is DEFAULT_{name}")
-    if reduced:
-        tests.append(f"{first}.size and {first}.shape and ROW_MAJOR({first})")
-        keepdim = ("keepdim" if "keepdim" in s.names else "False") if over_dims else "False"
-        given = ("dim" if over_dims else "None", keepdim, f"{first}.size // {out}.size", "")
-    else:
-        tests += [f"{array}.shape == {out}.shape" for array in arrays.values()]
-        given = ("",) * 4
-    lines, found = _lines(steps, arrays, out, given)
-    return " and ".join(tests), lines, {"ROW_MAJOR": backend.row_major} | found
-
-
 def steps_at_once(
     s: Structured, backend: TensorBackend, row: Row, arrays: dict[str, str], *, out: str
 ) -> tuple[str, list[str], dict[str, Any]] | None:

@@ -1,0 +1,83 @@
+"""Writes into a given tensor: the functional variant computes, and the result is copied.
+
+That serves tensors of the result's shape and dtype that are not expanded and share no memory with another argument. The general
+path serves all others, and whatever fails here, so that errors do not depend on the path.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.operators.calls import Source
+from turnout.operators.stubs import compile_function, python_name
+from turnout.registry import find_operator
+from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels.cases import cases_of
+from turnout_aten.kernels.described import INTO, KernelSpec, wrapper
+from turnout_aten.kernels.fast_paths import Inputs
+from turnout_aten.kernels.functional import functional
+from turnout_aten.kernels.rows import ALWAYS, SAME, Row
+from turnout_aten.kernels.structured import Structured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
+
+# Elements up to which a copy costs less than the general path. There, the kernel writes into the tensor itself where it can.
+_MOST = 1 << 15
+
+
+def copying(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+    """The variant that writes one tensor, an input or the one output, as generated source: the copy, then `general`. Its locals
+    begin with an underscore, because an argument of the operator may have any other name."""
+    below = _functional(s, backend, row)
+    if below is None or backend.array_type is None or backend.new_array is None:
+        return general
+    outs, names = s.op.schema.out_arguments, [python_name(a.name) for a in s.inputs]
+    target = python_name(outs[0].name) if outs else names[0]
+    given, all_given = ", ".join(names), ", ".join([*names, *(python_name(a.name) for a in outs)])
+    alone = [f"{target}.storage is None"] if outs or s.lists else []
+    for other in [] if alone else [a for a in s.inputs[1:] if a.type.is_tensor]:
+        name = python_name(other.name)
+        absent = f"{name} is None or " if other.type.canonical.endswith("?") else ""
+        apart = " and ".join([f"{name}.storage is not {target}.storage", *(f"{t}.storage.is_owner" for t in (name, target))])
+        alone.append(f"({absent}{name}.storage is None or {target}.storage is None or {apart})")
+    text = f"""\
+def written(ks, {all_given}):
+    try:
+        _own = {target}.array
+        if _own.size <= {_MOST} and 0 not in _own.strides{"".join(f" and {test}" for test in alone)}:
+            _made = BELOW(ks, {given}).array
+            if _made.dtype is _own.dtype and _made.shape == _own.shape:
+                _own[...] = _made
+                return {target}
+    except Exception:
+        pass
+    return GENERAL(ks, {all_given})
+"""
+    source = Source(
+        f"<{backend.name} writes of {s.op.qualified_name}>", "written",
+        {"__name__": backend.wrapper_module, "BELOW": below, "GENERAL": general},
+    )  # fmt: skip
+    made = compile_function(text, source.function, source.file, source.variables)
+    # In place, a kernel that makes its result needs no tensor around it, and may write many elements into the tensor itself.
+    makes = not outs and row.allocates in (ALWAYS, SAME) and not s.precomputed
+    return wrapper(made, KernelSpec(
+        INTO, s.op, backend, cases_of(row, makes=True), general, row, s, Inputs(s, backend, row) if makes else None,
+        large=backend.in_kernel_context(row.fn) if row.pointwise and row.allocates == ALWAYS else None, below=below,
+    ), source)  # fmt: skip
+
+
+def _functional(s: Structured, backend: TensorBackend, row: Row) -> Call | None:
+    """The wrapper of the functional variant with the same arguments, if there is one."""
+    wanted = [(a.name, a.type.canonical) for a in s.inputs]
+    for served, *_ in STRUCTURED.values():
+        if s.op.qualified_name in served:
+            for name in [name for name, kind in served.items() if kind == "functional"]:
+                op = find_operator(name)
+                if [(a.name, a.type.canonical) for a in op.schema.arguments] == wanted:
+                    return functional(Structured(op, s.shape, s.precomputed), backend, row)
+    return None
