@@ -108,17 +108,15 @@ class Inputs:
         return choice(cases, calls, [given[self.sized]], standard)
 
 
-def computing_source(
-    s: Structured, backend: TensorBackend, inputs: Inputs, cases: Sequence[Case], *, level: int = 3
-) -> tuple[str, dict[str, Any]]:
-    """The source that makes `array` by the row's steps or its kernel, in lines of that level, and what it reads."""
+def computing_source(s: Structured, backend: TensorBackend, inputs: Inputs, cases: Sequence[Case]) -> tuple[str, dict[str, Any]]:
+    """The source that makes `array` by the row's steps or its functions, in lines of the third level, and what it reads."""
     kernel = f"array = {inputs.call_source(cases)}"
     steps = steps_at_once(s, backend, inputs.row, inputs.arrays, out="array")
     if steps is None:
         return kernel, {}
     when, lines, variables = steps
     text = [f"if {when}:", *("    " + line for line in lines), "else:", f"    {kernel}"]
-    return f"\n{'    ' * level}".join(text), variables
+    return f"\n{'    ' * 3}".join(text), variables
 
 
 def after_failure(op: Operator, backend: TensorBackend) -> Call:

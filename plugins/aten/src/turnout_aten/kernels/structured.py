@@ -4,7 +4,8 @@ Each variant has a wrapper (in `functional`, `inplace` and `outputs`): it turns 
 convention on tensors. Each wrapper has a *general path*: ask the shape function, allocate or check the outputs, call the kernel.
 Other paths come before it. The *planned path* (`planning`) takes what the shape function answered for a call with the same shapes
 and dtypes. The *fast path* (`fast_paths`), if the row allows it, comes first of all: the dtypes are the same and the kernel
-allocates. If one of them raises, the general path runs, so that errors do not depend on the path.
+allocates. A write copies what the functional variant computes (`writes`). If one of them raises, the general path runs, so that
+errors do not depend on the path.
 """
 
 from __future__ import annotations
