@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import turnout
 from turnout.keys import KEYS
 from turnout.operators import Operator
 from turnout.operators.values import tensors_in
@@ -15,14 +16,14 @@ from turnout.state import exclude, only_backends
 
 
 class NanGuard:
-    """Looks at what each operator makes: `checked` counts them, `found` has those that made a nan."""
+    """Looks at what each operator makes: `checked` counts them, `found` has those that made a nan, with the user's line."""
 
     def __init__(self, library: Registrations) -> None:
-        library.functionality("Nanguard", after="Autograd")
+        library.functionality("Nanguard", after="Autograd", asks_lines=True)
         library.fallback("Nanguard", self.check, label="look for nan")
         self.bit = KEYS.bit("Nanguard")
         self.checked: Counter[str] = Counter()
-        self.found: list[str] = []
+        self.found: list[tuple[str, str]] = []
 
     def check(self, op: Operator, keyset: int, args: tuple[Any, ...]) -> Any:
         below = keyset & ~self.bit
@@ -33,7 +34,7 @@ class NanGuard:
         self.checked[op.qualified_name] += 1
         with only_backends():
             if any(tensor.isnan().any() for tensor in tensors_in((made,)) if tensor.is_floating_point()):
-                self.found.append(op.qualified_name)
+                self.found.append((op.qualified_name, str(turnout.user_frame())))
         return made
 
 

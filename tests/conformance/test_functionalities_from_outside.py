@@ -156,7 +156,7 @@ def calls_in(calls: Iterable[Call]) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def watchers() -> Iterator[Watchers]:
     turnout.ones(1) + 1
-    with Registrations("outside") as library, turnout.trace_dispatch() as log:
+    with Registrations("outside", package="outside_functionalities") as library, turnout.trace_dispatch() as log:
         yield Watchers(library, log)
 
 
@@ -206,4 +206,37 @@ def test_the_guard_names_what_made_a_nan_and_the_counter_what_it_cost(watchers):
             turnout.nn.functional.scaled_dot_product_attention(q, q, q)
             (q * 0).log().mul(0)
     assert watchers.counter.flops == {"aten::scaled_dot_product_attention": 1024, "aten::bmm": 1024}
-    assert watchers.guard.found == ["aten::mul.Scalar"] * 2
+    assert [name for name, _ in watchers.guard.found] == ["aten::mul.Scalar"] * 2
+
+
+def forward(x):
+    y = x * 2
+    y = y.sqrt()
+    return (y * y.relu()).sum()
+
+
+def test_the_users_line_is_named_in_forward_backward_and_replay(watchers):
+    def lines(call: Callable[[], Any]) -> list[tuple[str, str]]:
+        watchers.guard.found.clear()
+        with include(["Nanguard", "Flops"]):
+            call()
+        return list(watchers.guard.found)
+
+    def at(line: int) -> str:
+        return f"{__file__}:{forward.__code__.co_firstlineno + line} in forward"
+
+    def traced() -> Any:
+        return turnout.trace(forward)(turnout.ones(2))
+
+    minus, zero = turnout.tensor([-1.0, 1.0]), turnout.tensor([0.0, 1.0], requires_grad=True)
+    eager = [("aten::sqrt", at(2)), *[(f"aten::{name}", at(3)) for name in ("relu", "mul.Tensor", "sum")]]
+    assert lines(lambda: forward(minus)) == eager
+    assert lines(lambda: forward(zero).backward()) == [("aten::div.Tensor", at(2)), ("aten::mul.Scalar", at(1))]
+    assert lines(lambda: turnout.func.grad(forward)(zero.detach())) == [("aten::div.Tensor", at(2)), ("aten::mul.Scalar", at(1))]
+    graphs: list[Any] = []
+    lines(lambda: graphs.append(traced()))
+    assert lines(lambda: graphs[0](minus)) == eager
+    zero.grad = None
+    unasked, loss = traced(), forward(zero)  # made while the guard was off
+    assert {line for _, line in lines(lambda: unasked(minus))} == {"None"}
+    assert lines(loss.backward) == [("aten::div.Tensor", "None"), ("aten::mul.Scalar", "None")]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from turnout import schema as schema
     from turnout.explanation import explain as explain
     from turnout.explanation.tracing import trace_dispatch as trace_dispatch
+    from turnout.explanation.user_frames import user_frame as user_frame
     from turnout.registry.modes import DispatchMode as DispatchMode
 
     __version__: str
@@ -57,6 +58,7 @@ _LATE = {
     "library": "turnout.library",
     "schema": "turnout.schema",
     "trace_dispatch": "turnout.explanation.tracing:trace_dispatch",
+    "user_frame": "turnout.explanation.user_frames:user_frame",
 }
 
 

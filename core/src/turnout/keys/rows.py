@@ -28,6 +28,7 @@ class Functionality:
     on_tensors    it is part of the key set of every plain tensor
     guards_below  kernels below it that call operators run with all such functionalities excluded, which have done their work
     backend_key   its per-backend keys count as backend keys for the composite aliases
+    asks_lines    while it is on, what is recorded keeps the line of the program, for `turnout.user_frame`
     holds_values  it makes a tensor what it is, rather than does something to calls: without it, operators would read other values
     """
 
@@ -35,6 +36,7 @@ class Functionality:
         self, name: str, prefix: str | None = None, *, each_backend: bool = False, before: str | None = None,
         after: str | None = None, passes: str = NEVER, opt_in: bool = False, included: bool = False, on_tensors: bool = False,
         guards_below: bool = False, backend_key: bool = False, holds_values: bool = False,
+        asks_lines: bool = False,
     ) -> None:  # fmt: skip
         self.name = name
         self.family = name  # the row with `each_backend` that this one was made from: plugins provide that
@@ -49,6 +51,7 @@ class Functionality:
         self.guards_below = guards_below
         self.backend_key = backend_key
         self.holds_values = holds_values
+        self.asks_lines = asks_lines
         self.bit = self.switch = 0
 
     def of(self, backend: str) -> Functionality:

@@ -409,7 +409,10 @@ class Operator:
         functionality = plan.functionality
         keys = self.registry.keys
         if functionality is None or not keys.is_guarded(functionality):
-            return bind(entry.kernel, self, plan.key)
+            call = bind(entry.kernel, self, plan.key)
+            for keeping in self.registry.line_keepers if functionality is not None and functionality.asks_lines else ():
+                call = keeping(call)
+            return call
         # The call has passed a functionality that guards what is below, if its key set lacks one that every plain tensor brings.
         passed = keys.plain_guards & ~plan.ks if entry.key != IMPLICIT else 0
         call = bind(entry.kernel, self, plan.key, below=~keys.guards if passed else None)

@@ -224,6 +224,7 @@ _KEY = {
     "opt_in": _FLAG,
     "backend_key": _FLAG,
     "holds_values": _FLAG,
+    "asks_lines": _FLAG,
 }
 _NEED = {
     "module": _MODULE._replace(required="the module that must be importable"),

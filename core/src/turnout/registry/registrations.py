@@ -269,7 +269,7 @@ class Registrations:
         """Add a functionality, placed by `before` or `after` another one. A plugin names its own in the manifest.
 
         `per_backend` is None for one key of that name, else the prefix of one key per backend. `before`, `after`, `passes`,
-        `opt_in`, `backend_key` and `holds_values` are those of `turnout.keys.Functionality`.
+        `opt_in`, `backend_key`, `holds_values` and `asks_lines` are those of `turnout.keys.Functionality`.
         """
         keys = self.registry.keys
         keys.discovered()
@@ -304,6 +304,13 @@ class Registrations:
                 raise ConflictError(f"{functionality} has a service already; {self.origin} cannot offer a second one")
             registry.services[functionality] = offered
             self._did(f"service:{functionality}", lambda: registry.services.pop(functionality, None))
+
+    def keeps_lines(self, keeping: Callable[[Call], Call]) -> None:
+        """Let `keeping(call)` wrap the kernels of functionalities with `asks_lines`, to keep lines with what is recorded."""
+        with self.registry.lock:
+            self.registry.line_keepers.append(keeping)
+            self._undo.append(partial(self.registry.line_keepers.remove, keeping))
+            self.registry.changed()
 
     def context_note(self, describe: Callable[[], str]) -> None:
         """Let `explain` show the line that `describe()` returns about the present context; "" for none."""

@@ -64,6 +64,7 @@ class Registry:
         self._added_by_state: set[str] = set()  # the keys at which kernels serve what only the state adds to a call with tensors
         self._deciding: set[Operator] = set()  # operators with tensors that have a kernel there
         self.services: dict[str, Any] = {}  # functionality -> the object that its plugin offers to other packages
+        self.line_keepers: list[Callable[[Call], Call]] = []  # what wraps the kernels of functionalities with `asks_lines`
         self.instruments: tuple[Callable[[Operator, Plan, Call], Call], ...] = ()
         self.context_notes: list[Callable[[], str]] = []  # each returns a line about the context for `explain`, or ""
 

@@ -29,11 +29,13 @@ def turnout_available() -> str | None:
 def turnout_activate(library: Any, options: Mapping[str, Any]) -> None:
     """Register the fallback and the service."""
     from turnout_autograd import service
+    from turnout_autograd.engine.anomaly import keeping_line
     from turnout_autograd.hooks.packing import packing
     from turnout_autograd.recording.kernels import Specializer
 
     library.fallback("Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd")
     library.service("Autograd", service)
+    library.keeps_lines(keeping_line)
     library.fallback("SavedTensors", None, form=INTERNAL, specialize=packing, label="pack saved tensors")
     library.fallback("Forward", None, form=INTERNAL, specialize=_forward, label="forward mode")
 

@@ -92,7 +92,7 @@ class Graph:
         What requires a gradient in the state is a leaf there too.
         """
         target = device(where)
-        nodes = [Node(n.op, _moved(n.args, target), n.outputs, n.no_grad) for n in self.nodes]
+        nodes = [Node(n.op, _moved(n.args, target), n.outputs, n.no_grad, n.line) for n in self.nodes]
         constants = [Constant(c.ref, c.tensor.to(target), c.written) for c in self.constants]
         state = _moved_state(self.state, target)
         own = (self.output, self.results, self.sizes, state, self.state_refs)

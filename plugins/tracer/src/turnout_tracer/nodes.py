@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout.operators import Operator
 from turnout.schema import Argument
 from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from turnout.explanation.user_frames import UserFrame
 
 
 class Ref:
@@ -37,12 +40,14 @@ class Node:
     args     its arguments in schema order, `Ref` for tensors
     outputs  a Ref, None, or a list or tuple of them; None for what was written in place
     no_grad  it ran, and runs, with gradients switched off
+    line     the line of the program that it was traced from, if a functionality with `asks_lines` was on; no part of a file
     """
 
     op: Operator
     args: tuple[Any, ...]
     outputs: Any
     no_grad: bool
+    line: UserFrame | None = None
 
     def __repr__(self) -> str:
         return f"<Node {self.outputs} = {self.op.qualified_name}{self.args}>"

@@ -17,10 +17,11 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import device
+from turnout.explanation.user_frames import user_frame
 from turnout.guards import restore
 from turnout.keys import KEYS, TRACKED
 from turnout.operators.values import is_symbol, tensors_in
-from turnout.state import DISPATCH
+from turnout.state import DISPATCH, current
 from turnout_aten.tensor.devices import TensorDevice
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS
 from turnout_aten.tensor.random import Generator
@@ -34,6 +35,7 @@ from turnout_tracer.structures import VALUE, Nested, places_in, take_apart
 if TYPE_CHECKING:
     from typing import ParamSpec
 
+    from turnout.explanation.user_frames import UserFrame
     from turnout.operators import Operator
 
     P = ParamSpec("P")
@@ -75,6 +77,11 @@ def _below(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
             DISPATCH.set(before)
         except MemoryError:
             restore(DISPATCH, before)
+
+
+def _asked_line() -> UserFrame | None:
+    """The user's line, where a functionality is on that asks for it. While its own kernel runs, it may be excluded."""
+    return user_frame() if current()[0] & KEYS.asking_lines else None
 
 
 class Recording:
@@ -239,7 +246,7 @@ class Recording:
             arguments = tuple(
                 [self._argument(a) if isinstance(a, TensorDevice) else a for a in _on_device(op, arguments, result)]
             )
-        self.nodes.append(Node(op, arguments, self._outputs(result, written), off))
+        self.nodes.append(Node(op, arguments, self._outputs(result, written), off, _asked_line()))
 
     def _outputs(self, result: Any, written: set[int]) -> Any:
         """New numbers for what came out. A tensor that was written keeps its own."""

@@ -23,6 +23,7 @@ from turnout_tracer.sizes import Formula
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from turnout.explanation.user_frames import UserFrame
     from turnout.operators import Operator
     from turnout_tracer.graph import Graph
     from turnout_tracer.sizes import Comparison, Sizes
@@ -47,8 +48,14 @@ class Replay:
         self._state_refs = dict(graph.state_refs)
         self._sizes = graph.sizes
         writer = _Writer(graph)
+        text: list[str] = []
+        kept: dict[int, UserFrame | None] = {}  # by the number of the line
+        for line in writer.lines():
+            text.append(line)
+            kept[len(text)] = writer.node.line if writer.node is not None else None
+        writer.names["__user_frame__"] = lambda frame: kept.get(frame.f_lineno)
         filename = f"<replay {next(_NUMBERS)} of {graph.name}>"
-        self.run: Callable[..., list[Any]] = compile_function("\n".join(writer.lines()) + "\n", "replay", filename, writer.names)
+        self.run: Callable[..., list[Any]] = compile_function("\n".join(text) + "\n", "replay", filename, writer.names)
         weakref.finalize(self, forget_source, filename)
 
     def is_of(self, graph: Graph) -> bool:
@@ -67,6 +74,7 @@ class _Writer:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.node: Node | None = None  # whose lines are written
         self.names: dict[str, Any] = {"max": max, "min": min, "len": len, "isinstance": isinstance, "Tensor": Tensor}
         self.names |= {"no_grad": no_grad, "wrong_results": _wrong_results, "__name__": __name__}
         self._operators: dict[int, str] = {}
@@ -91,6 +99,7 @@ class _Writer:
             if node.no_grad and not off:
                 yield "    with no_grad():"
             off = node.no_grad
+            self.node = node
             yield from map(("        " if off else "    ").__add__, self.step(i, node, dead))
         results = [self.value(result) for result in graph.results]
         yield from map("    ".__add__, self.opened())

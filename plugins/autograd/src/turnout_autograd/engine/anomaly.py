@@ -124,6 +124,21 @@ def noting(fn: Callable[..., Any]) -> Callable[..., Any]:
     return note_line
 
 
+def keeping_line(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel of a functionality that asks for lines, with the user's line kept at the nodes that are made below it."""
+    from turnout.explanation.user_frames import user_frame  # not with the plugin, which few programs ask this of
+
+    def keep_line(ks: int, *args: Any) -> Any:
+        before = next_seq()
+        result = call(ks, *args)
+        for node in made_since(before, args, result):
+            hooks = hooks_of(node)
+            hooks.user_frame = hooks.user_frame or user_frame()
+        return result
+
+    return keep_line
+
+
 def note(node: Node) -> None:
     """Keep the lines of the user's program that led here: frames of Turnout itself would push them out."""
     from traceback import StackSummary, walk_stack  # 1 ms, which programs without `detect_anomaly` do not pay

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from turnout_aten.tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from turnout.explanation.user_frames import UserFrame
+
 
 class Hooks:
-    """The hooks of a node: on its outputs by index, before it, after it, and the tensors that retain their gradient."""
+    """The hooks of a node: on its outputs by index, before it, after it, and the tensors that retain their gradient.
 
-    __slots__ = ("line", "metadata", "outputs", "post", "pre", "retained")
+    line        the lines of the program that recorded it, for `detect_anomaly`; "" where they were not asked for
+    user_frame  the line, for functionalities with `asks_lines`
+    """
+
+    __slots__ = ("line", "metadata", "outputs", "post", "pre", "retained", "user_frame")
 
     def __init__(self) -> None:
         self.outputs: dict[int, dict[int, Any]] = {}
@@ -21,6 +28,7 @@ class Hooks:
         self.post: dict[int, Any] = {}
         self.metadata: dict[Any, Any] = {}
         self.line = ""
+        self.user_frame: UserFrame | None = None
 
 
 _next_hook = count().__next__

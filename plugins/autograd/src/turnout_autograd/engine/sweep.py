@@ -21,6 +21,8 @@ from turnout_autograd.engine.nodes import Node, Output
 from turnout_autograd.engine.saved_tensors import FREED, FREED_OUTPUT
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from turnout_autograd.engine.targets import Sinks, Wanted
 
 
@@ -133,6 +135,14 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
                 else:
                     sink[1] = sink[1] + value
         grads = value = None  # type: ignore[assignment]
+
+
+def __user_frame__(frame: FrameType) -> Any:
+    """The line that recorded the node whose gradients are computed, or whose gradient is added up (`turnout.user_frame`)."""
+    if frame.f_code is not sweep.__code__:
+        return NotImplemented
+    node = frame.f_locals.get("node") or frame.f_locals.get("target")
+    return node.extra.user_frame if isinstance(node, Node) and node.extra is not None else None
 
 
 def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: list[tuple[int, Node]]) -> None:
