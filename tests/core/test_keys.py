@@ -100,6 +100,64 @@ def test_a_place_that_cannot_be_is_an_error_and_changes_nothing(row, text):
     assert names(keys) == before
 
 
+# Functionalities by name, with what they stand after and before; then the order around them, and what is said.
+ORDERS = [
+    ({"A": (["Autograd", "N?"], [])}, "Autograd A Tracer", ""),
+    ({"A": (["Autograd", "N?"], []), "N": (["Autograd"], [])}, "Autograd N A Tracer", ""),
+    ({"A": (["Autograd", "N?"], []), "N": ([], ["Autograd"])}, "N Autograd A Tracer", ""),
+    ({"A": (["Dense", "Autograd"], ["Batched", "Tracer"])}, "Autograd A Tracer", ""),
+    ({"A": (["Autograd"], []), "Z": (["Autograd"], ["A"])}, "Autograd Z A Tracer", ""),
+    ({"A": (["Autograd"], []), "B": (["A"], []), "C": (["Autograd"], [])}, "Autograd A B C Tracer", ""),
+    ({"A": ([], ["Tracer", "Batched"]), "B": ([], ["Tracer"])}, "Autograd A B Tracer", ""),
+    (
+        {"A": (["Autograd", "B?"], []), "B": (["Autograd", "C?"], []), "C": (["Autograd", "A?"], []), "D": (["C"], ["A?"])},
+        "Autograd A B C D Tracer",
+        "A: B?  B: C?  C: A?  D: A?",
+    ),
+    ({"A": (["Autograd"], ["N?"]), "N": ([], ["Dense"])}, "Autograd A Tracer", "A: N?"),
+    ({"A": (["Autograd", "A?"], [])}, "Autograd A Tracer", "A: A?"),
+]
+
+
+@pytest.mark.parametrize(("added", "order", "dropped"), ORDERS)
+def test_the_place_depends_on_what_is_there_and_never_on_what_came_first(added, order, dropped):
+    seen = set()
+    for names_in_order in itertools.permutations(added):
+        keys = KeySpace()
+        rows = {name: Functionality(name, after=added[name][0], before=added[name][1]) for name in names_in_order}
+        assert keys.set_installed(rows.values(), []) == {}
+        notes = "  ".join(f"{name}: {note.partition(' ')[0]}" for name, note in sorted(keys.notes.items()))
+        seen.add((" ".join(names(keys)), notes))
+    [(found, notes)] = seen
+    assert order in found
+    assert notes == dropped
+
+
+def test_a_key_says_why_it_stands_where_it_does():
+    keys = KeySpace()
+    rows = [
+        Functionality("A", after=["Autograd", "B?"]),
+        Functionality("B", after=["Autograd", "A?"]),
+        Functionality("C", before="A"),
+    ]
+    rows += [Functionality("D", after="Autograd", before="N?"), Functionality("N", before="Dense")]
+    keys.set_installed(rows, [])
+    ties = "directly above Autograd, where A and B and D are ordered by name"
+    assert keys.places == {"A": ties, "B": ties, "C": "directly below A", "D": ties, "N": "directly below Dense"}
+    assert keys.notes == {
+        "A": "B? does not count for the place of A: it closes a circle",
+        "B": "A? does not count for the place of B: it closes a circle",
+        "D": "N? does not count for the place of D: it contradicts the other anchors",
+    }
+
+
+def test_a_long_chain_of_functionalities_is_placed():
+    keys = KeySpace()
+    rows = [Functionality(f"F{i}", after=f"F{i - 1}" if i else "Autograd") for i in range(3000)]
+    assert keys.set_installed(rows, []) == {}
+    assert names(keys)[-5:] == ["F2998", "F2999", "Tracer", "Batched", "BatchedMode"]
+
+
 def test_a_functionality_that_others_lean_on_cannot_go():
     keys = KeySpace()
     keys.add_functionality(Functionality("A", after="Dense"))

@@ -75,6 +75,7 @@ KNOWING = '[[provides.key]]\nname = "Knowing"\nafter = "Autograd"'
 SAW = '\n[provides.names]\n"fake_{}.tools" = ["saw"]\n'
 KNOWN = ACTIVATION + '    library.register("functionality:Knowing")\n'
 ENTRIES = "dist_odd-0.1.dist-info/entry_points.txt"
+PALS = (("odd", "pal"), ("pal", "odd"))
 FAILED = "failed: the manifest of dist-odd 0.1 is not accepted\n  file  {site}/fake_odd/plugin.toml\n  "
 TELL = "\n  | upgrade dist-odd, or tell its authors"
 NESTED = "why  tables and lists nest more than 32 deep"
@@ -116,6 +117,10 @@ WORLDS: dict[str, tuple[Callable[[Site], object], str]] = {
         ("odd (dist-odd): blocked: the functionality Knowing is that of fake-known, which is installed\n"
         '  | choose it: [plugins.choose] Knowing = "dist-odd"')),
     "taken: a known public name": (odd(tables=SAW.format("odd")), ""),
+    "taken: a key of core, by a backend": (odd(backend="Tracer"), "odd (dist-odd): " + FAILED +
+        "provides.backend  its key Tracer is the key of others too" + TELL),
+    "taken: a key of a known backend": (odd(manifest=FUNCTIONALITY, tables=KNOWING.replace("Knowing", "AutogradKnown")),
+        "odd (dist-odd): " + FAILED + "provides.key  its key AutogradKnown is the key of others too" + TELL),
     "taken: the name of another": (
         lambda site: [site.plugin("new", distribution=f"{name}-new") for name in ("one", "two")],
         "\n".join(f"new ({name}-new): conflict: one-new 0.1 and two-new 0.1 have a plugin of this name\n"
@@ -141,6 +146,21 @@ WORLDS: dict[str, tuple[Callable[[Site], object], str]] = {
     "double": (rewritten(lambda text: text + b"odd = fake_odd:plugin.toml\n", ENTRIES), "odd (dist-odd): failed: "
         "the manifest of dist-odd 0.1 is not accepted\n  file  entry_points.txt\n  turnout.plugins  odd: it is there twice"
         + TELL),
+    "entry point of code": (rewritten(lambda text: text.replace(b"plugin.toml", b"Plugin"), ENTRIES), "odd (dist-odd): failed: "
+        "the manifest of dist-odd 0.1 is not accepted\n  file  entry_points.txt\n"
+        "  turnout.plugins  odd: expected 'package:plugin.toml', got 'fake_odd:Plugin'" + TELL),
+    "manifest, not TOML": (rewritten(lambda text: text.replace(b'odd"', b"odd", 1)), "odd (dist-odd): " + FAILED +
+        "why  Illegal character '\\n' (at line 1, column 12)" + TELL),
+    "API, newer minor": (rewritten(lambda text: text.replace(b"1.0", b"1.1") + b"\nnew = 1"), ("odd (dist-odd): incompatible: "
+        "it was built for plugin-API 1.1; this turnout-core has 1.0\n  | pip install --upgrade dist-odd turnout-core")),
+    "API, older major": (rewritten(lambda text: text.replace(b"1.0", b"0.9")), ("odd (dist-odd): incompatible: "
+        "it was built for plugin-API 0.9; this turnout-core has 1.0\n  | pip install --upgrade dist-odd turnout-core")),
+    "requires what is not there": (odd(top='requires_plugins = ["gone"]'), ("odd (dist-odd): blocked: "
+        "it requires the plugin gone, which is not installed\n  | install the package that has the plugin gone")),
+    "requires each other": (
+        lambda site: [site.plugin(name, top=f'requires_plugins = ["{other}"]') for name, other in PALS],
+        "\n".join(f"{name} (dist-{name}): failed: plugins require each other: {name} -> {other} -> {name}\n  | tell their authors"
+                  for name, other in PALS)),
 }
 # fmt: on
 

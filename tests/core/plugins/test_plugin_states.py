@@ -74,24 +74,6 @@ def test_a_plugin_is_blocked_by_what_it_requires(site, settings_file):
     )
 
 
-def test_a_requirement_that_is_not_installed_blocks(site):
-    site.plugin("beta", top='requires_plugins = ["nowhere"]')
-    assert state_of("beta") == (
-        "blocked",
-        "it requires the plugin nowhere, which is not installed",
-        "install the package that has the plugin nowhere",
-    )
-
-
-def test_plugins_that_require_each_other_fail_whichever_is_asked_first(site):
-    site.plugin("alpha", top='requires_plugins = ["beta"]')
-    site.plugin("beta", top='requires_plugins = ["alpha"]')
-    site.plugin("gamma", top='requires_plugins = ["alpha"]')
-    assert state_of("alpha") == ("failed", "plugins require each other: alpha -> beta -> alpha", "tell their authors")
-    assert state_of("beta") == ("failed", "plugins require each other: beta -> alpha -> beta", "tell their authors")
-    assert state_of("gamma")[0] == "blocked"
-
-
 def test_a_missing_module_makes_a_plugin_unavailable_until_it_is_there(site):
     site.plugin("alpha", tables='[[needs]]\nmodule = "fake_driver.low"\ninstall = "pip install fake-driver"\n')
     assert state_of("alpha") == ("unavailable", "the module fake_driver.low is not installed", "pip install fake-driver")
@@ -118,14 +100,6 @@ def test_a_missing_module_of_turnout_is_answered_with_its_own_package(site, monk
     assert state_of("alpha") == ("unavailable", "the module turnout_away.low is not installed", "pip install turnout-away")
 
 
-def test_a_plugin_for_a_newer_or_another_api_is_incompatible(site, monkeypatch):
-    site.plugin("alpha")
-    manifest = (site.folder / "fake_alpha/plugin.toml").read_text()
-    (site.folder / "fake_alpha/plugin.toml").write_text(manifest.replace('"1.0"', '"2.0"') + "\nfuture_field = 1\n")
-    why = "it was built for plugin-API 2.0; this turnout-core has 1.0"
-    assert state_of("alpha") == ("incompatible", why, "upgrade dist-alpha and turnout-core")
-
-
 def test_a_plugin_for_an_older_minor_of_the_api_works_with_a_newer_core(site, monkeypatch):
     from turnout.plugins import environment
 
@@ -150,21 +124,6 @@ def test_two_distributions_with_one_name_wait_for_a_choice(site, settings_file):
     assert [(r.distribution, r.state) for r in plugins.all_plugins()] == [("one-alpha", "disabled"), ("two-alpha", "discovered")]
     assert state_of("alpha")[1] == f"plugins.choose.alpha is 'Two_Alpha' ({file}:2)"
     assert plugins.activate("alpha").distribution == "two-alpha"
-
-
-def test_two_plugins_with_one_device_are_a_conflict_until_one_is_disabled(site):
-    site.plugin("alpha")
-    site.plugin("beta")
-    manifest = site.folder / "fake_beta/plugin.toml"
-    manifest.write_text(manifest.read_text().replace('device = "beta"', 'device = "alpha"'))
-    assert state_of("alpha") == (
-        "conflict",
-        "the device alpha is provided by alpha and beta",
-        'choose one: [plugins.choose] alpha = "dist-alpha"',
-    )
-    assert state_of("beta")[0] == "conflict"
-    config.set({"plugins.disable": ["beta"]})
-    assert state_of("alpha")[0] == "discovered"
 
 
 def test_a_broken_plugin_is_one_warning_and_no_obstacle(site):

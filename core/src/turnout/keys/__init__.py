@@ -7,6 +7,7 @@ Key sets are ints of bits. Ranks are read only when a key set is resolved for th
 |---|---|
 | `universe` | `Universe`, a frozen value, and the names of alias keys; tests build other universes |
 | `rows` | the standard functionalities as data, and the properties of a row |
+| `order` | where functionalities stand that others add |
 | `space` | `KEYS`, the live key space: name <-> bit, and the present rows; `DispatchKeySet` |
 """
 

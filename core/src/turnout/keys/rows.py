@@ -6,6 +6,8 @@ functionalities, and all rows of backends, come from the manifests of plugins.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from turnout.errors import UniverseError
 from turnout.keys.universe import AUTOCAST, AUTOGRAD
 
@@ -20,7 +22,7 @@ class Functionality:
 
     prefix        the start of its per-backend keys: "" for Dense, "Autograd" for Autograd; None for one key in all
     each_backend  the row stands for one functionality per backend, named `name` + backend (Autocast)
-    before/after  the functionality directly above or below it; None for a standard one
+    before/after  the functionalities above and below it, see `order`; "Name?" may be absent; none for a standard one
     passes        when a call passes over a missing slot: NEVER (it is an error), UNTRACKED (when no argument requires a
                   gradient) or ALWAYS
     opt_in        it starts excluded, and takes part only while the state includes `switch`
@@ -33,17 +35,17 @@ class Functionality:
     """
 
     def __init__(
-        self, name: str, prefix: str | None = None, *, each_backend: bool = False, before: str | None = None,
-        after: str | None = None, passes: str = NEVER, opt_in: bool = False, included: bool = False, on_tensors: bool = False,
-        guards_below: bool = False, backend_key: bool = False, holds_values: bool = False,
+        self, name: str, prefix: str | None = None, *, each_backend: bool = False, before: str | Iterable[str] = (),
+        after: str | Iterable[str] = (), passes: str = NEVER, opt_in: bool = False, included: bool = False,
+        on_tensors: bool = False, guards_below: bool = False, backend_key: bool = False, holds_values: bool = False,
         asks_lines: bool = False,
     ) -> None:  # fmt: skip
         self.name = name
         self.family = name  # the row with `each_backend` that this one was made from: plugins provide that
         self.prefix = prefix
         self.each_backend = each_backend
-        self.before = before
-        self.after = after
+        self.before = (before,) if isinstance(before, str) else tuple(before)
+        self.after = (after,) if isinstance(after, str) else tuple(after)
         self.passes = passes
         self.opt_in = opt_in
         self.included = included

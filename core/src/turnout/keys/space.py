@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import reduce
 from operator import or_
 
 from turnout.errors import UniverseError
 from turnout.errors.layout import near
 from turnout.keys.rows import STANDARD, BackendRow, Functionality
-from turnout.keys.universe import EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, TRACKED, UNDEFINED, Universe
+from turnout.keys.universe import AUTOGRAD, EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, TRACKED, UNDEFINED, Universe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class KeySpace:
         self._fixed = fixed
         self._discover: Callable[[], object] | None = None
         self.aliases: dict[str, tuple[str, ...]] = {}
+        self.places: dict[str, str] = {}  # of functionalities that are not standard: why they stand where they do
+        self.notes: dict[str, str] = {}  # and which of their anchors do not count
         if fixed is None:
             for row in STANDARD:
                 if not row.each_backend:
@@ -68,16 +70,27 @@ class KeySpace:
         self.discovered()
         return self._universe
 
-    def set_installed(self, functionalities: Iterable[Functionality], backends: Iterable[BackendRow]) -> dict[str, str]:
-        """Replace the rows of installed plugins. Returns the functionalities without a place, which are omitted: name -> why."""
-        self._installed_backends = {row.name: row for row in backends}
-        self._sort_backends()  # a functionality may be placed by one that stands for a backend
+    def set_installed(
+        self, functionalities: Iterable[Functionality], backends: Iterable[BackendRow], known: Container[str] = ()
+    ) -> dict[str, str]:
+        """Replace the rows of installed plugins. Returns those that cannot be there, which are omitted: name -> why.
+
+        A functionality may have no place, and a row may give a key that others give. Then the rows of core and those that are
+        `known` by name stay; of others, none does.
+        """
+        from turnout.keys.order import Placing
+
         wanted = {row.name: row for row in functionalities}
-        _, problems = place(self._standard(), {**self._added, **wanted})
+        rows = {row.name: row for row in backends}
+        clashes = _clashes(wanted, rows, known)
+        self._installed_backends = {name: row for name, row in rows.items() if name not in clashes}
+        self._sort_backends()  # a functionality may be placed by one that stands for a backend
+        wanted = {name: row for name, row in wanted.items() if name not in clashes}
+        problems = Placing(self._standard(), {**self._added, **wanted}).problems
         self._installed = {name: row for name, row in wanted.items() if name not in problems}
         self._discover = None
         self._rebuild()
-        return problems
+        return problems | clashes
 
     def is_installed_backend(self, name: str) -> bool:
         """Whether the backend's row comes from an installed plugin's manifest."""
@@ -116,14 +129,14 @@ class KeySpace:
         name = functionality.name
         if name in self._added or any(f.name == name for f in self.functionalities):
             raise UniverseError(f"functionality {name} exists already")
-        if functionality.before is None and functionality.after is None:
+        if not functionality.before and not functionality.after:
             anchor = "before= or after= a functionality of the list, which goes from lowest to highest priority"
             raise UniverseError(f"functionality {name} needs a place: {anchor}")
         self._change(self._added, name, functionality)
 
     def remove_functionality(self, name: str) -> None:
         """Remove a functionality that was added. Raises UniverseError when another one is placed by it."""
-        if leaning := sorted(f.name for f in self._added.values() if f.name != name and name in (f.before, f.after)):
+        if leaning := sorted(f.name for f in self._added.values() if f.name != name and name in f.before + f.after):
             raise UniverseError(f"functionality {name} is still the anchor of {', '.join(leaning)}")
         self._change(self._added, name)
 
@@ -155,9 +168,14 @@ class KeySpace:
         if self._fixed is not None:
             raise UniverseError("this key space is fixed: it was made from a universe")
         self._sort_backends()
-        ordered, problems = place(self._standard(), {**self._added, **self._installed})
-        for problem in problems.values():
-            raise UniverseError(problem)
+        ordered = self._standard()
+        if placed := {**self._added, **self._installed}:
+            from turnout.keys.order import Placing  # not loaded by `import turnout`
+
+            placing = Placing(ordered, placed)
+            for problem in placing.problems.values():
+                raise UniverseError(problem)
+            ordered, self.places, self.notes = placing.rows, placing.places, placing.notes
         pairs = [(f.name, f.prefix) for f in ordered]
         plain = Universe(pairs, self.backend_rows)
         aliases = {alias: set(covered) for alias, covered in plain.aliases.items()}
@@ -281,55 +299,22 @@ class KeySpace:
         return key
 
 
-def place(chain: Sequence[Functionality], added: Mapping[str, Functionality]) -> tuple[list[Functionality], dict[str, str]]:
-    """The order of `chain` with `added` placed by their anchors, and the functionalities without a place: name -> why.
-
-    The result depends on names and anchors only. `after=X` means directly above X, `before=X` directly below it. Several at
-    one place are ordered by name, lowest first. With both anchors a functionality stands directly above `after`, which must
-    be below `before`.
-    """
-    order = list(chain)
-    waiting = dict(sorted(added.items()))
-    problems = _without_anchor(chain, waiting)
-    placed_at: dict[tuple[str, str], int] = {}
-    while waiting:
-        names = [f.name for f in order]
-        ready = [f for f in waiting.values() if all(a is None or a in names for a in (f.before, f.after))]
-        if not ready:
-            return order, problems | dict.fromkeys(waiting, f"functionalities are placed in a cycle: {', '.join(waiting)}")
-        functionality = ready[0]
-        del waiting[functionality.name]
-        side, anchor = ("after", functionality.after) if functionality.after else ("before", functionality.before)
-        assert anchor is not None
-        count = placed_at.get((side, anchor), 0)
-        placed_at[side, anchor] = count + 1
-        at = names.index(anchor) + (1 + count if side == "after" else 0)
-        if functionality.before is not None and side == "after" and names.index(functionality.before) < at:
-            problems[functionality.name] = (
-                f"functionality {functionality.name} cannot stand after {functionality.after} and before "
-                f"{functionality.before}: {functionality.before} is the lower one"
-            )
-            problems.update(_without_anchor(order, waiting))
-            continue
-        order.insert(at, functionality)
-    return order, problems
-
-
-def _without_anchor(chain: Sequence[Functionality], waiting: dict[str, Functionality]) -> dict[str, str]:
-    """Remove from `waiting` what is placed by a functionality that does not exist: name -> why."""
-    problems: dict[str, str] = {}
-    while True:
-        known = {f.name for f in chain} | waiting.keys()
-        for functionality in list(waiting.values()):
-            for word, anchor in (("before", functionality.before), ("after", functionality.after)):
-                if anchor is not None and anchor not in known and functionality.name in waiting:
-                    del waiting[functionality.name]
-                    problems[functionality.name] = (
-                        f"functionality {functionality.name} is placed {word} {anchor}, which does not exist; "
-                        f"there are {', '.join(f.name for f in chain)}"
-                    )
-        if known == {f.name for f in chain} | waiting.keys():
-            return problems
+def _clashes(functionalities: Mapping[str, Functionality], backends: Iterable[str], known: Container[str]) -> dict[str, str]:
+    """The rows of plugins that give a key of others: name -> why."""
+    makers: dict[str, list[tuple[str, str]]] = {key: [("", "")] for key in (UNDEFINED, EXPLICIT, NON_FUNCTIONAL, IMPLICIT)}
+    for row in (*STANDARD, *functionalities.values()):
+        start = row.name if row.prefix is None else row.prefix
+        for backend in backends if row.each_backend or row.prefix is not None else ("",):
+            makers.setdefault(start + backend, []).append((row.name, backend))
+        if row.each_backend or row.name == AUTOGRAD:
+            makers.setdefault(row.name, []).append((row.name, ""))  # the alias of all of them
+    clashes = {}
+    for key, pairs in makers.items():
+        if len(pairs) > 1:
+            own = [[name for name in pair if name in backends or name in functionalities] for pair in pairs]
+            strange = [[name for name in pair if name not in known] for pair in own]
+            clashes.update({name: f"its key {key} is the key of others too" for pair in strange for name in pair[:1]})
+    return clashes
 
 
 KEYS = KeySpace()

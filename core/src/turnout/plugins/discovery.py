@@ -20,6 +20,7 @@ from typing import NamedTuple, cast
 import importlib_metadata
 from importlib_metadata import Distribution
 
+import turnout.keys.order  # noqa: F401 - rows are placed under the lock
 from turnout.config.settings import normal
 from turnout.errors import ManifestError
 from turnout.errors import plugins as errors
@@ -333,13 +334,16 @@ class Catalog:
 
     def place(self, keys: KeySpace) -> None:
         """Add the keys and backends of the manifests to the universe. A plugin whose key has no place has failed."""
-        manifests = sorted(self.manifests, key=lambda manifest: providers.is_known(manifest.distribution))
+        owners = {normal(distribution) for distribution in providers.owners().values()}
+        manifests = sorted(self.manifests, key=lambda manifest: normal(manifest.distribution) in owners)
         rows = [key for manifest in manifests for key in manifest.new_keys]  # of one name, the last is placed
         backends = [backend for manifest in manifests for backend in manifest.backends]
-        problems = keys.set_installed(rows, backends)
-        for i, found in enumerate(self.found):
-            own = found.manifest.new_keys if found.manifest is not None else ()
-            wrong = [("provides.key", problems[key.name]) for key in own if key.name in problems]
+        known = {name for kind, name in providers.owners() if kind in ("backend", "functionality")}
+        problems = keys.set_installed(rows, backends, known)
+        for i, found in enumerate(self.found if problems else ()):
+            own = [("provides.key", key.name) for key in found.manifest.new_keys] if found.manifest is not None else []
+            own += [("provides.backend", row.name) for row in found.manifest.backends] if found.manifest is not None else []
+            wrong = [(place, problems[name]) for place, name in own if name in problems]
             if wrong:
                 error = errors.manifest_not_accepted(found.owner, str(found.path), wrong)
                 self.found[i] = found._replace(manifest=None, error=error)

@@ -151,7 +151,7 @@ class _Field(NamedTuple):
     def checked(self, value: Any) -> Any:
         """The value in the form it is kept in. Raises UnexpectedValueError, with a text for each problem."""
         if self.type is tuple:
-            return self._names(value)
+            return self._names([value] if self is _ANCHORS and isinstance(value, str) else value)
         good = isinstance(value, self.type)
         if good and self.choices:
             good = value in self.choices
@@ -182,7 +182,7 @@ _API = r"([0-9]+)\.([0-9]+)"
 _MODULE = _Field("a module", pattern=rf"{_IDENTIFIER}(\.{_IDENTIFIER})*", absent="")
 _NAMES = _Field("a list of names", tuple, absent=(), pattern=_IDENTIFIER)
 _TABLE = _Field("a table", dict, absent={})
-_ANCHOR = _Field("a functionality", pattern=KEY_NAME)
+_ANCHORS = _NAMES._replace(pattern=rf"{KEY_NAME}\??")
 _FLAG = _Field("true or false", bool, absent=False)
 _TEXT = _Field("a string", absent="")
 
@@ -218,8 +218,8 @@ _BACKEND = {
 _KEY = {
     "name": _Field("a name such as 'Profiler'", pattern=KEY_NAME, required="the functionality"),
     "prefix": _Field("what stands before a backend's name", pattern=rf"({KEY_NAME})?"),  # "" is the one of Dense
-    "before": _ANCHOR,
-    "after": _ANCHOR,
+    "before": _ANCHORS,
+    "after": _ANCHORS,
     "passes": _one_of(PASSES, NEVER),
     "opt_in": _FLAG,
     "backend_key": _FLAG,
@@ -339,8 +339,8 @@ class _Reader:
             path, name = ("provides", "key", str(i)), row["name"]
             if name in STANDARD_KEYS and len(table) > 1:
                 self.wrong(path, f"{name} is a standard functionality, whose row core has: name it alone")
-            elif name and name not in STANDARD_KEYS and row["before"] is None and row["after"] is None:
-                self.wrong(path, f"{name} is new and needs its place: before or after another functionality")
+            elif name and name not in STANDARD_KEYS and all(anchor.endswith("?") for anchor in row["before"] + row["after"]):
+                self.wrong(path, f"{name} is new and needs its place: before or after one that is always there")
         return tuple(Functionality(**row) for row in rows)
 
     def own_module(self, path: tuple[str, ...], module: str) -> None:

@@ -98,6 +98,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 def _examined() -> dict[str, Any]:
     import turnout
     from turnout import config
+    from turnout.keys import KEYS
     from turnout.registry import REGISTRY
 
     problem = config.problem()
@@ -110,6 +111,7 @@ def _examined() -> dict[str, Any]:
         "configuration": {"problem": "" if problem is None else str(problem), "changed": _changed_settings()},
         "settings": [] if problem is not None else _failing_settings(),
         "plugins": [plugin_facts(record) for record in records],
+        "keys": list(KEYS.notes.values()),
         "dangling": sorted(op.qualified_name for op in REGISTRY.dangling()),
     }
 
@@ -157,6 +159,8 @@ def _print_examined(found: dict[str, Any], *, with_traceback: bool) -> None:
         _print_plugin(each, _ROWS if each["state"] not in ("active", "discovered") else ())
         if with_traceback and each["traceback"]:
             print_lines(_indented("\n".join(each["traceback"])))
+    for text in found["keys"]:
+        print_lines(f"key: {text}")
     for name in found["dangling"]:
         print_lines(f"operator {name}: has kernels, but no plugin defines it")
     verdict = coloured("healthy") if found["healthy"] else Text.assemble(coloured("something is broken"), ": see above")

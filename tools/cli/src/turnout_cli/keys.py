@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnout_cli.main import facts
-from turnout_cli.output import note, print_json, print_table
+from turnout_cli.output import note, print_json, print_lines, print_table
 
 if TYPE_CHECKING:
     from turnout.keys import Functionality
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def keys(ctx: click.Context, as_json: bool) -> None:
     """List all dispatch keys, who provides each, and which are on.
 
-    The highest key is the first. A key is on or off in a new thread, and the table says why. Exit code 1 if a key that
-    the setting keys.enable names cannot be switched on.
+    The highest key is the first. A key is on or off in a new thread, and the table says why. Below it stands why the keys of
+    plugins stand where they do. Exit code 1 if a key that the setting keys.enable names cannot be switched on.
     """
     from turnout import config, plugins
     from turnout.errors import TurnoutError
@@ -39,6 +39,9 @@ def keys(ctx: click.Context, as_json: bool) -> None:
     else:
         cells = [(r["key"], r["state"], r["why"], r["provider"], r["plugin_state"]) for r in rows]
         print_table(("key", "state", "why", "provided by", "plugin"), cells)
+        for name, place in sorted(KEYS.places.items()):
+            print_lines(f"{name} stands {place}")
+        print_lines(*KEYS.notes.values())
     if problem:
         if not as_json:
             note(problem)
@@ -54,9 +57,20 @@ def _keys_of(row: Functionality) -> list[str]:
 
 def key_facts(key: str, row: Functionality) -> dict[str, Any]:
     """One key as data."""
+    from turnout.keys import KEYS
+
     state, why = _state(key, row)
     provider, plugin_state = _provider(key, row)
-    return {"key": key, "functionality": row.name, "state": state, "why": why, "provider": provider, "plugin_state": plugin_state}
+    place = KEYS.places.get(row.name, "in the standard order")
+    found = {
+        "key": key,
+        "functionality": row.name,
+        "state": state,
+        "why": why,
+        "provider": provider,
+        "plugin_state": plugin_state,
+    }
+    return {**found, "place": place, "note": KEYS.notes.get(row.name, "")}
 
 
 def _state(key: str, row: Functionality) -> tuple[str, str]:
