@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -75,6 +76,7 @@ def find(api: str, named: Iterable[str] = ()) -> list[Found]:
     """
     found: list[Found] = []
     seen = set()
+    folders = _Folders()
     for distribution in importlib_metadata.distributions():
         problem = None
         try:
@@ -84,11 +86,15 @@ def find(api: str, named: Iterable[str] = ()) -> list[Found]:
         if not text or GROUP not in text:
             continue  # names are read for plugins alone: parsing all metadata of an environment takes longer than the rest
         name, version = _name_and_version(distribution)
-        if not name or normal(name) in seen or not _is_first(distribution, name):
+        if not name or normal(name) in seen or not folders.has_first(distribution, name):
             continue  # the one in an earlier folder of sys.path is imported
         seen.add(normal(name))
         try:
-            found += [_broken(distribution, name, version, problem)] if problem else _plugins_of(distribution, name, version, api)
+            found += (
+                [_broken(distribution, name, version, problem)]
+                if problem
+                else _plugins_of(distribution, text, name, version, api)
+            )
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one distribution concerns no other one
             found.append(_broken(distribution, name, version, error))
     there = {each.identity for each in found}
@@ -112,14 +118,40 @@ def keep(running: Mapping[Identity, Found], found: list[Found]) -> list[Found]:
     )
 
 
-def _is_first(distribution: Distribution, name: str) -> bool:
-    """Whether no earlier folder of sys.path has a distribution of that name."""
-    for other in importlib_metadata.distributions(name=name):
-        if other.locate_file("") == distribution.locate_file(""):
+class _Folders:
+    """Which folder of sys.path is the first that has a distribution of some name.
+
+    Each folder is listed once; importlib_metadata would look at all of them for each name.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, Path] = {}
+        self._all_listed = True
+        for folder in sys.path:
+            try:
+                entries = os.listdir(folder or ".")
+            except NotADirectoryError:  # a zip file
+                self._all_listed = False
+                continue
+            except OSError:
+                continue
+            for entry in entries:
+                stem, _, kind = entry.rpartition(".")
+                if kind in ("dist-info", "egg-info"):
+                    self._first.setdefault(normal(stem.partition("-")[0]), Path(folder))
+                elif kind == "egg" or entry == "EGG-INFO":
+                    self._all_listed = False
+
+    def has_first(self, distribution: Distribution, name: str) -> bool:
+        """Whether no earlier folder of sys.path has a distribution of that name."""
+        if self._all_listed and self._first.get(normal(name)) == distribution.locate_file(""):
             return True
-        if _name_and_version(other)[0]:
-            return False
-    return True
+        for other in importlib_metadata.distributions(name=name):
+            if other.locate_file("") == distribution.locate_file(""):
+                return True
+            if _name_and_version(other)[0]:
+                return False
+        return True
 
 
 def _name_and_version(distribution: Distribution) -> tuple[str, str]:
@@ -144,8 +176,15 @@ def _broken(distribution: Distribution, name: str, version: str, error: Exceptio
     return Found(name, name, version, "", error=problem)
 
 
-def _plugins_of(distribution: Distribution, name: str, version: str, api: str) -> Iterator[Found]:
-    entries = [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]
+def _plugins_of(distribution: Distribution, text: str, name: str, version: str, api: str) -> Iterator[Found]:
+    entries: list[tuple[str, str]] = []
+    is_ours = False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            is_ours = line == f"[{GROUP}]"
+        elif is_ours and line and not line.startswith("#"):
+            entry, _, value = map(str.strip, line.partition("="))
+            entries.append((entry, value))
     counts = Counter(entry for entry, _ in entries)
     for entry, value in dict(entries).items():
         if counts[entry] > 1:

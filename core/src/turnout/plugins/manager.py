@@ -59,7 +59,7 @@ class Manager:
 
     def is_usable(self, found: Found) -> bool:
         """Whether a plugin is active or, as far as known without trying, can be activated."""
-        return self._record(found).state in ("active", "discovered")
+        return self._verdict(found)[0] in ("active", "discovered")
 
     def records(self) -> list[PluginRecord]:
         """Every installed plugin. A configuration that cannot be read is ignored."""
@@ -79,20 +79,23 @@ class Manager:
             judge = self._judge = Judge(catalog().found, _configured, self._past)
         return judge
 
-    def _record(self, found: Found, judge: Judge | None = None) -> PluginRecord:
+    def _verdict(self, found: Found, judge: Judge | None = None) -> Verdict:
         active = self._active.get(found.name)
         if active is not None and active.found.identity == found.identity:
-            return record(found, _running(found))
-        return record(found, (judge or self._judged()).verdict(found))
+            return _running(found)
+        return (judge or self._judged()).verdict(found)
+
+    def _record(self, found: Found, judge: Judge | None = None) -> PluginRecord:
+        return record(found, self._verdict(found, judge))
 
     def _survey(self, asked: list[Found]) -> None:
         """Warn once about each broken plugin that was not asked for; with `strict`, raise for all of them."""
         wanted = {found.identity for found in asked}
         others = [found for found in catalog().found if found.identity not in wanted]
-        broken = [r for r in map(self._record, others) if r.state in BROKEN]
+        broken = [found for found in others if self._verdict(found)[0] in BROKEN]
         if broken and config.get("strict"):
-            raise errors.strict([r.line() for r in broken])
-        for found in others:
+            raise errors.strict([self._record(found).line() for found in broken])
+        for found in broken:
             self._warn_of(found)
 
     # ---- asking for what plugins provide
@@ -214,7 +217,7 @@ class Manager:
     def _best(self, claiming: list[Found]) -> Found:
         """The plugin to activate or, if none can be used, the one whose state is reported."""
         order = ("active", "discovered", "unavailable", "blocked", "conflict", "failed", "incompatible", "disabled")
-        return min(claiming, key=lambda found: order.index(self._record(found).state))
+        return min(claiming, key=lambda found: order.index(self._verdict(found)[0]))
 
     def _nobody(self, kind: str, name: str, asked: str) -> Exception:
         package = providers.provider_of(kind, name)

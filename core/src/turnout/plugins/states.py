@@ -45,6 +45,7 @@ class Judge:
         self._setting = setting
         self._past = past
         self._verdicts: dict[Identity, Verdict] = {}
+        self._importable: dict[str, bool] = {}
         self._owners = providers.owners()
         self._claimants: dict[Claim, list[Found]] = {}
         for each in self._found:
@@ -172,7 +173,9 @@ class Judge:
             reason = f"{found.compiled} is compiled, and Python imports no compiled module from a zip file ({found.path})"
             return "unavailable", reason, f"install {found.distribution} into a folder of sys.path", None
         for need in found.manifest.needs:
-            if not importable(need.module):
+            if need.module not in self._importable:  # many need the same
+                self._importable[need.module] = importable(need.module)
+            if not self._importable[need.module]:
                 ours = providers.distribution_of(need.module)
                 remedy = providers.install(ours) if ours else need.install
                 return "unavailable", f"the module {need.module} is not installed", remedy, None
