@@ -205,7 +205,7 @@ def test_a_helper_is_written_as_a_function_or_in_place() -> None:
     head = lambda name, parameters: f"float {name}(float {parameters[0]})"  # noqa: E731
     assert called.define(row, head, "float") == (
         "float my_silu_slope(float x) { float e = exp(-fabs(x)); float s = 1 / (1 + e); "
-        "return (x > 0 ? s : e * s) + x * (e * s * s); }"
+        "return x > 0 ? s * (1 + x * (e * s)) : e * s * (1 + x * s); }"
     )
     assert called.written(ROWS["silu_backward"], {}) == "my_silu_slope(b) * a"
     assert Language("{}", library()).written(ROWS["sigmoid"], {"a": "x + 1"}) == "(1 / (1 + exp(-(x + 1))))"

@@ -47,7 +47,7 @@ def test_every_setting_is_in_the_documentation_with_its_default():
 
 
 def test_the_configuration_of_the_documentation_has_only_settings_that_exist():
-    table = tomllib.loads(block((DOCS / "configuration.md").read_text(), "default_device"))
+    table = tomllib.loads(block((DOCS / "configuration.md").read_text(), "strict"))
     plugins = table.pop("plugins")
     assert plugins.keys() == {"disable", "enable", "choose"}
     assert table.pop("keys").keys() == {"enable", "disable"}
