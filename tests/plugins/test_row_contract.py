@@ -177,7 +177,7 @@ def test_options_that_do_not_fit_together_are_reported_when_they_are_registered(
 
 def test_a_row_over_another_one_keeps_all_that_it_does_not_decide():
     steps = Steps(((np.add, "self", "other"),), 8)
-    below = Row(text, "always", True, True, Accepts("c", False, False, (1, 1)), Sizes(8, 4, "", text, np.add), steps, text)
+    below = Row(text, "always", True, True, Accepts("c", False, (1, 1)), Sizes(8, 4, "", text, np.add), steps, text)
     above = Row(silent, "", True, True, sizes=Sizes(100))
     made = combined(above, below, turnout.ops.aten.add.out)
     assert {name for name, own, kept in zip(Row._fields, made, below, strict=True) if own != kept} == {"fn", "prepares"}

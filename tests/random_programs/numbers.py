@@ -282,3 +282,75 @@ def shrunk(one: Call, fails: Any) -> Call:
         if fails(fewer):
             one = fewer
     return one
+
+
+# ---- numbers beside two-byte floats, at which it matters whether they are rounded to them first
+
+# A call on x, y, the sorted s and the number n -> whether PyTorch rounds n. `o` is for outputs.
+BESIDE_HALVES = {
+    "x + n": True, "n - x": True, "x.sub_(n)": True, "t.add(x, n, out=o)": True, "t.add(x, 3, alpha=n)": True,
+    "t.add(x, y, alpha=n)": True, "x.sub_(y, alpha=n)": True, "t.rsub(x, y, alpha=n)": True,
+    "x == n": True, "x != n": True, "x < n": True, "x <= n": True, "n < x": True, "n <= x": True, "x.eq_(n)": True,
+    "x % n": True, "t.fmod(x, n)": True, "x.abs() ** n": True, "t.nn.functional.hardshrink(x, abs(n))": True,
+    "t.isin(x, n)": True, "t.searchsorted(s, n)": True, "t.bucketize(n, s)": True,
+    "x * n": False, "n * x": False, "x / n": False, "x // n": False, "x.mul_(n)": False, "x.div_(n)": False,
+    "t.mul(x, n, out=o)": False, "t.div(x, n, rounding_mode=None)": False, "t.div(x, n, rounding_mode='trunc')": False,
+    "t.floor_divide(x, n)": False, "t.lerp(x, y, n)": False, "t.addcmul(x, y, x, value=n)": False,
+    "t.nn.functional.leaky_relu(x, n)": False, "t.nn.functional.softshrink(x, abs(n))": False,
+    "t.nn.functional.huber_loss(x, y, reduction='none', delta=abs(n))": False,
+    "t.nn.functional.smooth_l1_loss(x, y, reduction='none', beta=abs(n))": False,
+    "t.addmm(x, x.T, y, beta=n, alpha=n)": False, "t.baddbmm(x[None], x.T[None], y[None], beta=n, alpha=n)": False,
+}  # fmt: skip
+OF_MATRICES = ("t.addmm", "t.baddbmm")
+
+
+@dataclass
+class Rounding:
+    """One of the calls above on elements near the number."""
+
+    text: str
+    dtype: str
+    number: Any
+    elements: list[float] = field(repr=False)
+
+    def layouts(self) -> list[str]:
+        """How x may lie, or be there: once more by what was kept, among others, element by element, and inside vmap.
+
+        # differs from torch: inside vmap, `addmm` and `baddbmm` are products and a sum, each of which rounds two-byte floats.
+        """
+        made = ["dense", "dense", "strided"]
+        of_one = len(self.elements) < 99 and not self.text.startswith(OF_MATRICES)
+        if of_one and "out=" not in self.text:
+            made.append("mapped")
+        return [*made, "one"] if of_one and not self.text.endswith(("(s, n)", "(n, s)")) else made
+
+    def run(self, t: Namespace, device: Any, *, wide: bool = False, layout: str = "dense") -> Any:
+        """The result; `wide`: computed in float32 of what the dtype holds, and rounded to the dtype."""
+        dtype = getattr(t, self.dtype)
+        x = t.tensor(self.elements).to(dtype)
+        n = float(t.tensor(self.number, dtype=t.float64).to(dtype)) if wide and BESIDE_HALVES[self.text] else self.number
+        x = x.to(t.float32 if wide else dtype).to(device)
+        x = x.reshape(2, 2) if self.text.startswith(OF_MATRICES) else x
+        if layout == "strided":
+            x = t.stack([x, x], -1)[..., 0]
+        names = {"t": t, "n": n, "x": x, "y": x.flip(0), "o": t.empty_like(x), "s": x.reshape(-1).sort()[0]}
+        if layout == "mapped":
+            made = t.vmap(lambda x, y, s: eval(self.text, {**names, "x": x, "y": y, "s": s, "o": x.clone()}))(
+                *(names[key][None] for key in "xys")
+            )[0]
+        elif layout == "one":
+            made = t.stack([eval(self.text, {**names, "x": x[k], "y": names["y"][k], "o": x[k].clone()}) for k in range(len(x))])
+        else:
+            made = eval(self.text, names)
+        return made.to(dtype) if wide and made.dtype is t.float32 else made
+
+
+def rounding(seed: int, *, count: int | None = None) -> Rounding:
+    """A number that the dtype does not hold, with elements near it, and of other sizes."""
+    pick = random.Random(seed)
+    text, dtype = pick.choice(list(BESIDE_HALVES)), pick.choice(("float16", "bfloat16"))
+    number = pick.choice((0.1, 1 / 3, 257.0, 257, 2049, 3.14159, -0.7, 1e-3, pick.uniform(-4, 4), pick.gauss(0, 100)))
+    size = 4 if text.startswith(OF_MATRICES) else count or pick.choice((1, 3, 40))
+    return Rounding(
+        text, dtype, number, [pick.choice((number, pick.gauss(0, 3), number * pick.uniform(-3, 3))) for _ in range(size)]
+    )

@@ -48,7 +48,9 @@ def kernels(xp: Any) -> Table:
     def softplus(self: Any, beta: Any, threshold: Any, out: Any) -> Any:
         x = widen(xp, self)
         scaled = x * beta
-        return store(xp, out, xp.where(scaled > threshold, x, xp.log1p(xp.exp(scaled)) / beta))
+        # differs from torch: `softplus` with a large threshold is not infinite where the exponential is.
+        curve = xp.maximum(scaled, 0) + xp.log1p(xp.exp(-xp.abs(scaled)))
+        return store(xp, out, xp.where(scaled > threshold, x, curve / beta))
 
     def elu(self: Any, alpha: Any, scale: Any, input_scale: Any, out: Any) -> Any:
         x = widen(xp, self)

@@ -240,7 +240,10 @@ def integers(xp: Any) -> Table:
 
 
 def products(xp: Any) -> Table:
-    """x log(y), and 0 where x is 0, unless y is NaN."""
+    """x log(y), and 0 where x is 0, unless y is NaN.
+
+    # differs from torch: `xlogy` and `xlog1py` of two-byte floats are rounded once; PyTorch rounds the logarithm first.
+    """
 
     def product(log: Any) -> Any:
         def kernel(self: Any, other: Any, out: Any) -> Any:

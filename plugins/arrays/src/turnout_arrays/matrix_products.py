@@ -62,6 +62,9 @@ def kernels(xp: Any) -> Table:
             if second.size > _SMALL and alpha == beta == 1 and wide_by_rows(first, second):
                 value = matmul(second.T, first.T).T
                 return xp.add(value, self, xp.empty(value.shape, value.dtype) if out is None else out)
+            dtype = self.dtype
+            if dtype.itemsize == 2 and dtype.kind in "fV":  # not `is_half`: its frame would be there in each call
+                self, first, second = widen(xp, self), widen(xp, first), widen(xp, second)
             value = product(first, second)
             shape = value.shape
             if alpha != 1:
@@ -70,7 +73,7 @@ def kernels(xp: Any) -> Table:
                 value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
             if value.shape != shape or (beta == 0 and out is None and not expands(self.shape, shape)):
                 raise ValueError("self does not expand to the product")
-            return value if out is None and value.dtype is self.dtype else store(xp, out, value, self.dtype)
+            return value if out is None and value.dtype is dtype else store(xp, out, value, dtype)
 
         kernel.__name__ = kernel.__qualname__ = name
         factors = {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2")}.get(name)

@@ -1,7 +1,7 @@
 """Python numbers and two-byte floats: the two cases in which array modules differ from Turnout's rules.
 
-A Python number takes the dtype of the other operand; shape functions have made integers fit. Two-byte floats (float16, and
-bfloat16 of kind "V") are computed in float32 and rounded once.
+A Python number takes the dtype of the other operand; shape functions have made integers fit, and have rounded to two-byte floats
+what PyTorch rounds. Two-byte floats (float16, and bfloat16 of kind "V") are computed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -69,33 +69,31 @@ def sign_of_zero(value: Any) -> float | None:
     return copysign(1.0, value) if value.__class__ is float and not value else None
 
 
-def binary(xp: Any, ufunc: Call, allocates: str = SAME, *, halves: bool = True) -> Row:
+def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
     """A two-argument ufunc as a row. It also accepts Python numbers that do not fit in the array's dtype.
 
-    Without `out` such a number raises; the caller's general path then calls again with `out`. `halves=False` computes a number
-    and a float16 array in float32.
+    Without `out` such a number raises; the caller's general path then calls again with `out`.
     """
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
-        if not halves and is_half_beside_number(self, other, out):
-            return store(xp, out, ufunc(*[widen(xp, v) if hasattr(v, "dtype") else v for v in (self, other)]))
-        try:
-            return ufunc(self, other, out)
-        except (OverflowError, TypeError):
-            if out is None:
-                raise
+        if not is_half_beside_number(self, other, out):
+            try:
+                return ufunc(self, other, out)
+            except (OverflowError, TypeError):
+                if out is None:
+                    raise
         return with_numbers(xp, ufunc, self, other, out)
 
     kernel.__name__ = kernel.__qualname__ = getattr(ufunc, "__name__", "kernel")
-    return Row(kernel, allocates, pointwise=True, sizes=Sizes(simple=ufunc), accepts=Accepts(halves=halves))
+    return Row(kernel, allocates, pointwise=True, sizes=Sizes(simple=ufunc))
 
 
 def is_half_beside_number(self: Any, other: Any, out: Any) -> bool:
-    """Whether float16 numbers are computed from an array and a Python number, which must not be rounded to float16 first."""
-    return out is not None and out.dtype.char == "e" and not (hasattr(self, "dtype") and hasattr(other, "dtype"))
+    """Whether two-byte floats are computed from an array and a Python number, which array modules would round."""
+    return out is not None and is_half(out) and not (hasattr(self, "dtype") and hasattr(other, "dtype"))
 
 
 def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:
-    """`ufunc` of arrays and Python numbers, all converted to the dtype of `out` first."""
-    dtype = out.dtype
+    """`ufunc` of arrays and Python numbers, all converted to the dtype of `out` first, or to float32 for two-byte floats."""
+    dtype = xp.dtype("float32") if is_half_beside_number(self, other, out) else out.dtype
     return store(xp, out, ufunc(*[xp.asarray(value).astype(dtype, copy=False) for value in (self, other)]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import copysign
 from typing import Any
 
-from turnout_arrays.numbers import binary, number_as, sign_of_zero, store, store_by, widen, with_numbers
+from turnout_arrays.numbers import binary, is_half, number_as, sign_of_zero, store, store_by, widen, with_numbers
 from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Accepts, Row, Sizes, Steps
 
 Table = dict[str, Any]
@@ -60,6 +60,8 @@ def comparison(ufunc: Any) -> Any:
             beyond = dtype.kind == "i" and other >> 8 * dtype.itemsize - 1 not in (0, -1)
             if beyond or dtype.kind == "u" or dtype.itemsize < 4:
                 raise OverflowError("the number may not fit in the dtype")
+        if other.__class__ is float and out is None and self.dtype.kind == "V":
+            raise NotImplementedError("the array module compares bfloat16 and a number in float32")
         return ufunc(self, other, out=out)
 
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
@@ -147,28 +149,28 @@ def arithmetic(xp: Any) -> Table:
             raise TypeError("alpha of integer tensors must be an integer, and a bool only of bools")
         return times(value, alpha if kind == "f" and alpha.__class__ is float else number_as(xp, alpha, value.dtype))
 
-    def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if alpha != 1 or alpha is True:
-            other = scaled(other, alpha)
-        try:
-            return plus(self, other, out)
-        except (OverflowError, TypeError):
-            if out is None:
-                raise
-        return with_numbers(xp, plus, self, other, out)
+    def sum_of(ufunc: Any) -> Any:
+        def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+            if alpha != 1 or alpha is True:
+                if any([hasattr(value, "dtype") and is_half(value) for value in (self, other)]):  # noqa: C419
+                    if out is None:
+                        raise NotImplementedError("the product is rounded with the sum, and alpha by the shape function")
+                    self, other = [widen(xp, value) if hasattr(value, "dtype") else value for value in (self, other)]
+                other = scaled(other, alpha)
+            try:
+                return ufunc(self, other, out)
+            except (OverflowError, TypeError):
+                if out is None:
+                    raise
+            return with_numbers(xp, ufunc, self, other, out)
 
-    def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if alpha != 1 or alpha is True:
-            other = scaled(other, alpha)
-        try:
-            return minus(self, other, out)
-        except (OverflowError, TypeError):
-            if out is None:
-                raise
-        return with_numbers(xp, minus, self, other, out)
+        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+        return kernel
+
+    difference = sum_of(minus)
 
     def rsub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        return sub(other, scaled(self, alpha) if alpha != 1 else self, 1, out)
+        return difference(other, self, alpha, out)
 
     def lerp(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
         # Two forms, so that weight 0 gives `self` and weight 1 gives `end` exactly.
@@ -216,10 +218,10 @@ def arithmetic(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "add.out":         Row(add, ALWAYS, pointwise=True, sizes=Sizes(simple=plus)),
-        "sub.out":         Row(sub, ALWAYS, pointwise=True, sizes=Sizes(simple=minus), accepts=Accepts(bools=False)),
+        "add.out":         Row(sum_of(plus), ALWAYS, pointwise=True, sizes=Sizes(simple=plus)),
+        "sub.out":         Row(difference, ALWAYS, pointwise=True, sizes=Sizes(simple=minus), accepts=Accepts(bools=False)),
         "rsub.Tensor_out": Row(rsub, SAME, pointwise=True, accepts=Accepts(bools=False)),
-        "mul.out":         binary(xp, times, ALWAYS, halves=False),
+        "mul.out":         binary(xp, times, ALWAYS),
         "maximum.out":     row(ordered(xp.maximum), ALWAYS, steps=_both(xp.maximum)),
         "minimum.out":     row(ordered(xp.minimum), ALWAYS, steps=_both(xp.minimum)),
         "lerp.Scalar_out": row(lerp, quiet=True, prepares=prepared_lerp),
@@ -274,7 +276,7 @@ def division(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "div.out":              binary(xp, xp.true_divide, halves=False),
+        "div.out":              binary(xp, xp.true_divide),
         "div.out_mode":         row(div_mode),
         "floor_divide.out":     row(floor_divide, SAME),
         "remainder.Tensor_out": row(remainder, SAME),

@@ -79,7 +79,7 @@ def binary(pool: Pool, ufunc: Any, general: Any) -> Row:
                 raise
         return general(self, other, out)
 
-    return _row(kernel, ufunc, of_halves=False)
+    return _row(kernel, ufunc)
 
 
 def _shared(pool: Pool, ufunc: Any, self: Any, other: Any, out: Any) -> Any:
@@ -101,13 +101,13 @@ def unary(pool: Pool, ufunc: Any) -> Row:
     return _row(kernel, ufunc)
 
 
-def _row(kernel: Any, ufunc: Any, *, of_halves: bool = True) -> Row:
+def _row(kernel: Any, ufunc: Any) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
     return Row(
         kernel,
         ALWAYS if always else SAME,
         pointwise=True,
-        accepts=Accepts(bools=ufunc is not np.subtract, halves=of_halves),
+        accepts=Accepts(bools=ufunc is not np.subtract),
         sizes=Sizes(LARGE, simple=ufunc),
     )

@@ -271,18 +271,12 @@ def many(name: str, *, ufunc: bool = False) -> Row:
 
 
 def compared(name: str) -> Row:
-    """A comparison: of floats with others of their dtype or a number, which beside two-byte floats has to be one of theirs: it is
-    not rounded to them here."""
+    """A comparison: of floats with others of their dtype or a number."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
-        two_bytes = halves(self)
-        if self.size <= (MEDIUM if two_bytes else LARGE) or self.dtype.char not in FLOATS:
+        if self.size <= (MEDIUM if halves(self) else LARGE) or self.dtype.char not in FLOATS:
             return NotImplemented
-        if other.__class__ is np.ndarray:
-            alike = other.dtype is self.dtype
-        else:
-            alike = other.__class__ in _NUMBERS and (not two_bytes or (-256 <= other <= 256 and other % 1 == 0))
-        if not alike:
+        if not (other.dtype is self.dtype if other.__class__ is np.ndarray else other.__class__ in _NUMBERS):
             return NotImplemented
         if out is None:
             raise NotImplementedError(f"{name}: the result has another dtype and needs an output")
@@ -308,6 +302,8 @@ def scaled(name: str) -> Row:
         alike = other.__class__ is np.ndarray and other.dtype is self.dtype and self.dtype.char in "fd"
         if self.size <= (MEDIUM if halves(self, other) else LARGE) and (alpha in _FACTORS_OF_ONE_STEP or not alike):
             return NotImplemented
+        if out is None and halves(self, other) and (other.__class__ is not np.ndarray or alpha not in _FACTORS_OF_ONE_STEP):
+            raise NotImplementedError(f"{name}: a number beside two-byte floats is rounded first, by the general path")
         return computed(name, (self, other), out, (alpha,))
 
     kernel.__name__ = kernel.__qualname__ = name

@@ -84,7 +84,7 @@ def array_kernel(made: Any, spec: KernelSpec, source: Source, general: Any = Non
     return _calls.array_kernel(
         made, arguments=arguments, cases=_cases(spec, source), keys=backend.keys, sized=inputs.sized, large=spec.large,
         general=general or spec.general, program=_program(program_of(spec.structured, row), row, names), as_array=spec.as_array,
-        half=inputs.half, bools=row.accepts.bools, refuses=row.accepts.refuses, unsure=inputs.unsure, inplace=inplace,
+        kept=inputs.kept, bools=row.accepts.bools, refuses=row.accepts.refuses, unsure=inputs.unsure, inplace=inplace,
         ordered=row.pointwise and not inplace,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from turnout.errors import ArgumentError, DTypeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.out_variants import into_out
+from turnout_aten.shapes.promotion import rounded
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -65,6 +66,7 @@ special_ndtr_out = into_out(special_ndtr, "special_ndtr.out")
 
 def logit_backward(grad_output: Tensor, self: Tensor, eps: float | None = None) -> Tensor:
     """grad / (x (1 - x)): NaN outside [0, 1]; with eps, 0 outside [eps, 1 - eps]."""
+    eps = rounded(eps, self.dtype)
     low, high, other = (0.0, 1.0, math.nan) if eps is None else (eps, 1.0 - eps, 0.0)
     inside = aten.logical_and(aten.ge__Scalar(self, low), aten.le__Scalar(self, high))
     x = aten.where__ScalarOther(inside, self, 0.5)  # avoids infinite quotients, whose derivatives would be NaN

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import pi
 from typing import TYPE_CHECKING
 
-from turnout.dtypes import FLOAT, int64
+from turnout.dtypes import FLOAT, bfloat16, float16, float32, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import can_cast
@@ -52,7 +52,8 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
         raise ArgumentError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     if beta == 0:
         return l1_loss(self, target, reduction)
-    return reduced(aten.div__Scalar(_bent(self, target, beta), beta), reduction)
+    losses = aten.div__Scalar(_bent(_widened(self), _widened(target), beta), beta)
+    return reduced(_narrowed(losses, self, target), reduction)
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
@@ -60,12 +61,29 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
     check_reduction("huber_loss", reduction)
     if delta <= 0:
         raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
-    losses = _bent(self, target, delta)
+    losses = _narrowed(_bent(_widened(self), _widened(target), delta), self, target)
     if losses.dtype is not self.dtype:
         if not can_cast(losses.dtype, self.dtype):
             raise DTypeError(f"huber_loss: a loss of {losses.dtype.name} cannot have the dtype of 'input', {self.dtype.name}")
         losses = aten.to__dtype(losses, self.dtype)
     return reduced(losses, reduction)
+
+
+def _widened(x: Tensor) -> Tensor:
+    """Two-byte floats in float32, so that what takes several steps is rounded once.
+
+    # differs from torch: `smooth_l1_loss` of float16 and `huber_loss` of bfloat16 are as exact as those of the other dtype;
+    PyTorch rounds each step of these two.
+    """
+    made: Tensor = aten.to__dtype(x, float32) if x.dtype in (float16, bfloat16) else x
+    return made
+
+
+def _narrowed(losses: Tensor, self: Tensor, target: Tensor) -> Tensor:
+    """The losses in the dtype that they have without `_widened`."""
+    dtype = result_type(self, target)
+    made: Tensor = aten.to__dtype(losses, dtype) if dtype in (float16, bfloat16) else losses
+    return made
 
 
 def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnout.dtypes import float16
 from turnout.errors import KernelWarning
 from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import python_name
@@ -47,10 +46,11 @@ class Inputs:
     arrays     the arguments that are these tensors: their arrays, by name
     sized      the place of the argument whose elements are counted
     unsure     whether the result may have another dtype than the inputs
-    half       the backend's own object for float16, which a number may not stand beside; None: it may
+    kept       whether a number beside two-byte floats is left to the general path: the array module would round it, and the
+               shape function says that it is not
     """
 
-    def __init__(self, s: Structured, backend: TensorBackend, row: Row) -> None:
+    def __init__(self, s: Structured, row: Row) -> None:
         ranks = iter(row.accepts.ranks)
         self.row = row
         self.arguments: list[Argument] = []
@@ -70,8 +70,7 @@ class Inputs:
         self.sized = s.names.index(row.sizes.by) if row.sizes.by else self.names.index(self.tensors[0])
         numbers = self._with(NUMBER)
         self.unsure = row.allocates == SAME or bool(numbers and row.allocates != BOOL)
-        asks = bool(numbers) and not row.accepts.halves
-        self.half = backend.empty((), float16, backend.current_device()).dtype if asks else None
+        self.kept = bool(numbers) and hasattr(s.shape, "keeps_numbers")
 
     def _with(self, role: str) -> list[str]:
         return [python_name(a.name) for a in self.arguments if a.role == role]
@@ -84,7 +83,7 @@ class Inputs:
         absent = [f"{name} is None" for name in self._with(ABSENT)]
         # A number in place of a tensor (mul.Scalar) may raise the dtype's category: int64 times 2.5.
         bools = [] if accepts.bools else [f"{name}.__class__ is not bool" for name in self._with(NUMBER)]
-        halves = [f"{first}.dtype is not HALF"] if self.half is not None else []
+        halves = [f"({first}.dtype.itemsize != 2 or {first}.dtype.kind in 'iu')"] if self.kept else []
         refused = [f"{first}.dtype.kind not in {accepts.refuses!r}"] if accepts.refuses else []
         ranks = [f"{self.arrays[a.name]}.ndim == {a.rank}" for a in self.arguments if a.rank is not None]
         return [*kinds, *absent, *bools, *halves, *refused, *ranks]
@@ -96,7 +95,7 @@ class Inputs:
     def variables(self, cases: Sequence[Case]) -> dict[str, Any]:
         """The globals that the source of a fast path reads: the functions, and with what it compares arguments."""
         defaults = {f"DEFAULT_{python_name(a.name)}": a.default for a in self.arguments if a.default is not MISSING}
-        return {"HALF": self.half, **{case.name: case.run for case in cases}, **defaults}
+        return {case.name: case.run for case in cases} | defaults
 
     def call_source(self, cases: Sequence[Case]) -> str:
         """The expression that calls what serves the call."""

@@ -64,7 +64,7 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
 def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The functional variant as generated source: the fast path, then `general`."""
-    inputs, cases = Inputs(s, backend, row), cases_of(row, makes=True)
+    inputs, cases = Inputs(s, row), cases_of(row, makes=True)
     arguments, tensors, first = inputs.names, inputs.tensors, f"{inputs.tensors[0]}_a"
     # How a pointwise result lies is the shape function's to say, unless all inputs are row-major.
     applies = inputs.conditions() + [f"ROW_MAJOR({array})" for array in inputs.arrays.values() if row.pointwise]

@@ -28,6 +28,7 @@ LIMIT = 256
 SOURCE_NAMES: dict[str, Any] = {"ARRAY_OF": attrgetter("array"), "FACTS_OF": attrgetter("shape", "strides", "dtype")}
 AS_GIVEN: Any = object()  # in `Plan.values`: the argument itself
 _FIXED = frozenset({int, bool, str, type(None)})
+_WITH_FLOATS = _FIXED | {float}
 
 
 def array_lines(argument: Argument, name: str) -> str:
@@ -65,11 +66,22 @@ def key_source(arguments: Sequence[Argument], names: Sequence[str]) -> str:
     return f"({', '.join(parts)},)"
 
 
-def is_fixed(value: Any) -> bool:
-    """Whether a replaced argument is decided by the key: no tensor, and no float (0.0 and -0.0 are equal)."""
-    if value.__class__ in _FIXED:
+def is_fixed(value: Any, kinds: frozenset[object] = _FIXED) -> bool:
+    """Whether a replaced argument is decided by the key: it has one of these classes, or is a list of such. A tensor has not, and
+    a float has unless an argument is a zero, of which both signs are one key."""
+    if value.__class__ in kinds:
         return True
-    return value.__class__ in (tuple, list) and all(is_fixed(each) for each in value)
+    return value.__class__ in (tuple, list) and all(is_fixed(each, kinds) for each in value)
+
+
+def _has_zero(args: Sequence[Any]) -> bool:
+    """Whether a float argument is a zero, or has parts that may be."""
+    return any(
+        _has_zero(value)
+        if value.__class__ in (tuple, list)
+        else value.__class__ is complex or (value.__class__ is float and not value)
+        for value in args
+    )
 
 
 class Plans:
@@ -103,7 +115,8 @@ class Plans:
         """The shape function's answer, kept for the next call with this key if the key decides it."""
         promotion.DEFAULT_READ[0] = mark = object()
         result = shape(*args)
-        if promotion.DEFAULT_READ[0] is mark and all(map(is_fixed, result.precomputed.values())):
+        kinds = _FIXED if not result.precomputed or _has_zero(args) else _WITH_FLOATS
+        if promotion.DEFAULT_READ[0] is mark and is_fixed([*result.precomputed.values()], kinds):
             if len(self.results) >= LIMIT:
                 self.results.clear()
                 self.known.clear()

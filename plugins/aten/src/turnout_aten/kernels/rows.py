@@ -27,13 +27,11 @@ class Accepts(NamedTuple):
 
     refuses  dtypes (as NumPy kinds) that the shape function refuses and the kernel does not
     bools    False: a bool in place of a number may be refused
-    halves   False: a number beside float16 is not rounded first
     ranks    the ndim of each tensor, None for any
     """
 
     refuses: str = ""
     bools: bool = True
-    halves: bool = True
     ranks: tuple[int | None, ...] = ()
 
 

@@ -66,7 +66,7 @@ def written(ks, {all_given}):
     # In place, a kernel that makes its result needs no tensor around it, and may write many elements into the tensor itself.
     makes = not outs and row.allocates in (ALWAYS, SAME) and not s.precomputed
     return wrapper(made, KernelSpec(
-        INTO, s.op, backend, cases_of(row, makes=True), general, row, s, Inputs(s, backend, row) if makes else None,
+        INTO, s.op, backend, cases_of(row, makes=True), general, row, s, Inputs(s, row) if makes else None,
         large=backend.in_kernel_context(row.fn) if row.pointwise and row.allocates == ALWAYS else None, below=below,
     ), source)  # fmt: skip
 

@@ -7,7 +7,15 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import broadcast, wrap_dim
 from turnout_aten.shapes.layouts import as_halves, as_operands
-from turnout_aten.shapes.pointwise import floating, floating_only, floating_real, one_tensor, refuse, refuse_complex
+from turnout_aten.shapes.pointwise import (
+    floating,
+    floating_only,
+    floating_real,
+    one_tensor,
+    refuse,
+    refuse_complex,
+    rounds_number,
+)
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
 from turnout_aten.tensor.tensor import Tensor
@@ -144,7 +152,7 @@ SHAPES: ShapeTable = {
     "leaky_relu.out": floating_only("leaky_relu"),
     "hardsigmoid.out": floating_only("hardsigmoid"),
     "hardswish.out": floating_only("hardswish"),
-    "hardshrink.out": floating_only("hardshrink"),
+    "hardshrink.out": rounds_number("lambd", floating_only("hardshrink")),
     "softplus.out": floating_only("softplus"),
     "mish.out": floating_only("mish"),
     "threshold_backward.grad_input": threshold_backward,

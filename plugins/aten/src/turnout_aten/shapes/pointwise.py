@@ -11,8 +11,8 @@ from turnout_aten.dtypes import check_held, int_range
 from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.shapes.extents import broadcast, broadcast_all
 from turnout_aten.shapes.layouts import as_operands
-from turnout_aten.shapes.promotion import common_dtype, fitted, float_dtype, result_type
-from turnout_aten.shapes.specs import Out, Result, as_result
+from turnout_aten.shapes.promotion import common_dtype, fitted, float_dtype, result_type, rounded
+from turnout_aten.shapes.specs import Out, Result, as_result, keeps_numbers
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -30,6 +30,16 @@ def one_tensor(self: Tensor, computed: DType, given: DType, dtype: DType | None 
     shape = self.array.shape
     out = Out(shape, computed if dtype is None else dtype, as_operands(shape, self))
     return out if computed is given else Result(out, {argument: computed})
+
+
+def rounds_number(name: str, shape: Callable[..., Out | Result]) -> Callable[..., Out | Result]:
+    """A shape function of a tensor and a number of that name, which is rounded to the tensor's dtype where that has two bytes."""
+
+    def rounding(self: Tensor, number: Any = None) -> Out | Result:
+        answer, held = shape(self, number), rounded(number, self.dtype)
+        return answer if held is number else Result(as_result(answer).outs, as_result(answer).casts, {name: held})
+
+    return rounding
 
 
 def refuse(dtype: DType, name: str, *categories: int) -> None:
@@ -138,16 +148,18 @@ def operands_shape(self: Any, other: Any) -> tuple[int, ...]:
 
 
 def two_operands(
-    self: Any, other: Any, computed: DType, dtype: DType | None = None, names: tuple[str, str] = ("self", "other")
-) -> Out | Result:
+    self: Any, other: Any, computed: DType, dtype: DType | None = None, names: tuple[str, str] = ("self", "other"), *,
+    alpha: Any = 1, rounds: bool = True,
+) -> Out | Result:  # fmt: skip
     """The answer for operands that are computed in `computed` and give `dtype` (None: the same).
 
-    `names` are those of the two arguments.
+    `names` are those of the two arguments, `alpha` the factor of a sum. A number is rounded to two-byte floats before it meets
+    them, unless `rounds` is False, which a shape function says that is marked with `keeps_numbers`, too.
     """
     shape = operands_shape(self, other)
     out = Out(shape, computed if dtype is None else dtype, as_operands(shape, self, other) if len(shape) > 1 else None)
     casts: dict[str, DType] | None = None
-    numbers: dict[str, int] | None = None
+    numbers: dict[str, float] | None = None
     for name, value in ((names[0], self), (names[1], other)):
         if isinstance(value, Tensor):
             if value.device.backend.dtype_of(value.array) is not computed:
@@ -157,6 +169,13 @@ def two_operands(
             # Array libraries refuse a number that the dtype cannot hold; PyTorch wraps it.
             numbers = numbers or {}
             numbers[name] = fitted(value, computed)
+        elif rounds and computed.itemsize == 2:
+            held = rounded(value, computed)
+            if held is not value:
+                numbers = numbers or {}
+                numbers[name] = held
+    if computed.itemsize == 2 and rounded(alpha, computed) is not alpha:
+        numbers = (numbers or {}) | {"alpha": rounded(alpha, computed)}
     return out if casts is None and numbers is None else Result(out, casts, numbers)
 
 
@@ -181,7 +200,7 @@ def add(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
     computed = common_dtype(self, other)
     if alpha != 1 or alpha is True:
         check_alpha("add", alpha, computed)
-    return two_operands(self, other, computed)
+    return two_operands(self, other, computed, alpha=alpha)
 
 
 def sub(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
@@ -191,7 +210,7 @@ def sub(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
         raise DTypeError("subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask")
     if alpha != 1 or alpha is True:
         check_alpha("sub", alpha, computed)
-    return two_operands(self, other, computed)
+    return two_operands(self, other, computed, alpha=alpha)
 
 
 def subtracted(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
@@ -206,32 +225,49 @@ def _is_bool(value: Any) -> bool:
     return value.dtype is bool_ if isinstance(value, Tensor) else isinstance(value, bool)
 
 
+@keeps_numbers
 def mul(self: Any, other: Any) -> Out | Result:
-    """Any dtypes."""
-    return two_operands(self, other, common_dtype(self, other))
+    """Any dtypes.
+
+    # differs from torch: a 0-dim tensor beside two-byte floats is rounded to them; in products and quotients PyTorch computes it
+    as it is, like a number.
+    """
+    return two_operands(self, other, common_dtype(self, other), rounds=False)
 
 
+@keeps_numbers
 def div(self: Any, other: Any) -> Out | Result:
     """True division: integers are computed in the default dtype."""
-    return two_operands(self, other, float_dtype(common_dtype(self, other)))
+    return two_operands(self, other, float_dtype(common_dtype(self, other)), rounds=False)
 
 
+@keeps_numbers
 def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Out | Result:
     """Division rounded by 'trunc' or 'floor' keeps integers; None is true division."""
     if rounding_mode is None:
         return div(self, other)
     if rounding_mode not in ("trunc", "floor"):
         raise ArgumentError(f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
-    return integer_division(self, other)
+    return floor_divide(self, other)
 
 
-def integer_division(self: Any, other: Any) -> Out | Result:
+@keeps_numbers
+def floor_divide(self: Any, other: Any) -> Out | Result:
     """Real dtypes. An integer divided by the number 0 is an error."""
+    return _divided(self, other, rounds=False)
+
+
+def remainder(self: Any, other: Any) -> Out | Result:
+    """As `floor_divide`, and with a number that is rounded first."""
+    return _divided(self, other, rounds=True)
+
+
+def _divided(self: Any, other: Any, *, rounds: bool) -> Out | Result:
     computed = common_dtype(self, other)
     refuse(computed, "rounded division", BOOL, COMPLEX)
     if computed.category == INT and not isinstance(other, Tensor) and other == 0:
         raise ArgumentError("integer division by zero")
-    return two_operands(self, other, computed)
+    return two_operands(self, other, computed, rounds=rounds)
 
 
 def pow(self: Any, other: Any) -> Out | Result:
@@ -441,8 +477,8 @@ SHAPES: ShapeTable = {
     "mul.out": mul,
     "div.out": div,
     "div.out_mode": div_mode,
-    "floor_divide.out": integer_division,
-    "remainder.Tensor_out": integer_division,
+    "floor_divide.out": floor_divide,
+    "remainder.Tensor_out": remainder,
     "pow.Tensor_Tensor_out": pow,
     "pow.Tensor_Scalar_out": pow,
     "maximum.out": ordered,
@@ -465,7 +501,7 @@ SHAPES: ShapeTable = {
     "lerp.Scalar_out": lerp,
     "addcmul.out": addcmul,
     "square.out": squared,
-    "fmod.Tensor_out": integer_division,
+    "fmod.Tensor_out": remainder,
     "float_power.Tensor_Tensor_out": float_power,
     "clamp_min.Tensor_out": clamped("min"),
     "clamp_max.Tensor_out": clamped("max"),

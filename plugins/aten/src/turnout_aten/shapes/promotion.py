@@ -7,11 +7,12 @@ type promotion; every pair is compared with `torch.result_type` in tests/oracle.
 
 from __future__ import annotations
 
-from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, get_default_dtype, int64
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, bool_, float16, get_default_dtype, int64
 from turnout.errors import CallError, DTypeError
 from turnout.operators.values import is_symbol
 from turnout_aten.dtypes import promote_types
 from turnout_aten.functions.call_forms import python_number
+from turnout_aten.tensor.host_bytes import decode, encode
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -115,3 +116,11 @@ def fitted(value: int, dtype: DType) -> int:
     bits = 8 * dtype.itemsize
     value &= (1 << bits) - 1
     return value - (1 << bits) if dtype.is_signed and value >> (bits - 1) else value
+
+
+def rounded(value: Any, dtype: DType) -> Any:
+    """A number as the two-byte float that is nearest to it; the number itself for any other dtype, and where nothing is lost."""
+    if (dtype is not float16 and dtype is not bfloat16) or value.__class__ not in (float, int):
+        return value
+    held = decode(encode([value], dtype), dtype)[0]
+    return value if held == value else held

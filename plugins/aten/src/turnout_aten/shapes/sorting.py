@@ -6,7 +6,7 @@ from turnout.dtypes import COMPLEX, DType, bool_, int32, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.shapes.layouts import as_operands
-from turnout_aten.shapes.promotion import result_type
+from turnout_aten.shapes.promotion import result_type, rounded
 from turnout_aten.shapes.specs import Out, Result
 from turnout_aten.tensor.tensor import Tensor
 
@@ -81,7 +81,8 @@ def searchsorted(
     out = Out(shape, int32 if out_int32 else int64, exact=True)
     given = {"sorted_sequence": sorted_sequence, "self": self}
     casts = {name: common for name, t in given.items() if isinstance(t, Tensor) and t.dtype is not common}
-    return Result(out, casts) if casts else out
+    held = self if isinstance(self, Tensor) else rounded(self, common)
+    return Result(out, casts, {"self": held} if held is not self else None) if casts or held is not self else out
 
 
 def nonzero_static(self: Tensor, size: int, fill_value: int = -1) -> Out:

@@ -65,6 +65,13 @@ def in_dtype_of_out(shape: F) -> F:
     return shape
 
 
+def keeps_numbers(shape: F) -> F:
+    """Mark a shape function: a number beside two-byte floats is computed as it is, and only the result is rounded. All others
+    round the number to the dtype first (`two_operands`), as PyTorch does."""
+    shape.keeps_numbers = True  # type: ignore[attr-defined]
+    return shape
+
+
 def prepared_by(prepare: Callable[..., tuple[Any, ...] | None]) -> Callable[[F], F]:
     """Says that answers for what `prepare` makes of the arguments can be kept where those for the arguments cannot: it returns
     other arguments with the same result, or None."""

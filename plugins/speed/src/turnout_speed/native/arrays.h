@@ -3,7 +3,6 @@ typedef struct {
     Face face;
     PyObject *standard[MOST]; /* defaults of the arguments, or NULL */
     PyObject *functions[CASES];
-    PyObject *half;           /* NULL: float16 needs no look */
     PyObject *as_array, *keys;
     PyObject *general;        /* what serves the calls that this one does not take, if it is compiled, or NULL */
     PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
@@ -16,6 +15,7 @@ typedef struct {
     int absent[MOST];         /* whether it must be None */
     int rank[MOST];           /* of the tensors, or -1 */
     int bools, unsure, inplace;
+    int kept;                 /* whether a number beside two-byte floats is left to `general` */
     int ordered;              /* whether the result lies as the inputs do: those that are not row-major are left to `general` */
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
@@ -50,7 +50,8 @@ static Outcome write_many(ArrayKernel *self, PyArrayObject *first, PyObject *con
             return DECLINED;
     }
     for (int i = 0; i < n; i++)
-        if (given[i] == args[i] && !self->absent[i] && !PyFloat_CheckExact(args[i]) && !PyLong_CheckExact(args[i]))
+        if (given[i] == args[i] && !self->absent[i]
+            && (PyArray_ITEMSIZE(first) == 2 || (!PyFloat_CheckExact(args[i]) && !PyLong_CheckExact(args[i]))))
             return DECLINED;
     for (int i = 0; i < n; i++)
         passed[1 + i] = Py_NewRef(given[i]); /* other threads run meanwhile */
@@ -180,7 +181,8 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
             return DECLINED;
         given[self->tensor[k]] = array;
     }
-    if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL) || (PyObject *)descr == self->half)
+    if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL)
+        || (self->kept && PyArray_ITEMSIZE(first) == 2 && descr->kind != 'i' && descr->kind != 'u'))
         return run_kernel(self->general, ks, args, n, result);
     if (self->inplace && !is_plain(first))
         return DECLINED;
@@ -198,17 +200,16 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
  * rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    static char *names[] = {"", "arguments", "cases", "keys", "as_array", "half", "general", "large", "program", "below",
-                            "finish", "rest", "few", "sized", "bools", "unsure", "inplace", "ordered", "refuses",
+    static char *names[] = {"", "arguments", "cases", "keys", "as_array", "general", "large", "program", "below",
+                            "finish", "rest", "few", "sized", "bools", "unsure", "inplace", "ordered", "kept", "refuses",
                             NULL};
-    PyObject *function, *arguments = NULL, *cases = NULL, *keys = NULL, *as_array = Py_None, *half = Py_None,
-             *general = Py_None, *large = Py_None, *program = Py_None, *below = Py_None, *finish = Py_None,
-             *rest = Py_None;
+    PyObject *function, *arguments = NULL, *cases = NULL, *keys = NULL, *as_array = Py_None, *general = Py_None,
+             *large = Py_None, *program = Py_None, *below = Py_None, *finish = Py_None, *rest = Py_None;
     Py_ssize_t few = 0;
-    int sized = 0, bools = 1, unsure = 0, inplace = 0, ordered = 0;
+    int sized = 0, bools = 1, unsure = 0, inplace = 0, ordered = 0, kept = 0;
     const char *refuses = "";
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$O!O!OOOOOOOOOnipppps", names, &function, &PyTuple_Type, &arguments, &PyTuple_Type,
-                                     &cases, &keys, &as_array, &half, &general, &large, &program, &below, &finish, &rest, &few, &sized, &bools, &unsure, &inplace, &ordered, &refuses))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$O!O!OOOOOOOOnippppps", names, &function, &PyTuple_Type, &arguments, &PyTuple_Type,
+                                     &cases, &keys, &as_array, &general, &large, &program, &below, &finish, &rest, &few, &sized, &bools, &unsure, &inplace, &ordered, &kept, &refuses))
         return NULL;
     if (arguments == NULL || cases == NULL || keys == NULL) {
         PyErr_SetString(PyExc_TypeError, "a kernel has arguments, cases and keys");
@@ -225,7 +226,7 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *n
     made->bools = bools;
     made->unsure = unsure;
     strcpy(made->refuses, refuses);
-    made->half = or_null(half);
+    made->kept = kept;
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
     made->inplace = inplace;
