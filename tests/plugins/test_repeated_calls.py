@@ -544,6 +544,14 @@ def test_masks_select_and_write_by_their_values_whatever_was_selected_before() -
             assert put(mask, value, x.clone()).tolist() == expected
 
 
+def test_the_positions_of_a_mask_are_not_made_again_for_the_answer_that_was_just_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, found = turnout.arange(100_003.0), []
+    backend = x.device.backend
+    monkeypatch.setattr(type(backend), "positions", lambda self, mask: found.append(mask.shape) or mask.nonzero())
+    assert x[x > 100_000].tolist() == [100_001, 100_002]
+    assert len(found) <= 2  # the compiled call path looks once itself, and keeps nothing
+
+
 def test_an_operator_keeps_a_bounded_number_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "LIMIT", 4)
     kept = plans.Plans(ones(1).device.backend, ["self"], ["n"], {})

@@ -70,8 +70,9 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         "        if _given is not None:",
         f"            _first, ({given},) = ({given},), _given",
         *("            " + line for line in find),
+        "            if _plan is None and _key is not None and LEARN(_key, SHAPE, *_given) is not None:",
+        "                _plan = KNOWN.get(_key)",  # not from the first arguments, of which the positions would be made once more
         "            if _plan is None:",  # an error is told of the arguments as they were
-        "                if _key is not None: LEARN(_key, SHAPE, *_given)",
         "                return compute(_first, SHAPE)",
     ]
     joins = row.program is Move.JOIN and backend.joined is not None and backend.row_major is not None
