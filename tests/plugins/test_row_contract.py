@@ -13,12 +13,14 @@ from outcomes import refused
 from turnout import config
 from turnout.dtypes import dtype_named
 from turnout.errors import RegistrationError
+from turnout.library.libraries import on_arrays
+from turnout.operators.kernels import ARRAY
 from turnout.registry import Registrations
 from turnout_arrays import ArrayBackend, kernels
-from turnout_aten.errors.rows import RowError
+from turnout_aten.errors.rows import KernelFault, RowError
 from turnout_aten.kernels.contract import misfit, row_signature
 from turnout_aten.kernels.overriding import combined
-from turnout_aten.kernels.rows import COUNT, Accepts, Row, Sizes, Steps
+from turnout_aten.kernels.rows import COUNT, Accepts, Move, Row, Sizes, Steps
 from turnout_aten.kernels.tables import register_kernels
 from turnout_conformance import cases as operator_cases
 from turnout_conformance.cases import CASES
@@ -47,6 +49,10 @@ def on_rep():
 
 def place(fn):
     return f"{fn.__qualname__.rpartition('<locals>.')[2]} ({fn.__code__.co_filename}:{fn.__code__.co_firstlineno})"
+
+
+def called_at(call):
+    return f"\n  called at  {call.__code__.co_filename}:{call.__code__.co_firstlineno} in {call.__name__}"
 
 
 def returns(a, out):
@@ -84,8 +90,9 @@ WRITES = (
 )
 def test_a_row_that_returns_an_array_of_its_own_is_an_error(on_rep, row, op, call, debug):
     config.set({"debug.kernels": debug})
-    said = refused(RowError, on_rep, {"exp.out": row}, call)
-    assert said == f"aten::{op}: the row of Rep, {place(row)}, returned ndarray of shape [2]; {WRITES}"
+    said = refused(KernelFault if debug else RowError, on_rep, {"exp.out": row}, call)
+    line = called_at(call) if debug else ""
+    assert said == f"aten::{op}: the row of Rep, {place(row)}, returned ndarray of shape [2]; {WRITES}{line}"
 
 
 @pytest.mark.parametrize("row", [silent, np.exp, lambda a, out: (np.exp(a, out),)])
@@ -138,7 +145,75 @@ NOT_WRITTEN = "does not write every element of its output\n  to fix  write the w
 )
 def test_what_a_row_writes_is_checked_while_debugging(on_rep, row, fn, problem):
     config.set({"debug.kernels": True})
-    assert refused(RowError, on_rep, {"exp.out": row}, lambda x: x.exp()) == f"aten::exp: the row of Rep, {place(fn)}, {problem}"
+    call = lambda x: x.exp()  # noqa: E731
+    said = refused(KernelFault, on_rep, {"exp.out": row}, call)
+    assert said == f"aten::exp: the row of Rep, {place(fn)}, {problem}{called_at(call)}"
+
+
+BROKEN = [False]
+
+
+def squash(a, *given):
+    """A kernel with any number of outputs and defaults; it gives nan while it is broken."""
+    made = np.tanh(a) if not given or given[-1].__class__ is int else given[-1]
+    made[...] = np.nan if BROKEN[0] else np.tanh(a)
+    return made
+
+
+def twice(a, *given):
+    return squash(a, *given)
+
+
+class Foreign(np.ndarray):
+    """The arrays of another backend."""
+
+
+PATHS = {  # path: (row, call)
+    "makes": ("tanh.out", Row(squash, "always"), lambda x: x.tanh()),
+    "makes, simple": ("triu.out", Row(twice, "always", sizes=Sizes(simple=squash)), lambda x: x.triu()),
+    "makes, few": ("tanh.out", Row(twice, "always", sizes=Sizes(9, fn=squash)), lambda x: x.tanh()),
+    "makes, of steps": ("tanh.out", Row(squash, "always", program=Steps(((np.tanh, "self"),))), lambda x: x.tanh()),
+    "plan": ("tanh.out", squash, lambda x: x.tanh()),
+    "plan, few": ("tanh.out", Row(twice, sizes=Sizes(9, fn=squash)), lambda x: x.tanh()),
+    "plan, prepared": ("tanh.out", Row(twice, prepares=lambda outs, *args: squash), lambda x: x.tanh()),
+    "plan, moves": ("triu.out", Row(squash, program=Move.UPPER), lambda x: x.triu()),
+    "in place": ("tanh.out", Row(squash, "always", pointwise=True), lambda x: x.tanh_()),
+    "in place, many": ("tanh.out", Row(squash, "always", pointwise=True), lambda x: x.tanh_()),
+    "in place, plan": ("tanh.out", squash, lambda x: x.tanh_()),
+    "out": ("tanh.out", Row(squash, "always"), lambda x: turnout.tanh(x, out=turnout.empty(2, 2, device="rep"))),
+    "out, plan": ("tanh.out", squash, lambda x: turnout.tanh(x, out=turnout.empty(2, 2, device="rep"))),
+    "general": ("tanh.out", Row(squash, "always"), lambda x: turnout.tanh(x, out=turnout.empty(2, 4, device="rep")[:, ::2])),
+    "no shape function": ("contract::squash", squash, lambda x: turnout.ops.contract.squash(x)),
+    "of the user": ("contract::own", None, lambda x: turnout.ops.contract.own(x)),
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_fault_is_found_on_every_path(path):
+    name, row, call = PATHS[path]
+    turnout.ones(1)
+    with Registrations("rep") as library:
+        config.set({"debug.kernels": True})
+        library.backend(backend := Rep(np))
+        for op in ("squash", "own"):
+            library.define(f"contract::{op}(Tensor a) -> Tensor", tags=("finite",))
+        library.impl("contract::own", "Rep", squash, form=ARRAY, binder=on_arrays)
+        namespace, _, name = name.rpartition("::")
+        if row is not None:
+            register_kernels(library, backend, {name: row}, namespace=namespace or "aten")
+        BROKEN[0] = False
+        call(x := turnout.ones(2, 3000 if "many" in path else 2, device="rep"))  # what is kept of calls serves the next ones
+        try:
+            BROKEN[0] = True
+            said = refused(KernelFault, call, x)
+        finally:
+            BROKEN[0] = False
+        line, op = called_at(call), said.partition(": ")[0]
+        assert said == f"{op}: the kernel of Rep, {place(squash)}, gave nan or infinity for finite arguments{line}"
+        x.array = x.array.view(Foreign)
+        said = refused(KernelFault, call, x)
+        assert said.endswith(f"was given Foreign of shape {list(x.shape)}, an array of another backend{line}")
+        config.unset()
 
 
 def test_rows_that_cannot_be_called_are_reported_together_when_they_are_registered(on_rep):

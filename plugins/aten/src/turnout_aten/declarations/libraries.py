@@ -171,9 +171,9 @@ def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[s
     def bind_structured(op: Operator, kernel: Kernel, key: str) -> Call:
         from turnout_aten.kernels.rows import Row
         from turnout_aten.kernels.structured import Structured
-        from turnout_aten.kernels.tables import VARIANTS
+        from turnout_aten.kernels.tables import structured
 
-        return VARIANTS[kind](Structured(op, shape, dict(precomputed)), _arrays_of(key), Row(kernel.fn))
+        return structured(kind, Structured(op, shape, dict(precomputed)), _arrays_of(key), Row(kernel.fn))
 
     return bind_structured
 

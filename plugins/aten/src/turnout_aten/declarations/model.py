@@ -16,11 +16,12 @@ from turnout_aten.declarations.signatures import is_factory
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
 
-# The allowed tags: those of PyTorch, and `shares_storage` for a result that is an alias but not a differentiable view (detach).
+# The allowed tags: those of PyTorch, `shares_storage` for a result that is an alias but not a differentiable view (detach), and
+# `finite` for an operator that gives finite numbers for finite real ones, which the setting `debug.kernels` checks.
 # Variants made by autogen get `generated`. PyTorch's tags inplace and out are not needed; the kind of the schema says the same.
 TAGS = (
-    "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "flexible_layout", "generated",
-    "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
+    "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "finite", "flexible_layout",
+    "generated", "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
     "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out", "out_variant",
     "pointwise", "pt2_compliant_tag", "reduction", "shares_storage", "view_copy",
 )  # fmt: skip

@@ -12,6 +12,14 @@ class RowError(TurnoutError, RuntimeError):
     """A row of a backend's table did something else than its contract says."""
 
 
+class KernelFault(BaseException):
+    """What the setting `debug.kernels` found out about an array kernel.
+
+    It is no Exception, like KeyboardInterrupt: after an Exception, a call goes on where a kernel is called otherwise, which would
+    hide what was found.
+    """
+
+
 def _who(op_name: str, backend: str, fn: Any) -> str:
     return f"{op_name}: the row of {backend}, {described(fn)},"
 
@@ -54,6 +62,16 @@ def not_written(op_name: str, backend: str, fn: Any) -> RowError:
         f"{_who(op_name, backend, fn)} does not write every element of its output\n"
         "  to fix  write the whole output: its memory is not initialised"
     )
+
+
+def foreign(op_name: str, backend: str, fn: Any, value: Any) -> RowError:
+    """A kernel that is called with an array of another backend."""
+    return RowError(f"{op_name}: the kernel of {backend}, {described(fn)}, was given {_kind(value)}, an array of another backend")
+
+
+def not_finite(op_name: str, backend: str, fn: Any) -> RowError:
+    """A kernel that gives nan or infinity where its operator gives finite numbers for finite ones."""
+    return RowError(f"{op_name}: the kernel of {backend}, {described(fn)}, gave nan or infinity for finite arguments")
 
 
 def too_few_values(op_name: str, backend: str, fn: Any, found: int, expected: int) -> RowError:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 SIMPLE, FEW, KERNEL = "simple", "few", "kernel"  # what texts call the functions of a row
+PREPARED = "prepared"  # the word for what a plan calls in their place
 
 
 class Case(NamedTuple):

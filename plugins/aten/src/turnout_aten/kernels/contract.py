@@ -1,7 +1,7 @@
 """What a row of a backend's table must do: take the arguments of its operator by position, and write all of its outputs.
 
-The signature is checked when the row is registered, what the row returns at each call. The setting `debug.kernels` also checks
-what it writes, which takes the call twice.
+The signature is checked when the row is registered, what the row returns at each call. What it writes is checked while the
+setting `debug.kernels` is on (`rules`).
 """
 
 from __future__ import annotations
@@ -103,43 +103,3 @@ def as_result_array(name: str, backend: TensorBackend, fn: Call) -> Call:
         return backend.as_array(value)
 
     return as_array
-
-
-def in_debug(name: str, backend: TensorBackend, fn: Call, count: int, allocates: str) -> Call:
-    """The row with all of its contract checked at each call; `count` is the number of its outputs.
-
-    The outputs are filled with two different values and written twice. What differs then was not written.
-    """
-
-    def facts(array: Any) -> tuple[Any, str]:
-        return tuple(array.shape), backend.dtype_of(array).name
-
-    def checked(*args: Any) -> None:
-        inputs, outs = args[: len(args) - count], args[len(args) - count :]
-        expected = [facts(out) for out in outs]
-        if allocates:
-            _check_allocated(expected[0], inputs)
-        seen = []
-        for value in (0, 1):
-            for out in outs:
-                backend.fill(out, value)
-            check_returned(name, backend, fn, fn(*args), outs)
-            for out, before in zip(outs, expected, strict=True):
-                if facts(out) != before:
-                    raise errors.changed(name, backend.name, fn, before, facts(out))
-            seen.append([bytes(backend.to_host(out)) for out in outs])
-        if seen[0] != seen[1]:
-            raise errors.not_written(name, backend.name, fn)
-
-    def _check_allocated(expected: tuple[Any, str], inputs: Sequence[Any]) -> None:
-        try:
-            made = fn(*inputs)
-        except Exception:  # noqa: BLE001 - the general path serves a call for which it raises
-            return
-        array = made if made.__class__ is backend.array_type else as_result_array(name, backend, fn)(made)
-        dtypes = {backend.dtype_of(value) for value in inputs if value.__class__ is backend.array_type}
-        wanted = expected[1] if allocates == "always" and len(dtypes) == 1 else facts(array)[1]
-        if facts(array) != (expected[0], wanted):
-            raise errors.changed(name, backend.name, fn, (expected[0], wanted), facts(array))
-
-    return checked

@@ -13,6 +13,7 @@ from turnout.operators.stubs import compile_function
 from turnout_aten.kernels.cases import KERNEL, Case
 from turnout_aten.kernels.described import CUSTOM, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
+from turnout_aten.kernels.rules import ruled_kernel
 from turnout_aten.kernels.structured import to_array
 from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor.levels import CLOCK
@@ -36,6 +37,7 @@ def fresh_result(result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict
 
 def bind_array_kernel(op: Operator, kernel: Kernel, backend: TensorBackend) -> Call:
     """A kernel on the backend's arrays, as a callable of the internal convention."""
+    kernel = ruled_kernel(op, backend, kernel)
     general = _general(op, kernel, backend)
     returns = op.schema.returns
     kinds = [str(a.type) for a in op.schema.arguments]

@@ -13,7 +13,7 @@ from turnout_aten.kernels.described import MAKES, KernelSpec, wrapper
 from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source
 from turnout_aten.kernels.planning import planned
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.structured import Structured, first_device, row_function
+from turnout_aten.kernels.structured import Structured, first_device
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the functional variant."""
-    fn, debug = row_function(s, backend, row)
-    empty = backend.empty
+    fn, empty = row.fn, backend.empty
 
     def compute(args: tuple[Any, ...], answer: Call) -> Any:
         try:
@@ -49,8 +48,6 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     def general(ks: int, *args: Any) -> Any:
         return compute(args, s.answer)
 
-    if debug:
-        return general
     if backend.array_type is None:
         kept = backend.keeps_answers and s.plannable and not hasattr(s.shape, "prepare")
         return planned(s, backend, row, general, compute) if kept else general

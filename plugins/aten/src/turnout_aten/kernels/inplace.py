@@ -11,7 +11,7 @@ from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.outputs import check_result_dtype, check_writable
 from turnout_aten.kernels.planning import kept_answers
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.structured import Structured, kernel_by_size, row_function
+from turnout_aten.kernels.structured import Structured, kernel_by_size
 from turnout_aten.kernels.writes import copying
 from turnout_aten.tensor.tensor import Tensor
 
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
-    fn, debug = row_function(s, backend, row)
-    answer = s.answer if debug else kept_answers(s, backend)
-    kernel_for = kernel_by_size(s, backend, row, fn, debug)
+    answer = kept_answers(s, backend)
+    kernel_for = kernel_by_size(s, backend, row)
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
@@ -48,11 +47,11 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             check_writable(s.op, backend, target, args[1:])
             array = target.array
             direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
-            written = array if direct and not debug else backend.empty(out.shape, out.dtype, target.device)
+            written = array if direct else backend.empty(out.shape, out.dtype, target.device)
             given = s.kernel_arguments(backend, args, result)
             made = kernel_for(given, written)(*given, written)
             if made is not None:
-                check_returned(s.op.qualified_name, backend, fn, made, (written,))
+                check_returned(s.op.qualified_name, backend, row.fn, made, (written,))
             if written is not array:
                 backend.copy(array, written)
         except Exception as error:
@@ -60,6 +59,4 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return target
 
-    if debug:
-        return general
     return copying(s, backend, row, general)

@@ -10,7 +10,7 @@ from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.planning import kept_answers
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.structured import Structured, kernel_by_size, row_function
+from turnout_aten.kernels.structured import Structured, kernel_by_size
 from turnout_aten.kernels.writes import copying
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy."""
-    fn, debug = row_function(s, backend, row)
-    answer = s.answer if debug else kept_answers(s, backend)
-    kernel_for = kernel_by_size(s, backend, row, fn, debug)
+    answer = kept_answers(s, backend)
+    kernel_for = kernel_by_size(s, backend, row)
     count = s.outs
 
     def wrapped(ks: int, *args: Any) -> Any:
@@ -52,11 +51,11 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 resize_output(s.op, backend, target, spec.shape, spec.strides)
                 check_writable(s.op, backend, target, inputs)
                 direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
-                direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
+                direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
                 written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
             made = kernel_for(arguments, written[0])(*arguments, *written)
             if made is not None:
-                check_returned(s.op.qualified_name, backend, fn, made, written)
+                check_returned(s.op.qualified_name, backend, row.fn, made, written)
             for array, target in zip(written, targets, strict=True):
                 if array is not target.array:
                     backend.copy(target.array, array)
@@ -65,7 +64,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return targets[0] if count == 1 else targets
 
-    if debug or count != 1:
+    if count != 1:
         return wrapped
     return copying(s, backend, row, wrapped)
 

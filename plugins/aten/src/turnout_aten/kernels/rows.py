@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+from turnout_aten.kernels.cases import FEW, KERNEL, PREPARED, SIMPLE
+
 Call = Callable[..., Any]
 
 ALWAYS = "always"  # inputs of one dtype give that dtype, for every dtype that the kernel accepts
@@ -131,6 +133,22 @@ class Row(NamedTuple):
     def but(self, **options: Any) -> Row:
         """This row with other options in place of some of its own."""
         return self._replace(**options)
+
+    def through(self, around: Callable[[str, Call], Call]) -> Row:
+        """This row with `around(word, function)` in place of each of its functions, and without what computes in their place."""
+        sizes, prepares = self.sizes, self.prepares
+
+        def prepared(outs: Any, *args: Any) -> Any:
+            assert prepares is not None
+            ready = prepares(outs, *args)
+            return ready if ready is None or ready is NotImplemented else around(PREPARED, ready)
+
+        few = None if sizes.fn is None else around(FEW, sizes.fn)
+        simple = None if sizes.simple is None else around(SIMPLE, sizes.simple)
+        return self.but(
+            fn=around(KERNEL, self.fn), sizes=sizes._replace(fn=few, simple=simple), program=None,
+            prepares=None if prepares is None else prepared,
+        )  # fmt: skip
 
     @property
     def move(self) -> str:

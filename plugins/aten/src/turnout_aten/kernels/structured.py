@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout import config
 from turnout.devices import Device
 from turnout_aten.kernels.cases import cases_of, chooser
-from turnout_aten.kernels.contract import in_debug
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.specs import Result, as_result
 from turnout_aten.tensor.tensor import Tensor
@@ -36,10 +34,12 @@ class Structured:
     op          the variant
     shape       the group's shape function, called with the functional arguments
     precomputed argument name -> the names that replace it for the kernel; "" -> additional names
+    given       how many arguments the kernel gets before its outputs
     """
 
     __slots__ = (
         "dtype_at",
+        "given",
         "inputs",
         "lists",
         "names",
@@ -63,6 +63,7 @@ class Structured:
         self.outs = len(outs)
         self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.is_tensor]
         self.inputs = [a for a in schema.arguments if a.name not in outs]
+        self.given = sum(len(precomputed.get(a.name, (a.name,))) for a in self.inputs) + len(precomputed.get("", ()))
         self.plain = [a.name for a in self.inputs if not a.type.is_tensor_like]
         self.required = [a.name for a in self.inputs if a.type.is_tensor_like and not a.type.canonical.endswith("?")]
         self.lists = any(a.type.is_tensor_list for a in self.inputs)
@@ -130,19 +131,7 @@ def first_device(args: Sequence[Any]) -> Device:
     raise AssertionError("a backend's structured kernel was called without a tensor")
 
 
-def kernel_by_size(s: Structured, backend: TensorBackend, row: Row, fn: Call, debug: bool) -> Call:
+def kernel_by_size(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """A function of a kernel's arguments and its first output: the kernel that serves them, in its context."""
-    if debug:
-        kernel = backend.in_kernel_context(fn)
-        return lambda given, written: kernel
     at = s.names.index(row.sizes.by) if row.sizes.by else 0
     return chooser(cases_of(row, around=backend.in_kernel_context), at, backend.array_type)
-
-
-def row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call, bool]:
-    """The row's function, and whether it is one that checks itself: the setting `debug.kernels`."""
-    if not config.get("debug.kernels"):
-        return row.fn, False
-    allocates = row.allocates if s.tensors and not s.precomputed and backend.array_type is not None else ""
-    count = s.outs or len(s.op.schema.returns)
-    return in_debug(s.op.qualified_name, backend, row.fn, count, allocates), True

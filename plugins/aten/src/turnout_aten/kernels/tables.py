@@ -23,6 +23,7 @@ from turnout_aten.kernels.functional import functional
 from turnout_aten.kernels.inplace import inplace
 from turnout_aten.kernels.outputs import out
 from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rules import ruled
 from turnout_aten.kernels.standing import does
 from turnout_aten.kernels.structured import Structured
 from turnout_aten.kernels.unstructured import finished, plain
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 
 # The kind of a variant -> what makes its wrapper.
 VARIANTS = {"functional": functional, "inplace": inplace, "out": out}
+
+
+def structured(kind: str, s: Structured, backend: TensorBackend, row: Row) -> Call:
+    """The wrapper of a variant of an operator with a shape function."""
+    return VARIANTS[kind](s, backend, ruled(s.op, backend, row, s))
 
 
 def register_kernels(
@@ -121,7 +127,7 @@ class StructuredBinder:
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
         facts = Structured(op, shape_function(self.group), self.precomputed)
-        return does(self.row.move or "row", VARIANTS[self.kind](facts, backend_at(op, key), self.row))
+        return does(self.row.move or "row", structured(self.kind, facts, backend_at(op, key), self.row))
 
 
 class PlainBinder:

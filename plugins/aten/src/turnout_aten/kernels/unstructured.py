@@ -16,6 +16,7 @@ from turnout_aten.kernels.described import SHAPELESS, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.kernels.planning import silencing
 from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rules import ruled
 from turnout_aten.kernels.structured import AS_IS, to_array
 from turnout_aten.shapes.extents import contiguous_strides
 from turnout_aten.shapes.layouts import RESULTS
@@ -38,7 +39,8 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
     returns NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to as many elements as
     the row's limit. A kernel with a row may run again after an error: it has no effect but its result.
     """
-    limit, quiet = (0, False) if row is None else (row.sizes.upto, row.quiet)
+    repeatable, row = row is not None, ruled(op, backend, Row(fn) if row is None else row)
+    fn, limit, quiet = row.fn, row.sizes.upto, row.quiet
     schema = op.schema
     names = [python_name(a.name) for a in schema.arguments]
     given = ", ".join(names)
@@ -105,11 +107,8 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
     }  # fmt: skip
     source = Source(f"<{backend.name} call of {op.qualified_name}>", "wrapped", namespace)
     made = compile_function("\n".join(lines) + "\n", source.function, source.file, namespace)
-    return (
-        made
-        if row is None
-        else wrapper(made, KernelSpec(SHAPELESS, op, backend, (Case(KERNEL, quietly),), below, row, lines=called), source)
-    )
+    spec = KernelSpec(SHAPELESS, op, backend, (Case(KERNEL, quietly),), below, row, lines=called)
+    return wrapper(made, spec, source) if repeatable else made
 
 
 def _wrapped(device: str) -> list[str]:
