@@ -184,6 +184,7 @@ def test_the_explanation_as_data_goes_through_json(registry, library, x):
         "version": "1.2",
         "source": line_of(never),
         "note": "",
+        "path": "",
     }
 
 

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import warnings
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import turnout
+import turnout_aten
 from outcomes import refused
 from turnout import config
-from turnout.dtypes import dtype_named
+from turnout.dtypes import bool_, dtype_named, float64
 from turnout.errors import RegistrationError
 from turnout.library.libraries import on_arrays
 from turnout.operators.kernels import ARRAY
 from turnout.registry import Registrations
 from turnout_arrays import ArrayBackend, kernels
+from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.rows import KernelFault, RowError
+from turnout_aten.kernels import rules
+from turnout_aten.kernels.cases import KERNEL
 from turnout_aten.kernels.contract import misfit, row_signature
 from turnout_aten.kernels.overriding import combined
+from turnout_aten.kernels.paths import Question
 from turnout_aten.kernels.rows import COUNT, Accepts, Move, Row, Sizes, Steps
 from turnout_aten.kernels.tables import register_kernels
 from turnout_conformance import cases as operator_cases
 from turnout_conformance.cases import CASES
+from turnout_conformance.comparing import find, flat, form
 
 
 class Rep(ArrayBackend):
@@ -216,6 +226,73 @@ def test_a_fault_is_found_on_every_path(path):
         config.unset()
 
 
+def calls_of(case):
+    """An operator with its in-place and its out form, each with arguments."""
+    op, dtype = find(case.op), next(iter(case.dtypes))
+    make = lambda data, of: turnout.tensor(data, dtype=dtype_named(of))  # noqa: E731
+    for kind in ("functional", "inplace", "out"):
+        same = op if kind == "functional" else form(op, kind)
+        for args, kwargs in list(operator_cases.calls(case, dtype, make))[:2] if same is not None else ():
+            given = {}
+            if kind == "out":
+                made = flat(op(*args, **kwargs))
+                given = {a.name: turnout.empty_like(t) for a, t in zip(same.schema.out_arguments, made, strict=True)}
+            yield same, args, kwargs | given
+
+
+@pytest.mark.parametrize("cases", [CASES[::80], CASES], ids=["sample", "all"])
+def test_explain_names_the_path_that_serves_a_call_with_and_without_the_setting(cases, monkeypatch):
+    question, taken = Question(sys._getframe()), []
+
+    def watched(op, backend, fn, contract):
+        def run(*args, **keywords):
+            word = KERNEL if contract is None else contract.word
+            writes = contract is not None and bool(contract.outputs(args))
+            taken.append((op.qualified_name, question.path(sys._getframe(1), word, writes=writes)))
+            return fn(*args, **keywords)
+
+        return run
+
+    monkeypatch.setattr(rules, "_checked", watched)
+    calls = [call for case in cases for call in calls_of(case)]
+    without = [turnout.explain(op, *args, **kwargs).path[-1].path for op, args, kwargs in calls]
+    config.set({"debug.kernels": True})
+    explained = 0
+    for path, (op, args, kwargs) in zip(without, calls, strict=True):
+        assert turnout.explain(op, *args, **kwargs).path[-1].path == path, op
+        found = None
+        with warnings.catch_warnings(), suppress(Exception):
+            warnings.simplefilter("ignore")
+            op(*args, **kwargs)  # what is kept of a call serves the next one
+            taken.clear()
+            op(*args, **kwargs)
+            found = dict(reversed(taken)).get(op.qualified_name)
+        explained += found is not None
+        assert not path or found in (None, path.partition(";")[0]), (op, args, kwargs)
+    config.unset()
+    assert explained > len(cases) / 4
+
+
+@pytest.mark.parametrize(
+    ("op", "changes", "path"),
+    [
+        ("add.Tensor", {}, "array kernel, simple"),
+        ("add.Tensor", {"alpha": 2}, "array kernel"),
+        ("add.Tensor", {"other": float64}, "kept plan; other has another dtype than self"),
+        ("add_.Tensor", {"self": float64}, "kept plan; other has another dtype than self"),
+        ("add.out", {"out": (0,)}, "general; the output is resized"),
+        ("add.Tensor", {"other": bool_}, "kept plan; other has another dtype than self"),
+    ],
+)
+def test_explain_says_which_path_serves_a_call_and_why(op, changes, path):
+    names = ["self", "other", *(["out"] if op == "add.out" else [])]
+    made = {name: turnout.ones(3) for name in names}
+    for name, change in changes.items():
+        made[name] = change if name == "alpha" else turnout.ones(change) if change == (0,) else made[name].to(change)
+    text = str(turnout.explain(f"aten::{op}", *[made.pop(n) for n in names if n != "out"], **made))
+    assert text.rpartition("\n   path  ")[2].removeprefix("compiled: ").removeprefix("text: ") == path
+
+
 def test_rows_that_cannot_be_called_are_reported_together_when_they_are_registered(on_rep):
     short, long, named = (lambda a: a), (lambda a, b, out: a), (lambda a, b, c, d, *, out: a)
     assert refused(RegistrationError, on_rep, {"exp.out": short, "add.out": long, "sum.IntList_out": named}, lambda x: x) == (
@@ -313,3 +390,21 @@ def test_every_row_of_the_cpu_keeps_the_contract():
                     function(*args, **kwargs)
     finally:
         config.unset()
+
+
+MAKES_ARRAYS = {
+    "adopt", "as_array", "copy", "counted", "duplicate", "empty", "fill", "from_host", "from_numbers", "identity", "item",
+    "joined", "new_array", "normal", "over_memory", "positions", "ramp", "random_bits", "read_number", "receive_later",
+    "received", "retyped", "row_major_copy", "spaced", "spread", "strided", "tolist", "transposed", "uniform", "view_array",
+    "zero_array",
+}  # fmt: skip
+
+
+def test_what_computes_without_a_row_is_listed():
+    package, note = Path(turnout_aten.__file__).parent, Path(__file__).parents[2] / "docs/notes/0034-what-describes-a-call.md"
+    assert {name for name in dir(TensorBackend) if name in MAKES_ARRAYS} == MAKES_ARRAYS
+    listed = dict(re.findall(r"^\| `([\w/]+\.py)` \| `(.+)` \|$", note.read_text(), re.MULTILINE))
+    files = [package / "kernels/factories.py", *package.glob("composites/*.py"), *package.glob("views/*.py")]
+    asked = {file: set(re.findall(r"\b(?:backend|_at)\.(\w+)", file.read_text())) & MAKES_ARRAYS for file in files}
+    found = {f.relative_to(package).as_posix(): "`, `".join(sorted(names)) for f, names in asked.items() if names}
+    assert listed == found

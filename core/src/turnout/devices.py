@@ -14,7 +14,7 @@ from turnout.guards import Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -143,6 +143,10 @@ class Backend:
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
         """A kernel on the backend's own arrays as a callable of the internal convention; None for a backend without arrays."""
         return None
+
+    def path_of(self, op: Operator, kernel: Kernel, ks: int, args: Sequence[Any]) -> str:
+        """Which path serves a call of a kernel on the backend's own arrays, and why, in words; "" where there is only one."""
+        return ""
 
     def fresh_result(self, result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict[str, Any]]:
         """The source of a test and its globals. The test is true only for a plain tensor that shares no memory with the inputs.

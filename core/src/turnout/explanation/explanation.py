@@ -16,9 +16,10 @@ from turnout.errors import calls as texts
 from turnout.keys import Functionality
 from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
 from turnout.operators import Step as PlanStep
-from turnout.operators.kernels import Kernel
+from turnout.operators.kernels import ARRAY, Kernel
 from turnout.operators.missing import remedy
 from turnout.operators.path import path
+from turnout.operators.stubs import passed_on
 from turnout.operators.values import keys_of
 from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
@@ -53,6 +54,7 @@ class Step:
     at        the key at which the kernel was registered: the key itself or an alias
     kernel    the kernel's name; `distribution`, `version` and `source` (`file:line`) say where it is from
     note      where a disabled key was disabled, or how to get a missing one
+    path      of a kernel on arrays: which path serves the call there, and why ("compiled: kept plan")
     """
 
     key: str
@@ -65,6 +67,7 @@ class Step:
     version: str = ""
     source: str = ""
     note: str = ""
+    path: str = ""
 
     def __str__(self) -> str:
         if not self.kernel:
@@ -129,6 +132,8 @@ class Explanation:
             width = max(len(step.key) for step in hop.steps)
             for step in hop.steps:
                 lines.append(f"{'->' if step is hop.end else '  '} {step.key:<{width}}  {step}")
+            if hop.end.path:
+                lines.append(f"   path  {hop.end.path}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -283,7 +288,9 @@ def _step(op: Operator, plan: Plan, step: PlanStep, args: tuple[Any, ...]) -> St
     kernel, library = entry.kernel, entry.kernel.library
     distribution, version = ("", "") if library is None else (library.distribution or library.name, library.version)
     source = "" if kernel.is_fallthrough else source_of(kernel)
-    words = entry.reason, entry.key, kernel.name, kernel.form, distribution, version, source, note
+    backend = op.registry.backends.get(step.key) if step.verdict == CHOSEN and kernel.form == ARRAY else None
+    way = "" if backend is None else backend.path_of(op, kernel, plan.ks, passed_on(op, args))
+    words = entry.reason, entry.key, kernel.name, kernel.form, distribution, version, source, note, way
     return Step(step.key, step.verdict, *words)
 
 

@@ -14,7 +14,7 @@ from turnout.state import STUB_BUILTINS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import CodeType
     from typing import Any
 
@@ -201,3 +201,12 @@ STUB_GLOBALS: dict[str, Any] = {
     "__builtins__": STUB_BUILTINS,
 }
 _RESERVED = frozenset({*_LOCALS, *_BUILTINS, *STUB_GLOBALS, "CACHE", "miss"})
+
+
+def passed_on(op: Operator, args: Sequence[Any]) -> tuple[Any, ...]:
+    """All arguments of a call as the stub passes them to a kernel: a list of ints as a tuple, a name of a device as a device."""
+    own: dict[str, Any] = {**STUB_GLOBALS, "CACHE": {}, "miss": lambda _, given: given}
+    exec(stub_source(op.schema, op.qualified_name, "stub", "CACHE"), own)
+    by_name = {python_name(a.name): value for a, value in zip(op.schema.arguments, args, strict=True)}
+    passed: tuple[Any, ...] = own["stub"](**by_name)
+    return passed

@@ -19,7 +19,7 @@ from turnout_aten.errors.backends import MissingMethodError
 from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from turnout.dtypes import DType
@@ -88,6 +88,12 @@ class TensorBackend(Backend):
         from turnout_aten.kernels.custom import bind_array_kernel
 
         return bind_array_kernel(op, kernel, self)
+
+    def path_of(self, op: Operator, kernel: Kernel, ks: int, args: Sequence[Any]) -> str:
+        """Which path serves a call of an array kernel: a question to its wrapper."""
+        from turnout_aten.kernels.paths import path_of
+
+        return path_of(op, kernel, self, ks, args)
 
     def fresh_result(self, result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict[str, Any]]:
         """The quick test of a custom kernel's result: a plain tensor without a storage record, whose array no input has."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,6 +40,7 @@ class KernelSpec(NamedTuple):
     below       of one that copies: the wrapper of the functional variant
     known       of a planned wrapper: the plans that it keeps
     lines       the lines of its text that call something, by what they call
+    conditions  when this wrapper serves a call by itself: expressions of its text, each with what is so where it does not hold
     """
 
     form: str
@@ -55,9 +56,11 @@ class KernelSpec(NamedTuple):
     below: Call | None = None
     known: dict[Any, Any] | None = None
     lines: Mapping[str, Line] = MappingProxyType({})
+    conditions: Sequence[tuple[str, str]] = ()
 
 
 @replaceable
 def wrapper(function: Call, spec: KernelSpec, source: Source) -> Call:
-    """The wrapper of a text; a plugin may put what does the same in its place."""
+    """The wrapper of a text; a plugin may put what does the same in its place. The text's frames have its description."""
+    source.variables["DESCRIBED"] = spec, function.__code__
     return function

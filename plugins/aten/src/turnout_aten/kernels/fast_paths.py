@@ -75,17 +75,23 @@ class Inputs:
     def _with(self, role: str) -> list[str]:
         return [python_name(a.name) for a in self.arguments if a.role == role]
 
-    def conditions(self) -> list[str]:
-        """When the row's kernel is called at once, as source."""
+    def conditions(self) -> list[tuple[str, str]]:
+        """When the row's kernel is called at once, as source. Each with what is so where it does not hold."""
         accepts = self.row.accepts
-        first, *rest = self.arrays.values()
-        kinds = [f"{array}.dtype is {first}.dtype" for array in rest]
-        absent = [f"{name} is None" for name in self._with(ABSENT)]
+        (own, first), *rest = self.arrays.items()
+        kinds = [(f"{array}.dtype is {first}.dtype", f"{name} has another dtype than {own}") for name, array in rest]
+        absent = [(f"{name} is None", f"{name} is given") for name in self._with(ABSENT)]
         # A number in place of a tensor (mul.Scalar) may raise the dtype's category: int64 times 2.5.
-        bools = [] if accepts.bools else [f"{name}.__class__ is not bool" for name in self._with(NUMBER)]
-        halves = [f"({first}.dtype.itemsize != 2 or {first}.dtype.kind in 'iu')"] if self.kept else []
-        refused = [f"{first}.dtype.kind not in {accepts.refuses!r}"] if accepts.refuses else []
-        ranks = [f"{self.arrays[a.name]}.ndim == {a.rank}" for a in self.arguments if a.rank is not None]
+        bools = [] if accepts.bools else [(f"{n}.__class__ is not bool", f"{n} is a bool") for n in self._with(NUMBER)]
+        wide = f"({first}.dtype.itemsize != 2 or {first}.dtype.kind in 'iu')"
+        halves = [(wide, "a number beside two-byte floats")] if self.kept else []
+        kind = f"{first}.dtype.kind not in {accepts.refuses!r}"
+        refused = [(kind, f"{own} has a dtype that needs a look")] if accepts.refuses else []
+        ranks = [
+            (f"{self.arrays[a.name]}.ndim == {a.rank}", f"{a.name} has not {a.rank} dims")
+            for a in self.arguments
+            if a.rank is not None
+        ]
         return [*kinds, *absent, *bools, *halves, *refused, *ranks]
 
     def defaulted(self) -> list[str]:

@@ -64,7 +64,9 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     inputs, cases = Inputs(s, row), cases_of(row, makes=True)
     arguments, tensors, first = inputs.names, inputs.tensors, f"{inputs.tensors[0]}_a"
     # How a pointwise result lies is the shape function's to say, unless all inputs are row-major.
-    applies = inputs.conditions() + [f"ROW_MAJOR({array})" for array in inputs.arrays.values() if row.pointwise]
+    lies = [(f"ROW_MAJOR({array})", f"{name} does not lie row by row") for name, array in inputs.arrays.items() if row.pointwise]
+    conditions = inputs.conditions() + lies
+    applies = [source for source, _ in conditions]
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
     computing, computed_by = computing_source(s, backend, inputs, cases)
     text = f"""\
@@ -94,5 +96,5 @@ def wrapped({", ".join(["ks", *arguments])}):
         **computed_by, **inputs.variables(cases),
     }  # fmt: skip
     source = Source(f"<{backend.name} wrapper of {s.op.qualified_name}>", "wrapped", namespace)
-    spec = KernelSpec(MAKES, s.op, backend, cases, general, row, s, inputs, as_array)
+    spec = KernelSpec(MAKES, s.op, backend, cases, general, row, s, inputs, as_array, conditions=conditions)
     return wrapper(compile_function(text, source.function, source.file, namespace), spec, source)

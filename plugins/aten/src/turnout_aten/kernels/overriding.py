@@ -18,6 +18,7 @@ from turnout.table import Entry, compute_entry
 from turnout_aten.declarations.tables import standard
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.rows import Move, Row, Sizes, Steps
+from turnout_aten.kernels.rules import ASKED
 from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
 from turnout_aten.kernels.unstructured import finished, plain
 from turnout_aten.shapes.extents import numel
@@ -111,7 +112,8 @@ def _bound(op: Operator, entry: Entry, key: str) -> Call:
     A kernel that copies calls no operators, and needs no guard.
     """
     free = entry.key == IMPLICIT or hasattr(getattr(entry.kernel.fn, "__wrapped__", None), "copies")
-    return bind(entry.kernel, op, key, below=None if free else ~op.registry.keys.guards)
+    call, question = bind(entry.kernel, op, key, below=None if free else ~op.registry.keys.guards), ASKED.get()
+    return call if question is None else question.below(call, is_array_kernel=entry.kernel.form == ARRAY)
 
 
 def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:

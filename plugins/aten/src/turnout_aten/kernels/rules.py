@@ -13,6 +13,7 @@ were filled with two different values: what differs then was not written.
 from __future__ import annotations
 
 from cmath import isfinite
+from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,15 +31,21 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
     from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.kernels.paths import Question
     from turnout_aten.kernels.structured import Structured
 
     Call = Callable[..., Any]
 
+# What stands around functions in place of the check, while `explain` asks where they are called.
+ASKED: ContextVar[Question | None] = ContextVar("turnout.asked", default=None)
 FINITE = "finite"  # the tag of operators that give finite numbers for finite real ones
 
 
 def ruled(op: Operator, backend: TensorBackend, row: Row, s: Structured | None = None) -> Row:
     """A row with what all array kernels have around their functions. `s` is the operator's shape function, where it has one."""
+    question = ASKED.get()
+    if question is not None:
+        return question.ruled(op, row, s)
     if not config.get("debug.kernels"):
         return row
 

@@ -39,17 +39,24 @@ def copying(s: Structured, backend: TensorBackend, row: Row, general: Call) -> C
     outs, names = s.op.schema.out_arguments, [python_name(a.name) for a in s.inputs]
     target = python_name(outs[0].name) if outs else names[0]
     given, all_given = ", ".join(names), ", ".join([*names, *(python_name(a.name) for a in outs)])
-    alone = [f"{target}.storage is None"] if outs or s.lists else []
-    for other in [] if alone else [a for a in s.inputs[1:] if a.type.is_tensor]:
+    conditions = [
+        (f"_own.size <= {_MOST}", f"{target} has more than {_MOST} elements"),
+        ("0 not in _own.strides", f"{target} is expanded"),
+    ]
+    others = [] if outs or s.lists else [a for a in s.inputs[1:] if a.type.is_tensor]
+    if outs or s.lists:
+        conditions.append((f"{target}.storage is None", f"{target} may share memory"))
+    for other in others:
         name = python_name(other.name)
         absent = f"{name} is None or " if other.type.canonical.endswith("?") else ""
         apart = " and ".join([f"{name}.storage is not {target}.storage", *(f"{t}.storage.is_owner" for t in (name, target))])
-        alone.append(f"({absent}{name}.storage is None or {target}.storage is None or {apart})")
+        test = f"({absent}{name}.storage is None or {target}.storage is None or {apart})"
+        conditions.append((test, f"{target} and {name} may share memory"))
     text = f"""\
 def written(ks, {all_given}):
     try:
         _own = {target}.array
-        if _own.size <= {_MOST} and 0 not in _own.strides{"".join(f" and {test}" for test in alone)}:
+        if {" and ".join(test for test, _ in conditions)}:
             _made = BELOW(ks, {given}).array
             if _made.dtype is _own.dtype and _made.shape == _own.shape:
                 _own[...] = _made
@@ -68,6 +75,7 @@ def written(ks, {all_given}):
     return wrapper(made, KernelSpec(
         INTO, s.op, backend, cases_of(row, makes=True), general, row, s, Inputs(s, row) if makes else None,
         large=backend.in_kernel_context(row.fn) if row.pointwise and row.allocates == ALWAYS else None, below=below,
+        conditions=conditions,
     ), source)  # fmt: skip
 
 

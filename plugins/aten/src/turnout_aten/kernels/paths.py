@@ -1,0 +1,165 @@
+"""Which path serves a call of an array kernel, in words, for `explain`.
+
+Nothing here decides. The wrapper is made once more, by those who make it for calls, around functions that do not compute but say
+where they were called (`rules.ASKED`). It is called with the arguments, and stops there. The wrappers that lead to the function
+are on the stack, each with its description; those of the compiled call path have no frames. What plans keep is found out before,
+in a call whose function writes nothing, into tensors of its own.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import warnings
+from contextlib import suppress
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from turnout.operators.stubs import python_name
+from turnout_aten.kernels.cases import KERNEL
+from turnout_aten.kernels.described import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
+from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rules import ASKED
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+
+    from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
+    from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.kernels.described import KernelSpec
+    from turnout_aten.kernels.structured import Structured
+
+    Call = Callable[..., Any]
+
+ARRAY, KEPT = "array kernel", "kept plan"
+WORDS = {MAKES: ARRAY, SHAPELESS: ARRAY, CUSTOM: ARRAY, PLANNED: KEPT}  # a write is the functional call, and a copy
+BELOW = "the kernel below, which calls operators"
+# The modules of the general paths.
+GENERAL = frozenset(f"turnout_aten.kernels.{name}" for name in ("functional", "inplace", "outputs", "custom"))
+
+
+class Reached(BaseException):
+    """A function that was asked for its path was called. The text is the path."""
+
+
+class Question:
+    """What stands around the functions of a wrapper that is asked.
+
+    frame     the frame of the one who asks
+    learning  whether the call is the one before, by which plans are kept
+    silent    what may serve few elements without calling a function, or ""
+    """
+
+    def __init__(self, frame: FrameType) -> None:
+        self.frame, self.learning, self.silent = frame, True, ""
+
+    def ruled(self, op: Operator, row: Row, s: Structured | None) -> Row:
+        """The row with functions that say where they are called. Random numbers, which move none, are never asked for."""
+        self.silent = "; few elements without its function" if row.program is not None else ""
+
+        def around(word: str, fn: Call) -> Call:
+            def said(*args: Any, **_: Any) -> Any:
+                writes = s is not None and len(args) > s.given
+                if self.learning and not writes:
+                    raise NotImplementedError  # go on where there is an output
+                if not self.learning:
+                    raise Reached(self.path(sys._getframe(1), word, writes=writes))
+
+            return said
+
+        made = row.through(around)
+        return made if op.schema.takes_tensors else made.but(program=row.program)
+
+    def below(self, call: Call, *, is_array_kernel: bool) -> Call:
+        """What a row over another kernel leaves a call to."""
+        if is_array_kernel:
+            return call
+
+        def said(*_: Any) -> Any:
+            raise Reached(BELOW)
+
+        return said
+
+    def path(self, frame: FrameType | None, word: str, *, writes: bool) -> str:
+        """The path to a function that was called with or without outputs, from the frame that called it."""
+        role = "" if word == KERNEL else f", {word}"
+        while frame is not None and frame is not self.frame:
+            spec, code = frame.f_globals.get("DESCRIBED", (None, None))
+            if frame.f_code is code and spec.form in WORDS:
+                return f"text: {WORDS[spec.form]}{role}{self.silent}"
+            if frame.f_globals.get("__name__") in GENERAL:
+                return "general"
+            frame = frame.f_back
+        return f"compiled: {KEPT if writes else ARRAY}{role}{self.silent}"
+
+
+def path_of(op: Operator, kernel: Kernel, backend: TensorBackend, ks: int, args: Sequence[Any]) -> str:
+    """The path of a call: "compiled", "text" or "general", and what serves it there. "" if it cannot be told without the call."""
+    written = [i for i, a in enumerate(op.schema.arguments) if a.is_write]
+    if kernel.binder is None or any(type(args[i]) is not Tensor for i in written):
+        return ""
+    sources, question = linecache.cache.copy(), Question(sys._getframe())
+    token = ASKED.set(question)
+    try:
+        call = kernel.binder(op, kernel, backend.name)
+        if type(call) is not FunctionType and not op.schema.takes_tensors:  # numbers of a generator, which a call would draw
+            return f"compiled: {ARRAY}{question.silent}"
+        return _asked(question, call, backend, ks, list(args), written)
+    finally:
+        ASKED.reset(token)
+        _put_back(sources)
+
+
+def _asked(question: Question, call: Call, backend: TensorBackend, ks: int, args: list[Any], written: list[int]) -> str:
+    aside = {id(args[i]): _like(backend, args[i]) for i in written}
+    with suppress(Exception, Reached), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call(ks, *[aside.get(id(value), value) for value in args])
+    if any(aside[id(args[i])].array.shape != args[i].array.shape for i in written):
+        return "general; the output is resized"
+    question.learning = False
+    try:
+        call(ks, *args)
+    except Reached as reached:
+        return f"{reached}{'' if ARRAY in str(reached) else _why_not(call, args)}"
+    except Exception as error:  # noqa: BLE001 - the call would raise it
+        return f"general; it raises {type(error).__name__}"
+    return "without its function"
+
+
+def _why_not(call: Call | None, args: list[Any]) -> str:
+    """Why a wrapper leaves a call to what stands below it: the first of its conditions that does not hold."""
+    variables = getattr(call, "__globals__", {})
+    spec: KernelSpec | None = variables.get("DESCRIBED", (None,))[0]
+    if spec is None:
+        return ""
+    names = [python_name(a.name) for a in spec.op.schema.arguments]
+    given = dict(zip(names, args, strict=False))
+    given |= {f"{name}_a": value.array for name, value in given.items() if isinstance(value, Tensor)}
+    if spec.form == INTO:
+        given["_own"] = next(v.array for a, v in zip(spec.op.schema.arguments, args, strict=True) if a.is_write)
+    for source, otherwise in spec.conditions:
+        with suppress(AttributeError, NameError):  # a number in place of a tensor, or an array of another backend
+            if not eval(source, variables, given):
+                return f"; {otherwise}"
+    return _why_not(spec.below, args)  # the functional variant has the same arguments before an output
+
+
+def _like(backend: TensorBackend, tensor: Tensor) -> Tensor:
+    """A tensor of the same shape, strides and dtype with memory of its own."""
+    array = tensor.array
+    strides = backend.strides(array)
+    dense = None if 0 in strides or (backend.row_major is not None and backend.row_major(array)) else strides
+    return wrap(backend.empty(array.shape, backend.dtype_of(array), tensor.device, dense), tensor.device)
+
+
+def _put_back(sources: dict[str, Any]) -> None:
+    """Debuggers show the texts that calls run."""
+    for file in [file for file, source in linecache.cache.items() if file[:1] == "<" and sources.get(file) is not source]:
+        if file in sources:
+            linecache.cache[file] = sources[file]
+        else:
+            del linecache.cache[file]
