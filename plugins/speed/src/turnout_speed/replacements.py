@@ -185,13 +185,14 @@ def plan_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
         "__name__": __name__, **SOURCE_NAMES,
     }  # fmt: skip
     exec(compile("\n".join(lines), source.file, "exec"), own)
+    find, learned = own.pop("find"), own.pop("learned")  # functions among their own globals would be a cycle
     sized = s.names.index(row.sizes.by) if row.sizes.by else next(i for i, a in enumerate(s.inputs) if a.type.is_tensor_like)
     count = s.outs or len(s.op.schema.returns)
     steps = row.program if isinstance(row.program, Steps) and not s.precomputed else Steps(())
     program = _program(steps, row, s.names)
     defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])
     return _calls.plan_kernel(
-        made, find=own["find"], learned=own["learned"], cases=_cases(spec, source), sized=sized, keys=backend.keys,
+        made, find=find, learned=learned, cases=_cases(spec, source), sized=sized, keys=backend.keys,
         as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count, moves=row.move,
         program=program,
     )  # fmt: skip

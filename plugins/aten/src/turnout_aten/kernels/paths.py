@@ -54,7 +54,8 @@ class Question:
     """
 
     def __init__(self, frame: FrameType) -> None:
-        self.frame, self.learning, self.silent = frame, True, ""
+        self.frame: FrameType | None = frame
+        self.learning, self.silent = True, ""
 
     def ruled(self, op: Operator, row: Row, s: Structured | None) -> Row:
         """The row with functions that say where they are called. Random numbers, which move none, are never asked for."""
@@ -110,6 +111,7 @@ def path_of(op: Operator, kernel: Kernel, backend: TensorBackend, ks: int, args:
         return _asked(question, call, backend, ks, list(args), written)
     finally:
         ASKED.reset(token)
+        question.frame = None  # it holds the question: a cycle
         _put_back(sources)
 
 
