@@ -307,7 +307,7 @@ UNFIT = [
     (Row(text, "sometimes"), "allocates is 'sometimes'; expected 'always', 'same' or 'bool'"),
     (Row(text, accepts="c"), "accepts is 'c'; expected Accepts(...)"),
     (Row(text, sizes=8), "sizes is 8; expected Sizes(...)"),
-    (Row(text, program="sort"), "program is 'sort'; expected Steps(...) or a Move"),
+    (Row(text, program="sort"), "program is 'sort'; expected Steps(...), a Move or Compiled(...)"),
     (Row(text, accepts=Accepts("c")), "accepts is about calls for which the kernel allocates the result; give allocates, too"),
     (Row(text, "same", accepts=Accepts("complex")), "refuses is 'complex'; expected letters of 'biufcV'"),
     (Row(text, sizes=Sizes(simple=np.exp)), "simple makes its result; give allocates, too"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import inspect
 import json
@@ -16,10 +17,12 @@ from typing import Any
 import numpy
 import pytest
 from compiled_calls import blocks_left_by, seen, taken
+from turnout.nn import functional as F
 
 import turnout
 from outcomes import printed, refused
 from turnout.library import Library
+from turnout_aten.kernels.rows import Sizes
 
 _calls = pytest.importorskip("turnout_speed._calls", reason="turnout-speed was installed without a C compiler")
 TESTS = Path(__file__).parent.parent
@@ -495,6 +498,14 @@ def test_calls_good_and_bad_leave_no_memory(compiled_path: None):
 def f() -> None: ...
 
 
+def table_of_version(version: int) -> Any:
+    """A capsule as packages of kernels have it, with no function."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return new(ctypes.addressof(TABLES.setdefault(version, (ctypes.c_int * 4)(version, 0))), b"turnout.compiled_functions", None)
+
+
+TABLES: dict[int, Any] = {}
 ONE = ((f, 0, 0, False),)
 PLANNED: dict[str, Any] = {
     "find": f, "learned": f, "cases": ONE, "keys": 0, "as_given": None, "passed": (0,), "defaults": (None,), "outs": 1,
@@ -511,6 +522,10 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (_calls.call_handles, (3,), ValueError, "no such argument"),
     (_calls.call_operators, (object, object), AttributeError, "type object 'object' has no attribute 'call'"),
     (partial(_calls.plan_kernel, **PLANNED, roles=("tensor",), moves="throw"), (f,), ValueError, "unknown word throw"),
+    (partial(_calls.plan_kernel, **PLANNED, roles=("tensor",), compiled=(table_of_version(1), "sort")), (f,), ValueError,
+     "no compiled function sort"),
+    (_calls.draw_kernel, (f, None, "uniform"), ValueError,
+     "PyCapsule_GetPointer called with invalid PyCapsule object"),
     (_calls.plan_kernel, (f,), TypeError, "a planned kernel needs all that finds a plan and what it is called with"),
     (_calls.array_kernel, (f,), TypeError, "a kernel has arguments, cases and keys"),
     *(
@@ -547,6 +562,50 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
 def test_the_makers_refuse_what_they_cannot_read():
     for make, arguments, error, text in REFUSED:
         assert refused(error, make, *arguments) == text
+
+
+def test_a_table_of_another_version_is_not_read():
+    assert _calls.draw_kernel(f, table_of_version(2), "uniform") is f
+    assert _calls.is_compiled(_calls.plan_kernel(f, **PLANNED, roles=("tensor",), compiled=(table_of_version(2), "sort")))
+
+
+# The operator of a row that names a compiled function -> a call that the function serves.
+SERVED = {
+    "gather.out": "a.gather(1, t.reshape(2, 1))", "index_select.out": "a.index_select(1, t)", "flip.out": "a.flip(1)",
+    "tril.out": "a.tril()", "triu.out": "a.triu(1)", "cumsum.out": "a.cumsum(1)", "argmax.out": "a.argmax(1)",
+    "argmin.out": "a.argmin()", "max.dim_max": "a.max(1)", "min.dim_min": "a.min(0)", "topk.values": "a.topk(2)",
+    "sort.values_stable": "a.sort(1)", "any.all_out": "b.any()", "any.out": "b.any(1)", "all.all_out": "b.all()",
+    "all.out": "b.all(1)", "nll_loss_forward.output": "F.nll_loss(a, t)", "rand": "turnout.rand(3)", "randn": "turnout.randn(3)",
+    "nll_loss_backward.grad_input": "turnout.ops.aten.nll_loss_backward(w, a, t, None, 1, -100, w)",
+}  # fmt: skip
+
+
+def test_each_compiled_function_serves_a_call_in_place_of_the_kernel_of_its_row(
+    compiled_path: None, monkeypatch: pytest.MonkeyPatch
+):
+    tables = pytest.importorskip("turnout_kernels.table", reason="turnout-kernels was installed without a C compiler")
+    a, t, w = turnout.tensor([[3.0, 1.0, 2.0], [1.0, 5.0, 4.0]]), turnout.tensor([2, 0]), turnout.tensor(1.0)
+    known = {"turnout": turnout, "F": F, "a": a, "t": t, "w": w, "b": turnout.tensor([[True, False], [True, True]])}
+
+    def shown() -> dict[str, str]:
+        turnout.manual_seed(3)
+        return {name: str(eval(call, known)) for name, call in SERVED.items()}
+
+    def never(*args: object) -> None:
+        raise AssertionError("the kernel is called")
+
+    expected, table = shown(), tables.kernels()
+    rows = {name: row.but(fn=never, sizes=Sizes()) for name, row in table.items() if getattr(row, "compiled", None) is not None}
+    assert rows.keys() == SERVED.keys()
+    monkeypatch.setattr(tables, "kernels", lambda: table | rows)
+    try:
+        turnout.plugins.deactivate("kernels")
+        turnout.plugins.activate("kernels")
+        assert shown() == expected
+    finally:
+        turnout.plugins.deactivate("kernels")
+        monkeypatch.undo()
+        turnout.plugins.activate("kernels")
 
 
 def test_no_text_is_read():

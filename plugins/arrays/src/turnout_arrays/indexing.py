@@ -200,8 +200,8 @@ def selecting(xp: Any) -> Table:
     # fmt: off
     return {
         "index.Tensor_out": Row(index, quiet=True, program=Move.PICK),
-        "index_select.out": Row(index_select, quiet=True, program=Move.SELECT, prepares=prepared_select),
-        "gather.out":       Row(gather, quiet=True, program=Move.GATHER, prepares=prepared_gather),
+        "index_select.out": Row(index_select, quiet=True, prepares=prepared_select),
+        "gather.out":       Row(gather, quiet=True, prepares=prepared_gather),
         "nonzero":          nonzero,
     }
     # fmt: on
@@ -290,8 +290,8 @@ def shaping(xp: Any) -> Table:
     # fmt: off
     return {
         "cat.out":          Row(cat, quiet=True, program=Move.JOIN),
-        "flip.out":         Row(flip, quiet=True, program=Move.FLIP),
-        "tril.out":         Row(tril, quiet=True, program=Move.LOWER, prepares=prepared(below=True)),
-        "triu.out":         Row(triu, quiet=True, program=Move.UPPER, prepares=prepared(below=False)),
+        "flip.out":         Row(flip, quiet=True),
+        "tril.out":         Row(tril, quiet=True, prepares=prepared(below=True)),
+        "triu.out":         Row(triu, quiet=True, prepares=prepared(below=False)),
     }
     # fmt: on

@@ -9,7 +9,7 @@ from turnout.errors import DimError
 from turnout_arrays import reductions
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
-from turnout_aten.kernels.rows import SAME, Accepts, Move, Row, Steps
+from turnout_aten.kernels.rows import SAME, Accepts, Row, Steps
 
 Table = dict[str, Any]
 NONE, MEAN, SUM = 0, 1, 2
@@ -205,8 +205,8 @@ def likelihood(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "nll_loss_forward.output":      Row(forward, quiet=True, program=Move.CLASS_LOSS, prepares=prepared),
-        "nll_loss_backward.grad_input": Row(backward, quiet=True, program=Move.CLASS_SLOPE),
+        "nll_loss_forward.output":      Row(forward, quiet=True, prepares=prepared),
+        "nll_loss_backward.grad_input": Row(backward, quiet=True),
     }
     # fmt: on
 

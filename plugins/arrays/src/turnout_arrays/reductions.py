@@ -10,7 +10,7 @@ from typing import Any
 
 from turnout_arrays.indexing import along, around
 from turnout_arrays.numbers import is_half, store, store_by, widen
-from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Move, Row, Steps
+from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
 
 Table = dict[str, Any]
 
@@ -270,10 +270,10 @@ def extremes(xp: Any) -> Table:
         "amin.out":      Row(amin, SAME, program=Steps(((xp.minimum, "self"),))),
         "max.unary_out": Row(max_all, SAME, program=Steps(((xp.maximum, "self"),))),
         "min.unary_out": Row(min_all, SAME, program=Steps(((xp.minimum, "self"),))),
-        "max.dim_max":   Row(both("argmax"), quiet=True, program=Move.LARGEST, prepares=prepared("argmax")),
-        "min.dim_min":   Row(both("argmin"), quiet=True, program=Move.SMALLEST, prepares=prepared("argmin")),
-        "argmax.out":    Row(where("argmax"), quiet=True, program=Move.FIND_LARGEST),
-        "argmin.out":    Row(where("argmin"), quiet=True, program=Move.FIND_SMALLEST),
+        "max.dim_max":   Row(both("argmax"), quiet=True, prepares=prepared("argmax")),
+        "min.dim_min":   Row(both("argmin"), quiet=True, prepares=prepared("argmin")),
+        "argmax.out":    Row(where("argmax"), quiet=True),
+        "argmin.out":    Row(where("argmin"), quiet=True),
     }
     # fmt: on
 
@@ -302,11 +302,11 @@ def truths(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "any.all_out":  Row(over_all(xp.logical_or), quiet=True, program=Move.ANY, prepares=prepared(xp.logical_or)),
-        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True, program=Move.ANY),
+        "any.all_out":  Row(over_all(xp.logical_or), quiet=True, prepares=prepared(xp.logical_or)),
+        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True),
         "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False), quiet=True),
-        "all.all_out":  Row(over_all(xp.logical_and), quiet=True, program=Move.ALL, prepares=prepared(xp.logical_and)),
-        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True, program=Move.ALL),
+        "all.all_out":  Row(over_all(xp.logical_and), quiet=True, prepares=prepared(xp.logical_and)),
+        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True),
         "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False), quiet=True),
     }
     # fmt: on

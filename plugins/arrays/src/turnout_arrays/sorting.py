@@ -7,7 +7,7 @@ from typing import Any
 from turnout.errors import ArgumentError, DimError, ShapeError
 from turnout_arrays.indexing import along, around
 from turnout_arrays.numbers import store, widen
-from turnout_aten.kernels.rows import Move, Row
+from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import wrap_dim
 
 Table = dict[str, Any]
@@ -135,8 +135,8 @@ def ordering(xp: Any) -> Table:
         return write and (lambda self, k, dim, largest, sorted, values, indices: write(self, values, indices))
 
     return {
-        "sort.values_stable": Row(sort, program=Move.SORT, prepares=prepared_sort(xp)),
-        "topk.values": Row(topk, quiet=True, program=Move.ORDER_FIRST, prepares=prepared_topk),
+        "sort.values_stable": Row(sort, prepares=prepared_sort(xp)),
+        "topk.values": Row(topk, quiet=True, prepares=prepared_topk),
     }
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from turnout_arrays.numbers import store, widen
-from turnout_aten.kernels.rows import Move, Row
+from turnout_aten.kernels.rows import Row
 
 Table = dict[str, Any]
 # Up to this many elements, what a call does beside computing takes most of the time.
@@ -28,7 +28,7 @@ def cumulative(xp: Any) -> Table:
         """The dtype in which a running result is kept."""
         return xp.dtype({"f": "f8", "V": "f8", "c": "c16"}[dtype.kind]) if dtype.kind in "fVc" else dtype
 
-    def running(ufunc: Any, name: str, program: Move | None = None) -> Row:
+    def running(ufunc: Any, name: str) -> Row:
         # Not all array modules have it; those that do take less time for it than for the method.
         accumulate = getattr(ufunc, "accumulate", None) or (lambda array, dim, kind: getattr(array, name)(dim, kind))
 
@@ -41,7 +41,7 @@ def cumulative(xp: Any) -> Table:
             return store(xp, out, accumulate(self, dim, kind))
 
         kernel.__name__ = kernel.__qualname__ = name
-        return Row(kernel, program=program, prepares=partial(prepared, accumulate))
+        return Row(kernel, prepares=partial(prepared, accumulate))
 
     def prepared(accumulate: Any, outs: Any, self: Any, dim: int, dtype: Any) -> Any:
         """Of few real numbers of the dtype of the result."""
@@ -85,7 +85,7 @@ def cumulative(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "cumsum.out":       running(xp.add, "cumsum", program=Move.ADD_UP),
+        "cumsum.out":       running(xp.add, "cumsum"),
         "cumprod.out":      running(xp.multiply, "cumprod"),
         "logcumsumexp.out": Row(logcumsumexp),
         "cummax.out":       Row(extreme(xp.maximum)),

@@ -73,9 +73,6 @@ class CPUBackend(ArrayBackend):
             part[...] = random_bits(np, part.shape, seed, offset + start)
         return made
 
-    # A compiled call path may make these words itself. A backend with another method is asked for its own.
-    random_bits.hashed = True  # type: ignore[attr-defined]
-
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         made = np.empty(shape, array.dtype)
         made[...] = array

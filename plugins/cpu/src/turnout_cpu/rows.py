@@ -16,7 +16,7 @@ import numpy as np
 from turnout.dtypes import DType
 from turnout_arrays.reductions import axes
 from turnout_arrays.sorting import prepared_sort
-from turnout_aten.kernels.rows import Move, Row, Sizes
+from turnout_aten.kernels.rows import Row, Sizes
 from turnout_cpu.pool import LARGE, Pool
 from turnout_cpu.sorting import sort, unique
 
@@ -153,7 +153,7 @@ def _reduce(ufunc: Any, part: Any, out: Any) -> None:
 
 def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
     """The rows of the shared library that are cut, by operator."""
-    sorted_row = Row(sort, quiet=True, program=Move.SORT, prepares=prepared_sort(np))
+    sorted_row = Row(sort, quiet=True, prepares=prepared_sort(np))
     # fmt: off
     ufuncs = {"sum.out": np.add, "prod.out": np.multiply, "max.unary_out": np.maximum, "min.unary_out": np.minimum}
     over_dims = (

@@ -3,6 +3,7 @@ from typing import Any
 
 KERNELS: tuple[str, ...]
 POINTWISE: tuple[str, ...]
+functions: Any
 
 def run(
     kernel: int, outputs: tuple[Any, ...], inputs: tuple[Any, ...], ints: tuple[int, ...], floats: tuple[float, ...],

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.kernels.rows import Move, Row, Sizes
+from turnout_kernels.few import compiled
 from turnout_kernels.layouts import MOVED_SIZES, any_floats, deliver, packed, row_major, width_of
 from turnout_kernels.native import CODES, FEW, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, whole
 from turnout_kernels.pointwise import SMALL, apply
@@ -260,18 +261,18 @@ NATIVE = _native()
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
     "cat.out":           Row(cat, quiet=True, program=Move.JOIN),
-    "gather.out":        Row(gather, quiet=True, sizes=Sizes(FEW)),
+    "gather.out":        Row(gather, quiet=True, sizes=Sizes(FEW), program=compiled("gather")),
     "scatter_add.out":   any_floats(scatter_add),
-    "index_select.out":  Row(index_select, quiet=True, sizes=Sizes(FEW)),
+    "index_select.out":  Row(index_select, quiet=True, sizes=Sizes(FEW), program=compiled("select")),
     "index.Tensor_out":  Row(index, quiet=True, sizes=Sizes(FEW)),
     "index_add.out":     any_floats(index_add),
     "index_put.out":     Row(any_floats(index_put), program=Move.PUT),
     "embedding_dense_backward": embedding_dense_backward,
     "masked_select":     Row(masked_select, sizes=Sizes(FEW)),
     "nonzero":           Row(nonzero, sizes=Sizes(FEW)),
-    "flip.out":          Row(flip, quiet=True, sizes=Sizes(FEW)),
-    "tril.out":          Row(triangle_of(upper=False), quiet=True, sizes=Sizes(FEW)),
-    "triu.out":          Row(triangle_of(upper=True), quiet=True, sizes=Sizes(FEW)),
+    "flip.out":          Row(flip, quiet=True, sizes=Sizes(FEW), program=compiled("flip")),
+    "tril.out":          Row(triangle_of(upper=False), quiet=True, sizes=Sizes(FEW), program=compiled("lower")),
+    "triu.out":          Row(triangle_of(upper=True), quiet=True, sizes=Sizes(FEW), program=compiled("upper")),
     "clone":             Row(clone, sizes=Sizes(_FEW_TO_COPY)),
     "_to_copy":          Row(to_copy, sizes=Sizes(SMALL)),
 }

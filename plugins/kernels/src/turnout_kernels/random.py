@@ -12,9 +12,10 @@ import numpy as np
 
 from turnout.dtypes import float32, get_default_dtype, int64
 from turnout_arrays.random import FACTORS, key_of, normal_of
-from turnout_aten.kernels.rows import Move, Row
+from turnout_aten.kernels.rows import Row
 from turnout_aten.tensor.random import default_generator
 from turnout_kernels import _native
+from turnout_kernels.few import compiled
 from turnout_kernels.native import F32, GRAIN, KERNELS, parts_of, plain, run
 
 # Fewer normal numbers are made by turnout-cpu, so that small tensors are the same on every device to the last bit.
@@ -82,7 +83,7 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
 
     kernel = generator_call if with_generator else plain_call
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, quiet=True, program=None if with_generator else Move(name))
+    return Row(kernel, quiet=True, program=None if with_generator else compiled(name))
 
 
 # Up to this many integers, turnout-cpu takes the remainder of 63 bits, and this does. For more of them it takes more bits.

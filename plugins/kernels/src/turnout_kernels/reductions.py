@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from turnout_aten.kernels.rows import Row, Sizes
+from turnout_kernels.few import compiled
 from turnout_kernels.layouts import deliver, packed, width_of
 from turnout_kernels.native import FEW, FLOATS, code, plain, run, whole
 from turnout_kernels.pointwise import apply
@@ -239,24 +240,24 @@ def _located(self: Any, dim: Any, sign: int, values: Any, indices: Any) -> Any:
     return indices
 
 
-def place_of(name: str, sign: int) -> Row:
+def place_of(name: str, sign: int, of_few: str) -> Row:
     """argmax or argmin."""
 
     def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
         return _located(self, dim, sign, None, out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, sizes=Sizes(FEW))
+    return Row(kernel, sizes=Sizes(FEW), program=compiled(of_few))
 
 
-def extreme_at(name: str, sign: int) -> Row:
+def extreme_at(name: str, sign: int, of_few: str) -> Row:
     """max or min along a dim, with indices."""
 
     def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> Any:
         return NotImplemented if _located(self, dim, sign, values, indices) is NotImplemented else None
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, sizes=Sizes(FEW))
+    return Row(kernel, sizes=Sizes(FEW), program=compiled(of_few))
 
 
 # fmt: off
@@ -279,9 +280,9 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "l1_loss":                Row(l1_loss, sizes=Sizes(FEW)),
     "smooth_l1_loss":         Row(smooth_l1_loss, sizes=Sizes(FEW)),
     "huber_loss":             Row(huber_loss, sizes=Sizes(FEW)),
-    "argmax.out":             place_of("argmax", 1),
-    "argmin.out":             place_of("argmin", -1),
-    "max.dim_max":            extreme_at("max", 1),
-    "min.dim_min":            extreme_at("min", -1),
+    "argmax.out":             place_of("argmax", 1, "find largest"),
+    "argmin.out":             place_of("argmin", -1, "find smallest"),
+    "max.dim_max":            extreme_at("max", 1, "largest"),
+    "min.dim_min":            extreme_at("min", -1, "smallest"),
 }
 # fmt: on

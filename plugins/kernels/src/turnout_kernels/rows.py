@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from turnout_aten.kernels.rows import Row, Sizes
+from turnout_aten.kernels.rows import Compiled, Row, Sizes
 from turnout_kernels import _native
+from turnout_kernels.few import compiled
 from turnout_kernels.layouts import any_floats
 from turnout_kernels.native import FEW, GRAIN, KERNELS, code, plain, run, threads, whole
 
@@ -217,7 +218,7 @@ def native_group_norm_backward(
 # ---- cumulative sums
 
 
-def cumulative(name: str, *, product: bool) -> Row:
+def cumulative(name: str, *, product: bool, of_few: Compiled | None = None) -> Row:
     """cumsum or cumprod."""
 
     def accumulated(self: Any, dim: int, out: Any = None) -> Any:
@@ -238,7 +239,7 @@ def cumulative(name: str, *, product: bool) -> Row:
         return of_any_floats(self, dim) if out is None else of_any_floats(self, dim, out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, sizes=Sizes(FEW))
+    return Row(kernel, sizes=Sizes(FEW), program=of_few)
 
 
 def _along(self: Any, dim: int) -> bool:
@@ -286,10 +287,12 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "native_group_norm.out":           Row(any_floats(native_group_norm, outputs=3), quiet=True, prepares=_prepared_groups),
     "native_group_norm_backward":      any_floats(native_group_norm_backward, outputs=0),
     "rms_norm":                        any_floats(rms_norm, outputs=0),
-    "cumsum.out":                      cumulative("cumsum", product=False),
+    "cumsum.out":                      cumulative("cumsum", product=False, of_few=compiled("add up")),
     "cumprod.out":                     cumulative("cumprod", product=True),
     "cummax.out":                      cumulative_extreme("cummax", 1),
     "cummin.out":                      cumulative_extreme("cummin", -1),
-    "topk.values":                     Row(any_floats(topk, outputs=2), sizes=Sizes(FEW), quiet=True),
+    "topk.values":                     Row(
+        any_floats(topk, outputs=2), sizes=Sizes(FEW), quiet=True, program=compiled("order first"),
+    ),
 }
 # fmt: on

@@ -17,7 +17,8 @@
  * FillKernel    a kernel that fills its first argument with one number
  * IntoKernel    the out and in-place variants: what the functional one computes, copied into a tensor that was given
  * GuardKernel   a kernel that calls operators, without the functionalities that the call has passed
- * ElementKernel a kernel that copies into its first argument, gives the number in it, counts, or draws random numbers
+ * ElementKernel a kernel that copies into its first argument, gives the number in it, or counts
+ * DrawKernel    random numbers of the device's generator
  * CustomKernel  a kernel of the user on arrays
  * Shape, Dtype  the properties of tensors with these names
  * run_ahead     the sweep of a backward pass over nodes whose formulas are data
@@ -65,7 +66,7 @@ static Outcome decline_after_error(void)
 #include "native/conversions.h"
 #include "native/wrapping.h"
 #include "native/moves.h"
-#include "native/losses.h"
+#include "native/compiled.h"
 #include "native/plans.h"
 #include "native/arrays.h"
 #include "native/outputs.h"
@@ -129,6 +130,7 @@ HOLDING(into, HOLDS(IntoKernel, below))
 HOLDING(guard, HOLDS(GuardKernel, mask))
 HOLDING(custom, HOLDS(CustomKernel, finish))
 HOLDING(getter, HOLDS(Getter, full))
+HOLDING(draw, HOLDS(DrawKernel, functions))
 
 FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
 FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
@@ -143,6 +145,7 @@ FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, fill_traverse,
 FACE(IntoKernelType, "IntoKernel", IntoKernel, kernel_vectorcall, into_traverse, into_clear);
 FACE(GuardKernelType, "GuardKernel", GuardKernel, kernel_vectorcall, guard_traverse, guard_clear);
 FACE(ElementKernelType, "ElementKernel", Face, kernel_vectorcall, face_traverse, face_clear);
+FACE(DrawKernelType, "DrawKernel", DrawKernel, kernel_vectorcall, draw_traverse, draw_clear);
 FACE(CustomKernelType, "CustomKernel", CustomKernel, kernel_vectorcall, custom_traverse, custom_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
@@ -158,16 +161,18 @@ static int take(PyObject *from, const char *name, PyObject **to)
     return 0;
 }
 
-/* The loops of one of NumPy's functions for floats. */
-static int take_loops(PyObject *from, const char *name, Loop *loops)
+/* The loops of one of NumPy's functions for float and double, which compiled functions are lent. */
+static int lend_loops(PyObject *from, const char *name, size_t at)
 {
     PyObject *ufunc = PyDict_GetItemString(from, name);
     if (ufunc == NULL || !PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
         PyErr_Format(PyExc_KeyError, "%s", name);
         return -1;
     }
-    for (int type = 0; type < TYPES; type++)
-        loops[type] = loop_of((PyUFuncObject *)ufunc, type);
+    for (int is_double = 0; is_double < 2; is_double++) {
+        Loop loop = loop_of((PyUFuncObject *)ufunc, is_double ? NPY_DOUBLE : NPY_FLOAT);
+        *(turnout_loop *)((char *)&LENT[is_double] + at) = (turnout_loop){(void (*)(char **, const intptr_t *, const intptr_t *, void *))loop.run, loop.data};
+    }
     return 0;
 }
 
@@ -200,8 +205,9 @@ static PyObject *configure(PyObject *module, PyObject *names)
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
         if (take(names, values[i].name, values[i].to) < 0)
             return NULL;
-    if (take_loops(names, "LOG", LOG) < 0 || take_loops(names, "SQRT", SQRT) < 0 || take_loops(names, "COS", COS) < 0
-        || take_loops(names, "ADD", ADD) < 0 || find_tensor_slots() < 0)
+    if (lend_loops(names, "ADD", offsetof(turnout_loops, add)) < 0 || lend_loops(names, "LOG", offsetof(turnout_loops, log)) < 0
+        || lend_loops(names, "SQRT", offsetof(turnout_loops, sqrt)) < 0 || lend_loops(names, "COS", offsetof(turnout_loops, cos)) < 0
+        || find_tensor_slots() < 0)
         return NULL;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
         if ((*slots[i].at = slot_of(*slots[i].type, slots[i].name)) < 0)
@@ -238,6 +244,7 @@ static PyMethodDef functions[] = {
     {"into_kernel", make_into_kernel, METH_VARARGS, "A kernel that writes what the functional variant computes."},
     {"guard_kernel", make_guard_kernel, METH_VARARGS, "A kernel in a context without the functionalities that the call has passed."},
     {"element_kernel", make_element_kernel, METH_VARARGS, "A kernel that copies, reads, counts or draws few elements."},
+    {"draw_kernel", make_draw_kernel, METH_VARARGS, "Random numbers, by a function of a table."},
     {"custom_kernel", (PyCFunction)(void (*)(void))make_custom_kernel, METH_VARARGS | METH_KEYWORDS, "The wrapper of a kernel of the user on arrays."},
     {"fact", make_fact, METH_VARARGS, "The property `shape` or `dtype` of tensors."},
     {"sweep", make_sweep, METH_VARARGS, "What takes the nodes of a backward pass that need no Python."},
@@ -260,7 +267,7 @@ PyMODINIT_FUNC PyInit__calls(void)
     static PyTypeObject *const types[] = {
         &CallType, &ArrayKernelType, &RecordKernelType, &ViewKernelType, &WriteKernelType, &PlanKernelType, &CompositeKernelType,
         &CopyKernelType, &SelectKernelType, &FactoryKernelType, &FillKernelType, &IntoKernelType, &ElementKernelType, &GuardKernelType,
-        &GetterType, &CustomKernelType, &ShapeType, &DtypeType, NULL,
+        &GetterType, &CustomKernelType, &DrawKernelType, &ShapeType, &DtypeType, NULL,
     };
     if (ready_types(types) < 0 || intern_names() < 0)
         return NULL;

@@ -122,8 +122,8 @@ def plain_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     op, backend, row = spec.op, spec.backend, spec.row
     assert row is not None
     arguments, returns = op.schema.arguments, op.schema.returns
-    if row.move and not any(a.type.is_tensor for a in arguments):
-        return _calls.element_kernel(made, row.move) if backend.new_array is numpy.empty else made
+    if row.compiled is not None and not any(a.type.is_tensor for a in arguments):
+        return _calls.draw_kernel(made, *row.compiled) if backend.new_array is numpy.empty else made
     others = any(a.type.is_tensor_list or a.is_write for a in arguments) or "nondeterministic_seeded" in op.tags
     if others or len(returns) != 1 or not returns[0].type.is_tensor or backend.array_type is not numpy.ndarray:
         return made
@@ -194,7 +194,7 @@ def plan_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     return _calls.plan_kernel(
         made, find=find, learned=learned, cases=_cases(spec, source), sized=sized, keys=backend.keys,
         as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count, moves=row.move,
-        program=program,
+        compiled=row.compiled, program=program,
     )  # fmt: skip
 
 

@@ -129,7 +129,6 @@ def element(what: str) -> Callable[[Function], Function]:
     count      ints from a start to an end
     space      floats from a start to an end; `identity` ones on the diagonal of a matrix
     fill where a number where a mask is true
-    uniform    random numbers of the device's generator, without an argument `generator`; `normal` likewise
     """
 
     def mark(fn: Function) -> Function:

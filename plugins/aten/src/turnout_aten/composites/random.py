@@ -10,7 +10,6 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, float16, 
 from turnout.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import element
 from turnout_aten.dtypes import LARGEST, int_range
 from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.kernels.factories import strides_as
@@ -106,7 +105,6 @@ def where_to_draw(device: Device | None, generator: Generator | None) -> TensorD
     return generator.device if device is None and generator is not None else place(device)
 
 
-@element("uniform")
 def rand(
     size: Sequence[int], *, generator: Generator | None = None, dtype: DType | None = None, layout: Any = None,
     device: Device | None = None, pin_memory: bool | None = None,
@@ -116,7 +114,6 @@ def rand(
     return made.pin_memory() if pin_memory else made
 
 
-@element("normal")
 def randn(
     size: Sequence[int], *, generator: Generator | None = None, dtype: DType | None = None, layout: Any = None,
     device: Device | None = None, pin_memory: bool | None = None,

@@ -17,7 +17,7 @@ from turnout.registry import Registrations
 from turnout.table import Entry, compute_entry
 from turnout_aten.declarations.tables import standard
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels.rows import Move, Row, Sizes, Steps
+from turnout_aten.kernels.rows import Compiled, Move, Row, Sizes, Steps
 from turnout_aten.kernels.rules import ASKED
 from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
 from turnout_aten.kernels.unstructured import finished, plain
@@ -127,9 +127,16 @@ def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
     return compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
 
 
+def only_few(*args: Any) -> Any:
+    """The kernel of a row that has a `Compiled` program and nothing else."""
+    return NotImplemented
+
+
 def combined(above: Row, below: Row, op: Operator) -> Row:
     """One row of two, for an operator. Arrays of up to the limit of the row above go to the row below at once."""
     first, second = above.fn, below.fn
+    if first is only_few:
+        return below.but(program=above.program)
 
     def kernel(*args: Any) -> Any:
         made = first(*args)
@@ -155,11 +162,12 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
     )  # fmt: skip
 
 
-def _program_of(above: Row, below: Row) -> Steps | Move | None:
-    """What the row below does, for few elements; of a row that takes any number of them, what it moves itself."""
+def _program_of(above: Row, below: Row) -> Steps | Move | Compiled | None:
+    """The `Compiled` of the row above; else what the row below does, for few elements; of a row that takes any number of them,
+    what it moves itself."""
     program, upto = below.program, above.sizes.upto
-    if not upto:
-        return above.program if isinstance(above.program, Move) else None
+    if isinstance(above.program, Compiled) or not upto:
+        return None if isinstance(above.program, Steps) else above.program
     return Steps(program.steps, min(upto, program.upto or upto)) if isinstance(program, Steps) else program
 
 

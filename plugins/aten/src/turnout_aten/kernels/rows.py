@@ -1,7 +1,7 @@
 """Rows of a backend's table: an array kernel, what its wrappers may do with it, and what may run in its place.
 
 A `Row` has eight options. Three of them are values of their own: which calls the kernel may be given at once (`Accepts`), what
-serves few elements (`Sizes`), and what the kernel computes as data (`Steps`, or a `Move`), which a compiled call path runs.
+serves few elements (`Sizes`), and what a compiled call path runs in place of the kernel (`Steps`, a `Move` or `Compiled`).
 `problem` says which options do not fit together; it is asked when rows are registered.
 """
 
@@ -76,30 +76,25 @@ class Steps(NamedTuple):
 
 
 class Move(Enum):
-    """What a kernel does that moves, finds or orders elements, or draws random ones. A compiled call path has a function for it,
-    which serves few elements of row-major arrays; the row's kernel serves all other calls."""
+    """What a kernel does that only moves elements. A compiled call path has a function for it, which serves few elements of
+    row-major arrays; the row's kernel serves all other calls."""
 
     JOIN = "join"  # cat
     PICK = "pick"  # index: by a list of indices
     PUT = "put"  # index_put
-    SELECT = "select"  # index_select: by one
-    GATHER = "gather"
-    FLIP = "flip"
-    LOWER = "lower"  # tril
-    UPPER = "upper"  # triu
-    ADD_UP = "add up"  # cumsum
-    FIND_LARGEST = "find largest"  # argmax
-    FIND_SMALLEST = "find smallest"
-    LARGEST = "largest"  # max along a dim
-    SMALLEST = "smallest"
-    SORT = "sort"
-    ORDER_FIRST = "order first"  # topk
-    ANY = "any"
-    ALL = "all"
-    CLASS_LOSS = "class loss"  # nll_loss
-    CLASS_SLOPE = "class slope"  # its gradient
-    UNIFORM = "uniform"  # random numbers of the device's generator
-    NORMAL = "normal"
+
+
+class Compiled(NamedTuple):
+    """A function in C of another package, which computes what a kernel does, bit by bit, for few elements of row-major arrays.
+
+    Of a kernel without a tensor among its arguments, those of `rand`, it draws random numbers of the device's generator.
+
+    functions  a capsule of the package that has it, as `compiled_functions.h` beside this file describes it
+    name       which of its functions is meant
+    """
+
+    functions: Any
+    name: str
 
 
 class Row(NamedTuple):
@@ -113,7 +108,7 @@ class Row(NamedTuple):
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
     accepts    which calls the fast path takes
     sizes      what serves few elements
-    program    `Steps` or a `Move`: what the kernel does, for whoever can do it without the kernel
+    program    `Steps`, a `Move` or `Compiled`: what the kernel does, for whoever can do it without the kernel
     prepares   `prepares(outs, *arguments)` makes what a plan calls in place of the kernel, of what the shape function said of the
                outputs and the first call's arguments: a function of the same arguments and outputs, for all calls with arrays of
                the same shapes, strides and dtypes, and equal other arguments (so a float 0.0 may come as -0.0; no argument is
@@ -127,7 +122,7 @@ class Row(NamedTuple):
     quiet: bool = False
     accepts: Accepts = Accepts()
     sizes: Sizes = Sizes()
-    program: Steps | Move | None = None
+    program: Steps | Move | Compiled | None = None
     prepares: Call | None = None
 
     def but(self, **options: Any) -> Row:
@@ -155,6 +150,11 @@ class Row(NamedTuple):
         """The word for its `Move`, or ""."""
         return self.program.value if isinstance(self.program, Move) else ""
 
+    @property
+    def compiled(self) -> Compiled | None:
+        """Its program, if that is a function in C."""
+        return self.program if isinstance(self.program, Compiled) else None
+
     def problem(self, arguments: Sequence[str]) -> str:
         """Why its options do not fit together, for an operator with these arguments; "" if they do."""
         return next(self._problems(arguments), "")
@@ -167,8 +167,8 @@ class Row(NamedTuple):
             if not isinstance(getattr(self, name), wanted):
                 yield f"{name} is {getattr(self, name)!r}; expected {wanted.__name__}(...)"
                 return
-        if not isinstance(self.program, (Steps, Move, type(None))):
-            yield f"program is {self.program!r}; expected Steps(...) or a Move"
+        if not isinstance(self.program, (Steps, Move, Compiled, type(None))):
+            yield f"program is {self.program!r}; expected Steps(...), a Move or Compiled(...)"
         if not self.allocates and accepts != Accepts():
             yield "accepts is about calls for which the kernel allocates the result; give allocates, too"
         if set(accepts.refuses) - set("biufcV"):

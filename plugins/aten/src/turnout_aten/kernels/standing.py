@@ -1,6 +1,6 @@
 """Whether operators have the kernels that they came with: then a shortcut may compute at once what they would compute in turn.
 
-A kernel says in a word what it does: a row what it `moves`, or "row"; a kernel of this package "view", "factory" or "fill"; a
+A kernel says in a word what it does: a row its `Move`, or "row"; a kernel of this package "view", "factory" or "fill"; a
 composite kernel the name of its operator. Whoever registers another kernel registers one that does not say it, and is called.
 """
 

@@ -16,6 +16,7 @@
 typedef uint64_t word64;
 #define WORDS static inline
 #include "words.h"
+#include "few.h"
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -497,5 +498,9 @@ PyMODINIT_FUNC PyInit__native(void)
     if (names == NULL || PyModule_AddObjectRef(module, "POINTWISE", names) < 0)
         return NULL;
     Py_DECREF(names);
+    PyObject *functions = PyCapsule_New((void *)&FUNCTIONS, TURNOUT_FUNCTIONS, NULL);
+    if (functions == NULL || PyModule_AddObjectRef(module, "functions", functions) < 0)
+        return NULL;
+    Py_DECREF(functions);
     return module;
 }

@@ -1,4 +1,4 @@
-/* ElementKernel: few elements that are copied, read, counted, spaced, drawn. */
+/* ElementKernel: few elements that are copied, read, counted, spaced. */
 
 /* A copy into the first argument: (self, src, non_blocking). Both arrays are held: the device's backend may be asked by Python, and
  * other threads run while NumPy converts. */
@@ -150,118 +150,77 @@ static Outcome identity_run(Face *face, PyObject *ks, PyObject *const *args, Py_
     return wrap_new(made, keys, native, args[n - 2], result);
 }
 
-/* ---- random numbers, from the words that turnout_arrays.random describes */
+/* ---- DrawKernel: random numbers of the device's own generator */
 
-#define DRAWN 2048 /* normal numbers that are made at once */
-static const npy_uint64 GAMMA = 0x9E3779B97F4A7C15u;
+typedef struct {
+    Face face;
+    PyObject *functions;
+    const turnout_compiled *compiled;
+    int draws; /* words of an element */
+} DrawKernel;
 
-static npy_uint64 mixed(npy_uint64 word)
+/* The words of a generator, reserved, and numbers made of them. 0 with or without an error: numbers may be gone. */
+static int draw(const DrawKernel *self, PyObject *device, PyObject *made)
 {
-    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9u;
-    word = (word ^ word >> 27) * 0x94D049BB133111EBu;
-    return word ^ word >> 31;
-}
-
-static npy_uint64 word_at(npy_uint64 key, npy_uint64 at) { return mixed(mixed(key + (at + 1) * GAMMA) ^ key); }
-
-/* Uniform numbers in [0, 1): multiples of 2^-24 or 2^-53. */
-static void draw_uniform(void *to, int type, npy_intp count, npy_uint64 key, npy_uint64 offset)
-{
-    for (npy_intp k = 0; k < count; k++)
-        if (type == NPY_FLOAT)
-            ((float *)to)[k] = (float)(npy_int32)(word_at(key, offset + k) & 0xffffff) * 0x1p-24f;
-        else
-            ((double *)to)[k] = (double)(npy_int64)(word_at(key, offset + k) & 0x1fffffffffffff) * 0x1p-53;
-}
-
-/* sqrt(-2 ln(1 - u)) cos(2 pi v) of two lists of uniform numbers, by NumPy's loops, in memory of its own for each step. */
-#define NORMAL(TYPE)                                                              \
-    {                                                                             \
-        TYPE *u = (TYPE *)space[0], *v = (TYPE *)space[1], *other = (TYPE *)space[2]; \
-        for (npy_intp k = 0; k < count; k++) {                                    \
-            u[k] = (TYPE)1 - u[k];                                                \
-            v[k] = v[k] * (TYPE)(2 * 3.141592653589793);                          \
-        }                                                                         \
-        call_loop(&LOG[type], u, other, count, sizeof(TYPE));                     \
-        for (npy_intp k = 0; k < count; k++)                                      \
-            other[k] = other[k] * (TYPE)-2;                                       \
-        call_loop(&SQRT[type], other, u, count, sizeof(TYPE));                    \
-        call_loop(&COS[type], v, other, count, sizeof(TYPE));                     \
-        for (npy_intp k = 0; k < count; k++)                                      \
-            ((TYPE *)to)[k] = u[k] * other[k];                                    \
+    npy_intp count = PyArray_SIZE((PyArrayObject *)made);
+    PyObject *source = PyObject_CallOneArg(DEFAULT_GENERATOR, device), *given[MOST_TAKEN] = {NULL};
+    PyObject *words = source == NULL ? NULL : PyObject_CallMethod(source, "reserve", "n", count * self->draws);
+    int done = 0;
+    Py_XDECREF(source);
+    if (words != NULL && PyTuple_CheckExact(words) && PyTuple_GET_SIZE(words) == 2) {
+        npy_uint64 offset = PyLong_AsUnsignedLongLongMask(PyTuple_GET_ITEM(words, 1));
+        given[0] = Py_NewRef(PyTuple_GET_ITEM(words, 0));
+        for (int k = 0; k < self->draws; k++)
+            given[1 + k] = PyLong_FromUnsignedLongLong(offset + (npy_uint64)k * (npy_uint64)count);
+        given[1 + self->draws] = Py_NewRef(made);
+        done = !PyErr_Occurred() && call_compiled(self->compiled, given, 2 + self->draws);
+        for (int k = 0; k < 2 + self->draws; k++)
+            Py_XDECREF(given[k]);
     }
-
-static void call_loop(const Loop *loop, void *from, void *to, npy_intp count, npy_intp item)
-{
-    char *data[2] = {from, to};
-    npy_intp steps[2] = {item, item};
-    loop->run(data, &count, steps, loop->data);
+    Py_XDECREF(words);
+    return done;
 }
 
-static void draw_normal(void *to, int type, npy_intp count, npy_uint64 key, npy_uint64 offset)
+/* (size, dtype, layout, device, pin_memory). What the generator gives is given once: all that can decline comes first. */
+static Outcome draw_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
-    double space[3][DRAWN];
-    draw_uniform(space[0], type, count, key, offset);
-    draw_uniform(space[1], type, count, key, offset + count);
-    if (type == NPY_FLOAT)
-        NORMAL(float)
-    else
-        NORMAL(double)
-}
-
-/* Whether the words of a device's backend are those. */
-static int draws_hashed_words(PyObject *device)
-{
-    PyObject *backend = backend_of(device);
-    PyObject *method = backend == NULL ? NULL : PyObject_GetAttr((PyObject *)Py_TYPE(backend), S_RANDOM_BITS);
-    PyObject *said = method == NULL ? NULL : PyObject_GetAttr(method, S_HASHED);
-    Py_XDECREF(backend);
-    Py_XDECREF(method);
-    Py_XDECREF(said);
-    return said == Py_True;
-}
-
-/* Random numbers of the device's own generator: (size, dtype, layout, device, pin_memory). What it gives is given once: all that can
- * decline comes first. */
-static Outcome draw(PyObject *const *args, Py_ssize_t n, PyObject **result, int is_normal)
-{
-    PyObject *keys = NULL, *native = NULL, *made = NULL, *source = NULL, *words = NULL;
+    DrawKernel *self = (DrawKernel *)face;
+    PyObject *keys = NULL, *native = NULL, *made = NULL;
     npy_intp dims[DIMS], count = 1;
     int rank = n == 5 ? numbers_of(args[0], dims, DIMS) : -1;
     for (int d = 0; d < rank; d++)
-        if (dims[d] < 0 || dims[d] > SMALL_SIZE || (count *= dims[d]) > SMALL_SIZE)
+        if (dims[d] < 0 || dims[d] > SMALL_SIZE || (count *= dims[d]) > self->compiled->most)
             return DECLINED;
-    if (rank < 0 || count < 1 || (is_normal && count > DRAWN) || !read_options(args + 1, &keys, &native))
+    if (rank < 0 || count < 1 || !read_options(args + 1, &keys, &native))
         return decline_after_error();
-    int type = ((PyArray_Descr *)native)->type_num;
-    if (draws_hashed_words(args[3]) && (type == NPY_FLOAT || type == NPY_DOUBLE) && (!is_normal || (LOG[type].run && SQRT[type].run && COS[type].run)))
-        made = PyArray_SimpleNew(rank, dims, type);
-    if (made != NULL && (source = PyObject_CallOneArg(DEFAULT_GENERATOR, args[3])) != NULL) {
-        words = PyObject_CallMethod(source, "reserve", "n", count * (1 + is_normal));
-        Py_DECREF(source);
-        if (words == NULL || !PyTuple_CheckExact(words) || PyTuple_GET_SIZE(words) != 2) {
-            Py_XDECREF(words);
-            Py_CLEAR(made);
-        }
-    } else
+    PyArray_Descr *descr = (PyArray_Descr *)native;
+    if (has_type(self->compiled->types, TURNOUT_TYPE(descr->kind, (int)PyDataType_ELSIZE(descr))))
+        made = PyArray_SimpleNew(rank, dims, descr->type_num);
+    if (made != NULL && !draw(self, args[3], made))
         Py_CLEAR(made);
-    if (made != NULL) {
-        npy_uint64 seed = PyLong_AsUnsignedLongLongMask(PyTuple_GET_ITEM(words, 0));
-        npy_uint64 offset = PyLong_AsUnsignedLongLongMask(PyTuple_GET_ITEM(words, 1));
-        (is_normal ? draw_normal : draw_uniform)(PyArray_DATA((PyArrayObject *)made), type, count, mixed(seed + GAMMA), offset);
-        Py_DECREF(words);
-    }
     return wrap_new(made, keys, native, args[3], result);
 }
 
-static Outcome uniform_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+/* (function, a table of functions, the name of one): the function itself where the table is of another version. */
+static PyObject *make_draw_kernel(PyObject *module, PyObject *args)
 {
-    return draw(args, n, result, 0);
-}
-
-static Outcome normal_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    return draw(args, n, result, 1);
+    PyObject *function, *functions;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "OOs", &function, &functions, &name))
+        return NULL;
+    const turnout_compiled *compiled = find_compiled(functions, name);
+    if (compiled == NULL)
+        return PyErr_Occurred() ? NULL : Py_NewRef(function);
+    size_t words = strspn(compiled->takes, "w");
+    if (words < 2 || strcmp(compiled->takes + words, "o") != 0)
+        return refuse(NULL);
+    DrawKernel *made = (DrawKernel *)new_face(&DrawKernelType, function, kernel_vectorcall, draw_run);
+    if (made == NULL)
+        return NULL;
+    made->functions = Py_NewRef(functions);
+    made->compiled = compiled;
+    made->draws = (int)words - 1;
+    return finished(made);
 }
 
 /* ---- of tensors */
@@ -305,13 +264,13 @@ static Outcome fill_where_run(Face *face, PyObject *ks, PyObject *const *args, P
     return outcome;
 }
 
-static const char *const ELEMENTS[] = {"copy", "read", "count", "space", "identity", "uniform", "normal", "fill where", NULL};
+static const char *const ELEMENTS[] = {"copy", "read", "count", "space", "identity", "fill where", NULL};
 
 /* (function, what it does: a word of those above) */
 static PyObject *make_element_kernel(PyObject *module, PyObject *args)
 {
     static const Run runs[] = {
-        copy_into_run, number_run, count_run, space_run, identity_run, uniform_run, normal_run, fill_where_run,
+        copy_into_run, number_run, count_run, space_run, identity_run, fill_where_run,
     };
     PyObject *function;
     const char *word;

@@ -9,7 +9,7 @@ typedef struct Face {
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
     CompositeKernelType, CopyKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
-    GetterType, ElementKernelType, IntoKernelType, GuardKernelType, CustomKernelType;
+    GetterType, ElementKernelType, IntoKernelType, GuardKernelType, CustomKernelType, DrawKernelType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {

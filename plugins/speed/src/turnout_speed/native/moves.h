@@ -1,34 +1,13 @@
-/* What a kernel does that only moves, finds or orders elements: arguments and outputs as it gets them. 0: the kernel is called. */
-enum { MOVES_NOT, JOINS, PICKS, PUTS, SELECTS, GATHERS, FLIPS, IS_LOWER, IS_UPPER, ADDS_UP, FINDS_LARGEST, FINDS_SMALLEST,
-       IS_LARGEST, IS_SMALLEST, SORTS, ORDERS_FIRST, IS_ANY, ARE_ALL, LOSES, SLOPES };
-enum { MOST_ORDERED = 32 }; /* elements of a line that is ordered here */
+/* What only moves elements and needs memory or lists of its own: joins, picks and puts. All else that computes is a function of another
+ * package (`compiled.h`). */
+enum { MOVES_NOT, JOINS, PICKS, PUTS };
 
-static const char *const MOVES[] = {"", "join", "pick", "put", "select", "gather", "flip", "lower", "upper", "add up", "find largest",
-                                    "find smallest", "largest", "smallest", "sort", "order first", "any", "all", "class loss", "class slope", NULL};
+static const char *const MOVES[] = {"", "join", "pick", "put", NULL};
 
 /* A plain array among the arguments, or NULL. */
 static PyArrayObject *plain_array(PyObject *value)
 {
     return PyArray_CheckExact(value) && is_plain((PyArrayObject *)value) ? (PyArrayObject *)value : NULL;
-}
-
-/* Row-major memory as lines: how many, how long, and how many elements lie between two of a line. 0 without such a dim. */
-static int as_lines(PyArrayObject *array, PyObject *dim, int *at, npy_intp *outer, npy_intp *length, npy_intp *inner)
-{
-    int n = PyArray_NDIM(array), overflow = 0;
-    long d = PyLong_CheckExact(dim) ? PyLong_AsLongAndOverflow(dim, &overflow) : n;
-    d += d < 0 ? n : 0;
-    if (overflow || d < 0 || d >= n)
-        return 0;
-    *outer = *inner = 1;
-    for (int i = 0; i < n; i++)
-        if (i < d)
-            *outer *= PyArray_DIM(array, i);
-        else if (i > d)
-            *inner *= PyArray_DIM(array, i);
-    *length = PyArray_DIM(array, (int)d);
-    *at = (int)d;
-    return 1;
 }
 
 /* Arrays one behind the other along a dim: (arrays, dim, out). */
@@ -211,265 +190,26 @@ static PyObject *put(PyObject *const *given)
     return (PyObject *)made;
 }
 
-/* Pieces along a dim by their numbers: (array, dim, index, out). */
-static int select_lines(PyObject *const *given)
+/* Whether a kernel that moves elements did so here: its arguments and its output, as it gets them. */
+static int move_elements(int moves, PyObject *const *given, Py_ssize_t count)
 {
-    PyArrayObject *self = plain_array(given[0]), *index = plain_array(given[2]), *out = (PyArrayObject *)given[3];
-    npy_intp outer, length, inner;
-    int at;
-    if (self == NULL || index == NULL || PyArray_TYPE(index) != NPY_INT64 || PyArray_DESCR(self) != PyArray_DESCR(out)
-        || !as_lines(self, given[1], &at, &outer, &length, &inner))
+    if ((moves != JOINS && moves != PICKS) || count != 3 || PyArray_SIZE((PyArrayObject *)given[2]) > SMALL_SIZE
+        || (PyArray_CheckExact(given[0]) && PyArray_SIZE((PyArrayObject *)given[0]) > SMALL_SIZE))
         return 0;
-    npy_intp count = PyArray_SIZE(index), bytes = inner * PyArray_ITEMSIZE(self);
-    const npy_int64 *numbers = (const npy_int64 *)PyArray_DATA(index);
-    for (npy_intp k = 0; k < count; k++)
-        if (numbers[k] < 0 || numbers[k] >= length)
-            return 0;
-    if (PyArray_NBYTES(out) != outer * count * bytes)
-        return 0;
-    char *to = PyArray_BYTES(out);
-    for (npy_intp o = 0; o < outer; o++)
-        for (npy_intp k = 0; k < count; k++, to += bytes)
-            memcpy(to, PyArray_BYTES(self) + (o * length + numbers[k]) * bytes, bytes);
-    return 1;
+    if (moves == JOINS)
+        return join(given);
+    PyObject *picked = pick(given, (PyArrayObject *)given[2]);
+    Py_XDECREF(picked);
+    return picked != NULL;
 }
 
-/* Elements along a dim by their numbers: (array, dim, index, sparse_grad, out), with the shape of the index. */
-static int gather(PyObject *const *given)
+/* What needs no answer of the shape function: a new array, or NULL with or without an error. */
+static PyObject *make_moved(int moves, PyObject *const *given, int count)
 {
-    PyArrayObject *self = plain_array(given[0]), *index = plain_array(given[2]), *out = (PyArrayObject *)given[4];
-    npy_intp outer, length, inner, steps[PLACES], at[PLACES] = {0};
-    int dim, n = self == NULL ? 0 : PyArray_NDIM(self);
-    if (self == NULL || index == NULL || PyArray_TYPE(index) != NPY_INT64 || PyArray_DESCR(self) != PyArray_DESCR(out) || n > PLACES
-        || PyArray_NDIM(index) != n || !as_lines(self, given[1], &dim, &outer, &length, &inner)
-        || PyArray_NDIM(out) != n || !PyArray_CompareLists(PyArray_DIMS(out), PyArray_DIMS(index), n))
-        return 0;
-    npy_intp item = PyArray_ITEMSIZE(self), size = PyArray_SIZE(index);
-    for (int d = 0; d < n; d++) {
-        steps[d] = PyArray_STRIDE(self, d);
-        if (d != dim && PyArray_DIM(index, d) > PyArray_DIM(self, d))
-            return 0;
-    }
-    const npy_int64 *numbers = (const npy_int64 *)PyArray_DATA(index);
-    for (npy_intp k = 0; k < size; k++)
-        if (numbers[k] < 0 || numbers[k] >= length)
-            return 0;
-    for (npy_intp k = 0; k < size; k++) {
-        const char *from = PyArray_BYTES(self) + numbers[k] * steps[dim];
-        for (int d = 0; d < n; d++)
-            from += d == dim ? 0 : at[d] * steps[d];
-        memcpy(PyArray_BYTES(out) + k * item, from, item);
-        for (int d = n - 1; d >= 0 && ++at[d] == PyArray_DIM(index, d); d--)
-            at[d] = 0;
-    }
-    return 1;
+    if (!PyArray_CheckExact(given[0]) || PyArray_SIZE((PyArrayObject *)given[0]) > SMALL_SIZE)
+        return NULL;
+    int masks = moves == PICKS && count == 2 && PyList_CheckExact(given[1]) && PyList_GET_SIZE(given[1]) == 1
+                && PyArray_CheckExact(PyList_GET_ITEM(given[1], 0))
+                && PyArray_TYPE((PyArrayObject *)PyList_GET_ITEM(given[1], 0)) == NPY_BOOL;
+    return masks ? pick(given, NULL) : moves == PUTS && count == 4 ? put(given) : NULL;
 }
-
-/* The other way round along one dim: (array, dims, out). */
-static int flip(PyObject *const *given)
-{
-    PyArrayObject *self = plain_array(given[0]), *out = (PyArrayObject *)given[2];
-    npy_intp outer, length, inner;
-    int at;
-    if (self == NULL || !PyTuple_CheckExact(given[1]) || PyTuple_GET_SIZE(given[1]) != 1 || PyArray_DESCR(self) != PyArray_DESCR(out)
-        || PyArray_NBYTES(self) != PyArray_NBYTES(out) || !as_lines(self, PyTuple_GET_ITEM(given[1], 0), &at, &outer, &length, &inner))
-        return 0;
-    npy_intp bytes = inner * PyArray_ITEMSIZE(self);
-    for (npy_intp o = 0; o < outer; o++)
-        for (npy_intp k = 0; k < length; k++)
-            memcpy(PyArray_BYTES(out) + (o * length + k) * bytes, PyArray_BYTES(self) + (o * length + length - 1 - k) * bytes, bytes);
-    return 1;
-}
-
-/* The part of matrices on one side of a diagonal, and zeros: (array, diagonal, out). */
-static int triangle(PyObject *const *given, int upper)
-{
-    PyArrayObject *self = plain_array(given[0]), *out = (PyArrayObject *)given[2];
-    int n = self == NULL ? 0 : PyArray_NDIM(self), overflow = 0;
-    long diagonal = PyLong_CheckExact(given[1]) ? PyLong_AsLongAndOverflow(given[1], &overflow) : LONG_MAX;
-    if (self == NULL || n < 2 || overflow || diagonal > SMALL_SIZE || diagonal < -SMALL_SIZE
-        || PyArray_DESCR(self) != PyArray_DESCR(out) || PyArray_NBYTES(self) != PyArray_NBYTES(out))
-        return 0;
-    npy_intp rows = PyArray_DIM(self, n - 2), columns = PyArray_DIM(self, n - 1), item = PyArray_ITEMSIZE(self);
-    npy_intp lines = columns == 0 ? 0 : PyArray_SIZE(self) / columns;
-    memset(PyArray_DATA(out), 0, PyArray_NBYTES(out));
-    for (npy_intp i = 0; i < lines; i++) {
-        npy_intp first = i % rows + diagonal + !upper, from, to; /* lower: up to the diagonal; upper: from it on */
-        first = first < 0 ? 0 : first > columns ? columns : first;
-        from = upper ? first : 0;
-        to = upper ? columns : first;
-        memcpy(PyArray_BYTES(out) + (i * columns + from) * item, PyArray_BYTES(self) + (i * columns + from) * item, (to - from) * item);
-    }
-    return 1;
-}
-
-/* Running sums along a dim: (array, dim, dtype, out). Floats are added in double precision. */
-#define ADD_UP(TYPE, WIDE)                                                                            \
-    for (npy_intp o = 0; o < outer; o++)                                                              \
-        for (npy_intp i = 0; i < inner; i++) {                                                        \
-            const TYPE *from = (const TYPE *)PyArray_DATA(self) + o * length * inner + i;              \
-            TYPE *to = (TYPE *)PyArray_DATA(out) + o * length * inner + i;                             \
-            WIDE sum = (WIDE)from[0];                                                                  \
-            to[0] = (TYPE)sum;                                                                         \
-            for (npy_intp k = 1; k < length; k++) {                                                    \
-                sum = sum + (WIDE)from[k * inner];                                                     \
-                to[k * inner] = (TYPE)sum;                                                             \
-            }                                                                                          \
-        }
-static int add_up(PyObject *const *given)
-{
-    PyArrayObject *self = plain_array(given[0]), *out = (PyArrayObject *)given[3];
-    npy_intp outer, length, inner;
-    int at;
-    if (self == NULL || PyArray_DESCR(self) != PyArray_DESCR(out) || PyArray_NBYTES(self) != PyArray_NBYTES(out)
-        || !as_lines(self, given[1], &at, &outer, &length, &inner) || length < 1)
-        return 0;
-    switch (PyArray_TYPE(self)) {
-    case NPY_FLOAT:
-        ADD_UP(float, double)
-        return 1;
-    case NPY_DOUBLE:
-        ADD_UP(double, double)
-        return 1;
-    case NPY_INT64:
-        ADD_UP(npy_int64, npy_uint64)
-        return 1;
-    }
-    return 0;
-}
-
-/* Whether one element comes before another: nan is the largest. */
-static inline int is_before(int type, const char *a, const char *b, int descending)
-{
-    if (descending) {
-        const char *other = a;
-        a = b;
-        b = other;
-    }
-    switch (type) {
-    case NPY_FLOAT:
-        return *(const float *)a < *(const float *)b || (*(const float *)b != *(const float *)b && *(const float *)a == *(const float *)a);
-    case NPY_DOUBLE:
-        return *(const double *)a < *(const double *)b
-               || (*(const double *)b != *(const double *)b && *(const double *)a == *(const double *)a);
-    case NPY_INT32:
-        return *(const npy_int32 *)a < *(const npy_int32 *)b;
-    default:
-        return *(const npy_int64 *)a < *(const npy_int64 *)b;
-    }
-}
-
-static int is_ordered_type(int type) { return type == NPY_FLOAT || type == NPY_DOUBLE || type == NPY_INT32 || type == NPY_INT64; }
-
-/* The first extreme of each line, and its number: (array, dim, keepdim, [values,] numbers). nan counts as every extreme. */
-static int find_extremes(PyObject *const *given, int smallest, int gives_values)
-{
-    PyArrayObject *self = plain_array(given[0]), *values = (PyArrayObject *)given[3], *numbers = (PyArrayObject *)given[3 + gives_values];
-    npy_intp outer = 1, length, inner = 1;
-    int at;
-    if (self == NULL || !is_ordered_type(PyArray_TYPE(self)) || PyArray_TYPE(numbers) != NPY_INT64
-        || (gives_values && PyArray_DESCR(values) != PyArray_DESCR(self)))
-        return 0;
-    length = PyArray_SIZE(self);
-    if (!(given[1] == Py_None && !gives_values) && !as_lines(self, given[1], &at, &outer, &length, &inner))
-        return 0;
-    if (length < 1 || PyArray_SIZE(numbers) != outer * inner || (gives_values && PyArray_SIZE(values) != outer * inner))
-        return 0;
-    npy_intp item = PyArray_ITEMSIZE(self);
-    int type = PyArray_TYPE(self);
-    for (npy_intp o = 0; o < outer; o++)
-        for (npy_intp i = 0; i < inner; i++) {
-            const char *line = PyArray_BYTES(self) + (o * length * inner + i) * item, *best = line;
-            npy_intp found = 0;
-            for (npy_intp k = 0; k < length; k++) {
-                const char *one = line + k * inner * item;
-                int is_nan = (type == NPY_FLOAT && *(const float *)one != *(const float *)one)
-                             || (type == NPY_DOUBLE && *(const double *)one != *(const double *)one);
-                if (is_nan || (k > 0 && is_before(type, one, best, !smallest))) {
-                    best = one;
-                    found = k;
-                }
-                if (is_nan)
-                    break;
-            }
-            ((npy_int64 *)PyArray_DATA(numbers))[o * inner + i] = found;
-            if (gives_values)
-                memcpy(PyArray_BYTES(values) + (o * inner + i) * item, best, item);
-        }
-    return 1;
-}
-
-/* Each line in order, or its first `count` elements, and their numbers. Equal elements keep their order. */
-static int order_lines(PyArrayObject *self, PyObject *dim, int descending, npy_intp count, PyArrayObject *values, PyArrayObject *numbers)
-{
-    npy_intp outer, length, inner;
-    int at, type = PyArray_TYPE(self);
-    if (!is_ordered_type(type) || !as_lines(self, dim, &at, &outer, &length, &inner) || length > MOST_ORDERED || count > length
-        || PyArray_DESCR(values) != PyArray_DESCR(self) || PyArray_TYPE(numbers) != NPY_INT64
-        || PyArray_SIZE(values) != outer * count * inner || PyArray_SIZE(numbers) != outer * count * inner)
-        return 0;
-    npy_intp item = PyArray_ITEMSIZE(self);
-    for (npy_intp o = 0; o < outer; o++)
-        for (npy_intp i = 0; i < inner; i++) {
-            const char *line = PyArray_BYTES(self) + (o * length * inner + i) * item;
-            npy_intp order[MOST_ORDERED];
-            for (npy_intp k = 0; k < length; k++) {
-                npy_intp to = k;
-                for (; to > 0 && is_before(type, line + k * inner * item, line + order[to - 1] * inner * item, descending); to--)
-                    order[to] = order[to - 1];
-                order[to] = k;
-            }
-            for (npy_intp k = 0; k < count; k++) {
-                npy_intp to = (o * count + k) * inner + i;
-                ((npy_int64 *)PyArray_DATA(numbers))[to] = order[k];
-                memcpy(PyArray_BYTES(values) + to * item, line + order[k] * inner * item, item);
-            }
-        }
-    return 1;
-}
-
-/* (array, stable, dim, descending, values, numbers). The kernel sorts numbers of eight bytes in an order of its own. */
-static int sort_lines(PyObject *const *given)
-{
-    PyArrayObject *self = plain_array(given[0]);
-    int overflow = 0;
-    long n = self == NULL ? 0 : PyArray_NDIM(self), d = PyLong_CheckExact(given[2]) ? PyLong_AsLongAndOverflow(given[2], &overflow) : n;
-    d += d < 0 ? n : 0;
-    if (self == NULL || overflow || d < 0 || d >= n || (PyArray_ITEMSIZE(self) > 4 && given[1] != Py_True))
-        return 0;
-    return order_lines(self, given[2], given[3] == Py_True, PyArray_DIM(self, (int)d), (PyArrayObject *)given[4], (PyArrayObject *)given[5]);
-}
-
-/* (array, k, dim, largest, sorted, values, numbers). Few of many are found by the kernel in an order of its own. */
-static int order_first(PyObject *const *given)
-{
-    PyArrayObject *self = plain_array(given[0]);
-    npy_intp count = PyLong_CheckExact(given[1]) ? PyLong_AsSsize_t(given[1]) : -1, outer, length, inner;
-    int at;
-    return self != NULL && count >= 0 && as_lines(self, given[2], &at, &outer, &length, &inner)
-           && (count == 0 || count >= length / 4)
-           && order_lines(self, given[2], given[3] == Py_True, count, (PyArrayObject *)given[5], (PyArrayObject *)given[6]);
-}
-
-/* Whether any is true, or all are: (array, out), or (array, dim, keepdim, out). */
-static int is_true_along(PyObject *const *given, Py_ssize_t count, int all)
-{
-    PyArrayObject *self = plain_array(given[0]), *out = (PyArrayObject *)given[count - 1];
-    npy_intp outer = 1, length, inner = 1;
-    int at;
-    if (self == NULL || PyArray_TYPE(self) != NPY_BOOL || PyArray_TYPE(out) != NPY_BOOL)
-        return 0;
-    length = PyArray_SIZE(self);
-    if ((count == 4 && !as_lines(self, given[1], &at, &outer, &length, &inner)) || PyArray_SIZE(out) != outer * inner)
-        return 0;
-    for (npy_intp o = 0; o < outer; o++)
-        for (npy_intp i = 0; i < inner; i++) {
-            const npy_bool *line = (const npy_bool *)PyArray_DATA(self) + o * length * inner + i;
-            npy_intp k = 0;
-            while (k < length && (line[k * inner] != 0) == all)
-                k++;
-            ((npy_bool *)PyArray_DATA(out))[o * inner + i] = all ? k == length : k < length;
-        }
-    return 1;
-}
-

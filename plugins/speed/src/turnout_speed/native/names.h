@@ -1,9 +1,9 @@
 /* The names that the modules look up: interned once, S_VER for "ver". */
 #define NAMES(X)                                                                                                        \
     X(ACQUIRE, "acquire") X(ADD, "__add__") X(BACKEND, "backend") X(CALL, "call") X(CURRENT_DEVICE, "current_device")   \
-    X(DENSE, "dense") X(DEVICE, "device") X(DISPATCH, "DISPATCH") X(DTYPE, "dtype") X(GRAD, "grad") X(HASHED, "hashed") \
+    X(DENSE, "dense") X(DEVICE, "device") X(DISPATCH, "DISPATCH") X(DTYPE, "dtype") X(GRAD, "grad") \
     X(INDEXED, "indexed") X(IS_DEFERRED, "is_deferred") X(KEEPS, "keeps") X(KEYS, "keys") X(MM, "mm")                   \
-    X(NATIVE, "native") X(NEG, "__neg__") X(NEW_ARRAY, "new_array") X(PLACE, "place") X(RANDOM_BITS, "random_bits")     \
+    X(NATIVE, "native") X(NEG, "__neg__") X(NEW_ARRAY, "new_array") X(PLACE, "place")     \
     X(RELEASE, "release") X(REMEMBERED, "remembered") X(RESOLVE_DEVICE, "resolve_device") X(SHAPE, "shape")             \
     X(SHARED_STORAGE, "shared_storage") X(SPREAD, "spread") X(TANGENTS, "tangents") X(TENSOR, "tensor") X(VER, "ver")   \
     X(VIEW_ARRAY, "view_array")

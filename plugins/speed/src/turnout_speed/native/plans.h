@@ -194,7 +194,7 @@ enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and f
 
 typedef struct {
     Face face;
-    PyObject *find, *learned, *keys, *as_given, *functions[CASES];
+    PyObject *find, *learned, *keys, *as_given, *functions[CASES], *table;
     PyObject *standard[MOST]; /* defaults of the arguments that a program reads only as such, or NULL */
     Case cases[CASES];
     int arguments, role[MOST], outs, first, sized; /* places: the first tensor's, that of the array whose elements are counted */
@@ -202,6 +202,7 @@ typedef struct {
     Program program;
     int ignored[MOST];
     int moves;  /* what the kernel does, where it only moves elements */
+    const turnout_compiled *compiled; /* what computes the same of few elements, or NULL */
     Memo memo;
 } PlanKernel;
 
@@ -380,7 +381,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         size = sized == NULL ? NPY_MAX_INTP : PyArray_SIZE(sized) > size ? PyArray_SIZE(sized) : size;
         kernel = self->functions[case_for(self->cases, size, 0, 0)];
     }
-    if (made == NULL && !ordered && move_elements(self->moves, passed + 1, count))
+    if (made == NULL && !ordered && (move_elements(self->moves, passed + 1, count) || call_compiled(self->compiled, passed + 1, count)))
         made = Py_NewRef(Py_None);
     if (made == NULL)
         made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
@@ -421,6 +422,18 @@ end:
     return outcome;
 }
 
+/* (functions, name). 0, or -1 with an error. */
+static int read_compiled(PlanKernel *made, PyObject *compiled)
+{
+    const char *name;
+    PyObject *table;
+    if (!PyArg_ParseTuple(compiled, "Os", &table, &name))
+        return -1;
+    made->compiled = find_compiled(table, name);
+    made->table = Py_NewRef(table);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
 
 /* plan_kernel(function, *, find, learned, cases, keys, roles, passed, outs, ...): the fields of PlanKernel by their names, None for
@@ -428,14 +441,14 @@ static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL}
 static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
     static char *names[] = {"", "find", "learned", "cases", "keys", "as_given", "roles", "passed", "defaults", "outs", "sized",
-                            "moves", "program", NULL};
+                            "moves", "compiled", "program", NULL};
     PyObject *function, *find = NULL, *learned = NULL, *cases = NULL, *keys = NULL, *as_given = NULL, *roles = NULL, *passed = NULL,
-             *defaults = NULL, *program = Py_None;
+             *defaults = NULL, *compiled = Py_None, *program = Py_None;
     int outs = 0, sized = 0;
     const char *moves = "";
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OOO!OOO!O!O!iisO", names, &function, &find, &learned, &PyTuple_Type, &cases, &keys,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OOO!OOO!O!O!iisOO", names, &function, &find, &learned, &PyTuple_Type, &cases, &keys,
                                      &as_given, &PyTuple_Type, &roles, &PyTuple_Type, &passed, &PyTuple_Type, &defaults, &outs, &sized, &moves,
-                                     &program))
+                                     &compiled, &program))
         return NULL;
     if (find == NULL || learned == NULL || cases == NULL || keys == NULL || as_given == NULL || roles == NULL || passed == NULL
         || defaults == NULL) {
@@ -459,6 +472,8 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *na
     made->outs = outs;
     made->moves = moved;
     made->sized = sized;
+    if (compiled != Py_None && read_compiled(made, compiled) < 0)
+        goto failed;
     made->first = -1;
     if (PyTuple_GET_SIZE(defaults) != PyTuple_GET_SIZE(roles) || sized < 0 || sized >= PyTuple_GET_SIZE(roles)
         || read_cases(cases, made->functions, made->cases) < 0 || (program != Py_None && read_program(&made->program, program) < 0))

@@ -15,8 +15,6 @@ typedef struct {
     int to;
 } Loop;
 
-static Loop LOG[TYPES], SQRT[TYPES], COS[TYPES]; /* of what random numbers are made with */
-
 typedef struct {
     int operands, operand[2], reduces; /* a function of two that reduces is given one */
     int multiplies;                    /* a product of matrices, or of batches of them: the first step of a program */
