@@ -7,6 +7,7 @@ import importlib
 import inspect
 import json
 import pickle
+import re
 import sys
 import weakref
 from collections.abc import Callable
@@ -613,6 +614,20 @@ def test_no_text_is_read():
     for file in Path(_calls.__file__).parent.rglob("*.*"):
         words = file.read_text(encoding="utf-8") if file.suffix in (".py", ".c", ".h") else ""
         assert not [word for word in ("linecache", "getsource", "__code__", "__globals__") if word in words], file
+
+
+def test_no_function_of_the_call_path_in_c_has_more_than_60_lines():
+    head = re.compile(r"(?:static |inline )*[A-Za-z_][\w *]*?[ *](\w+)\(")
+    folder, found = Path(_calls.__file__).parent, {}
+    for file in [*folder.glob("*.c"), *folder.glob("native/*.h")]:
+        begin: tuple[str, int] | None = None
+        for at, line in enumerate(file.read_text(encoding="utf-8").splitlines()):
+            if (name := head.match(line)) and not line.startswith("typedef"):
+                begin = name[1], at
+            elif line.startswith("}") and begin:
+                found[file.name, begin[0]], begin = at - begin[1] + 1, None
+    assert found["plans.h", "plan_run"] > 10
+    assert not {name: lines for name, lines in found.items() if lines > 60}
 
 
 def test_everything_that_is_replaced_is_marked():

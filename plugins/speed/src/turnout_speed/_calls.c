@@ -34,8 +34,6 @@
 
 #include <numpy/ufuncobject.h>
 
-typedef enum { FAILED = -1, DECLINED = 0, DONE = 1 } Outcome;
-
 /* ---- what is known of Turnout: set once by `configure` */
 
 static PyTypeObject *Storage, *SharingStorage, *View, *SIZE;
@@ -49,18 +47,12 @@ static PyObject *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
 static int REPEATABLE;   /* not 0: what runs now may run again, so kernels of the user are declined */
 
-/* An error that the Python function will meet again: forget it. KeyboardInterrupt and the like go on. */
-static Outcome decline_after_error(void)
-{
-    if (PyErr_Occurred() != NULL && !PyErr_ExceptionMatches(PyExc_Exception))
-        return FAILED;
-    PyErr_Clear();
-    return DECLINED;
-}
-
 /* ---- the kinds of kernels */
 
-#include "native/face.h"
+static Kind CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType, CompositeKernelType,
+    CopyKernelType, SelectKernelType, FactoryKernelType, FillKernelType, GetterType, ElementKernelType, IntoKernelType,
+    GuardKernelType, CustomKernelType, DrawKernelType;
+
 #include "native/call.h"
 #include "native/programs.h"
 #include "native/conversions.h"
@@ -84,71 +76,47 @@ static Outcome decline_after_error(void)
 
 /* ---- types and module */
 
-#define FACE(TYPE, NAME, STRUCT, CALL, TRAVERSE, CLEAR)                                                             \
-    static PyTypeObject TYPE = {                                                                                    \
-        PyVarObject_HEAD_INIT(NULL, 0).tp_name = "turnout_speed._calls." NAME, .tp_basicsize = sizeof(STRUCT),      \
-        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, \
-        .tp_vectorcall_offset = offsetof(Face, vectorcall), .tp_call = PyVectorcall_Call, .tp_dealloc = face_dealloc, \
-        .tp_traverse = TRAVERSE, .tp_clear = CLEAR, .tp_getattro = face_getattro, .tp_setattro = face_setattro,     \
-        .tp_repr = face_repr, .tp_descr_get = face_get, .tp_methods = face_methods,                                 \
-        .tp_getset = face_properties,                                                                               \
-        .tp_weaklistoffset = offsetof(Face, weakrefs),                                                              \
-    }
-
 static int plan_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    int stopped = visit_held(self, HOLDS(PlanKernel, standard[MOST - 1]), visit, arg);
+    int stopped = face_traverse(self, visit, arg);
     return stopped ? stopped : visit_memo(&((PlanKernel *)self)->memo, visit, arg);
 }
 
 static int plan_clear(PyObject *self)
 {
     clear_memo(&((PlanKernel *)self)->memo);
-    return clear_held(self, HOLDS(PlanKernel, standard[MOST - 1]));
+    return face_clear(self);
 }
 
 static int view_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    int stopped = visit_held(self, HOLDS(ViewKernel, remembered), visit, arg);
+    int stopped = face_traverse(self, visit, arg);
     return stopped ? stopped : visit_memo(&((ViewKernel *)self)->memo, visit, arg);
 }
 
 static int view_clear(PyObject *self)
 {
     clear_memo(&((ViewKernel *)self)->memo);
-    return clear_held(self, HOLDS(ViewKernel, remembered));
+    return face_clear(self);
 }
 
-HOLDING(face, 0)
-HOLDING(array, HOLDS(ArrayKernel, rest))
-HOLDING(record, HOLDS(RecordKernel, node))
-HOLDING(write, HOLDS(WriteKernel, below))
-HOLDING(select, HOLDS(SelectKernel, default_device))
-HOLDING(factory, HOLDS(FactoryKernel, number))
-HOLDING(fill, HOLDS(FillKernel, number))
-HOLDING(into, HOLDS(IntoKernel, below))
-HOLDING(guard, HOLDS(GuardKernel, mask))
-HOLDING(custom, HOLDS(CustomKernel, finish))
-HOLDING(getter, HOLDS(Getter, full))
-HOLDING(draw, HOLDS(DrawKernel, functions))
-
-FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
-FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
-FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_traverse, record_clear);
-FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse, view_clear);
-FACE(PlanKernelType, "PlanKernel", PlanKernel, kernel_vectorcall, plan_traverse, plan_clear);
-FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, kernel_vectorcall, composite_traverse, composite_clear);
-FACE(CopyKernelType, "CopyKernel", CopyKernel, kernel_vectorcall, face_traverse, face_clear);
-FACE(SelectKernelType, "SelectKernel", SelectKernel, kernel_vectorcall, select_traverse, select_clear);
-FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, kernel_vectorcall, factory_traverse, factory_clear);
-FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, fill_traverse, fill_clear);
-FACE(IntoKernelType, "IntoKernel", IntoKernel, kernel_vectorcall, into_traverse, into_clear);
-FACE(GuardKernelType, "GuardKernel", GuardKernel, kernel_vectorcall, guard_traverse, guard_clear);
-FACE(ElementKernelType, "ElementKernel", Face, kernel_vectorcall, face_traverse, face_clear);
-FACE(DrawKernelType, "DrawKernel", DrawKernel, kernel_vectorcall, draw_traverse, draw_clear);
-FACE(CustomKernelType, "CustomKernel", CustomKernel, kernel_vectorcall, custom_traverse, custom_clear);
-FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
-FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
+FACE(CallType, "Call", Call, 0, call_traverse, call_clear);
+FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, HOLDS(ArrayKernel, rest), face_traverse, face_clear);
+FACE(RecordKernelType, "RecordKernel", RecordKernel, HOLDS(RecordKernel, node), face_traverse, face_clear);
+FACE(ViewKernelType, "ViewKernel", ViewKernel, HOLDS(ViewKernel, remembered), view_traverse, view_clear);
+FACE(PlanKernelType, "PlanKernel", PlanKernel, HOLDS(PlanKernel, standard[MOST - 1]), plan_traverse, plan_clear);
+FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, 0, composite_traverse, composite_clear);
+FACE(CopyKernelType, "CopyKernel", CopyKernel, 0, face_traverse, face_clear);
+FACE(SelectKernelType, "SelectKernel", SelectKernel, HOLDS(SelectKernel, default_device), face_traverse, face_clear);
+FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, HOLDS(FactoryKernel, number), face_traverse, face_clear);
+FACE(FillKernelType, "FillKernel", FillKernel, HOLDS(FillKernel, number), face_traverse, face_clear);
+FACE(IntoKernelType, "IntoKernel", IntoKernel, HOLDS(IntoKernel, below), face_traverse, face_clear);
+FACE(GuardKernelType, "GuardKernel", GuardKernel, HOLDS(GuardKernel, mask), face_traverse, face_clear);
+FACE(ElementKernelType, "ElementKernel", Face, 0, face_traverse, face_clear);
+FACE(DrawKernelType, "DrawKernel", DrawKernel, HOLDS(DrawKernel, functions), face_traverse, face_clear);
+FACE(CustomKernelType, "CustomKernel", CustomKernel, HOLDS(CustomKernel, finish), face_traverse, face_clear);
+FACE(GetterType, "Getter", Getter, HOLDS(Getter, full), face_traverse, face_clear);
+FACE(WriteKernelType, "WriteKernel", WriteKernel, HOLDS(WriteKernel, below), face_traverse, face_clear);
 
 static int take(PyObject *from, const char *name, PyObject **to)
 {
@@ -171,7 +139,9 @@ static int lend_loops(PyObject *from, const char *name, size_t at)
     }
     for (int is_double = 0; is_double < 2; is_double++) {
         Loop loop = loop_of((PyUFuncObject *)ufunc, is_double ? NPY_DOUBLE : NPY_FLOAT);
-        *(turnout_loop *)((char *)&LENT[is_double] + at) = (turnout_loop){(void (*)(char **, const intptr_t *, const intptr_t *, void *))loop.run, loop.data};
+        turnout_loop *lent = (turnout_loop *)((char *)&LENT[is_double] + at);
+        lent->run = (void (*)(char **, const intptr_t *, const intptr_t *, void *))loop.run;
+        lent->given = loop.data;
     }
     return 0;
 }
@@ -219,7 +189,7 @@ static PyObject *configure(PyObject *module, PyObject *names)
 
 static PyObject *is_compiled(PyObject *module, PyObject *value)
 {
-    return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || Py_IS_TYPE(value, &GetterType) || is_kernel(value));
+    return PyBool_FromLong(is_face(value));
 }
 
 static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
@@ -265,9 +235,10 @@ PyMODINIT_FUNC PyInit__calls(void)
     import_array();
     import_umath();
     static PyTypeObject *const types[] = {
-        &CallType, &ArrayKernelType, &RecordKernelType, &ViewKernelType, &WriteKernelType, &PlanKernelType, &CompositeKernelType,
-        &CopyKernelType, &SelectKernelType, &FactoryKernelType, &FillKernelType, &IntoKernelType, &ElementKernelType, &GuardKernelType,
-        &GetterType, &CustomKernelType, &DrawKernelType, &ShapeType, &DtypeType, NULL,
+        &FaceType, &CallType.type, &ArrayKernelType.type, &RecordKernelType.type, &ViewKernelType.type, &WriteKernelType.type,
+        &PlanKernelType.type, &CompositeKernelType.type, &CopyKernelType.type, &SelectKernelType.type, &FactoryKernelType.type,
+        &FillKernelType.type, &IntoKernelType.type, &ElementKernelType.type, &GuardKernelType.type, &GetterType.type,
+        &CustomKernelType.type, &DrawKernelType.type, &ShapeType, &DtypeType, NULL,
     };
     if (ready_types(types) < 0 || intern_names() < 0)
         return NULL;

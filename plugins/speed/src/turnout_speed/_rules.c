@@ -20,9 +20,7 @@ static Py_ssize_t TAKEN, PUSHED; /* calls that were finished here, for those who
 enum { OTHER, UNARY, ALIGNED };
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject *function;              /* the Python function that does the same */
+    Face face;
     PyObject *rule, *call;           /* `call` is NULL where the rule does not get the operator's */
     PyObject *levels, *shared;       /* the active vmaps, and the gradient levels with inputs that a vmap does not batch */
     PyObject *switches, *keys;       /* of functionalities that are off until they are switched on; of a batched tensor */
@@ -32,7 +30,7 @@ typedef struct {
     int kind, arguments, tensors, at[MOST];
 } RuleKernel;
 
-static PyTypeObject RuleKernelType;
+static Kind RuleKernelType;
 
 /* Whether no functionality is switched on in this context; 0 also where only the Python function knows. */
 static int is_unswitched(RuleKernel *self)
@@ -233,130 +231,86 @@ static PyObject *apply(RuleKernel *self, PyObject *level, PyObject **values, PyO
     return made;
 }
 
-/* Peel, apply, wrap. NULL without an error: declined, and nothing has happened. */
-static PyObject *run(RuleKernel *self, PyObject *const *args, Py_ssize_t n)
+/* An example of a call: the values below the innermost vmap, and where their batches are. All is held while rules run. */
+typedef struct {
+    PyObject *values[MOST], *dims[MOST], *level;
+} Peeled;
+
+/* Peel. 0 with or without an error: declined, and nothing has happened. */
+static int peel(RuleKernel *self, PyObject *const *args, Peeled *peeled, int *shares)
 {
-    PyObject *values[MOST], *dims[MOST], *level, *bdim = NULL, *made = NULL, *result = NULL;
-    int shares, plain;
-    if (n != self->arguments || (level = innermost(self, args)) == NULL || is_unswitched(self) != 1
-        || is_simple(self, level, &shares) != 1)
-        return NULL;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        values[i] = args[i];
-        dims[i] = Py_None;
+    if ((peeled->level = innermost(self, args)) == NULL || is_unswitched(self) != 1 || is_simple(self, peeled->level, shares) != 1)
+        return 0;
+    for (int i = 0; i < self->arguments; i++) {
+        peeled->values[i] = args[i];
+        peeled->dims[i] = Py_None;
     }
     for (int k = 0; k < self->tensors; k++) {
-        PyObject *tensor = args[self->at[k]];
-        if (tensor == Py_None)
-            continue;
-        if (Py_IS_TYPE(tensor, self->tensor)) {
-            PyObject *array = SLOT(tensor, AT_ARRAY);
-            if (SLOT(array, self->at_level) == level) {
-                values[self->at[k]] = SLOT(array, self->at_value);
-                dims[self->at[k]] = SLOT(array, self->at_bdim);
-            }
-        }
-        plain = Py_IS_TYPE(values[self->at[k]], Tensor) || Py_IS_TYPE(values[self->at[k]], self->tensor);
-        if (!plain)
-            return NULL;
-    }
-    Py_INCREF(level);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        Py_INCREF(values[i]);
-        Py_INCREF(dims[i]);
-    }
-    /* From here on Python runs: what it raises goes to the caller. */
-    int failed = 0;
-    for (int k = 0; k < self->tensors && shares && !failed; k++) {
         int i = self->at[k];
-        if (dims[i] != Py_None || !Py_IS_TYPE(values[i], Tensor) || SLOT(values[i], AT_GMASK) == NULL)
-            continue;
-        int tracked = PyObject_IsTrue(SLOT(values[i], AT_GMASK));
-        if (tracked <= 0)
-            continue;
-        PyObject *answer = PyObject_CallFunctionObjArgs(self->is_shared, values[i], level, NULL), *own;
-        int is = answer == NULL ? -1 : PyObject_IsTrue(answer);
-        Py_XDECREF(answer);
-        if (is > 0) {
-            own = PyObject_CallFunctionObjArgs(self->spread, values[i], level, NULL);
-            is = own == NULL ? -1 : 1;
-            if (own != NULL) {
-                Py_SETREF(values[i], own);
-                Py_SETREF(dims[i], Py_NewRef(ZERO));
-            }
+        PyObject *array = Py_IS_TYPE(args[i], self->tensor) ? SLOT(args[i], AT_ARRAY) : NULL;
+        if (array != NULL && SLOT(array, self->at_level) == peeled->level) {
+            peeled->values[i] = SLOT(array, self->at_value);
+            peeled->dims[i] = SLOT(array, self->at_bdim);
         }
-        failed = is < 0;
+        if (args[i] != Py_None && !Py_IS_TYPE(peeled->values[i], Tensor) && !Py_IS_TYPE(peeled->values[i], self->tensor))
+            return 0;
     }
-    if (!failed && (made = apply(self, level, values, dims, &bdim)) != NULL)
-        result = wrap(self, made, bdim, level);
+    Py_INCREF(peeled->level);
+    for (int i = 0; i < self->arguments; i++) {
+        Py_INCREF(peeled->values[i]);
+        Py_INCREF(peeled->dims[i]);
+    }
+    return 1;
+}
+
+/* Give a tensor a batch if gradients that are recorded outside need one for each example. -1 with an error. */
+static int spread_shared(RuleKernel *self, Peeled *peeled, int i)
+{
+    PyObject *value = peeled->values[i];
+    if (peeled->dims[i] != Py_None || !Py_IS_TYPE(value, Tensor) || SLOT(value, AT_GMASK) == NULL)
+        return 0;
+    int is = PyObject_IsTrue(SLOT(value, AT_GMASK));
+    if (is <= 0)
+        return 0;
+    PyObject *answer = PyObject_CallFunctionObjArgs(self->is_shared, value, peeled->level, NULL), *own;
+    is = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (is <= 0)
+        return is;
+    if ((own = PyObject_CallFunctionObjArgs(self->spread, value, peeled->level, NULL)) == NULL)
+        return -1;
+    Py_SETREF(peeled->values[i], own);
+    Py_SETREF(peeled->dims[i], Py_NewRef(ZERO));
+    return 0;
+}
+
+/* Peel, apply, wrap. After the first of them Python runs: what it raises goes to the caller. */
+static Outcome rule_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    RuleKernel *self = (RuleKernel *)face;
+    Peeled peeled;
+    PyObject *bdim = NULL, *made = NULL;
+    int shares = 0, failed = 0;
+    if (n != self->arguments || !peel(self, args, &peeled, &shares))
+        return PyErr_Occurred() ? FAILED : DECLINED;
+    for (int k = 0; k < self->tensors && shares && !failed; k++)
+        failed = spread_shared(self, &peeled, self->at[k]) < 0;
+    if (!failed && (made = apply(self, peeled.level, peeled.values, peeled.dims, &bdim)) != NULL)
+        *result = wrap(self, made, bdim, peeled.level);
     Py_XDECREF(made);
     Py_XDECREF(bdim);
     for (Py_ssize_t i = 0; i < n; i++) {
-        Py_DECREF(values[i]);
-        Py_DECREF(dims[i]);
+        Py_DECREF(peeled.values[i]);
+        Py_DECREF(peeled.dims[i]);
     }
-    Py_DECREF(level);
-    if (result == NULL && !PyErr_Occurred())
+    Py_DECREF(peeled.level);
+    if (*result == NULL && !PyErr_Occurred())
         PyErr_SetString(PyExc_SystemError, "a batching rule failed without an error");
-    return result;
+    TAKEN++;
+    return *result == NULL ? FAILED : DONE;
 }
 
-static PyObject *rule_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    RuleKernel *self = (RuleKernel *)callable;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (kwnames == NULL && n > 0 && !is_traced()) {
-        PyObject *result = run(self, args + 1, n - 1);
-        if (result != NULL || PyErr_Occurred()) {
-            TAKEN++;
-            return result;
-        }
-    }
-    return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
-}
-
-static PyObject *rule_getattro(PyObject *self, PyObject *name)
-{
-    if (PyUnicode_CompareWithASCIIString(name, "__call__") == 0)
-        return PyObject_GenericGetAttr(self, name);
-    return PyObject_GetAttr(((RuleKernel *)self)->function, name);
-}
-
-static PyObject *rule_repr(PyObject *self) { return PyObject_Repr(((RuleKernel *)self)->function); }
-
-#define EACH(DO)                                                                                                              \
-    DO(function) DO(rule) DO(call) DO(levels) DO(shared) DO(switches) DO(keys) DO(wrapped) DO(is_shared) DO(spread) DO(tensor) \
-    DO(value) DO(level)
-
-static int rule_traverse(PyObject *object, visitproc visit, void *arg)
-{
-    RuleKernel *self = (RuleKernel *)object;
-#define VISIT(name) Py_VISIT(self->name);
-    EACH(VISIT)
-    return 0;
-}
-
-static int rule_clear(PyObject *object)
-{
-    RuleKernel *self = (RuleKernel *)object;
-#define CLEAR(name) Py_CLEAR(self->name);
-    EACH(CLEAR)
-    return 0;
-}
-
-static void rule_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    rule_clear(self);
-    PyObject_GC_Del(self);
-}
-
-static PyTypeObject RuleKernelType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "turnout_speed._rules.RuleKernel", .tp_basicsize = sizeof(RuleKernel),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(RuleKernel, vectorcall), .tp_call = PyVectorcall_Call, .tp_dealloc = rule_dealloc,
-    .tp_traverse = rule_traverse, .tp_clear = rule_clear, .tp_getattro = rule_getattro, .tp_repr = rule_repr,
-};
+FACE(RuleKernelType, "RuleKernel", RuleKernel, HOLDS(RuleKernel, level), face_traverse, face_clear);
 
 /* The positions of tensors among `arguments`; returns how many. */
 static int places(PyObject *given, int arguments, int *at)
@@ -393,14 +347,11 @@ static PyObject *make_rule_kernel(PyObject *module, PyObject *given)
         PyErr_SetString(PyExc_ValueError, "not the parts of a rule");
         return NULL;
     }
-    RuleKernel *made = PyObject_GC_New(RuleKernel, &RuleKernelType);
+    RuleKernel *made = (RuleKernel *)new_face(&RuleKernelType, function, kernel_vectorcall, rule_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(PyObject), 0, sizeof(RuleKernel) - sizeof(PyObject));
-    made->vectorcall = rule_vectorcall;
-    made->function = Py_NewRef(function);
     made->rule = Py_NewRef(rule);
-    made->call = call == Py_None ? NULL : Py_NewRef(call);
+    made->call = or_null(call);
     made->levels = Py_NewRef(found[0]);
     made->shared = Py_NewRef(found[1]);
     made->keys = Py_NewRef(found[2]);
@@ -413,25 +364,18 @@ static PyObject *make_rule_kernel(PyObject *module, PyObject *given)
     made->kind = kind;
     made->arguments = arguments;
     made->level = (PyTypeObject *)Py_NewRef(found[8]);
-    PyObject_GC_Track(made);
     if ((made->at_value = slot_of(made->value, "value")) < 0 || (made->at_bdim = slot_of(made->value, "bdim")) < 0
         || (made->at_level = slot_of(made->value, "level")) < 0 || (made->at_shape = slot_of(made->value, "shape")) < 0
-        || (made->at_num = slot_of(made->level, "num")) < 0 || (made->at_size = slot_of(made->level, "size")) < 0)
-        goto failed;
-    if ((made->tensors = places(at, arguments, made->at)) < 0)
-        goto failed;
-    return (PyObject *)made;
-failed:
-    Py_DECREF(made);
-    return NULL;
+        || (made->at_num = slot_of(made->level, "num")) < 0 || (made->at_size = slot_of(made->level, "size")) < 0
+        || (made->tensors = places(at, arguments, made->at)) < 0)
+        return refuse(made);
+    return finished(made);
 }
 
 /* ---- tangents */
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject *function;                       /* the Python function that does the same */
+    Face face;
     PyObject *compute, *cache, *resolve;      /* the rule, and how the kernel below is found */
     PyObject *active, *vmaps, *gradients;     /* the levels that run, and what is set for rules */
     PyObject *forward, *below;                /* the bit of the key, and all others */
@@ -706,10 +650,10 @@ static PyObject *push_through(TangentKernel *self, PyObject *ks, PyObject *const
     return PyObject_Vectorcall(self->compute, passed + 1, (self->arguments + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
-/* NULL without an error: declined, and nothing has happened. */
-static PyObject *push(TangentKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n)
+static Outcome tangent_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
-    PyObject *carried[MOST] = {NULL}, *given = NULL, *result = NULL;
+    TangentKernel *self = (TangentKernel *)face;
+    PyObject *carried[MOST] = {NULL}, *given = NULL;
     Held active = {NULL, NULL}, before = {NULL, NULL}, around = {NULL, NULL}, recorded = {NULL, NULL};
     int plain = n == self->arguments, carries = 0;
     for (int k = 0; k < self->tensors && plain; k++) {
@@ -722,13 +666,13 @@ static PyObject *push(TangentKernel *self, PyObject *ks, PyObject *const *args, 
     }
     if (self->through && plain && carries) {
         if (hold(&active, self->active, -1) && innermost_level(self, active.items, carried, &given) >= 0)
-            result = push_through(self, ks, args);
+            *result = push_through(self, ks, args);
     } else if (plain && carries && hold(&active, self->active, -1) && hold(&before, DISPATCH, 2) && hold(&around, self->vmaps, -1)
                && hold(&recorded, self->gradients, 2)) {
         Py_ssize_t depth = innermost_level(self, active.items, carried, &given);
         if (depth >= 0)
-            result = push_at(self, ks, args, &active, depth, given, &before, &around, &recorded);
-        if (depth >= 0 && result == NULL && !PyErr_Occurred())
+            *result = push_at(self, ks, args, &active, depth, given, &before, &around, &recorded);
+        if (depth >= 0 && *result == NULL && !PyErr_Occurred())
             PyErr_SetString(PyExc_SystemError, "a tangent failed without an error");
     }
     for (int k = 0; k < self->tensors; k++)
@@ -738,63 +682,13 @@ static PyObject *push(TangentKernel *self, PyObject *ks, PyObject *const *args, 
     let_go(&before);
     let_go(&around);
     let_go(&recorded);
-    return result;
+    if (*result == NULL && !PyErr_Occurred())
+        return DECLINED; /* nothing has happened */
+    PUSHED++;
+    return *result == NULL ? FAILED : DONE;
 }
 
-static PyObject *tangent_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    TangentKernel *self = (TangentKernel *)callable;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (kwnames == NULL && n > 0 && !is_traced()) {
-        PyObject *result = push(self, args[0], args + 1, n - 1);
-        if (result != NULL || PyErr_Occurred()) {
-            PUSHED++;
-            return result;
-        }
-    }
-    return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
-}
-
-static PyObject *tangent_getattro(PyObject *self, PyObject *name)
-{
-    if (PyUnicode_CompareWithASCIIString(name, "__call__") == 0)
-        return PyObject_GenericGetAttr(self, name);
-    return PyObject_GetAttr(((TangentKernel *)self)->function, name);
-}
-
-static PyObject *tangent_repr(PyObject *self) { return PyObject_Repr(((TangentKernel *)self)->function); }
-
-#define EACH_OF_TANGENT(DO)                                                                                                     \
-    DO(function) DO(compute) DO(cache) DO(resolve) DO(active) DO(vmaps) DO(gradients) DO(forward) DO(below) DO(tangents_of) DO(attach) \
-    DO(keep) DO(tangents) DO(level) DO(storage)
-
-static int tangent_traverse(PyObject *object, visitproc visit, void *arg)
-{
-    TangentKernel *self = (TangentKernel *)object;
-    EACH_OF_TANGENT(VISIT)
-    return 0;
-}
-
-static int tangent_clear(PyObject *object)
-{
-    TangentKernel *self = (TangentKernel *)object;
-    EACH_OF_TANGENT(CLEAR)
-    return 0;
-}
-
-static void tangent_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    tangent_clear(self);
-    PyObject_GC_Del(self);
-}
-
-static PyTypeObject TangentKernelType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "turnout_speed._rules.TangentKernel", .tp_basicsize = sizeof(TangentKernel),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(TangentKernel, vectorcall), .tp_call = PyVectorcall_Call, .tp_dealloc = tangent_dealloc,
-    .tp_traverse = tangent_traverse, .tp_clear = tangent_clear, .tp_getattro = tangent_getattro, .tp_repr = tangent_repr,
-};
+FACE(TangentKernelType, "TangentKernel", TangentKernel, HOLDS(TangentKernel, storage), face_traverse, face_clear);
 
 /* (function, rule, cache, resolve, number of arguments, positions of tensors, whether the rule is a kernel, names of turnout_autograd) */
 static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
@@ -817,12 +711,9 @@ static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
         PyErr_SetString(PyExc_ValueError, "not the parts of a tangent");
         return NULL;
     }
-    TangentKernel *made = PyObject_GC_New(TangentKernel, &TangentKernelType);
+    TangentKernel *made = (TangentKernel *)new_face(&TangentKernelType, function, kernel_vectorcall, tangent_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(PyObject), 0, sizeof(TangentKernel) - sizeof(PyObject));
-    made->vectorcall = tangent_vectorcall;
-    made->function = Py_NewRef(function);
     made->compute = Py_NewRef(compute);
     made->cache = Py_NewRef(cache);
     made->resolve = Py_NewRef(resolve);
@@ -835,14 +726,11 @@ static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
     made->storage = (PyTypeObject *)Py_NewRef(found[10]);
     made->arguments = arguments;
     made->through = through;
-    PyObject_GC_Track(made);
     if ((made->at_seen = slot_of(made->tangents, "seen")) < 0 || (made->at_behind = slot_of(made->tangents, "behind")) < 0
         || (made->at_columns = slot_of(made->level, "columns")) < 0 || (made->at_recorded = slot_of(made->level, "recorded")) < 0
-        || (made->at_count = slot_of(made->storage, "ver")) < 0 || (made->tensors = places(at, arguments, made->at)) < 0) {
-        Py_DECREF(made);
-        return NULL;
-    }
-    return (PyObject *)made;
+        || (made->at_count = slot_of(made->storage, "ver")) < 0 || (made->tensors = places(at, arguments, made->at)) < 0)
+        return refuse(made);
+    return finished(made);
 }
 
 static PyObject *configure(PyObject *module, PyObject *names)
@@ -877,7 +765,7 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_rules
 PyMODINIT_FUNC PyInit__rules(void)
 {
     import_array();
-    static PyTypeObject *const types[] = {&RuleKernelType, &TangentKernelType, NULL};
+    static PyTypeObject *const types[] = {&FaceType, &RuleKernelType.type, &TangentKernelType.type, NULL};
     ZERO = PyLong_FromLong(0);
     NOTHING = PyTuple_New(0);
     NO_LEVELS = PyFrozenSet_New(NULL);

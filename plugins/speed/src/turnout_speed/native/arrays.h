@@ -74,62 +74,57 @@ static int may_share(PyObject *storage, PyObject *other)
     return storage == other || PyType_IsSubtype(Py_TYPE(storage), SharingStorage) || PyType_IsSubtype(Py_TYPE(other), SharingStorage);
 }
 
-/* What array_run does once it has looked at all arguments. `first` is held: a kernel, a collection that it starts, or another thread
- * can exchange the tensor's array. The other arrays are held while the kernel runs. */
-static Outcome compute_array(ArrayKernel *self, PyObject *ks, PyObject *const *args, PyObject *const *given, Py_ssize_t n, PyArrayObject *first,
-                             int plain, PyObject **result)
+/* What the kernel returned in place of an array as one: 0 with an error, or without one if it is none. */
+static int make_array(ArrayKernel *self, PyObject **made)
 {
-    npy_intp size = PyArray_SIZE(PyArray_CheckExact(given[self->sized]) ? (PyArrayObject *)given[self->sized] : first);
-    PyArray_Descr *descr = PyArray_DESCR(first);
-    PyObject *made = serves_call(&self->program, args, (int)n, self->standard, self->ignored) ? run_program(&self->program, given, (int)n) : NULL;
-    if (made == NULL) {
-        if (PyErr_Occurred())
-            return decline_after_error();
-        PyObject *passed[MOST + 1];
-        Py_ssize_t count = 0;
-        int taken = case_for(self->cases, size, PyArray_ITEMSIZE(first) == 2, plain);
-        for (int i = 0; i < n; i++)
-            if (!self->cases[taken].brief || self->standard[i] == NULL)
-                passed[1 + count++] = Py_NewRef(given[i]); /* the kernel may let go of what holds it */
-        made = PyObject_Vectorcall(self->functions[taken], passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-        for (Py_ssize_t i = 0; i < count; i++)
-            Py_DECREF(passed[1 + i]);
-        if (made == NULL && PyErr_ExceptionMatches(PyExc_NotImplementedError)) { /* it asks for its output */
-            PyErr_Clear();
-            return run_kernel(self->general, ks, args, n, result);
-        }
-        if (made == NULL)
-            return decline_after_error();
-        if (self->finish != NULL && made == Py_NotImplemented) {
-            Py_DECREF(made);
-            Outcome outcome = self->below == NULL ? DECLINED : call_below(self, ks, args, n, result);
-            if (outcome == DECLINED && self->rest != NULL && !PyErr_Occurred()) { /* the kernel need not say so again */
-                Py_XSETREF(REST.kernel, (Face *)Py_NewRef(self));
-                REST.from = self->rest;
-            }
-            return outcome;
-        }
-        if (self->finish != NULL && !PyArray_CheckExact(made)) {
-            PyObject *given_args = PyTuple_New(n);
-            for (Py_ssize_t i = 0; given_args != NULL && i < n; i++)
-                PyTuple_SET_ITEM(given_args, i, Py_NewRef(args[i]));
-            *result = given_args == NULL ? NULL : PyObject_CallFunctionObjArgs(self->finish, made, given_args, NULL);
-            Py_XDECREF(given_args);
-            Py_DECREF(made);
-            return *result == NULL ? FAILED : DONE;
-        }
-        if (!PyArray_CheckExact(made)) {
-            /* A number of NumPy's, as it gives for 0 dims, needs no Python to become an array. */
-            Py_SETREF(made, PyArray_IsScalar(made, Number) || PyArray_IsScalar(made, Bool)
-                                ? PyArray_FromScalar(made, NULL) : PyObject_CallOneArg(self->as_array, made));
-            if (made == NULL)
-                return decline_after_error();
-            if (!PyArray_CheckExact(made)) {
-                Py_DECREF(made);
-                return DECLINED;
-            }
-        }
+    /* A number of NumPy's, as it gives for 0 dims, needs no Python to become an array. */
+    Py_SETREF(*made, PyArray_IsScalar(*made, Number) || PyArray_IsScalar(*made, Bool) ? PyArray_FromScalar(*made, NULL)
+                                                                                     : PyObject_CallOneArg(self->as_array, *made));
+    if (*made != NULL && !PyArray_CheckExact(*made))
+        Py_CLEAR(*made);
+    return *made != NULL;
+}
+
+/* A kernel without a shape function has left the call to the one below. It need not say so again to the text. */
+static Outcome leave_to_below(ArrayKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    Outcome outcome = self->below == NULL ? DECLINED : call_below(self, ks, args, n, result);
+    if (outcome == DECLINED && self->rest != NULL && !PyErr_Occurred()) {
+        Py_XSETREF(REST.kernel, (Face *)Py_NewRef(self));
+        REST.from = self->rest;
     }
+    return outcome;
+}
+
+/* Tensors around what a kernel without a shape function has returned in place of one array. */
+static Outcome finish_call(ArrayKernel *self, PyObject *made, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *given = PyTuple_New(n);
+    for (Py_ssize_t i = 0; given != NULL && i < n; i++)
+        PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
+    *result = given == NULL ? NULL : PyObject_CallFunctionObjArgs(self->finish, made, given, NULL);
+    Py_XDECREF(given);
+    return *result == NULL ? FAILED : DONE;
+}
+
+/* Call the function of a case. A new reference, or NULL with an error; the arrays are held while it runs. */
+static PyObject *call_case(ArrayKernel *self, PyObject *const *given, int taken)
+{
+    PyObject *passed[MOST + 1];
+    Py_ssize_t count = 0;
+    for (int i = 0; i < self->arguments; i++)
+        if (!self->cases[taken].brief || self->standard[i] == NULL)
+            passed[1 + count++] = Py_NewRef(given[i]); /* the kernel may let go of what holds it */
+    PyObject *made = PyObject_Vectorcall(self->functions[taken], passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    for (Py_ssize_t i = 0; i < count; i++)
+        Py_DECREF(passed[1 + i]);
+    return made;
+}
+
+/* Wrap: write an array into the first tensor, or make a tensor around it. Takes its reference. */
+static Outcome deliver_array(ArrayKernel *self, PyObject *made, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyArrayObject *first,
+                             PyArray_Descr *descr, PyObject **result)
+{
     PyObject *tensor = args[self->tensor[0]];
     if (self->inplace) {
         Outcome outcome = SLOT(tensor, AT_ARRAY) == (PyObject *)first ? write_back(first, made) : DECLINED;
@@ -144,6 +139,33 @@ static Outcome compute_array(ArrayKernel *self, PyObject *ks, PyObject *const *a
     }
     *result = wrap(made, self->keys, SLOT(tensor, AT_DEVICE));
     return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* What array_run does once it has looked at all arguments. `first` is held: a kernel, a collection that it starts, or another thread
+ * can exchange the tensor's array. */
+static Outcome compute_array(ArrayKernel *self, PyObject *ks, PyObject *const *args, PyObject *const *given, Py_ssize_t n, PyArrayObject *first,
+                             int plain, PyObject **result)
+{
+    npy_intp size = PyArray_SIZE(PyArray_CheckExact(given[self->sized]) ? (PyArrayObject *)given[self->sized] : first);
+    PyArray_Descr *descr = PyArray_DESCR(first);
+    PyObject *made = serves_call(&self->program, args, (int)n, self->standard, self->ignored) ? run_program(&self->program, given, (int)n) : NULL;
+    if (made != NULL)
+        return deliver_array(self, made, ks, args, n, first, descr, result);
+    if (PyErr_Occurred())
+        return decline_after_error();
+    made = call_case(self, given, case_for(self->cases, size, PyArray_ITEMSIZE(first) == 2, plain));
+    if (made == NULL && PyErr_ExceptionMatches(PyExc_NotImplementedError)) { /* it asks for its output */
+        PyErr_Clear();
+        return run_kernel(self->general, ks, args, n, result);
+    }
+    if (made != NULL && self->finish != NULL && !PyArray_CheckExact(made)) {
+        Outcome outcome = made == Py_NotImplemented ? leave_to_below(self, ks, args, n, result) : finish_call(self, made, args, n, result);
+        Py_DECREF(made);
+        return outcome;
+    }
+    if (made == NULL || (!PyArray_CheckExact(made) && !make_array(self, &made)))
+        return decline_after_error();
+    return deliver_array(self, made, ks, args, n, first, descr, result);
 }
 
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
@@ -196,8 +218,29 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     return outcome;
 }
 
-/* array_kernel(function, *, arguments, cases, keys, ...): the fields of ArrayKernel by their names, None for NULL. `arguments` are
- * rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". */
+/* Rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". 0, or -1 with an error. */
+static int read_arguments(ArrayKernel *made, PyObject *arguments)
+{
+    made->arguments = (int)PyTuple_GET_SIZE(arguments);
+    for (int i = 0; i < made->arguments; i++) {
+        const char *role;
+        PyObject *standard;
+        int rank;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "sOi", &role, &standard, &rank))
+            return -1;
+        if (strcmp(role, "tensor") == 0) {
+            made->rank[made->tensors] = rank;
+            made->tensor[made->tensors++] = i;
+        }
+        made->absent[i] = strcmp(role, "absent") == 0;
+        made->number[i] = strcmp(role, "number") == 0;
+        made->ignored[i] = strcmp(role, "value") == 0 && standard == MISSING;
+        made->standard[i] = standard == MISSING ? NULL : Py_NewRef(standard);
+    }
+    return 0;
+}
+
+/* array_kernel(function, *, arguments, cases, keys, ...): the fields of ArrayKernel by their names, None for NULL. */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
     static char *names[] = {"", "arguments", "cases", "keys", "as_array", "general", "large", "program", "below",
@@ -223,37 +266,21 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args, PyObject *n
     if (made == NULL)
         return NULL;
     made->few = few;
+    made->sized = sized;
     made->bools = bools;
     made->unsure = unsure;
-    strcpy(made->refuses, refuses);
     made->kept = kept;
-    made->as_array = Py_NewRef(as_array);
-    made->keys = Py_NewRef(keys);
     made->inplace = inplace;
     made->ordered = ordered;
-    made->large = or_null(large);
-    made->sized = sized;
+    strcpy(made->refuses, refuses);
+    made->keys = Py_NewRef(keys);
+    made->as_array = Py_NewRef(as_array);
     made->general = is_kernel(general) ? Py_NewRef(general) : NULL;
-    made->below = or_null(below);
-    made->finish = or_null(finish);
-    made->rest = or_null(rest);
-    made->arguments = (int)PyTuple_GET_SIZE(arguments);
-    for (int i = 0; i < made->arguments; i++) {
-        const char *role;
-        PyObject *standard;
-        int rank;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "sOi", &role, &standard, &rank))
-            return refuse(made);
-        if (strcmp(role, "tensor") == 0) {
-            made->rank[made->tensors] = rank;
-            made->tensor[made->tensors++] = i;
-        }
-        made->absent[i] = strcmp(role, "absent") == 0;
-        made->number[i] = strcmp(role, "number") == 0;
-        made->ignored[i] = strcmp(role, "value") == 0 && standard == MISSING;
-        made->standard[i] = standard == MISSING ? NULL : Py_NewRef(standard);
-    }
-    if (read_cases(cases, made->functions, made->cases) < 0)
+    PyObject **const fields[] = {&made->large, &made->below, &made->finish, &made->rest};
+    PyObject *const given[] = {large, below, finish, rest};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        *fields[i] = or_null(given[i]);
+    if (read_arguments(made, arguments) < 0 || read_cases(cases, made->functions, made->cases) < 0)
         return refuse(made);
     if (program != Py_None && read_program(&made->program, program) < 0)
         return refuse(made);

@@ -29,6 +29,20 @@ typedef struct {
     int by_name;            /* whether keywords may be given */
 } Call;
 
+/* Look up what serves a key set and run it, if it is a kernel of this module. */
+static Outcome run_cached(PyObject *cache, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *kernel = PyDict_GetItemWithError(cache, ks);
+    if (kernel == NULL)
+        return decline_after_error();
+    if (!is_kernel(kernel))
+        return DECLINED;
+    Py_INCREF(kernel); /* the cache may be cleared while it runs */
+    Outcome outcome = ((Face *)kernel)->run((Face *)kernel, ks, args, n, result);
+    Py_DECREF(kernel);
+    return outcome;
+}
+
 /* Whether a value is an int of 64 bits. */
 static inline int is_int(PyObject *value)
 {
@@ -152,105 +166,136 @@ static Outcome call_kernel(const Target *target, PyObject *tail, PyObject *kerne
     return *result == NULL ? FAILED : DONE;
 }
 
-static Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+/* What a call gives to a target: its key set, and its arguments with what was made of them here. */
+typedef struct {
+    PyObject *ks;   /* of its tensors; NULL: none yet */
+    PyObject *rest; /* the ints that were written one by one, or NULL */
+    Py_ssize_t used; /* arguments */
+    int count;
+    PyObject *made[MOST + 1], *values[MOST];
+} Arguments;
+
+/* The ints from the parameter that takes all that are left. 0 with or without an error. */
+static int take_rest(const Target *target, PyObject *const *args, Py_ssize_t n, Arguments *given)
 {
-    PyObject *values[MOST], *made[MOST + 1]; /* what was made of an argument here, to be released */
-    PyObject *ks = NULL, *kernel = NULL;
-    int count = 0;
-    Outcome outcome = DECLINED;
-    Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
-    PyObject *rest = NULL; /* the ints that were written one by one */
-    PyObject *const *keywords = args + n;
-    if (target->rest >= 0 && n > target->rest && PyLong_CheckExact(args[target->rest])) {
-        rest = PyTuple_New(n - target->rest);
-        for (Py_ssize_t k = target->rest; rest != NULL && k < n; k++)
-            if (is_int(args[k]))
-                PyTuple_SET_ITEM(rest, k - target->rest, Py_NewRef(args[k]));
-            else
-                Py_CLEAR(rest);
-        if (rest == NULL)
-            return decline_after_error();
-        made[count++] = rest;
-        n = target->rest + 1;
+    PyObject *rest = PyTuple_New(n - target->rest);
+    for (Py_ssize_t k = target->rest; rest != NULL && k < n; k++)
+        if (is_int(args[k]))
+            PyTuple_SET_ITEM(rest, k - target->rest, Py_NewRef(args[k]));
+        else
+            Py_CLEAR(rest);
+    if (rest != NULL)
+        given->made[given->count++] = given->rest = rest;
+    return rest != NULL;
+}
+
+/* An argument of the schema: given by position or by name, or its default; NULL without one. */
+static inline PyObject *find_argument(const Target *target, int i, PyObject *const *args, Py_ssize_t n, PyObject *const *keywords,
+                                      PyObject *kwnames, Arguments *given)
+{
+    int from = target->source[i];
+    if (given->rest != NULL && from == target->rest)
+        return given->rest;
+    if (from >= 0 && from < n)
+        return args[from];
+    for (Py_ssize_t k = 0; kwnames != NULL && target->name[i] != NULL && k < PyTuple_GET_SIZE(kwnames); k++)
+        if (PyTuple_GET_ITEM(kwnames, k) == target->name[i]) {
+            given->used++;
+            return keywords[k];
+        }
+    return target->standard[i];
+}
+
+/* The keys of tensors in a list. */
+static int add_keys_of_list(Arguments *given, PyObject *value, int optional)
+{
+    int is_list = PyList_CheckExact(value);
+    if (!is_list && !PyTuple_CheckExact(value))
+        return 0;
+    Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
+    PyObject **items = is_list ? ((PyListObject *)value)->ob_item : ((PyTupleObject *)value)->ob_item;
+    for (Py_ssize_t k = 0; k < length; k++)
+        if (!(items[k] == Py_None ? optional : add_keys(&given->ks, items[k])))
+            return 0;
+    return 1;
+}
+
+/* Whether a value is plain for an argument of the schema; it is added to the values. */
+static inline int take_argument(const Target *target, int i, PyObject *value, Arguments *given)
+{
+    given->values[i] = value;
+    switch (target->kind[i]) {
+    case IS_TENSOR:
+        return value == Py_None ? target->optional[i] : add_keys(&given->ks, value);
+    case IS_TENSORS:
+        return add_keys_of_list(given, value, target->optional[i]);
+    case IS_INTS:
+        if ((value == Py_None && target->optional[i]) || (value == given->rest && value != NULL))
+            return 1;
+        if ((value = as_ints(value, target->size[i])) == NULL)
+            return 0;
+        given->values[i] = given->made[given->count++] = value;
+        return 1;
+    default:
+        return fits(target->kind[i], target->optional[i], value);
     }
-    Py_ssize_t used = n;
-    if (n > target->parameters || (target->alone && (rest == NULL || named)))
-        goto end;
-    for (int i = 0; i < target->arguments; i++) {
-        PyObject *value = NULL;
-        int from = target->source[i];
-        if (rest != NULL && from == target->rest)
-            value = rest;
-        else if (from >= 0 && from < n)
-            value = args[from];
-        else {
-            for (Py_ssize_t k = 0; k < named && target->name[i] != NULL; k++)
-                if (PyTuple_GET_ITEM(kwnames, k) == target->name[i]) {
-                    value = keywords[k];
-                    used++;
-                    break;
-                }
-            if (value == NULL)
-                value = target->standard[i];
-            if (value == NULL)
-                goto end;
-        }
-        values[i] = value;
-        switch (target->kind[i]) {
-        case IS_TENSOR:
-            if (!(value == Py_None ? target->optional[i] : add_keys(&ks, value)))
-                goto end;
-            break;
-        case IS_TENSORS: {
-            int is_list = PyList_CheckExact(value);
-            if (!is_list && !PyTuple_CheckExact(value))
-                goto end;
-            Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
-            PyObject **items = is_list ? ((PyListObject *)value)->ob_item : ((PyTupleObject *)value)->ob_item;
-            for (Py_ssize_t k = 0; k < length; k++)
-                if (!(items[k] == Py_None ? target->optional[i] : add_keys(&ks, items[k])))
-                    goto end;
-            break;
-        }
-        case IS_INTS:
-            if ((value == Py_None && target->optional[i]) || (value == rest && rest != NULL))
-                break;
-            value = as_ints(value, target->size[i]);
-            if (value == NULL)
-                goto end;
-            values[i] = made[count++] = value;
-            break;
-        default:
-            if (!fits(target->kind[i], target->optional[i], value))
-                goto end;
-        }
-    }
-    if (used != n + named || (ks == NULL && target->tensors))
-        goto end;
+}
+
+/* What serves the key set in this context: a new reference, because the cache may be cleared while it runs; NULL with or without an
+ * error. */
+static PyObject *find_kernel(const Target *target, Arguments *given)
+{
     PyObject *state = dispatch_state();
     if (state == NULL)
-        goto end;
-    if (ks == NULL)
-        ks = with_state(Py_NewRef(ZERO), state);
+        return NULL;
+    if (given->ks == NULL)
+        given->ks = with_state(Py_NewRef(ZERO), state);
     else if (state != FRESH)
-        ks = with_state(ks, state);
+        given->ks = with_state(given->ks, state);
     Py_DECREF(state);
-    kernel = ks == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(target->cache, ks)); /* it may be cleared while it runs */
-    if (kernel == NULL)
-        goto end;
-    if (is_kernel(kernel)) {
-        outcome = ((Face *)kernel)->run((Face *)kernel, ks, values, target->arguments, result);
+    return given->ks == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(target->cache, given->ks));
+}
+
+/* Take the arguments; 0 with or without an error: they are not plain, or not those of this target. */
+static int take_arguments(const Target *target, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, Arguments *given)
+{
+    PyObject *const *keywords = args + n;
+    Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    if (target->rest >= 0 && n > target->rest && PyLong_CheckExact(args[target->rest])) {
+        if (!take_rest(target, args, n, given))
+            return 0;
+        n = target->rest + 1;
+    }
+    if (n > target->parameters || (target->alone && (given->rest == NULL || named)))
+        return 0;
+    given->used = n;
+    for (int i = 0; i < target->arguments; i++) {
+        PyObject *value = find_argument(target, i, args, n, keywords, kwnames, given);
+        if (value == NULL || !take_argument(target, i, value, given))
+            return 0;
+    }
+    return given->used == n + named && !(given->ks == NULL && target->tensors);
+}
+
+static Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+{
+    Arguments given;
+    given.ks = given.rest = NULL;
+    given.count = 0;
+    PyObject *kernel = take_arguments(target, args, n, kwnames, &given) ? find_kernel(target, &given) : NULL;
+    Outcome outcome = DECLINED;
+    if (kernel != NULL && is_kernel(kernel)) {
+        outcome = ((Face *)kernel)->run((Face *)kernel, given.ks, given.values, target->arguments, result);
         TAKEN += outcome == DONE;
     }
-    if (outcome == DECLINED && tail != NULL && !PyErr_Occurred())
-        outcome = call_kernel(target, tail, kernel, ks, values, result);
-end:
+    if (outcome == DECLINED && kernel != NULL && tail != NULL && !PyErr_Occurred())
+        outcome = call_kernel(target, tail, kernel, given.ks, given.values, result);
     if (outcome == DECLINED)
         outcome = decline_after_error();
-    while (count > 0)
-        Py_DECREF(made[--count]);
+    while (given.count > 0)
+        Py_DECREF(given.made[--given.count]);
     Py_XDECREF(kernel);
-    Py_XDECREF(ks);
+    Py_XDECREF(given.ks);
     return outcome;
 }
 
@@ -317,7 +362,7 @@ static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n,
     Py_XDECREF(key);
     PyObject *call = op == NULL ? NULL : PyObject_GetAttr(op, S_CALL);
     Outcome outcome = DECLINED;
-    if (call != NULL && Py_IS_TYPE(call, &CallType))
+    if (call != NULL && Py_IS_TYPE(call, &CallType.type))
         outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, kwnames, result);
     Py_XDECREF(op);
     Py_XDECREF(call);
@@ -362,7 +407,9 @@ static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t n
 static int call_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Call *call = (Call *)self;
-    Py_VISIT(call->face.function);
+    int stopped = face_traverse(self, visit, arg);
+    if (stopped)
+        return stopped;
     Py_VISIT(call->tail);
     Py_VISIT(call->chosen);
     Py_VISIT(call->named);
@@ -377,7 +424,6 @@ static int call_traverse(PyObject *self, visitproc visit, void *arg)
 static int call_clear(PyObject *self)
 {
     Call *call = (Call *)self;
-    Py_CLEAR(call->face.function);
     Py_CLEAR(call->tail);
     Py_CLEAR(call->chosen);
     Py_CLEAR(call->named);
@@ -389,40 +435,7 @@ static int call_clear(PyObject *self)
         }
     }
     call->count = 0;
-    return 0;
-}
-
-/* What a kernel holds lies behind its face, object after object. */
-#define HOLDS(STRUCT, LAST) ((int)((offsetof(STRUCT, LAST) + sizeof(PyObject *) - sizeof(Face)) / sizeof(PyObject *)))
-#define HELD(self) ((PyObject **)((char *)(self) + sizeof(Face)))
-
-static int visit_held(PyObject *self, int count, visitproc visit, void *arg)
-{
-    Py_VISIT(((Face *)self)->function);
-    for (int i = 0; i < count; i++)
-        Py_VISIT(HELD(self)[i]);
-    return 0;
-}
-
-static int clear_held(PyObject *self, int count)
-{
-    Py_CLEAR(((Face *)self)->function);
-    for (int i = 0; i < count; i++)
-        Py_CLEAR(HELD(self)[i]);
-    return 0;
-}
-
-#define HOLDING(NAME, COUNT)                                                                                              \
-    static int NAME##_traverse(PyObject *self, visitproc visit, void *arg) { return visit_held(self, COUNT, visit, arg); } \
-    static int NAME##_clear(PyObject *self) { return clear_held(self, COUNT); }
-
-static void face_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    if (((Face *)self)->weakrefs != NULL)
-        PyObject_ClearWeakRefs(self);
-    Py_TYPE(self)->tp_clear(self);
-    PyObject_GC_Del(self);
+    return face_clear(self);
 }
 
 static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Device", "ints",

@@ -87,6 +87,7 @@ static int call_compiled(const turnout_compiled *compiled, PyObject *const *give
         if (first == NULL && values[k].is == TURNOUT_ARRAY)
             first = &values[k];
     }
-    return first != NULL && first->size <= compiled->most && has_type(compiled->types, first->type) && values[count - 1].is == TURNOUT_ARRAY && values[count - 1].size <= compiled->most
+    return first != NULL && first->size <= compiled->most && has_type(compiled->types, first->type)
+           && values[count - 1].is == TURNOUT_ARRAY && values[count - 1].size <= compiled->most
            && compiled->run(values, (int)count, &LENT[first->type == TURNOUT_DOUBLE]);
 }

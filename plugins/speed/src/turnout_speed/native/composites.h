@@ -80,7 +80,7 @@ static Outcome call_operator(PyObject *op, PyObject *const *args, Py_ssize_t n, 
 {
     PyObject *call = PyObject_GetAttr(op, S_CALL);
     Outcome outcome = call == NULL ? decline_after_error() : DECLINED;
-    if (call != NULL && Py_IS_TYPE(call, &CallType))
+    if (call != NULL && Py_IS_TYPE(call, &CallType.type))
         outcome = run_target(&((Call *)call)->targets[0], NULL, args, n - (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords)), keywords,
                              result);
     Py_XDECREF(call);

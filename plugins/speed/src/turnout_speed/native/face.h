@@ -1,15 +1,56 @@
-/* What all kinds of kernels have in common: a Python function, whose attributes they show. */
+/* What all compiled callables have in common: a Python function, whose attributes they show. */
+typedef enum { FAILED = -1, DECLINED = 0, DONE = 1 } Outcome;
+
+/* An error that the Python function will meet again: forget it. KeyboardInterrupt and the like go on. */
+static Outcome decline_after_error(void)
+{
+    if (PyErr_Occurred() != NULL && !PyErr_ExceptionMatches(PyExc_Exception))
+        return FAILED;
+    PyErr_Clear();
+    return DECLINED;
+}
+
 typedef struct Face {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *function;
     PyObject *weakrefs;
-    Outcome (*run)(struct Face *, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result);
+    Outcome (*run)(struct Face *, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result); /* of a kernel, or NULL */
 } Face;
 
-static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
-    CompositeKernelType, CopyKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
-    GetterType, ElementKernelType, IntoKernelType, GuardKernelType, CustomKernelType, DrawKernelType;
+/* A type of them, and how many objects one holds: they lie behind its face, one after the other. */
+typedef struct {
+    PyTypeObject type;
+    int held;
+} Kind;
+
+#define HOLDS(STRUCT, LAST) ((int)((offsetof(STRUCT, LAST) + sizeof(PyObject *) - sizeof(Face)) / sizeof(PyObject *)))
+#define HELD(self) ((PyObject **)((char *)(self) + sizeof(Face)))
+
+static int face_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Face *)self)->function);
+    for (int i = 0; i < ((Kind *)Py_TYPE(self))->held; i++)
+        Py_VISIT(HELD(self)[i]);
+    return 0;
+}
+
+static int face_clear(PyObject *self)
+{
+    Py_CLEAR(((Face *)self)->function);
+    for (int i = 0; i < ((Kind *)Py_TYPE(self))->held; i++)
+        Py_CLEAR(HELD(self)[i]);
+    return 0;
+}
+
+static void face_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    if (((Face *)self)->weakrefs != NULL)
+        PyObject_ClearWeakRefs(self);
+    Py_TYPE(self)->tp_clear(self);
+    PyObject_GC_Del(self);
+}
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -46,15 +87,39 @@ static PyObject *face_doc(PyObject *self, void *closure) { return PyObject_GetAt
 static PyGetSetDef face_properties[] = {{"__doc__", face_doc, NULL, NULL, NULL}, {NULL}};
 static PyMethodDef face_methods[] = {{"__reduce_ex__", face_reduce, METH_O, NULL}, {NULL}};
 
+/* The base of all kinds, by which they are known. */
+static PyTypeObject FaceType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "turnout_speed.Compiled", .tp_basicsize = sizeof(Face),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_vectorcall_offset = offsetof(Face, vectorcall), .tp_call = PyVectorcall_Call, .tp_dealloc = face_dealloc,
+    .tp_traverse = face_traverse, .tp_clear = face_clear, .tp_getattro = face_getattro, .tp_setattro = face_setattro,
+    .tp_repr = face_repr, .tp_descr_get = face_get, .tp_methods = face_methods, .tp_getset = face_properties,
+    .tp_weaklistoffset = offsetof(Face, weakrefs),
+};
+
+/* A kind with ways of its own for the collector. CPython would give it a `__doc__` of its own, too. */
+#define FACE(KIND, NAME, STRUCT, HELD_OBJECTS, TRAVERSE, CLEAR)                                                      \
+    static Kind KIND = {                                                                                            \
+        {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "turnout_speed." NAME, .tp_basicsize = sizeof(STRUCT), .tp_base = &FaceType, \
+         .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, \
+         .tp_vectorcall_offset = offsetof(Face, vectorcall), .tp_descr_get = face_get, .tp_getset = face_properties,  \
+         .tp_traverse = TRAVERSE, .tp_clear = CLEAR},                                                                \
+        HELD_OBJECTS,                                                                                               \
+    }
+
+/* Whether a value is one of these, and a kernel. */
+static inline int is_face(PyObject *value) { return Py_TYPE(value)->tp_base == &FaceType; }
+static inline int is_kernel(PyObject *value) { return is_face(value) && ((Face *)value)->run != NULL; }
+
 typedef Outcome (*Run)(Face *, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result);
 
-/* A new object of one of the types, with nothing but its face; the collector does not know it yet. */
-static Face *new_face(PyTypeObject *type, PyObject *function, vectorcallfunc vectorcall, Run run)
+/* A new object of a kind, with nothing but its face; the collector does not know it yet. */
+static Face *new_face(Kind *kind, PyObject *function, vectorcallfunc vectorcall, Run run)
 {
-    Face *made = PyObject_GC_New(Face, type);
+    Face *made = PyObject_GC_New(Face, &kind->type);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, type->tp_basicsize - sizeof(Face));
+    memset((char *)made + sizeof(Face), 0, kind->type.tp_basicsize - sizeof(Face));
     made->vectorcall = vectorcall;
     made->function = Py_NewRef(function);
     made->weakrefs = NULL;
@@ -110,26 +175,4 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
         return PyObject_Vectorcall(text_of(face), args, nargsf, NULL);
     }
     return PyObject_Vectorcall(face->function, args, nargsf, kwnames);
-}
-
-static void face_dealloc(PyObject *self);
-
-/* Whether a value is one of these, and a kernel. */
-static inline int is_kernel(PyObject *value)
-{
-    return Py_TYPE(value)->tp_dealloc == face_dealloc && ((Face *)value)->run != NULL;
-}
-
-/* Look up what serves a key set and run it, if it is a kernel of this module. */
-static Outcome run_cached(PyObject *cache, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    PyObject *kernel = PyDict_GetItemWithError(cache, ks);
-    if (kernel == NULL)
-        return decline_after_error();
-    if (!is_kernel(kernel))
-        return DECLINED;
-    Py_INCREF(kernel); /* the cache may be cleared while it runs */
-    Outcome outcome = ((Face *)kernel)->run((Face *)kernel, ks, args, n, result);
-    Py_DECREF(kernel);
-    return outcome;
 }

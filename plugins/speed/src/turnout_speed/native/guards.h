@@ -20,7 +20,7 @@ static PyObject *masked_state(PyObject *state, PyObject *mask)
 static Outcome guard_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     GuardKernel *self = (GuardKernel *)face;
-    if (!Py_IS_TYPE(self->call, &CompositeKernelType)) /* it calls no operators */
+    if (!Py_IS_TYPE(self->call, &CompositeKernelType.type)) /* it calls no operators */
         return ((Face *)self->call)->run((Face *)self->call, ks, args, n, result);
     PyObject *before = dispatch_state(), *state = before == NULL ? NULL : masked_state(before, self->mask);
     PyObject *token = state == NULL ? NULL : PyContextVar_Set(DISPATCH, state);

@@ -38,7 +38,7 @@ static PyObject *call_or_method(PyObject *self, PyObject *args, PyObject *kwargs
         PyObject *held = Py_XNewRef(SLOT(self, Py_IS_TYPE(self, OPERATOR) ? AT_CALL : AT_CHOSEN));
         if (held != NULL && Py_IS_TYPE(self, PACKET) && PyDict_CheckExact(held))
             outcome = run_chosen(held, values, n, kwnames, &result);
-        else if (held != NULL && Py_IS_TYPE(held, &CallType))
+        else if (held != NULL && Py_IS_TYPE(held, &CallType.type))
             outcome = run_call((Call *)held, NULL, values, n, kwnames, &result);
         Py_XDECREF(held);
     }

@@ -275,150 +275,199 @@ static int convert_arguments(PlanKernel *self, PyObject *casts, PyObject *device
     return 1;
 }
 
-static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    PlanKernel *self = (PlanKernel *)face;
-    /* All that a tensor holds is held here too: a collection may run finalisers that give it something else. */
-    PyObject *arrays[MOST] = {NULL}, *outs[OUTS] = {NULL}, *passed[MOST + OUTS + 1], *plan = NULL, *made = NULL, *device = NULL;
+/* A call, and all that it holds: a collection may run finalisers that give a tensor something else. */
+typedef struct {
+    PyObject *arrays[MOST]; /* what the tensors have, and the other arguments */
+    PyObject *outs[OUTS], *plan, *device;
+    int is_new;  /* whether the plan was made for this call */
+    int casts;   /* whether it converts arrays */
+    int ordered; /* whether an output is not row-major */
     Look look;
-    Outcome outcome = DECLINED;
-    int is_new = 0, ordered = 0; /* whether an output is not row-major */
-    look.count = look.holds = 0;
-    if (n != self->arguments)
-        return DECLINED;
-    for (int i = 0; i < n; i++) {
+} PlannedCall;
+
+/* The arrays of a list of tensors, in a list. 0 with or without an error: it is not plain. */
+static int look_at_list(PlanKernel *self, PlannedCall *call, int i, PyObject *value)
+{
+    int is_list = PyList_CheckExact(value);
+    Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
+    if (length == 0 || !add_word(&call->look, length) || (call->arrays[i] = PyList_New(length)) == NULL)
+        return 0;
+    if (is_list && PyList_GET_SIZE(value) != length) /* changed by a collection */
+        return 0;
+    for (Py_ssize_t k = 0; k < length; k++) {
+        PyObject *tensor = is_list ? PyList_GET_ITEM(value, k) : PyTuple_GET_ITEM(value, k);
+        PyObject *array = tensor == Py_None ? Py_None : look_at(&call->look, tensor);
+        if (array == NULL || (tensor == Py_None && !add_word(&call->look, (npy_intp)Py_None)))
+            return 0;
+        PyList_SET_ITEM(call->arrays[i], k, Py_NewRef(array));
+        if (k == 0 && i == self->first)
+            call->device = tensor == Py_None ? NULL : Py_XNewRef(SLOT(tensor, AT_DEVICE));
+    }
+    return 1;
+}
+
+/* Look: what the call looks like, and what it is about. 0 with or without an error: it is not plain. */
+static int look_at_arguments(PlanKernel *self, PlannedCall *call, PyObject *const *args)
+{
+    call->look.count = call->look.holds = 0;
+    for (int i = 0; i < self->arguments; i++) {
         PyObject *value = args[i], *array;
         if (self->role[i] == A_VALUE) {
-            if (!look_at_value(&look, value))
-                goto end;
-            arrays[i] = Py_NewRef(value);
-            continue;
-        }
-        if (value == Py_None) {
-            if (self->role[i] != A_OPTIONAL || !add_word(&look, (npy_intp)Py_None))
-                goto end;
-            arrays[i] = Py_NewRef(value);
-        } else if (self->role[i] != A_LIST) {
-            if ((array = look_at(&look, value)) == NULL)
-                goto end;
-            arrays[i] = Py_NewRef(array);
-            device = device != NULL || i != self->first ? device : Py_XNewRef(SLOT(value, AT_DEVICE));
+            if (!look_at_value(&call->look, value))
+                return 0;
+            call->arrays[i] = Py_NewRef(value);
+        } else if (value == Py_None) {
+            if (self->role[i] != A_OPTIONAL || !add_word(&call->look, (npy_intp)Py_None))
+                return 0;
+            call->arrays[i] = Py_NewRef(value);
+        } else if (self->role[i] == A_LIST) {
+            if (!look_at_list(self, call, i, value))
+                return 0;
         } else {
-            int is_list = PyList_CheckExact(value);
-            Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
-            if (length == 0 || !add_word(&look, length) || (arrays[i] = PyList_New(length)) == NULL)
-                goto end;
-            if (is_list && PyList_GET_SIZE(value) != length) /* changed by a collection */
-                goto end;
-            for (Py_ssize_t k = 0; k < length; k++) {
-                PyObject *tensor = is_list ? PyList_GET_ITEM(value, k) : PyTuple_GET_ITEM(value, k);
-                array = tensor == Py_None ? Py_None : look_at(&look, tensor);
-                if (array == NULL || (tensor == Py_None && !add_word(&look, (npy_intp)Py_None)))
-                    goto end;
-                PyList_SET_ITEM(arrays[i], k, Py_NewRef(array));
-                if (k == 0 && i == self->first)
-                    device = tensor == Py_None ? NULL : Py_XNewRef(SLOT(tensor, AT_DEVICE));
-            }
+            if ((array = look_at(&call->look, value)) == NULL)
+                return 0;
+            call->arrays[i] = Py_NewRef(array);
+            if (i == self->first)
+                call->device = Py_XNewRef(SLOT(value, AT_DEVICE));
         }
     }
-    if (device == NULL)
-        goto end;
-    if (self->moves && (made = make_moved(self->moves, arrays, (int)n)) != NULL) {
-        *result = wrap(Py_NewRef(made), self->keys, device);
-        outcome = *result == NULL ? DECLINED : DONE;
-        goto end;
-    }
-    if (PyErr_Occurred() || (plan = plan_of(self, &look, args, &is_new)) == NULL)
-        goto end;
+    return call->device != NULL;
+}
+
+/* Plan: arguments as the kernel takes them, and its outputs. 0 with or without an error. */
+static int follow_plan(PlanKernel *self, PlannedCall *call)
+{
     int at = 4 * self->outs;
-    PyObject *casts = PyTuple_GET_ITEM(plan, at), *values = PyTuple_GET_ITEM(plan, at + 1), *extra = PyTuple_GET_ITEM(plan, at + 2);
-    if (casts != Py_None && !convert_arguments(self, casts, device, arrays))
-        goto end;
-    if (!PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
-        goto end;
-    if (values != Py_None) {
-        Py_ssize_t k = 0;
-        for (int i = 0; i < n; i++)
-            if (self->role[i] == A_VALUE && k < PyList_GET_SIZE(values)) {
-                PyObject *other = PyList_GET_ITEM(values, k++);
-                if (other != self->as_given)
-                    Py_SETREF(arrays[i], Py_NewRef(other));
-            }
-    }
+    PyObject *casts = PyTuple_GET_ITEM(call->plan, at), *values = PyTuple_GET_ITEM(call->plan, at + 1);
+    call->casts = casts != Py_None;
+    if ((call->casts && !convert_arguments(self, casts, call->device, call->arrays))
+        || !PyTuple_CheckExact(PyTuple_GET_ITEM(call->plan, at + 2)) || (values != Py_None && !PyList_CheckExact(values)))
+        return 0;
+    for (int i = 0, k = 0; values != Py_None && i < self->arguments; i++)
+        if (self->role[i] == A_VALUE && k < PyList_GET_SIZE(values)) {
+            PyObject *other = PyList_GET_ITEM(values, k++);
+            if (other != self->as_given)
+                Py_SETREF(call->arrays[i], Py_NewRef(other));
+        }
     for (int k = 0; k < self->outs; k++) {
-        PyObject *strides = PyTuple_GET_ITEM(plan, 4 * k + 3);
-        outs[k] = new_output(PyTuple_GET_ITEM(plan, 4 * k), PyTuple_GET_ITEM(plan, 4 * k + 1), strides);
-        ordered |= strides != Py_None;
-        if (outs[k] == NULL)
-            goto end;
+        PyObject *strides = PyTuple_GET_ITEM(call->plan, 4 * k + 3);
+        call->outs[k] = new_output(PyTuple_GET_ITEM(call->plan, 4 * k), PyTuple_GET_ITEM(call->plan, 4 * k + 1), strides);
+        call->ordered |= strides != Py_None;
+        if (call->outs[k] == NULL)
+            return 0;
     }
+    return 1;
+}
+
+/* Whether the program has computed the output, which it makes itself. */
+static int compute_program(PlanKernel *self, PlannedCall *call, PyObject *const *args)
+{
+    if (self->outs != 1 || call->ordered || call->casts
+        || !serves_call(&self->program, args, self->arguments, self->standard, self->ignored))
+        return 0;
+    PyArrayObject *made = (PyArrayObject *)run_program(&self->program, call->arrays, self->arguments), *out = (PyArrayObject *)call->outs[0];
+    int fits = made != NULL && PyArray_DESCR(made) == PyArray_DESCR(out) && PyArray_NDIM(made) == PyArray_NDIM(out)
+               && PyArray_CompareLists(PyArray_DIMS(made), PyArray_DIMS(out), PyArray_NDIM(out));
+    if (fits)
+        Py_SETREF(call->outs[0], (PyObject *)made);
+    else
+        Py_XDECREF(made);
+    return fits;
+}
+
+/* The function of Python that serves a call: one that is made for calls with this plan, or that of a case. */
+static PyObject *function_of(PlanKernel *self, PlannedCall *call)
+{
+    PyObject *ready = PyTuple_GET_ITEM(call->plan, 4 * self->outs + 3), *sized = call->arrays[self->sized];
+    if (ready != Py_None)
+        return ready;
+    npy_intp size = PyArray_SIZE((PyArrayObject *)call->outs[0]), given = NPY_MAX_INTP;
+    if (PyArray_CheckExact(sized))
+        given = PyArray_SIZE((PyArrayObject *)sized);
+    return self->functions[case_for(self->cases, given > size ? given : size, 0, 0)];
+}
+
+/* Run: the outputs are written. 0 with or without an error. */
+static int compute_outputs(PlanKernel *self, PlannedCall *call, PyObject *const *args)
+{
+    PyObject *space[MOST + OUTS + 1], **passed = space + 1, *extra = PyTuple_GET_ITEM(call->plan, 4 * self->outs + 2), *made;
     Py_ssize_t count = 0;
     for (int i = 0; i < self->passes; i++) {
         int from = self->passed[i];
         if (from >= EXTRA && from - EXTRA >= PyTuple_GET_SIZE(extra))
-            goto end;
-        passed[1 + count++] = from >= EXTRA ? PyTuple_GET_ITEM(extra, from - EXTRA) : arrays[from];
+            return 0;
+        passed[count++] = from >= EXTRA ? PyTuple_GET_ITEM(extra, from - EXTRA) : call->arrays[from];
     }
     for (int k = 0; k < self->outs; k++)
-        passed[1 + count++] = outs[k];
-    if (self->outs == 1 && !ordered && casts == Py_None && serves_call(&self->program, args, (int)n, self->standard, self->ignored)) {
-        PyObject *computed = run_program(&self->program, arrays, (int)n);
-        if (computed != NULL && PyArray_DESCR((PyArrayObject *)computed) == PyArray_DESCR((PyArrayObject *)outs[0])
-            && PyArray_NDIM((PyArrayObject *)computed) == PyArray_NDIM((PyArrayObject *)outs[0])
-            && PyArray_CompareLists(PyArray_DIMS((PyArrayObject *)computed), PyArray_DIMS((PyArrayObject *)outs[0]),
-                                    PyArray_NDIM((PyArrayObject *)outs[0]))) {
-            Py_SETREF(outs[0], computed);
-            made = Py_NewRef(Py_None);
-        } else
-            Py_XDECREF(computed);
-        if (PyErr_Occurred())
-            goto end;
-    }
-    PyObject *kernel = PyTuple_GET_ITEM(plan, at + 3); /* made for calls with this plan */
-    if (kernel == Py_None) {
-        npy_intp size = PyArray_SIZE((PyArrayObject *)outs[0]);
-        PyArrayObject *sized = PyArray_CheckExact(arrays[self->sized]) ? (PyArrayObject *)arrays[self->sized] : NULL;
-        size = sized == NULL ? NPY_MAX_INTP : PyArray_SIZE(sized) > size ? PyArray_SIZE(sized) : size;
-        kernel = self->functions[case_for(self->cases, size, 0, 0)];
-    }
-    if (made == NULL && !ordered && (move_elements(self->moves, passed + 1, count) || call_compiled(self->compiled, passed + 1, count)))
-        made = Py_NewRef(Py_None);
-    if (made == NULL)
-        made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-    if (made != NULL && is_new) { /* now the Python function would know it, too */
-        PyObject *none = PyObject_Vectorcall(self->learned, args, self->arguments, NULL);
-        if (none == NULL)
-            goto end;
-        Py_DECREF(none);
-    }
-    if (made == NULL || !(made == Py_None || (self->outs == 1 && made == outs[0])))
-        goto end;
-    PyObject *tensors[OUTS];
+        passed[count++] = call->outs[k];
+    if (compute_program(self, call, args))
+        return 1;
+    if (PyErr_Occurred())
+        return 0;
+    if (!call->ordered && (move_elements(self->moves, passed, count) || call_compiled(self->compiled, passed, count)))
+        return 1;
+    made = PyObject_Vectorcall(function_of(self, call), passed, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    int done = made != NULL && (made == Py_None || (self->outs == 1 && made == call->outs[0]));
+    Py_XDECREF(made);
+    return done;
+}
+
+/* Wrap: tensors around the outputs. NULL with an error. */
+static PyObject *wrap_outputs(PlanKernel *self, PlannedCall *call)
+{
+    PyObject *tensors[OUTS], *made = NULL;
     int wrapped = 0;
     for (; wrapped < self->outs; wrapped++) {
-        tensors[wrapped] = wrap(outs[wrapped], self->keys, device);
-        outs[wrapped] = NULL;
+        tensors[wrapped] = wrap(call->outs[wrapped], self->keys, call->device);
+        call->outs[wrapped] = NULL;
         if (tensors[wrapped] == NULL)
             break;
     }
     if (wrapped == 1 && self->outs == 1)
-        *result = Py_NewRef(tensors[0]);
-    else if (wrapped == self->outs && (*result = PyTuple_New(wrapped)) != NULL)
+        return tensors[0];
+    if (wrapped == self->outs && (made = PyTuple_New(wrapped)) != NULL)
         for (int k = 0; k < wrapped; k++)
-            PyTuple_SET_ITEM(*result, k, Py_NewRef(tensors[k]));
+            PyTuple_SET_ITEM(made, k, Py_NewRef(tensors[k]));
     while (wrapped > 0)
         Py_DECREF(tensors[--wrapped]);
-    outcome = *result == NULL ? DECLINED : DONE;
-end:
-    if (outcome == DECLINED)
-        outcome = decline_after_error();
+    return made;
+}
+
+/* NULL with or without an error. */
+static PyObject *run_planned(PlanKernel *self, PlannedCall *call, PyObject *const *args)
+{
+    PyObject *moved;
+    if (!look_at_arguments(self, call, args))
+        return NULL;
+    if (self->moves && (moved = make_moved(self->moves, call->arrays, self->arguments)) != NULL)
+        return wrap(moved, self->keys, call->device);
+    if (PyErr_Occurred() || (call->plan = plan_of(self, &call->look, args, &call->is_new)) == NULL || !follow_plan(self, call)
+        || !compute_outputs(self, call, args))
+        return NULL;
+    if (call->is_new) { /* now the Python function would know it, too */
+        PyObject *none = PyObject_Vectorcall(self->learned, args, self->arguments, NULL);
+        if (none == NULL)
+            return NULL;
+        Py_DECREF(none);
+    }
+    return wrap_outputs(self, call);
+}
+
+static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PlanKernel *self = (PlanKernel *)face;
+    PlannedCall call;
+    if (n != self->arguments)
+        return DECLINED;
+    memset(&call, 0, offsetof(PlannedCall, look));
+    *result = run_planned(self, &call, args);
+    Outcome outcome = *result == NULL ? decline_after_error() : DONE;
     for (int i = 0; i < n; i++)
-        Py_XDECREF(arrays[i]);
+        Py_XDECREF(call.arrays[i]);
     for (int k = 0; k < OUTS; k++)
-        Py_XDECREF(outs[k]);
-    Py_XDECREF(made);
-    Py_XDECREF(plan);
-    Py_XDECREF(device);
+        Py_XDECREF(call.outs[k]);
+    Py_XDECREF(call.plan);
+    Py_XDECREF(call.device);
     return outcome;
 }
 
@@ -436,8 +485,38 @@ static int read_compiled(PlanKernel *made, PyObject *compiled)
 
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
 
+/* The roles of the arguments and their defaults, or MISSING. 0, or -1 with or without an error. */
+static int read_roles(PlanKernel *made, PyObject *roles, PyObject *defaults)
+{
+    for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
+        PyObject *standard = PyTuple_GET_ITEM(defaults, i);
+        const char *role = PyUnicode_AsUTF8(PyTuple_GET_ITEM(roles, i));
+        if (role == NULL || (made->role[i] = index_of(ROLES, role)) < 0)
+            return -1;
+        made->standard[i] = standard == MISSING ? NULL : Py_NewRef(standard);
+        made->ignored[i] = made->role[i] == A_VALUE && standard == MISSING;
+        if (made->first < 0 && (made->role[i] == A_TENSOR || made->role[i] == A_LIST))
+            made->first = i;
+        made->arguments = i + 1;
+    }
+    return 0;
+}
+
+/* The places of arguments and, from EXTRA on, of what plans add. 0, or -1 with or without an error. */
+static int read_passed(PlanKernel *made, PyObject *passed)
+{
+    for (int i = 0; i < PyTuple_GET_SIZE(passed); i++) {
+        long at = PyLong_AsLong(PyTuple_GET_ITEM(passed, i));
+        if (PyErr_Occurred() || at < 0 || (at >= made->arguments && at < EXTRA) || at >= 2 * EXTRA)
+            return -1;
+        made->passed[i] = (int)at;
+        made->passes = i + 1;
+    }
+    return 0;
+}
+
 /* plan_kernel(function, *, find, learned, cases, keys, roles, passed, outs, ...): the fields of PlanKernel by their names, None for
- * NULL. `passed` holds the places of arguments and, from EXTRA on, of what plans add; `defaults` those of the arguments, or MISSING. */
+ * NULL. */
 static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
     static char *names[] = {"", "find", "learned", "cases", "keys", "as_given", "roles", "passed", "defaults", "outs", "sized",
@@ -478,24 +557,8 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *na
     if (PyTuple_GET_SIZE(defaults) != PyTuple_GET_SIZE(roles) || sized < 0 || sized >= PyTuple_GET_SIZE(roles)
         || read_cases(cases, made->functions, made->cases) < 0 || (program != Py_None && read_program(&made->program, program) < 0))
         goto failed;
-    for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
-        PyObject *standard = PyTuple_GET_ITEM(defaults, i);
-        const char *role = PyUnicode_AsUTF8(PyTuple_GET_ITEM(roles, i));
-        if (role == NULL || (made->role[i] = index_of(ROLES, role)) < 0)
-            goto failed;
-        made->standard[i] = standard == MISSING ? NULL : Py_NewRef(standard);
-        made->ignored[i] = made->role[i] == A_VALUE && standard == MISSING;
-        if (made->first < 0 && (made->role[i] == A_TENSOR || made->role[i] == A_LIST))
-            made->first = i;
-        made->arguments = i + 1;
-    }
-    for (int i = 0; i < PyTuple_GET_SIZE(passed); i++) {
-        long at = PyLong_AsLong(PyTuple_GET_ITEM(passed, i));
-        if (PyErr_Occurred() || at < 0 || (at >= made->arguments && at < EXTRA) || at >= 2 * EXTRA)
-            goto failed;
-        made->passed[i] = (int)at;
-        made->passes = i + 1;
-    }
+    if (read_roles(made, roles, defaults) < 0 || read_passed(made, passed) < 0)
+        goto failed;
     if (made->first >= 0)
         return finished(made);
 failed:

@@ -248,151 +248,212 @@ static int less_correction(PyObject *correction, double *count)
     return !PyErr_Occurred();
 }
 
+/* A program at work: what its tensors have in common, and memory for the results of its steps. */
+typedef struct {
+    const Program *program;
+    PyObject *const *args;
+    int n, type, from, to;           /* dims and type of all tensors together; the dims that are reduced */
+    npy_intp shape[PLACES], size;
+    PyArrayObject *factors[2], *made; /* of a product; the result */
+    char *free_space, *end;
+    double numbers[2];               /* operands that are numbers */
+    Operand results[STEPS];
+    double space[MANY_STEPS_SIZE * 2];
+} Work;
+
+/* The shape of a product is the shape of everything. 0: the array library does more than one call. */
+static int look_at_factors(Work *work)
+{
+    const Step *product = &work->program->steps[0];
+    for (int k = 0; k < 2; k++) {
+        PyObject *factor = work->args[product->operand[k]];
+        if (!PyArray_CheckExact(factor))
+            return 0;
+        work->factors[k] = (PyArrayObject *)factor;
+    }
+    work->n = product_shape(work->program, work->factors[0], work->factors[1], work->shape);
+    work->type = PyArray_TYPE(work->factors[0]);
+    return work->n > 0 && work->type < TYPES && PyArray_SIZE(work->factors[1]) <= work->program->limit_of_factors;
+}
+
+/* Spread the shape of all tensors over one more. 0: it is not plain, or of another type. */
+static int look_at_array(Work *work, PyArrayObject *array)
+{
+    int dims = PyArray_NDIM(array), more = dims - work->n;
+    if (!is_plain(array) || dims > PLACES || PyArray_TYPE(array) >= TYPES || (work->type >= 0 && work->type != PyArray_TYPE(array)))
+        return 0;
+    work->type = PyArray_TYPE(array);
+    if (work->factors[0] != NULL) /* it is spread over the product, or does not fit */
+        return 1;
+    if (more > 0) {
+        for (int d = work->n - 1; d >= 0; d--)
+            work->shape[d + more] = work->shape[d];
+        for (int d = 0; d < more; d++)
+            work->shape[d] = 1;
+        work->n = dims;
+    }
+    npy_intp *own = work->shape + work->n - dims;
+    for (int d = 0; d < dims; d++)
+        if (own[d] == 1)
+            own[d] = PyArray_DIM(array, d);
+    return 1;
+}
+
+/* Whether a program serves these arrays; nothing is called. */
+static int look_at_tensors(Work *work, int arguments)
+{
+    const Program *program = work->program;
+    work->n = work->from = work->to = 0;
+    work->type = -1;
+    work->size = 1;
+    work->factors[0] = work->factors[1] = work->made = NULL;
+    if (program->steps[0].multiplies && !look_at_factors(work))
+        return 0;
+    for (int i = 0; i < arguments; i++) {
+        PyObject *one = work->args[i];
+        if (PyArray_CheckExact(one) && one != (PyObject *)work->factors[0] && one != (PyObject *)work->factors[1]
+            && !look_at_array(work, (PyArrayObject *)one))
+            return 0;
+    }
+    for (int d = 0; d < work->n; d++)
+        if ((work->size *= work->shape[d]) < 1 || work->size > program->limit)
+            return 0;
+    return work->type >= 0 && program->steps[program->count - 1].loops[work->type].run != NULL && work->size <= program->limit
+           && (!program->reduces || reduced_dims(program, work->args, work->n, &work->from, &work->to));
+}
+
+/* A constant, a count, or the degrees of freedom, as an element. 0: the kernel says it. */
+static int read_constant(const Work *work, int of, char *place)
+{
+    double number = of >= COUNT ? 1 : work->program->constants[of - FROM_CONSTANT];
+    for (int d = work->from; of >= COUNT && d < work->to; d++)
+        number *= (double)work->shape[d];
+    if (of == FREEDOM && !less_correction(work->args[work->program->correction], &number))
+        return 0;
+    if (work->type == NPY_FLOAT)
+        *(float *)place = (float)number;
+    else
+        *(double *)place = number;
+    return work->type == NPY_FLOAT || work->type == NPY_DOUBLE;
+}
+
+/* What a step reads as its operand `k`. */
+static int read_operand(Work *work, const Step *step, int k, Operand *operand)
+{
+    int of = step->operand[k];
+    if (of >= FROM_STEP && of < FROM_CONSTANT) {
+        *operand = work->results[of - FROM_STEP];
+        return 1;
+    }
+    if (of < FROM_STEP && PyArray_CheckExact(work->args[of]))
+        return spread_over((PyArrayObject *)work->args[of], work->n, work->shape, operand);
+    memset(operand->strides, 0, sizeof operand->strides);
+    operand->data = (char *)&work->numbers[k];
+    return of >= FROM_CONSTANT ? read_constant(work, of, operand->data) : number_as(work->args[of], work->type, operand->data) != NULL;
+}
+
+/* The array that the last step writes; NULL with an error. Takes the reference of its dtype. */
+static PyArrayObject *new_result(const Work *work, const Step *step, PyArray_Descr *descr)
+{
+    int keepdim = work->program->keepdim >= 0 && work->args[work->program->keepdim] == Py_True, dims = 0;
+    npy_intp kept[PLACES];
+    for (int d = 0; d < work->n; d++)
+        if (!step->is_reduced || d < work->from || d >= work->to)
+            kept[dims++] = work->shape[d];
+        else if (keepdim)
+            kept[dims++] = 1;
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, dims, kept, NULL, NULL, 0, NULL);
+}
+
+/* Memory for the result of a step of so many elements. Bytes of an element; 0 with or without an error: there is none. */
+static npy_intp place_result(Work *work, int s, npy_intp elements)
+{
+    const Step *step = &work->program->steps[s];
+    Operand *result = &work->results[s];
+    PyArray_Descr *descr = PyArray_DescrFromType(step->loops[work->type].to);
+    npy_intp itemsize = PyDataType_ELSIZE(descr);
+    set_strides(result, work->n, work->shape, itemsize, step->is_reduced ? work->from : work->n, step->is_reduced ? work->to : work->n);
+    if (s == work->program->count - 1) {
+        work->made = new_result(work, step, descr);
+        result->data = work->made == NULL ? NULL : PyArray_BYTES(work->made);
+        return work->made == NULL ? 0 : itemsize;
+    }
+    Py_DECREF(descr);
+    result->data = work->free_space;
+    work->free_space += (elements * itemsize + 15) / 16 * 16;
+    return work->free_space > work->end ? 0 : itemsize;
+}
+
+/* A reduction that starts with the first element. The reduced dims of row-major memory are one: what lies before them, they, and what
+ * lies behind. */
+static void reduce_from_first(const Work *work, const Loop *loop, char *from, char *to, npy_intp itemsize)
+{
+    npy_intp three[3] = {1, 1, 1};
+    for (int d = 0; d < work->n; d++)
+        three[d < work->from ? 0 : d < work->to ? 1 : 2] *= work->shape[d];
+    npy_intp line = three[2] * itemsize;
+    for (npy_intp i = 0; i < three[0]; i++)
+        memcpy(to + i * line, from + i * three[1] * line, line);
+    if (--three[1] > 0) {
+        Operand flat[3] = {{to, {line, 0, itemsize}}, {from + line, {(three[1] + 1) * line, line, itemsize}},
+                           {to, {line, 0, itemsize}}};
+        run_loop(loop, 3, three, 3, flat);
+    }
+}
+
+/* 0 with or without an error: the program does not serve the call after all. */
+static int run_step(Work *work, int s)
+{
+    const Step *step = &work->program->steps[s];
+    const Loop *loop = &step->loops[work->type];
+    Operand operands[3], *result = &work->results[s];
+    npy_intp full[PLACES], elements = work->size, itemsize;
+    memcpy(full, work->shape, sizeof full);
+    for (int d = work->from; step->is_reduced && d < work->to; d++) {
+        elements /= work->shape[d];
+        full[d] = step->reduces ? work->shape[d] : 1;
+    }
+    for (int k = 0; k < step->operands && !step->multiplies; k++)
+        if (!read_operand(work, step, k, &operands[step->reduces + k])) /* of a reduction, the result comes first, too */
+            return 0;
+    if ((itemsize = place_result(work, s, elements)) == 0)
+        return 0;
+    if (step->multiplies)
+        run_product(loop, work->factors[0], work->factors[1], work->n, work->shape, result);
+    else if (step->reduces && step->first)
+        reduce_from_first(work, loop, operands[1].data, result->data, itemsize);
+    else if (step->reduces) {
+        operands[0] = operands[2] = *result;
+        memset(result->data, 0, elements * itemsize);
+        run_loop(loop, work->n, full, 3, operands);
+    } else {
+        operands[step->operands] = *result;
+        run_loop(loop, work->n, full, step->operands + 1, operands);
+    }
+    return 1;
+}
+
 /* The result of a program for these arguments, with arrays in place of tensors: that of the row's kernel, bit by bit. NULL without
  * an error: the program does not serve them. Reads and writes only elements of row-major arrays and of its own memory. */
 static PyObject *run_program(const Program *program, PyObject *const *args, int arguments)
 {
-    npy_intp shape[PLACES], size = 1; /* of all tensors together */
-    int n = 0, type = -1, from = 0, to = 0;
-    PyArrayObject *factors[2] = {NULL, NULL};
-    if (program->steps[0].multiplies) {
-        for (int k = 0; k < 2; k++)
-            if (!PyArray_CheckExact(args[program->steps[0].operand[k]]))
-                return NULL;
-            else
-                factors[k] = (PyArrayObject *)args[program->steps[0].operand[k]];
-        n = product_shape(program, factors[0], factors[1], shape);
-        type = PyArray_TYPE(factors[0]);
-        if (n == 0 || type >= TYPES || PyArray_SIZE(factors[1]) > program->limit_of_factors)
-            return NULL;
-    }
-    for (int i = 0; i < arguments; i++) {
-        if (!PyArray_CheckExact(args[i]) || args[i] == (PyObject *)factors[0] || args[i] == (PyObject *)factors[1])
-            continue;
-        PyArrayObject *array = (PyArrayObject *)args[i];
-        int dims = PyArray_NDIM(array);
-        if (!is_plain(array) || dims > PLACES || PyArray_TYPE(array) >= TYPES || (type >= 0 && type != PyArray_TYPE(array)))
-            return NULL;
-        type = PyArray_TYPE(array);
-        if (factors[0] != NULL)
-            continue; /* it is spread over the product, or does not fit */
-        if (dims > n) {
-            for (int d = n - 1; d >= 0; d--)
-                shape[d + dims - n] = shape[d];
-            for (int d = 0; d < dims - n; d++)
-                shape[d] = 1;
-            n = dims;
-        }
-        for (int d = 0; d < dims; d++)
-            if (shape[n - dims + d] == 1)
-                shape[n - dims + d] = PyArray_DIM(array, d);
-    }
-    for (int d = 0; d < n; d++)
-        if ((size *= shape[d]) < 1 || size > program->limit)
-            return NULL;
-    if (type < 0 || program->steps[program->count - 1].loops[type].run == NULL || size > program->limit
-        || (program->reduces && !reduced_dims(program, args, n, &from, &to)))
+    Work work;
+    work.program = program;
+    work.args = args;
+    if (!look_at_tensors(&work, arguments))
         return NULL;
-    if (PyTypeNum_ISINTEGER(type))
+    work.free_space = (char *)work.space;
+    work.end = work.free_space + sizeof work.space;
+    if (PyTypeNum_ISINTEGER(work.type))
         feclearexcept(FE_ALL_EXCEPT);
-    double space[MANY_STEPS_SIZE * 2], numbers[2];
-    char *free_space = (char *)space, *end = free_space + sizeof space;
-    Operand results[STEPS];
-    PyArrayObject *made = NULL;
-    for (int s = 0; s < program->count; s++) {
-        const Step *step = &program->steps[s];
-        const Loop *loop = &step->loops[type];
-        Operand operands[3];
-        int places = 0, reduced = step->reduces;
-        npy_intp full[PLACES];
-        memcpy(full, shape, sizeof full);
-        if (reduced)
-            places = 1; /* the result comes first, too */
-        for (int k = 0; k < step->operands && !step->multiplies; k++) {
-            Operand *operand = &operands[places + k];
-            int of = step->operand[k];
-            memset(operand->strides, 0, sizeof operand->strides);
-            operand->data = (char *)&numbers[k];
-            if (of >= FROM_STEP && of < FROM_CONSTANT)
-                *operand = results[of - FROM_STEP];
-            else if (of >= FROM_CONSTANT) {
-                double number = of >= COUNT ? 1 : program->constants[of - FROM_CONSTANT];
-                for (int d = from; of >= COUNT && d < to; d++)
-                    number *= (double)shape[d];
-                if (of == FREEDOM && !less_correction(args[program->correction], &number))
-                    return NULL;
-                if (type == NPY_FLOAT)
-                    *(float *)operand->data = (float)number;
-                else if (type == NPY_DOUBLE)
-                    *(double *)operand->data = number;
-                else
-                    return NULL;
-            } else if (PyArray_CheckExact(args[of])) {
-                if (!spread_over((PyArrayObject *)args[of], n, shape, operand))
-                    return NULL;
-            } else if (number_as(args[of], type, operand->data) == NULL)
-                return NULL;
+    for (int s = 0; s < program->count; s++)
+        if (!run_step(&work, s)) {
+            Py_XDECREF(work.made);
+            return NULL;
         }
-        Operand *result = &results[s];
-        PyArray_Descr *descr = PyArray_DescrFromType(loop->to);
-        npy_intp itemsize = PyDataType_ELSIZE(descr);
-        set_strides(result, n, shape, itemsize, step->is_reduced ? from : n, step->is_reduced ? to : n);
-        npy_intp elements = size;
-        for (int d = from; step->is_reduced && d < to; d++) {
-            elements /= shape[d];
-            full[d] = reduced ? shape[d] : 1;
-        }
-        if (s == program->count - 1) {
-            int keepdim = program->keepdim >= 0 && args[program->keepdim] == Py_True, dims = 0;
-            npy_intp kept[PLACES];
-            for (int d = 0; d < n; d++)
-                if (!step->is_reduced || d < from || d >= to)
-                    kept[dims++] = shape[d];
-                else if (keepdim)
-                    kept[dims++] = 1;
-            made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, dims, kept, NULL, NULL, 0, NULL);
-            if (made == NULL)
-                return NULL;
-            result->data = PyArray_BYTES(made);
-        } else {
-            Py_DECREF(descr);
-            result->data = free_space;
-            free_space += (elements * itemsize + 15) / 16 * 16;
-            if (free_space > end)
-                return NULL;
-        }
-        if (step->multiplies) {
-            run_product(loop, factors[0], factors[1], n, shape, result);
-            continue;
-        }
-        if (!reduced) {
-            operands[step->operands] = *result;
-            run_loop(loop, n, full, step->operands + 1, operands);
-            continue;
-        }
-        operands[0] = operands[2] = *result;
-        if (!step->first) {
-            memset(result->data, 0, elements * itemsize);
-            run_loop(loop, n, full, 3, operands);
-            continue;
-        }
-        /* The reduced dims of row-major memory are one: what lies before them, they, and what lies behind. */
-        npy_intp three[3] = {1, 1, 1};
-        for (int d = 0; d < n; d++)
-            three[d < from ? 0 : d < to ? 1 : 2] *= shape[d];
-        npy_intp line = three[2] * itemsize;
-        char *data = operands[1].data;
-        for (npy_intp i = 0; i < three[0]; i++)
-            memcpy(result->data + i * line, data + i * three[1] * line, line);
-        if (--three[1] > 0) {
-            Operand flat[3] = {{result->data, {line, 0, itemsize}}, {data + line, {(three[1] + 1) * line, line, itemsize}},
-                               {result->data, {line, 0, itemsize}}};
-            run_loop(loop, 3, three, 3, flat);
-        }
-    }
-    if (PyErr_Occurred() || (PyTypeNum_ISINTEGER(type) && fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)))
-        Py_CLEAR(made); /* whole numbers divided by zero: the kernel says it */
-    return (PyObject *)made;
+    if (PyErr_Occurred() || (PyTypeNum_ISINTEGER(work.type) && fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)))
+        Py_CLEAR(work.made); /* whole numbers divided by zero: the kernel says it */
+    return (PyObject *)work.made;
 }
 
 /* Whether a program serves a call: all arguments that it does not read have their defaults, and those without one are False. */
@@ -424,7 +485,84 @@ static Loop loop_of(PyUFuncObject *ufunc, int type)
     return found;
 }
 
-/* (steps, limit, dim, keepdim, correction, spreads), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or -1 with an error. */
+/* How a step reduces, from the function's identity. 0: in no way that is done here, or with an error. */
+static int read_reduction(Step *step, PyUFuncObject *ufunc)
+{
+    PyObject *identity = PyObject_GetAttrString((PyObject *)ufunc, "identity");
+    if (identity == NULL)
+        return 0;
+    int zero = PyLong_CheckExact(identity) && PyObject_Not(identity) == 1;
+    step->first = identity == Py_None || (PyLong_CheckExact(identity) && PyLong_AsLong(identity) == 1);
+    Py_DECREF(identity);
+    return step->first || zero;
+}
+
+/* An operand of step `s`: a float, or a number of those above. 0 with or without an error. */
+static int name_operand(Program *program, int s, int k, PyObject *operand, int *constants)
+{
+    Step *step = &program->steps[s];
+    if (PyFloat_CheckExact(operand)) {
+        if (*constants >= CONSTANTS)
+            return 0;
+        program->constants[*constants] = PyFloat_AS_DOUBLE(operand);
+        step->operand[k] = FROM_CONSTANT + (*constants)++;
+        return 1;
+    }
+    long at = PyLong_AsLong(operand);
+    if (PyErr_Occurred() || (step->multiplies && at >= FROM_STEP)
+        || !((at >= 0 && at < MOST) || at == COUNT || (at == FREEDOM && program->correction >= 0) || (at >= FROM_STEP && at < FROM_STEP + s)))
+        return 0;
+    step->operand[k] = (int)at;
+    program->used |= at < MOST ? 1u << at : 0;
+    if (!step->reduces && (at < FROM_STEP || (at < COUNT && !program->steps[at - FROM_STEP].is_reduced)))
+        step->is_reduced = 0;
+    return 1;
+}
+
+/* The loops of a step, by the type of the tensors: operands that are results of steps must be of it, too. */
+static void find_loops(const Program *program, Step *step, PyUFuncObject *ufunc, int is_one_of_many)
+{
+    for (int type = 0; type < TYPES; type++) {
+        int own = type;
+        for (int k = 0; k < step->operands; k++)
+            if (step->operand[k] >= FROM_STEP && step->operand[k] < FROM_CONSTANT) {
+                const Loop *before = &program->steps[step->operand[k] - FROM_STEP].loops[type];
+                own = before->run == NULL ? -1 : before->to;
+            }
+        step->loops[type] = own == type ? loop_of(ufunc, type) : (Loop){NULL, NULL, -1};
+        if (step->reduces && step->loops[type].to != type)
+            step->loops[type].run = NULL;
+        if (type != NPY_FLOAT && type != NPY_DOUBLE && (is_one_of_many || program->reduces || type > NPY_ULONGLONG))
+            step->loops[type].run = NULL;
+    }
+}
+
+/* (ufunc, operand, ...). 0 with or without an error: it is no step. */
+static int read_step(Program *program, int s, PyObject *row, int is_one_of_many, int *constants)
+{
+    Step *step = &program->steps[s];
+    if (!PyTuple_CheckExact(row) || PyTuple_GET_SIZE(row) < 2 || PyTuple_GET_SIZE(row) > 3
+        || !PyObject_TypeCheck(PyTuple_GET_ITEM(row, 0), &PyUFunc_Type))
+        return 0;
+    PyUFuncObject *ufunc = (PyUFuncObject *)PyTuple_GET_ITEM(row, 0);
+    step->operands = (int)PyTuple_GET_SIZE(row) - 1;
+    step->reduces = ufunc->nin == 2 && step->operands == 1;
+    step->multiplies = s == 0 && ufunc->core_enabled && ufunc->core_signature != NULL
+                       && strcmp(ufunc->core_signature, "(n?,k),(k,m?)->(n?,m?)") == 0;
+    if (ufunc->nout != 1 || (ufunc->core_enabled && !step->multiplies) || !(ufunc->nin == step->operands || step->reduces)
+        || (step->reduces && !read_reduction(step, ufunc)))
+        return 0;
+    program->reduces |= step->reduces;
+    step->is_reduced = program->reduces;
+    for (int k = 0; k < step->operands; k++)
+        if (!name_operand(program, s, k, PyTuple_GET_ITEM(row, k + 1), constants))
+            return 0;
+    find_loops(program, step, ufunc, is_one_of_many);
+    return 1;
+}
+
+/* (steps, limit, dim, keepdim, correction, spreads), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or
+ * -1 with an error. */
 static int read_program(Program *program, PyObject *row)
 {
     PyObject *steps;
@@ -432,75 +570,16 @@ static int read_program(Program *program, PyObject *row)
     if (!PyArg_ParseTuple(row, "O!niiip", &PyTuple_Type, &steps, &program->limit, &program->dim, &program->keepdim,
                           &program->correction, &program->spreads))
         return -1;
-    Py_ssize_t count = PyTuple_GET_SIZE(steps);
-    if (count > STEPS)
-        goto wrong;
+    Py_ssize_t count = PyTuple_GET_SIZE(steps), most = count > 1 ? MANY_STEPS_SIZE : SMALL_SIZE;
+    int fits = count <= STEPS;
     program->limit_of_factors = program->limit;
-    if (program->limit > (count > 1 ? MANY_STEPS_SIZE : SMALL_SIZE))
-        program->limit = count > 1 ? MANY_STEPS_SIZE : SMALL_SIZE;
-    for (Py_ssize_t s = 0; s < count; s++) {
-        PyObject *one = PyTuple_GET_ITEM(steps, s);
-        Step *step = &program->steps[s];
-        if (!PyTuple_CheckExact(one) || PyTuple_GET_SIZE(one) < 2 || PyTuple_GET_SIZE(one) > 3
-            || !PyObject_TypeCheck(PyTuple_GET_ITEM(one, 0), &PyUFunc_Type))
-            goto wrong;
-        PyUFuncObject *ufunc = (PyUFuncObject *)PyTuple_GET_ITEM(one, 0);
-        step->operands = (int)PyTuple_GET_SIZE(one) - 1;
-        step->reduces = ufunc->nin == 2 && step->operands == 1;
-        step->multiplies = s == 0 && ufunc->core_enabled && ufunc->core_signature != NULL
-                           && strcmp(ufunc->core_signature, "(n?,k),(k,m?)->(n?,m?)") == 0;
-        if (ufunc->nout != 1 || (ufunc->core_enabled && !step->multiplies) || !(ufunc->nin == step->operands || step->reduces))
-            goto wrong;
-        if (step->reduces) {
-            PyObject *identity = PyObject_GetAttrString((PyObject *)ufunc, "identity");
-            if (identity == NULL)
-                return -1;
-            int zero = PyLong_CheckExact(identity) && PyObject_Not(identity) == 1;
-            step->first = identity == Py_None || (PyLong_CheckExact(identity) && PyLong_AsLong(identity) == 1);
-            Py_DECREF(identity);
-            if (!step->first && !zero)
-                goto wrong;
-        }
-        program->reduces |= step->reduces;
-        step->is_reduced = program->reduces;
-        for (int k = 0; k < step->operands; k++) {
-            PyObject *operand = PyTuple_GET_ITEM(one, k + 1);
-            if (PyFloat_CheckExact(operand)) {
-                if (constants >= CONSTANTS)
-                    goto wrong;
-                program->constants[constants] = PyFloat_AS_DOUBLE(operand);
-                step->operand[k] = FROM_CONSTANT + constants++;
-                continue;
-            }
-            long at = PyLong_AsLong(operand);
-            if (PyErr_Occurred())
-                return -1;
-            if (!((at >= 0 && at < MOST) || at == COUNT || (at == FREEDOM && program->correction >= 0) || (at >= FROM_STEP && at < FROM_STEP + s)))
-                goto wrong;
-            step->operand[k] = (int)at;
-            program->used |= at < MOST ? 1u << at : 0;
-            if (step->multiplies && at >= FROM_STEP)
-                goto wrong;
-            if (!step->reduces && (at < FROM_STEP || (at < COUNT && !program->steps[at - FROM_STEP].is_reduced)))
-                step->is_reduced = 0;
-        }
-        for (int type = 0; type < TYPES; type++) {
-            int own = type;
-            for (int k = 0; k < step->operands; k++)
-                if (step->operand[k] >= FROM_STEP && step->operand[k] < FROM_CONSTANT) {
-                    const Loop *before = &program->steps[step->operand[k] - FROM_STEP].loops[type];
-                    own = before->run == NULL ? -1 : before->to;
-                }
-            step->loops[type] = own == type ? loop_of(ufunc, type) : (Loop){NULL, NULL, -1};
-            if (step->reduces && step->loops[type].to != type)
-                step->loops[type].run = NULL;
-            if (type != NPY_FLOAT && type != NPY_DOUBLE && (count > 1 || program->reduces || type > NPY_ULONGLONG))
-                step->loops[type].run = NULL;
-        }
-    }
-    program->count = (int)count;
-    return 0;
-wrong:
-    PyErr_SetString(PyExc_ValueError, "a wrong step");
-    return -1;
+    if (program->limit > most)
+        program->limit = most;
+    for (int s = 0; fits && s < count; s++)
+        fits = read_step(program, s, PyTuple_GET_ITEM(steps, s), count > 1, &constants);
+    if (fits)
+        program->count = (int)count;
+    else if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "a wrong step");
+    return fits ? 0 : -1;
 }

@@ -50,89 +50,89 @@ static PyObject *saved_geometry(PyObject *tensor)
     return made;
 }
 
-static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *args, PyObject *result, PyObject *tracked, unsigned tracks)
+/* The edges of a node, to those that are tracked. Whether one of them is no leaf is said in `inner`. NULL with an error. */
+static PyObject *edges_to(RecordKernel *self, PyObject *const *args, unsigned tracks, int *inner)
 {
-    PyObject *seq = PyObject_CallNoArgs(self->next_seq);
-    PyObject *edges = seq == NULL ? NULL : PyTuple_New(self->differentiable);
-    if (edges == NULL) {
-        Py_XDECREF(seq);
-        return DECLINED;
-    }
-    SLOT(node, self->at_seq) = seq;
-    SLOT(node, self->at_extra) = Py_NewRef(Py_None);
-    SLOT(node, self->at_edges) = edges;
-    int inner = 0;
-    for (int k = 0; k < self->differentiable; k++) {
+    PyObject *edges = PyTuple_New(self->differentiable);
+    for (int k = 0; edges != NULL && k < self->differentiable; k++) {
         PyObject *tensor = args[self->argument[k]], *edge = Py_None;
         if (tracks & 1u << k) {
             PyObject *before = SLOT(tensor, AT_NODE);
             edge = before != Py_None ? before : tensor;
-            inner |= before != Py_None;
+            *inner |= before != Py_None;
         }
         PyTuple_SET_ITEM(edges, k, Py_NewRef(edge));
     }
+    return edges;
+}
+
+/* The version of a tensor that is saved. A new reference, or NULL with or without an error. */
+static PyObject *version_of(PyObject *tensor)
+{
+    PyObject *storage = Py_XNewRef(SLOT(tensor, AT_STORAGE));
+    PyObject *version = storage == Py_None ? Py_XNewRef(SLOT(tensor, AT_VER)) : storage == NULL ? NULL : PyObject_GetAttr(storage, S_VER);
+    Py_XDECREF(storage);
+    return version;
+}
+
+/* What a node saves for one of its slots. A new reference, or NULL with or without an error. */
+static PyObject *saved_value(RecordKernel *self, const Save *save, PyObject *const *args, PyObject *result, PyObject *tracked)
+{
+    switch (save->kind) {
+    case SAVE_SHAPE:
+        return shape_of(args[save->argument]);
+    case SAVE_DTYPE:
+        return PyObject_GetAttrString(args[save->argument], "dtype");
+    case SAVE_DEVICE:
+        return Py_XNewRef(SLOT(args[save->argument], AT_DEVICE));
+    case SAVE_GEOMETRY:
+        return saved_geometry(args[save->argument]);
+    case SAVE_RESULT:
+        return PyObject_CallFunctionObjArgs(self->kept, result, tracked, NULL);
+    default: /* SAVE_TENSOR, SAVE_VALUE */
+        return Py_NewRef(args[save->argument]);
+    }
+}
+
+/* Whether the gradient of a result fits the arguments that it goes to, so that nothing has to be known of them. */
+static int fits_arguments(RecordKernel *self, PyObject *const *args, PyObject *result)
+{
+    PyObject *one = args[self->argument[0]], *other = self->fits == FITS_PAIR ? args[self->argument[1]] : result;
+    PyArrayObject *a = (PyArrayObject *)SLOT(one, AT_ARRAY), *b = (PyArrayObject *)SLOT(other, AT_ARRAY);
+    return self->fits != FITS_ALL && PyArray_CheckExact(a) && PyArray_CheckExact(b) && PyArray_DESCR(a) == PyArray_DESCR(b)
+           && SLOT(one, AT_DEVICE) == SLOT(other, AT_DEVICE)
+           && (self->fits != FITS_PAIR
+               || (PyArray_NDIM(a) == PyArray_NDIM(b) && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(b), PyArray_NDIM(a))));
+}
+
+/* What a node keeps of the arguments where gradients may have to be fitted. A new reference, or NULL with an error. */
+static PyObject *metas_of(RecordKernel *self, PyObject *const *args, PyObject *result, int inner)
+{
+    int all = self->fits == FITS_ALL;
+    if (!(all || inner) || fits_arguments(self, args, result))
+        return Py_NewRef(Py_None);
+    PyObject *passed[MOST + 1] = {result};
+    for (int k = 0; k < self->differentiable; k++)
+        passed[k + 1] = args[self->argument[k]];
+    return PyObject_Vectorcall(all ? self->unlike : self->metas, passed + !all, self->differentiable + all, NULL);
+}
+
+/* 1: the node is filled; 0 with or without an error. */
+static int fill_node(RecordKernel *self, PyObject *node, PyObject *const *args, PyObject *result, PyObject *tracked, unsigned tracks)
+{
+    int inner = 0;
+    if ((SLOT(node, self->at_seq) = PyObject_CallNoArgs(self->next_seq)) == NULL
+        || (SLOT(node, self->at_edges) = edges_to(self, args, tracks, &inner)) == NULL)
+        return 0;
+    SLOT(node, self->at_extra) = Py_NewRef(Py_None);
     for (int i = 0; i < self->saves; i++) {
-        Save *save = &self->save[i];
-        PyObject *value = NULL, *version, *storage;
-        if (!(save->need & tracks))
-            continue;
-        switch (save->kind) {
-        case SAVE_TENSOR:
-            value = Py_NewRef(args[save->argument]);
-            storage = Py_XNewRef(SLOT(value, AT_STORAGE));
-            version = storage == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : storage == NULL ? NULL : PyObject_GetAttr(storage, S_VER);
-            Py_XDECREF(storage);
-            if (version == NULL) {
-                Py_DECREF(value);
-                return DECLINED;
-            }
-            SLOT(node, save->version_at) = version;
-            break;
-        case SAVE_VALUE:
-            value = Py_NewRef(args[save->argument]);
-            break;
-        case SAVE_SHAPE:
-            value = shape_of(args[save->argument]);
-            break;
-        case SAVE_DTYPE:
-            value = PyObject_GetAttrString(args[save->argument], "dtype");
-            break;
-        case SAVE_DEVICE:
-            value = Py_XNewRef(SLOT(args[save->argument], AT_DEVICE));
-            break;
-        case SAVE_GEOMETRY:
-            value = saved_geometry(args[save->argument]);
-            break;
-        case SAVE_RESULT:
-            value = PyObject_CallFunctionObjArgs(self->kept, result, tracked, NULL);
-            break;
-        }
-        if (value == NULL)
-            return DECLINED;
-        SLOT(node, save->at) = value;
+        const Save *save = &self->save[i];
+        if ((save->need & tracks)
+            && ((save->kind == SAVE_TENSOR && (SLOT(node, save->version_at) = version_of(args[save->argument])) == NULL)
+                || (SLOT(node, save->at) = saved_value(self, save, args, result, tracked)) == NULL))
+            return 0;
     }
-    if (self->fits == FITS_NOT)
-        return DONE;
-    PyObject *metas = Py_NewRef(Py_None), *one = args[self->argument[0]];
-    if (self->fits == FITS_ALL || inner) {
-        PyObject *other = self->fits == FITS_PAIR ? args[self->argument[1]] : result;
-        PyArrayObject *a = (PyArrayObject *)SLOT(one, AT_ARRAY), *b = (PyArrayObject *)SLOT(other, AT_ARRAY);
-        int same = self->fits != FITS_ALL && PyArray_CheckExact(a) && PyArray_CheckExact(b) && PyArray_DESCR(a) == PyArray_DESCR(b)
-                   && SLOT(one, AT_DEVICE) == SLOT(other, AT_DEVICE);
-        if (same && self->fits == FITS_PAIR)
-            same = PyArray_NDIM(a) == PyArray_NDIM(b) && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(b), PyArray_NDIM(a));
-        if (!same) {
-            PyObject *passed[MOST + 1] = {result};
-            for (int k = 0; k < self->differentiable; k++)
-                passed[k + 1] = args[self->argument[k]];
-            int all = self->fits == FITS_ALL;
-            Py_SETREF(metas, PyObject_Vectorcall(all ? self->unlike : self->metas, passed + !all, self->differentiable + all, NULL));
-            if (metas == NULL)
-                return DECLINED;
-        }
-    }
-    SLOT(node, self->at_metas) = metas;
-    return DONE;
+    return self->fits == FITS_NOT || (SLOT(node, self->at_metas) = metas_of(self, args, result, inner)) != NULL;
 }
 
 /* The gradient levels that record now: a new reference, or NULL with or without an error. */
@@ -204,7 +204,7 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     *result = NULL;
     if (Py_IS_TYPE(made, Tensor) && SLOT(made, AT_NODE) == Py_None && (mask = PyLong_FromLongLong(tracked)) != NULL
         && (keys = PyNumber_Or(SLOT(made, AT_KEYS), self->tracked_bit)) != NULL
-        && (node = PyType_GenericAlloc(self->node, 0)) != NULL && fill_node(self, node, args, made, mask, tracks) == DONE) {
+        && (node = PyType_GenericAlloc(self->node, 0)) != NULL && fill_node(self, node, args, made, mask, tracks)) {
         Py_SETREF(SLOT(made, AT_GMASK), mask);
         Py_SETREF(SLOT(made, AT_KEYS), keys);
         Py_SETREF(SLOT(made, AT_NODE), node);
@@ -220,6 +220,22 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
 
 static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "geometry", "result", NULL};
 static const char *const FITS[] = {"", "pair", "dtype", "all", NULL};
+
+/* (kind, slot, argument, need). 0, or -1 with or without an error. */
+static int read_save(RecordKernel *made, Save *save, PyObject *row)
+{
+    const char *kind, *slot;
+    if (!PyArg_ParseTuple(row, "ssiI", &kind, &slot, &save->argument, &save->need) || (save->kind = index_of(SAVED, kind)) < 0
+        || (save->at = slot_of(made->node, slot)) < 0 || save->argument >= made->arguments
+        || (save->argument < 0 && save->kind != SAVE_RESULT))
+        return -1;
+    if (save->kind != SAVE_TENSOR)
+        return 0;
+    PyObject *version = PyUnicode_FromFormat("%s_version", slot);
+    save->version_at = version == NULL ? -1 : slot_of(made->node, PyUnicode_AsUTF8(version));
+    Py_XDECREF(version);
+    return save->version_at < 0 ? -1 : 0;
+}
 
 /* (function, cache, below, number of arguments[, tracked, next_seq, metas, unlike, kept, node class, differentiable arguments, saves,
  * fits, dtype argument or -1]). Without the second part, only Python makes its records. */
@@ -267,24 +283,9 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
             goto failed;
         made->differentiable = k + 1;
     }
-    for (int i = 0; i < PyTuple_GET_SIZE(saves); i++) {
-        const char *kind, *slot;
-        Save *save = &made->save[i];
-        /* (kind, slot, argument, need) */
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saves, i), "ssiI", &kind, &slot, &save->argument, &save->need)
-            || (save->kind = index_of(SAVED, kind)) < 0 || (save->at = slot_of(made->node, slot)) < 0)
+    for (int i = 0; i < PyTuple_GET_SIZE(saves); i++, made->saves++)
+        if (read_save(made, &made->save[i], PyTuple_GET_ITEM(saves, i)) < 0)
             goto failed;
-        if (save->kind == SAVE_TENSOR) {
-            PyObject *version = PyUnicode_FromFormat("%s_version", slot);
-            save->version_at = version == NULL ? -1 : slot_of(made->node, PyUnicode_AsUTF8(version));
-            Py_XDECREF(version);
-            if (save->version_at < 0)
-                goto failed;
-        }
-        if (save->argument >= arguments || (save->argument < 0 && save->kind != SAVE_RESULT))
-            goto failed;
-        made->saves = i + 1;
-    }
     return finished(made);
 failed:
     return refuse(made);

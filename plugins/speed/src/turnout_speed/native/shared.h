@@ -75,3 +75,5 @@ static int find_tensor_slots(void)
             return -1;
     return 0;
 }
+
+#include "face.h"

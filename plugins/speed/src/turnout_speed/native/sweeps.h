@@ -44,7 +44,7 @@ static PyObject *FREED, *FREED_OUTPUT, *HEAPPUSH, *HEAPPOP;
 
 static Outcome call_here(PyObject *callable, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
-    if (callable == NULL || !Py_IS_TYPE(callable, &CallType) || ((Call *)callable)->named != NULL)
+    if (callable == NULL || !Py_IS_TYPE(callable, &CallType.type) || ((Call *)callable)->named != NULL)
         return DECLINED;
     REPEATABLE++; /* a kernel of the user would run again where a later step is declined */
     Outcome outcome = run_call((Call *)callable, NULL, args, n, NULL, result);
@@ -393,60 +393,63 @@ static int pop(PyObject *heap, PyObject *pending, PyObject **node, PyObject **gr
     return *grad == NULL || PyDict_DelItem(pending, *node) < 0 ? -1 : 0;
 }
 
+/* A gradient that has arrived at a leaf: a new sink. -1 with an error. */
+static int add_sink(PyObject *sinks, const Arrival *arrival)
+{
+    PyObject *key = PyLong_FromVoidPtr(arrival->target), *sink = PyList_New(2);
+    int stored = -1;
+    if (key != NULL && sink != NULL) {
+        PyList_SET_ITEM(sink, 0, Py_NewRef(arrival->target));
+        PyList_SET_ITEM(sink, 1, Py_NewRef(arrival->value));
+        stored = PyDict_SetItem(sinks, key, sink);
+    }
+    Py_XDECREF(key);
+    Py_XDECREF(sink);
+    return stored;
+}
+
+/* Bring gradients to where they arrive. The only node needs no queue: it is next. -1 with an error. */
+static int bring(const Arrival *arrivals, int count, PyObject **node, PyObject **grad, PyObject *pending, PyObject *heap, PyObject *sinks)
+{
+    int nodes = 0, failed = 0;
+    for (int i = 0; i < count; i++)
+        nodes += arrivals[i].is_node;
+    for (int i = 0; i < count && !failed; i++) {
+        const Arrival *arrival = &arrivals[i];
+        if (arrival->is_node && nodes == 1 && PyList_GET_SIZE(heap) == 0) {
+            *node = Py_NewRef(arrival->target);
+            *grad = Py_NewRef(arrival->value);
+        } else if (arrival->is_node)
+            failed = push(heap, pending, arrival->target, arrival->value) < 0;
+        else
+            failed = (arrival->sink != NULL ? PyList_SetItem(arrival->sink, 1, Py_NewRef(arrival->value)) : add_sink(sinks, arrival)) < 0;
+    }
+    return failed ? -1 : 0;
+}
+
 /* One node's turn: `node` and `grad` become those that are next, or NULL. */
 static Outcome take_turn(PyObject **node, PyObject **grad, PyObject *pending, PyObject *heap, PyObject *sinks, int retain)
 {
     PyObject *results[MOST] = {NULL}, *capsule = PyDict_GetItemWithError(FORMULAS, (PyObject *)Py_TYPE(*node)), *edges = NULL;
     Arrival arrivals[MOST];
-    int count = 0, nodes = 0;
+    int count = 0;
     Outcome outcome = DECLINED;
     Formula *formula = capsule == NULL ? NULL : PyCapsule_GetPointer(capsule, NULL);
     if (formula == NULL || SLOT(*node, formula->at_extra) != Py_None || !Py_IS_TYPE(*grad, Tensor))
         return decline_after_error();
     edges = Py_XNewRef(SLOT(*node, formula->at_edges));
-    if (edges == NULL || !PyTuple_CheckExact(edges))
-        goto end;
-    outcome = evaluate(formula, *node, *grad, edges, results);
+    if (edges != NULL && PyTuple_CheckExact(edges))
+        outcome = evaluate(formula, *node, *grad, edges, results);
     if (outcome == DONE)
         outcome = gather_gradients(edges, results, pending, sinks, arrivals, &count);
-    if (outcome != DONE)
-        goto end;
-    if (!retain)
-        release_saved(formula, *node);
-    SWEPT++;
-    Py_CLEAR(*node);
-    Py_CLEAR(*grad);
-    for (int i = 0; i < count; i++)
-        nodes += arrivals[i].is_node;
-    outcome = FAILED;
-    for (int i = 0; i < count; i++) {
-        Arrival *arrival = &arrivals[i];
-        if (arrival->is_node && nodes == 1 && PyList_GET_SIZE(heap) == 0) {
-            *node = Py_NewRef(arrival->target);
-            *grad = Py_NewRef(arrival->value);
-        } else if (arrival->is_node) {
-            if (push(heap, pending, arrival->target, arrival->value) < 0)
-                goto end;
-        } else if (arrival->sink != NULL) {
-            if (PyList_SetItem(arrival->sink, 1, Py_NewRef(arrival->value)) < 0)
-                goto end;
-        } else {
-            PyObject *key = PyLong_FromVoidPtr(arrival->target), *sink = PyList_New(2);
-            int stored = -1;
-            if (key != NULL && sink != NULL) {
-                PyList_SET_ITEM(sink, 0, Py_NewRef(arrival->target));
-                PyList_SET_ITEM(sink, 1, Py_NewRef(arrival->value));
-                stored = PyDict_SetItem(sinks, key, sink);
-            }
-            Py_XDECREF(key);
-            Py_XDECREF(sink);
-            if (stored < 0)
-                goto end;
-        }
-    }
-    outcome = DONE;
-end:
-    if (outcome == DECLINED)
+    if (outcome == DONE) {
+        if (!retain)
+            release_saved(formula, *node);
+        SWEPT++;
+        Py_CLEAR(*node);
+        Py_CLEAR(*grad);
+        outcome = bring(arrivals, count, node, grad, pending, heap, sinks) < 0 ? FAILED : DONE;
+    } else if (outcome == DECLINED)
         outcome = decline_after_error();
     Py_XDECREF(edges);
     for (int k = 0; k < MOST; k++)
@@ -522,6 +525,47 @@ static void free_formula(Formula *formula)
     PyMem_Free(formula);
 }
 
+/* Registers before `end`. 0 with or without an error. */
+static int name_registers(int *to, PyObject *given, int end)
+{
+    for (int k = 0; k < PyTuple_GET_SIZE(given); k++) {
+        to[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, k));
+        if (PyErr_Occurred() || to[k] < 0 || to[k] >= end)
+            return 0;
+    }
+    return 1;
+}
+
+/* (kind, slot, need). 0 with or without an error. */
+static int name_read(Read *read, PyTypeObject *type, PyObject *row)
+{
+    const char *kind;
+    PyObject *slot;
+    if (!PyArg_ParseTuple(row, "sUI", &kind, &slot, &read->need) || (read->kind = index_of(SAVED_AS, kind)) < 0
+        || (read->at = slot_of(type, PyUnicode_AsUTF8(slot))) < 0)
+        return 0;
+    read->name = Py_NewRef(slot);
+    if (read->kind != READ_TENSOR)
+        return 1;
+    PyObject *version = PyUnicode_FromFormat("%U_version", slot);
+    read->version_at = version == NULL ? -1 : slot_of(type, PyUnicode_AsUTF8(version));
+    Py_XDECREF(version);
+    return read->version_at >= 0;
+}
+
+/* (word, call, need, operands), which are registers before `end`. 0 with or without an error. */
+static int name_step(GradientStep *step, PyObject *row, int end)
+{
+    const char *word;
+    PyObject *call, *operands;
+    if (!PyArg_ParseTuple(row, "sOIO!", &word, &call, &step->need, &PyTuple_Type, &operands)
+        || (step->what = index_of(STEP_WORDS, word)) < 0 || PyTuple_GET_SIZE(operands) > OPERANDS || PyTuple_GET_SIZE(operands) == 0)
+        return 0;
+    step->call = Py_NewRef(call);
+    step->operands = (int)PyTuple_GET_SIZE(operands);
+    return step->operands >= OPERANDS_OF[step->what] && name_registers(step->operand, operands, end);
+}
+
 /* (node class, reads (kind, slot, need), constants, steps (word, call, need, operands), registers of the results, whether it fits) */
 static PyObject *add_formula(PyObject *module, PyObject *args)
 {
@@ -543,49 +587,17 @@ static PyObject *add_formula(PyObject *module, PyObject *args)
     made->at_metas = fits ? slot_of(type, "metas") : -1;
     if (fits && made->at_metas < 0)
         goto failed;
-    for (int i = 0; i < PyTuple_GET_SIZE(reads); i++) {
-        const char *kind;
-        PyObject *slot, *version = NULL;
-        Read *read = &made->read[i];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(reads, i), "sUI", &kind, &slot, &read->need) || (read->kind = index_of(SAVED_AS, kind)) < 0
-            || (read->at = slot_of(type, PyUnicode_AsUTF8(slot))) < 0)
+    for (; made->reads < PyTuple_GET_SIZE(reads); made->reads++)
+        if (!name_read(&made->read[made->reads], type, PyTuple_GET_ITEM(reads, made->reads)))
             goto failed;
-        read->name = Py_NewRef(slot);
-        if (read->kind == READ_TENSOR) {
-            version = PyUnicode_FromFormat("%U_version", slot);
-            read->version_at = version == NULL ? -1 : slot_of(type, PyUnicode_AsUTF8(version));
-            Py_XDECREF(version);
-            if (read->version_at < 0)
-                goto failed;
-        }
-        made->reads = i + 1;
-    }
-    for (int i = 0; i < PyTuple_GET_SIZE(constants); i++, made->constants++)
-        made->constant[i] = Py_NewRef(PyTuple_GET_ITEM(constants, i));
-    for (int i = 0; i < PyTuple_GET_SIZE(steps); i++) {
-        const char *word;
-        PyObject *call, *operands;
-        GradientStep *step = &made->step[i];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "sOIO!", &word, &call, &step->need, &PyTuple_Type, &operands)
-            || (step->what = index_of(STEP_WORDS, word)) < 0 || PyTuple_GET_SIZE(operands) > OPERANDS || PyTuple_GET_SIZE(operands) == 0)
+    for (; made->constants < PyTuple_GET_SIZE(constants); made->constants++)
+        made->constant[made->constants] = Py_NewRef(PyTuple_GET_ITEM(constants, made->constants));
+    for (; made->steps < PyTuple_GET_SIZE(steps); made->steps++)
+        if (!name_step(&made->step[made->steps], PyTuple_GET_ITEM(steps, made->steps), made->reads + made->constants + made->steps + 1))
             goto failed;
-        step->call = Py_NewRef(call);
-        for (int k = 0; k < PyTuple_GET_SIZE(operands); k++) {
-            step->operand[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(operands, k));
-            if (PyErr_Occurred() || step->operand[k] < 0 || step->operand[k] > made->reads + made->constants + i)
-                goto failed;
-        }
-        step->operands = (int)PyTuple_GET_SIZE(operands);
-        if (step->operands < OPERANDS_OF[step->what])
-            goto failed;
-        made->steps = i + 1;
-    }
-    for (int k = 0; k < PyTuple_GET_SIZE(results); k++) {
-        made->result[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(results, k));
-        if (PyErr_Occurred() || made->result[k] < 0 || made->result[k] >= all)
-            goto failed;
-        made->edges = k + 1;
-    }
+    made->edges = (int)PyTuple_GET_SIZE(results);
+    if (!name_registers(made->result, results, (int)all))
+        goto failed;
     capsule = PyCapsule_New(made, NULL, NULL);
     if (capsule == NULL || PyDict_SetItem(FORMULAS, node, capsule) < 0) {
         Py_XDECREF(capsule);
