@@ -1,5 +1,6 @@
 """Builds the extension modules where a C compiler is at hand. Without one the package installs all the same, and says so."""
 
+import tomllib
 from pathlib import Path
 
 import numpy
@@ -7,11 +8,14 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 FOLDER = Path("src/turnout_speed")
+PROJECT = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+PINS = dict(text.split("==") for text in PROJECT["dependencies"] if "==" in text)
 EXTENSIONS = [
     Extension(
         f"turnout_speed.{name}",
         [f"{FOLDER}/{name}.c"],
         include_dirs=[numpy.get_include()],
+        define_macros=[("FOR_ATEN", PINS["turnout-aten"]), ("FOR_CORE", PINS["turnout-core"])],
         depends=[str(path) for path in sorted(FOLDER.glob("native/*.h"))],
         optional=True,
     )

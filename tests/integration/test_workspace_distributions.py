@@ -75,7 +75,7 @@ COMMON.read(ROOT / "setup.cfg", "utf-8")
 
 @pytest.mark.parametrize("one", [WORKSPACE, *EVERY], ids=lambda one: one.name)
 def test_each_distribution_can_be_published(one: Distribution):
-    """What they share stands in one file; a version stands nowhere else."""
+    """What they share stands in one file; a version stands nowhere else, but in the pins of turnout-speed."""
     assert one.project["dynamic"] == ["version", "classifiers", "urls"]
     assert (one.folder / "setup.cfg").resolve() == ROOT / "setup.cfg"
     assert (one.folder / "LICENSE").resolve() == ROOT / "LICENSE"
@@ -86,8 +86,10 @@ def test_each_distribution_can_be_published(one: Distribution):
         assert not [path for path in one.source.rglob("*.py") if "\n__version__ = " in path.read_text("utf-8")]
 
 
-def test_core_says_the_version_that_all_have():
+def test_core_says_the_version_that_all_have_and_that_turnout_speed_is_pinned_to():
     assert turnout.__version__ == COMMON["metadata"]["version"]
+    speed = next(one for one in EVERY if one.name == "turnout-speed")  # which reads what these two do not promise to keep
+    assert {f"{name}=={turnout.__version__}" for name in TENSORS} <= set(speed.project["dependencies"])
 
 
 def test_the_root_distribution_has_no_code_and_names_only_known_distributions():

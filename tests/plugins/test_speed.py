@@ -443,6 +443,11 @@ def test_the_environment_and_a_file_switch_it_off(tmp_path: Path, monkeypatch: p
         f"{OFF} unavailable its extension module cannot be loaded (import of turnout_speed._calls halted; None in sys.modules): "
         "install turnout-speed where a C compiler is at hand"
     )
+    for name, version in _calls.BUILT_FOR.items():
+        assert run(f"import turnout_speed._calls as c; c.BUILT_FOR[{name!r}] = '0.0.9'\n{SHOWN}") == (
+            f"{OFF} unavailable it is built for {name} 0.0.9, and {version} is installed: "
+            "install the turnout-speed of that version"
+        )
 
 
 def test_doctor_says_whether_it_is_on():

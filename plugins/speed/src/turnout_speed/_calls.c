@@ -228,6 +228,10 @@ static PyMethodDef functions[] = {
     {NULL},
 };
 
+/* The versions that setup.py finds in pyproject.toml, as text */
+#define QUOTED_(version) #version
+#define QUOTED(version) QUOTED_(version)
+
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_calls", .m_size = -1, .m_methods = functions};
 
 PyMODINIT_FUNC PyInit__calls(void)
@@ -249,5 +253,10 @@ PyMODINIT_FUNC PyInit__calls(void)
     NO_TEXT = PyUnicode_FromString("");
     if (FORMULAS == NULL || ONE == NULL || ZERO == NULL || FULL_OPTIONS == NULL || NO_TEXT == NULL)
         return NULL;
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    PyObject *built_for = Py_BuildValue("{ssss}", "turnout-aten", QUOTED(FOR_ATEN), "turnout-core", QUOTED(FOR_CORE));
+    if (module == NULL || built_for == NULL || PyModule_AddObjectRef(module, "BUILT_FOR", built_for) < 0)
+        return NULL;
+    Py_DECREF(built_for);
+    return module;
 }

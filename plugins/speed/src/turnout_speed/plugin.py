@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy  # noqa: F401 - whole, before the extension modules ask for a part of what another thread may be importing
 
+import turnout
 from turnout import config
-from turnout.plugins import hookimpl
+from turnout.plugins import catalog, hookimpl
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def turnout_available() -> str | None:
-    """None, or that it is switched off or the extension modules are not there."""
+    """None, or that it is switched off, or that the extension modules are not there or built for other packages."""
     if not config.get("speed"):
         return f"the setting speed is false ({config.origin('speed')})"
     try:
@@ -25,8 +26,20 @@ def turnout_available() -> str | None:
         import_module("turnout_speed._rules")
     except ImportError as error:
         return f"its extension module cannot be loaded ({error}): install turnout-speed where a C compiler is at hand"
+    if other := _other_versions():
+        return other
     import_module("turnout_speed.replacements")  # what activation needs: nothing is imported under its lock
     return None
+
+
+def _other_versions() -> str:
+    """What is installed in another version than the extension modules are built for, and what to do; "" if nothing is."""
+    installed = {found.distribution: found.version for found in catalog().found} | {"turnout-core": turnout.__version__}
+    for name, version in import_module("turnout_speed._calls").BUILT_FOR.items():
+        found = installed.get(name, "none")
+        if found != version:
+            return f"it is built for {name} {version}, and {found} is installed: install the turnout-speed of that version"
+    return ""
 
 
 @hookimpl
