@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import copysign
 from typing import Any
 
-from turnout_aten.kernels.rows import SAME, Accepts, Row, Sizes
+from turnout_aten.kernels.rows import SAME, Row, Sizes
 
 Call = Callable[..., Any]
 

@@ -21,8 +21,9 @@ from turnout import config
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout_aten.errors import rows as errors
+from turnout_aten.kernels.cases import KERNEL, SIMPLE
 from turnout_aten.kernels.contract import NOT_ARRAYS, check_returned
-from turnout_aten.kernels.rows import ALWAYS, KERNEL, SIMPLE, Row
+from turnout_aten.kernels.rows import ALWAYS, Row
 from turnout_aten.tensor import host_bytes
 from turnout_aten.tensor.tensor import wrap
 
