@@ -23,11 +23,13 @@ from turnout_conformance.making import Make, arguments, row_major
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
+from turnout_kernels import few
 from turnout_kernels.table import kernels
 
 CALLS = SETS["anyhow"]
-# Random numbers and whole layers, which have tests of their own.
+# Random numbers, whole layers and rows for few elements alone, which have tests of their own.
 ELSEWHERE = {
+    *few.KERNELS_BY_OPERATOR,
     "gru.input", "lstm.input", "native_dropout", "rand", "rand.generator", "randint", "randint.generator", "randint.low",
     "randint.low_generator", "randn", "randn.generator", "scaled_dot_product_attention",
 }  # fmt: skip
