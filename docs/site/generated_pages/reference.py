@@ -38,16 +38,9 @@ FAMILIES = {
     "files": "Files",
     "calls": "Devices, calls and their context",
 }
-# The module of a function that no operator is behind -> its page.
+# The module of a function that no operator is behind -> its page, if that is not `calls`.
 PLACES = {
-    "turnout.devices": "calls",
     "turnout.dtypes": "dtypes",
-    "turnout.explanation.explanation": "calls",
-    "turnout.errors": "calls",
-    "turnout.explanation.tracing": "calls",
-    "turnout.keys.space": "calls",
-    "turnout.registry.modes": "calls",
-    "turnout_aten.constants": "calls",
     "turnout_aten.dtypes": "dtypes",
     "turnout_aten.functions.arrays": "factories",
     "turnout_aten.functions.broadcasting": "joining",
@@ -55,23 +48,14 @@ PLACES = {
     "turnout_aten.functions.limits": "dtypes",
     "turnout_aten.functions.linear_algebra": "matrices",
     "turnout_aten.functions.reductions": "reductions",
-    "turnout_aten.python_dispatcher": "calls",
     "turnout_aten.shapes.promotion": "dtypes",
     "turnout_aten.signal": "fourier",
     "turnout_aten.tensor.creation": "factories",
-    "turnout_aten.tensor.grad_mode": "calls",
     "turnout_aten.tensor.interop": "factories",
-    "turnout_aten.tensor.printing": "calls",
     "turnout_aten.tensor.random": "random",
     "turnout_aten.tensor.saving": "files",
     "turnout_aten.tensor.size": "views",
     "turnout_aten.tensor.subclasses": "factories",
-    "turnout_aten.triton": "calls",
-    "turnout_autocast.mode": "calls",
-    "turnout_batched.mapping": "calls",
-    "turnout_meta.fakes.mode": "calls",
-    "turnout_meta.symbols.sizes": "calls",
-    "turnout_opcheck.checking": "calls",
 }
 # Public modules with pages of their own -> titles, in the order of the page that lists them.
 MODULES = {
@@ -125,7 +109,7 @@ def files() -> dict[str, str]:
         if isinstance(found, turnout.DType) or not callable(found):
             constants.append(name)
         elif name != "Tensor":
-            by_page[PLACES[_module(name, found)] if entry is None else entry.family].append(name)
+            by_page[PLACES.get(_module(name, found), "calls") if entry is None else entry.family].append(name)
     pages = {
         f"functions-{page}": _page(
             title,

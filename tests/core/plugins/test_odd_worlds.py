@@ -152,9 +152,9 @@ WORLDS: dict[str, tuple[Callable[[Site], object], str]] = {
     "manifest, not TOML": (rewritten(lambda text: text.replace(b'odd"', b"odd", 1)), "odd (dist-odd): " + FAILED +
         "why  Illegal character '\\n' (at line 1, column 12)" + TELL),
     "API, newer minor": (rewritten(lambda text: text.replace(b"1.0", b"1.1") + b"\nnew = 1"), ("odd (dist-odd): incompatible: "
-        "it was built for plugin-API 1.1; this turnout-core has 1.0\n  | pip install --upgrade dist-odd turnout-core")),
+        "it was built for plugin-API 1.1; this turnout-core has 1.0\n  | upgrade dist-odd and turnout-core")),
     "API, older major": (rewritten(lambda text: text.replace(b"1.0", b"0.9")), ("odd (dist-odd): incompatible: "
-        "it was built for plugin-API 0.9; this turnout-core has 1.0\n  | pip install --upgrade dist-odd turnout-core")),
+        "it was built for plugin-API 0.9; this turnout-core has 1.0\n  | upgrade dist-odd and turnout-core")),
     "requires what is not there": (odd(top='requires_plugins = ["gone"]'), ("odd (dist-odd): blocked: "
         "it requires the plugin gone, which is not installed\n  | install the package that has the plugin gone")),
     "requires each other": (

@@ -34,6 +34,11 @@ def user_frame() -> UserFrame | None:
     Passed over are the frames of Turnout, of the packages whose functionalities have a fallback, and of the package that asks. A
     functionality with `asks_lines` also gets an answer in a backward pass and in the replay of a graph: the line of the forward
     call, if it was kept because the functionality was on then.
+
+    Example:
+        >>> line = turnout.user_frame()  # in a fallback: where the program called the operator
+        >>> line is None or line.line > 0
+        True
     """
     frame: FrameType | None = sys._getframe(1)
     assert frame is not None

@@ -51,11 +51,13 @@ class Question:
     frame     the frame of the one who asks
     learning  whether the call is the one before, by which plans are kept
     silent    what may serve few elements without calling a function, or ""
+    results   the outputs that a function was given in that call
     """
 
     def __init__(self, frame: FrameType) -> None:
         self.frame: FrameType | None = frame
         self.learning, self.silent = True, ""
+        self.results: Sequence[Any] = ()
 
     def ruled(self, op: Operator, row: Row, s: Structured | None) -> Row:
         """The row with functions that say where they are called. Random numbers, which move none, are never asked for."""
@@ -63,11 +65,12 @@ class Question:
 
         def around(word: str, fn: Call) -> Call:
             def said(*args: Any, **_: Any) -> Any:
-                writes = s is not None and len(args) > s.given
-                if self.learning and not writes:
-                    raise NotImplementedError  # go on where there is an output
+                outs = args[s.given :] if s is not None else ()
                 if not self.learning:
-                    raise Reached(self.path(sys._getframe(1), word, writes=writes))
+                    raise Reached(self.path(sys._getframe(1), word, args, outs))
+                if not outs:
+                    raise NotImplementedError  # go on where there is an output
+                self.results = outs
 
             return said
 
@@ -84,8 +87,8 @@ class Question:
 
         return said
 
-    def path(self, frame: FrameType | None, word: str, *, writes: bool) -> str:
-        """The path to a function that was called with or without outputs, from the frame that called it."""
+    def path(self, frame: FrameType | None, word: str, args: Sequence[Any], outs: Sequence[Any]) -> str:
+        """The path to a function, from the frame that called it. Only a plan gives outputs that are no arguments."""
         role = "" if word == KERNEL else f", {word}"
         while frame is not None and frame is not self.frame:
             spec, code = frame.f_globals.get("DESCRIBED", (None, None))
@@ -94,7 +97,8 @@ class Question:
             if frame.f_globals.get("__name__") in GENERAL:
                 return "general"
             frame = frame.f_back
-        return f"compiled: {KEPT if writes else ARRAY}{role}{self.silent}"
+        planned = any(out is not args[0] for out in outs)
+        return f"compiled: {KEPT if planned else ARRAY}{role}{self.silent}"
 
 
 def path_of(op: Operator, kernel: Kernel, backend: TensorBackend, ks: int, args: Sequence[Any]) -> str:
@@ -126,10 +130,20 @@ def _asked(question: Question, call: Call, backend: TensorBackend, ks: int, args
     try:
         call(ks, *args)
     except Reached as reached:
-        return f"{reached}{'' if ARRAY in str(reached) else _why_not(call, args)}"
+        path = str(reached)
+        why = "" if ARRAY in path else _why_not(call, args)
+        return path + (why or ("" if path == "general" else _again(question, backend, [args[i] for i in written])))
     except Exception as error:  # noqa: BLE001 - the call would raise it
         return f"general; it raises {type(error).__name__}"
     return "without its function"
+
+
+def _again(question: Question, backend: TensorBackend, targets: list[Tensor]) -> str:
+    """Whether a write computes again, on the general path: what the functional call gave does not fit."""
+    for made, target in zip(question.results, targets, strict=False):
+        if backend.dtype_of(made) is not target.dtype:
+            return "; then general: the result has another dtype"
+    return ""
 
 
 def _why_not(call: Call | None, args: list[Any]) -> str:
