@@ -229,8 +229,8 @@ def _is_bool(value: Any) -> bool:
 def mul(self: Any, other: Any) -> Out | Result:
     """Any dtypes.
 
-    # differs from torch: in `mul` and `div`, a 0-dim tensor beside two-byte floats is rounded to them; PyTorch computes it as it is,
-    like a number.
+    # differs from torch: in `mul` and `div`, a 0-dim tensor beside two-byte floats is rounded to them; PyTorch computes it as it
+    is, like a number.
     """
     return two_operands(self, other, common_dtype(self, other), rounds=False)
 
