@@ -140,7 +140,7 @@ def test_the_wheel_holds_the_package_as_it_is_in_the_tree(one: Distribution):
     tree = {
         path.relative_to(one.source.parent).as_posix(): path.read_bytes()
         for path in one.source.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith((".c", ".h", *COMPILED))
+        if path.is_file() and not {"__pycache__", "native"} & {*path.parts} and not path.name.endswith((".c", *COMPILED))
     }
     assert package == tree
     rest = {name.partition("/")[0] for name in held.keys() - package.keys() if not name.endswith(COMPILED)}
@@ -267,7 +267,7 @@ class Installed(Reader):
 def test_every_program_of_the_readme_works_where_the_packages_come_from_an_index(environment, tmp_path):
     readme = ROOT / "README.md"
     commands = [command for block in blocks(readme) if block.kind == "sh" for command in shell_commands(block)]
-    made = {command: "" for command in commands if command.startswith(("make ", "git ", "cd "))}
+    made = {command: "" for command in commands if command.startswith(("make ", "git ", "cd ", ". "))}
     Installed(tmp_path, environment(*EVERYTHING)).follow(readme, made)
 
 
