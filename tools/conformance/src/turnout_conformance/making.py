@@ -32,6 +32,21 @@ def column_major(device: str) -> Make:
     return make
 
 
+def one_memory(device: str) -> Make:
+    """Parts of one memory for each dtype, next to each other."""
+    rooms: dict[str, tuple[turnout.Tensor, int]] = {}
+
+    def make(data: Any, dtype: str) -> turnout.Tensor:
+        plain = row_major("cpu")(data, dtype)
+        room, at = rooms.get(dtype, (None, 0))
+        if room is None or at + plain.numel() > room.numel():
+            room, at = turnout.zeros(max(plain.numel(), 1 << 10), dtype=plain.dtype, device=device), 0
+        rooms[dtype] = room, at + plain.numel()
+        return room[at : at + plain.numel()].view(plain.shape).copy_(plain.to(device))
+
+    return make
+
+
 def spread(device: str) -> Make:
     """Every second element of twice as much memory, the dims in reverse order."""
 

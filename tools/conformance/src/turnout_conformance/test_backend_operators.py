@@ -30,7 +30,7 @@ from turnout_conformance.comparing import (
     shown,
     tensors,
 )
-from turnout_conformance.making import LAYOUTS, Make, arguments, dtypes_of, leaf, row_major, samples, spread
+from turnout_conformance.making import LAYOUTS, Make, arguments, dtypes_of, leaf, one_memory, row_major, samples, spread
 from turnout_conformance.replays import call_of, check_replays, gradients_of
 
 # A kernel that refuses what its operator accepts is slow, not wrong; here it is a failure.
@@ -99,7 +99,7 @@ def test_in_place_form_writes_what_cpu_writes(case: OperatorCase, turnout_device
     if inplace is None:
         return
     for sample, dtype in nonempty(samples(case, turnout_device), turnout_device):
-        for make in (row_major, spread):
+        for make in (row_major, spread, one_memory):
             (args, kwargs), (cpu_args, cpu_kwargs) = both(sample, dtype, make, turnout_device)
             before = shown([*cpu_args[1:], *cpu_kwargs.values()])
             found = outcome(inplace, *args, **kwargs)
