@@ -8,7 +8,7 @@ words. C, CUDA C and OpenCL C have them from one text, `words.h`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from math import pi
 from typing import Any
@@ -45,9 +45,13 @@ def start_of(seed: int, offset: int) -> tuple[int, int]:
     return (key + (offset + 1) * _GAMMA) & _WORD, key
 
 
+@lru_cache(64)
 def key_of(seed: int) -> int:
-    """A seed, hashed."""
-    return mix_number((seed + _GAMMA) & _WORD)
+    """A seed, hashed by the finaliser."""
+    word = (seed + _GAMMA) & _WORD
+    word = ((word ^ word >> 30) * _FIRST) & _WORD
+    word = ((word ^ word >> 27) * _SECOND) & _WORD
+    return word ^ word >> 31
 
 
 @cache
@@ -73,10 +77,3 @@ def normal_of(xp: Any, both: Any, factors: Sequence[Any] = FACTORS) -> Any:
     xp.multiply(turn, circle, turn)
     xp.cos(turn, turn)
     return xp.multiply(made, turn) if made.shape else xp.multiply(made, turn, xp.empty((), made.dtype))
-
-
-def mix_number(word: int) -> int:
-    """The finaliser of one word."""
-    word = ((word ^ word >> 30) * _FIRST) & _WORD
-    word = ((word ^ word >> 27) * _SECOND) & _WORD
-    return word ^ word >> 31
