@@ -65,6 +65,8 @@ def test_the_command_keys_says_what_is_on_and_why(examples, work):
         "why": f"keys.enable has Profiler ({work / 'turnout.toml'}:2)",
         "provider": "profiler (turnout-profiler 0.1.0)",
         "plugin_state": "active",
+        "place": "directly above BatchedMode",
+        "note": "",
     }
     assert (rows["AutocastMeta"]["state"], rows["AutocastCPU"]["state"]) == ("off", "on")
     assert rows["OpenCL"]["plugin_state"] == "disabled"

@@ -42,6 +42,7 @@ def archive(data: bytes) -> io.BytesIO:
         (document({"tensor": TENSOR}, device="no where"), "'no where' is not the name of a device"),
         (document({"tensor": TENSOR | {"shape": [0, 1 << 62], "strides": [1, 1]}}), None),
         (document({"tensor": TENSOR | {"shape": [1] * 65, "strides": [1] * 65}}), None),
+        (b"[" * 100_000, "it is nested too deep"),
         (document({"result": ["nothing", {"tuple": []}]}), "'nothing' is not the name of a result"),
         (document({"dict": [[[], 1]]}), "a list or dict is the key of a dict"),
         (document(0).replace(b'"object": 0', b'"object": 1' + b"0" * 5000), "an int in it has too many digits"),

@@ -18,7 +18,7 @@ from installed_folder import ACTIVATION, FUNCTIONALITY, LIBRARY, LIBRARY_ACTIVAT
 import turnout
 from outcomes import refused
 from turnout import config, plugins
-from turnout.errors import ConfigError, PluginError
+from turnout.errors import ConfigError, ManifestError, PluginError
 from turnout.keys import KEYS
 from turnout.plugins import providers
 
@@ -312,3 +312,16 @@ def test_what_runs_is_named_and_used_until_it_is_loaded_again(known, world):
         assert said(known) == ""
         assert sys.modules["fake_odd.plugin"] is not module
         assert "device:later" in next(r.provides for r in plugins.all_plugins() if r.name == "odd")
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("nothing", "nothing\n  turnout.plugins  expected 'package:plugin.toml'"),
+        ("turnout:away.toml", f"turnout:away.toml\n  why   there is no file {turnout.__path__[0]}/away.toml"),
+        ("no_such:plugin.toml", "no_such:plugin.toml\n  why   there is no package no_such with files"),
+    ],
+)
+def test_what_cannot_be_registered_is_told(value, why):
+    said = refused(ManifestError, plugins.register, value)
+    assert " ".join(said.split()) == " ".join(f"the manifest of a plugin to register is not accepted\n  file {why}".split())

@@ -112,7 +112,7 @@ def _bound(op: Operator, entry: Entry, key: str) -> Call:
     A kernel that copies calls no operators, and needs no guard.
     """
     free = entry.key == IMPLICIT or hasattr(getattr(entry.kernel.fn, "__wrapped__", None), "copies")
-    call, question = bind(entry.kernel, op, key, below=None if free else ~op.registry.keys.guards), ASKED.get()
+    call, question = bind(entry.kernel, op, key, below=None if free else ~op.registry.keys.guards), ASKED.question
     return call if question is None else question.below(call, is_array_kernel=entry.kernel.form == ARRAY)
 
 

@@ -107,14 +107,14 @@ def path_of(op: Operator, kernel: Kernel, backend: TensorBackend, ks: int, args:
     if kernel.binder is None or any(type(args[i]) is not Tensor for i in written):
         return ""
     sources, question = linecache.cache.copy(), Question(sys._getframe())
-    token = ASKED.set(question)
+    before, ASKED.question = ASKED.question, question
     try:
         call = kernel.binder(op, kernel, backend.name)
         if type(call) is not FunctionType and not op.schema.takes_tensors:  # numbers of a generator, which a call would draw
             return f"compiled: {ARRAY}{question.silent}"
         return _asked(question, call, backend, ks, list(args), written)
     finally:
-        ASKED.reset(token)
+        ASKED.question = before
         question.frame = None  # it holds the question: a cycle
         _put_back(sources)
 

@@ -12,8 +12,8 @@ were filled with two different values: what differs then was not written.
 
 from __future__ import annotations
 
+import threading
 from cmath import isfinite
-from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,14 +37,21 @@ if TYPE_CHECKING:
 
     Call = Callable[..., Any]
 
-# What stands around functions in place of the check, while `explain` asks where they are called.
-ASKED: ContextVar[Question | None] = ContextVar("turnout.asked", default=None)
+
+class Asking(threading.local):
+    """What stands around functions in place of the check, while `explain` asks in this thread where they are called. An attribute
+    is put back without an allocation, which a context variable is not."""
+
+    question: Question | None = None
+
+
+ASKED = Asking()
 FINITE = "finite"  # the tag of operators that give finite numbers for finite real ones
 
 
 def ruled(op: Operator, backend: TensorBackend, row: Row, s: Structured | None = None) -> Row:
     """A row with what all array kernels have around their functions. `s` is the operator's shape function, where it has one."""
-    question = ASKED.get()
+    question = ASKED.question
     if question is not None:
         return question.ruled(op, row, s)
     if not config.get("debug.kernels"):
