@@ -6,6 +6,7 @@ normalises arguments, computes the key set, and makes one dict look-up.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from keyword import iskeyword
 
 from turnout.dtypes import DType
@@ -205,8 +206,15 @@ _RESERVED = frozenset({*_LOCALS, *_BUILTINS, *STUB_GLOBALS, "CACHE", "miss"})
 
 def passed_on(op: Operator, args: Sequence[Any]) -> tuple[Any, ...]:
     """All arguments of a call as the stub passes them to a kernel: a list of ints as a tuple, a name of a device as a device."""
-    own: dict[str, Any] = {**STUB_GLOBALS, "CACHE": {}, "miss": lambda _, given: given}
-    exec(stub_source(op.schema, op.qualified_name, "stub", "CACHE"), own)
     by_name = {python_name(a.name): value for a, value in zip(op.schema.arguments, args, strict=True)}
-    passed: tuple[Any, ...] = own.pop("stub")(**by_name)  # a function among its own globals would be a cycle
+    passed: tuple[Any, ...] = _passing(op.schema, op.qualified_name)(**by_name)
     return passed
+
+
+@lru_cache(64)
+def _passing(schema: FunctionSchema, name: str) -> Callable[..., Any]:
+    """A stub that gives back what it would pass to a kernel."""
+    own: dict[str, Any] = {**STUB_GLOBALS, "CACHE": {}, "miss": lambda _, given: given}
+    exec(stub_source(schema, name, "stub", "CACHE"), own)
+    found: Callable[..., Any] = own.pop("stub")  # a function among its own globals would be a cycle
+    return found
