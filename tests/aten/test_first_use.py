@@ -59,6 +59,9 @@ IMPORTED = {
     "import turnout loads no table and defines no operator": (
         "from turnout.registry import REGISTRY; print('turnout_aten' in sys.modules, len(REGISTRY._operators))", "False 0",
     ),
+    "the first operation parses no metadata as mail": (
+        "turnout.ones(2) + 1; print(turnout.__version__ == '', 'email.parser' in sys.modules)", "False False",
+    ),
     "Tensor reads no docstrings": (
         "turnout.Tensor; print('turnout_aten.functions.docstrings' in sys.modules)", "False",
     ),

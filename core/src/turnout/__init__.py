@@ -67,9 +67,9 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [each for each in __dir__() if not each.startswith("_")]
     if name == "__version__":
-        from importlib.metadata import version
+        from turnout.plugins.discovery import version_of
 
-        return version("turnout-core")
+        return version_of("turnout-core")
     path = _LATE.get(name)
     if path is None:
         if name.startswith("_"):

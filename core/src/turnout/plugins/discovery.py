@@ -167,6 +167,11 @@ def _name_and_version(distribution: Distribution) -> tuple[str, str]:
     return headers.get("Name", ""), headers.get("Version", "")
 
 
+def version_of(distribution: str) -> str:
+    """The version of an installed distribution, "" for one that is not there."""
+    return next((_name_and_version(found)[1] for found in importlib_metadata.distributions(name=distribution)), "")
+
+
 def _broken(distribution: Distribution, name: str, version: str, error: Exception) -> Found:
     """What stands for a distribution whose metadata cannot be read: a plugin of its name that has failed."""
     where = "entry_points.txt"
@@ -240,8 +245,7 @@ def registered(value: str, api: str) -> Found:
         document, _ = load(path, here.owner)
         names = [document.get(field) for field in ("name", "distribution")]
         name, distribution = (each if isinstance(each, str) and each else top for each in names)
-        version = next((_name_and_version(d)[1] for d in importlib_metadata.distributions(name=distribution)), "")
-        here = here._replace(name=name, distribution=distribution, version=version)
+        here = here._replace(name=name, distribution=distribution, version=version_of(distribution))
     except ManifestError as error:
         return here._replace(error=error)
     return _content(here, api)
