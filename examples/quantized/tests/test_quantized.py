@@ -11,7 +11,7 @@ import pytest
 import turnout
 from turnout.errors import ArgumentError, NoKernelError
 from turnout.keys import KEYS
-from turnout_aten.tensor.backend_keys import with_key
+from turnout_aten.plugin_api import with_key
 from turnout_quantized.kernels import MOVES, NO_MOVES
 from turnout_quantized.public import QuantizedTensor, dequantize, quantize
 

@@ -15,10 +15,12 @@
 
 from __future__ import annotations
 
+from turnout.operators.kernels import FALLTHROUGH
 from turnout.operators.operator import Operator
 from turnout.operators.packet import Packet
 from turnout.operators.path import Next
+from turnout.operators.values import tensors_in
 from turnout.table import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Plan, Step
 
-__all__ = ["CHOSEN", "DISABLED", "FALLS_THROUGH", "MISSING", "Next", "ONLY_TRACKED", "ONLY_UNTRACKED", "Operator", "PASSED_OVER",
-    "Packet", "Plan", "Step"]  # fmt: skip
+__all__ = ["CHOSEN", "DISABLED", "FALLS_THROUGH", "FALLTHROUGH", "MISSING", "Next", "ONLY_TRACKED",
+    "ONLY_UNTRACKED", "Operator", "PASSED_OVER", "Packet", "Plan", "Step", "tensors_in"]  # fmt: skip

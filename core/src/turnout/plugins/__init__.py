@@ -15,9 +15,10 @@ from importlib import import_module
 from turnout import config
 from turnout.config import LOCK
 from turnout.config.installed import connect, replaceable
+from turnout.config.lock import new_lock
 from turnout.keys import KEYS
 from turnout.plugins.environment import ACTIVE, NAMED, PLUGIN_API, catalog, forget_catalog
-from turnout.registry import REGISTRY
+from turnout.registry import REGISTRY, Registrations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
 __all__ = [
-    "ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "check_device",
+    "ACTIVE", "PLUGIN_API", "PluginRecord", "Registrations", "activate", "activate_all", "all_plugins", "catalog", "check_device",
     "current_manager", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "install_command", "is_ours",
-    "register", "reload", "remedy_for", "replaceable", "replacements", "require_device", "require_functionality",
+    "new_lock",    "register", "reload", "remedy_for", "replaceable", "replacements", "require_device", "require_functionality",
     "require_namespace", "reset_discovery", "service",
 ]  # fmt: skip
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from turnout.devices import Device
 from turnout.dtypes import DType
-from turnout_aten.backend.tensor_backend import TensorBackend
-from turnout_aten.tensor.devices import device as tensor_device
+from turnout_aten.plugin_api import TensorBackend
+from turnout_aten.plugin_api import device as tensor_device
 
 Ints = tuple[int, ...]
 

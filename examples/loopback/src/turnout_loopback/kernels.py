@@ -7,7 +7,7 @@ dtype. It returns nothing. The row `mul.out` serves `x * y`, `x * 2`, `x.mul_(y)
 from __future__ import annotations
 
 import numpy as np
-from turnout_aten.kernels.rows import Row
+from turnout_aten.plugin_api import Row
 
 from turnout_loopback.backend import Array
 

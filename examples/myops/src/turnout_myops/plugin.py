@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.library import Library, register_autograd, register_fake, register_vmap
 from turnout.plugins import hookimpl
-from turnout_aten.kernels.tables import register_kernels
-from turnout_aten.tensor.devices import device
+from turnout_aten.plugin_api import device, register_kernels
 from turnout_myops import swish
 
 if TYPE_CHECKING:
-    from turnout.registry import Registrations
+    from turnout.plugins import Registrations
 
 SWISH = "myops::swish"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import turnout
 from turnout.errors import DTypeError
-from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.plugin_api import Tensor
 
 
 def kernel(x: Any, beta: float) -> Any:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnout.plugins import hookimpl
-from turnout_aten.kernels.tables import register_kernels
-from turnout_aten.tensor.devices import device
+from turnout_aten.plugin_api import device, register_kernels
 from turnout_myops_opencl.swish import kernel
 
 if TYPE_CHECKING:
-    from turnout.registry import Registrations
+    from turnout.plugins import Registrations
 
 
 @hookimpl

@@ -9,16 +9,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyopencl as cl
 
-from turnout.config.lock import new_lock
 from turnout.dtypes import float32, float64
 from turnout.errors import DTypeError
-from turnout_aten.shapes.extents import iterated_strides
-from turnout_opencl.arrays import ClArray, new_array
-from turnout_opencl.backend import copy
+from turnout.plugins import new_lock
+from turnout_aten.plugin_api import iterated_strides
+from turnout_opencl.plugin_api import ClArray, copy, new_array
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType
-    from turnout_opencl.devices import ClDevice
+    from turnout_opencl.plugin_api import ClDevice
 
 SOURCE = files(__package__).joinpath("swish.cl").read_text(encoding="utf-8")
 TYPES = {float32: "float", float64: "double"}

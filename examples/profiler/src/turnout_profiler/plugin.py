@@ -12,7 +12,7 @@ from turnout_profiler.measuring import measure
 from turnout_profiler.profiles import PROGRAM
 
 if TYPE_CHECKING:
-    from turnout.registry import Registrations
+    from turnout.plugins import Registrations
 
 
 @hookimpl

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from turnout.config.lock import new_lock
 from turnout.errors import ArgumentError
+from turnout.plugins import new_lock
 from turnout.state import include
 from turnout_profiler.charts import chart
 from turnout_profiler.tables import Row, table

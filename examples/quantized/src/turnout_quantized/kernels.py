@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import turnout
 from turnout.errors import ArgumentError, NoKernelError
 from turnout.keys import KEYS
-from turnout.operators.values import tensors_in
+from turnout.operators import tensors_in
 from turnout.state import exclude
-from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.plugin_api import Tensor
 from turnout_quantized.tensors import KEY, QuantizedTensor, decode, encode, fitting, of_codes
 
 if TYPE_CHECKING:

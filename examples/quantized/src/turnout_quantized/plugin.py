@@ -11,7 +11,7 @@ from turnout_quantized.kernels import specialize
 from turnout_quantized.tensors import KEY, encode
 
 if TYPE_CHECKING:
-    from turnout.registry import Registrations
+    from turnout.plugins import Registrations
 
 
 @hookimpl

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import turnout
-from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.plugin_api import Tensor
 from turnout_quantized.tensors import QuantizedTensor, fitting
 
 __all__ = ["QuantizedTensor", "dequantize", "quantize"]

@@ -10,9 +10,7 @@ from typing import Any, NoReturn
 
 import turnout
 from turnout.errors import ArgumentError
-from turnout_aten.tensor.backend_keys import with_key, without_key
-from turnout_aten.tensor.subclasses import as_subclass
-from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.plugin_api import Tensor, as_subclass, with_key, without_key
 
 KEY = "Quantized"
 LOWEST, HIGHEST = -128, 127

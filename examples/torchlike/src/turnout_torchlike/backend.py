@@ -10,8 +10,7 @@ from typing import Any
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import DTypeError
-from turnout_aten.backend.tensor_backend import TensorBackend
-from turnout_aten.shapes.extents import contiguous_strides
+from turnout_aten.plugin_api import TensorBackend, contiguous_strides
 
 from turnout_torchlike import driver
 

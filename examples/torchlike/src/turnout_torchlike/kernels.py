@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
-from turnout_aten.kernels.rows import Row
+from turnout_aten.plugin_api import Row
 
 from turnout_torchlike.backend import Array, Ints
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from turnout.plugins import hookimpl
-from turnout.registry import Registrations
-from turnout_aten.backend.host_fallback import host
-from turnout_aten.kernels.tables import register_kernels
+from turnout.plugins import Registrations, hookimpl
+from turnout_aten.plugin_api import host, register_kernels
 
 from turnout_torchlike.backend import TorchlikeBackend
 from turnout_torchlike.kernels import KERNELS

@@ -8,8 +8,23 @@ imports an array module: the plugin imports it and passes it as `xp`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from turnout_arrays.backend import ArrayBackend
 from turnout_arrays.table import kernels
 
-__all__ = ["ArrayBackend", "kernels"]
+if TYPE_CHECKING:
+    from turnout_arrays.functional import FunctionalArrayBackend
+
+__all__ = ["ArrayBackend", "FunctionalArrayBackend", "kernels"]
 __dir__ = __all__.copy
+
+if not TYPE_CHECKING:  # a name that is not there is an error of types too
+
+    def __getattr__(name: str) -> Any:
+        """`FunctionalArrayBackend`, which programs whose arrays can be written need not load."""
+        if name != "FunctionalArrayBackend":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from turnout_arrays.functional import FunctionalArrayBackend
+
+        return FunctionalArrayBackend

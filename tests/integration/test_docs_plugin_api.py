@@ -1,0 +1,62 @@
+"""docs/plugin-api.md: the names are there, and examples, scaffolds and pages import nothing else of Turnout."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+
+from pages import ROOT, blocks, tracked
+
+PAGE = ROOT / "docs" / "plugin-api.md"
+ROWS = re.findall(r"^\| `(turnout[\w.]*)` \| (`.*`) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+PROMISED = {module: set(re.findall(r"`(\w+)`", names)) for module, names in ROWS}
+OURS = {path.name for parent in ("plugins", "tools") for path in ROOT.glob(f"{parent}/*/src/*")} | {"turnout"}
+PAGES = ("README.md", "docs/write-a-backend.md", "docs/write-a-functionality.md", "docs/custom-operators.md", "docs/manifest.md")
+
+
+def programs() -> Iterator[tuple[str, str]]:
+    """Where it stands and its text: each file of examples and scaffolds, each Python block of the pages for authors."""
+    for name in tracked(("examples", "tools/cli/src/turnout_cli/templates")):
+        if name.endswith((".py", ".py.template")):
+            text = (ROOT / name).read_text("utf-8")
+            yield name, re.sub(r"\$\{?\w+\}?", "placeholder", text) if name.endswith(".template") else text
+    for page in PAGES:
+        for block in blocks(ROOT / page):
+            if block.kind == "python":
+                yield f"{page}:{block.line}", block.text
+
+
+def imported(text: str) -> Iterator[tuple[str, str]]:
+    """(module, name) of what a program imports from Turnout's own packages; the name is "" for `import module`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in OURS:
+            yield from ((node.module, each.name) for each in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((each.name, "") for each in node.names if each.name.partition(".")[0] in OURS)
+
+
+def test_the_promise_is_small_and_kept() -> None:
+    assert len(PROMISED) <= 12
+    assert sum(map(len, PROMISED.values())) <= 80
+    missing = [f"{m}.{name}" for m, names in PROMISED.items() for name in names if name not in import_module(m).__all__]
+    assert missing == []
+
+
+def test_examples_scaffolds_and_pages_import_what_is_promised() -> None:
+    sources = list(programs())
+    assert len(sources) > 60
+    outside = [
+        f"{where}: {module} {name}"
+        for where, text in sources
+        for module, name in imported(text)
+        if (name not in PROMISED.get(module, ()) if name else module not in PROMISED) and not public(module, name)
+    ]
+    assert outside == []
+
+
+def public(module: str, name: str) -> bool:
+    """Whether it is a public name of `turnout`, such as `turnout.nn.functional`, which plugins provide."""
+    turnout = import_module("turnout")
+    return (module == "turnout" and name in turnout.__all__) or module.split(".")[1:2] == ["nn"]
