@@ -3,7 +3,7 @@
 | room | holds |
 |---|---|
 | `tensor` | `Tensor`: storage, versions, gradient mode, indexing, printing, interop, saving, random numbers |
-| `backend` | `TensorBackend`, the interface of a backend; the host fallback |
+| `backend` | `TensorBackend`, the interface of a backend; `FunctionalBackend`, for arrays that are values; the host fallback |
 | `declarations` | `native_functions.yaml`, its reader and its operators; the same for the yaml of third parties |
 | `generation` | tables and type stubs from the declarations, made by the build; the text of public functions and methods |
 | `operators` | the call stubs of operators, for composites and rules |
@@ -14,6 +14,7 @@
 | `views` | view operators as geometry, and the record of views and writes |
 | `functions` | public functions: some written by hand, the others made at their first use |
 | `nn`, `array_api`, `linalg`, `fft`, `special`, `signal`, `masked` | public modules |
+| `python_dispatcher` | the table of an imaginary operator |
 
 Start with `declarations/native_functions.yaml` and `tensor/tensor.py`.
 """
