@@ -8,6 +8,7 @@
 | `expressions` | sizes and guards that are written as text |
 | `nesting` | how arguments and results are nested |
 | `arguments` | one argument of a call |
+| `sizes` | what a program says and computes of sizes |
 | `translation` | a whole program |
 | `export` | `turnout.export`: `load` and `from_torch` |
 """
