@@ -119,6 +119,8 @@ class DeferredLevel(ForwardLevel):
 
     def protect(self, targets: Sequence[Tensor]) -> None:
         """Before a write: keep copies of the values that something noted needs."""
+        # differs from torch: `turnout.func.linearize` of a function that writes into its argument gives the derivative. PyTorch
+        # computes with what was written.
         copies: dict[int, Tensor] = {}
         for step in self._steps:
             shared = [t for t in step.tensors() if any(t.shares_memory_with(target) for target in targets)]

@@ -80,6 +80,7 @@ def jvp(
     given = fitting("jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves])
     plugins.service("Autograd")  # raises where autograd is disabled
     level = ForwardLevel(recorded=GRAD.get()[1])
+    # differs from torch: `turnout.func.jvp` of a function that writes in place does not write into the tangents that it is given.
     run = DualRun("jvp", func, primals, level, [lowered(level.vmaps, p, t) for p, t in zip(leaves, given, strict=True)], has_aux)
     check_returned("jvp", run.outputs)
     if strict and any(t is None for t in run.tangents):
