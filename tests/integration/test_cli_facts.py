@@ -200,6 +200,7 @@ def test_json_has_the_shapes_of_the_readme(tmp_path):
         "lock -o FILE": ["lock", "-o", str(lock)],
         "demo": ["demo", "--epochs", "1"],
         "new-plugin": ["new-plugin", "acme_chip", "--kind", "backend", "--folder", str(tmp_path / "acme")],
+        "verify": ["verify", str(ROOT / "plugins/cpu")],
         "completion": ["completion", "bash"],
     }
     for name, line in lines.items():

@@ -157,3 +157,47 @@ def test_a_kind_must_be_named(tmp_path, monkeypatch):
     assert run("my_chip").exit_code == 2
     assert run("my_chip", "--kind", "driver").exit_code == 2
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_plugin_is_verified_before_it_is_installed(kind, tmp_path):
+    run("my_chip", "--kind", kind, "--folder", str(tmp_path / "my_chip"))
+    manifest = tmp_path / "my_chip/src/turnout_my_chip/plugin.toml"
+    for path in (tmp_path / "my_chip", manifest):
+        done = commands.run("verify", str(path))
+        head, said = done.output.splitlines()
+        assert (done.exit_code, head) == (0, f"my_chip: the manifest {manifest}")
+        assert said.startswith("  fine     provides ")
+
+
+# What is changed in the project of a new backend -> what `verify` says: file, old text, new text, words.
+FAULTS = {
+    "another name": ("M", 'name = "my_chip"\n', 'name = "your_chip"\n', "expected 'my_chip', the name of the entry point"),
+    "no such module": ("M", "turnout_my_chip.plugin", "turnout_my_chip.plugins", "there is no turnout_my_chip.plugins in"),
+    "a taken device": ("M", 'device = "my_chip"', 'device = "cpu"', f"the device cpu is provided by turnout-cpu {VERSION} too"),
+    "a later API": ("M", 'api = "1.0"', 'api = "1.7"', "it was built for plugin-API 1.7; this turnout-core has 1.0"),
+    "no TOML": ("M", "kind = ", "kind : ", "the manifest of turnout-my-chip 0.1.0 is not accepted"),
+    "another file": ("P", ":plugin.toml", ":plug.toml", "the manifest of my_chip = 'turnout_my_chip:plug.toml' is not there: "),
+    "no file": ("P", ":plugin.toml", "", "is not there: expected 'PACKAGE:plugin.toml'"),
+    "no plugin": ("P", '"turnout.plugins"', '"others"', "names no plugin\n  to fix  add [project.entry-points."),
+    "no project": ("P", "[project]", "[project", "pyproject.toml cannot be read: "),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_discovery_would_refuse_is_said_before(fault, tmp_path):
+    run("my_chip", "--kind", "backend", "--folder", str(tmp_path / "my_chip"))
+    file, old, new, words = FAULTS[fault]
+    path = tmp_path / "my_chip" / {"M": "src/turnout_my_chip/plugin.toml", "P": "pyproject.toml"}[file]
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    done = commands.run("verify", str(tmp_path / "my_chip"))
+    assert done.exit_code == 1
+    assert words in done.output
+
+
+def test_a_folder_without_a_project_is_no_plugin(tmp_path):
+    done = commands.run("verify", str(tmp_path))
+    assert done.output == f"turnout: {tmp_path} has no pyproject.toml\n  to fix  name a project's folder, or a manifest\n"
+    assert commands.run("verify", str(tmp_path / "nothing")).exit_code == 2

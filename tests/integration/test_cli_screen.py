@@ -48,6 +48,7 @@ LINES = {
         ["new-plugin", "acme", "--kind", "backend", "--folder", "FOLDER"],
         ["new-plugin", "Acme", "--kind", "backend"],
     ],
+    "verify": [["verify", "MANIFEST"]],
     "run": [["run", "nosuch.pt2"], ["run", "MODEL"]],
     "demo": [["demo", "--epochs", "1"]],
 }
@@ -73,6 +74,7 @@ def line(tmp_path):
             "NEW": str(new),
             "FOLDER": str(tmp_path / "acme"),
             "MODEL": str(MODEL),
+            "MANIFEST": str(ROOT / "plugins/cpu/src/turnout_cpu/plugin.toml"),
         }
         return [names.get(arg, arg) for arg in args]
 

@@ -213,7 +213,7 @@ def read(distribution: Distribution, name: str, version: str, entry: str, value:
         return here._replace(error=errors.manifest_not_found(here.owner, f"{entry} = {value}", looked))
     if not isinstance(path, Path):
         here = here._replace(compiled=next((str(f) for f in distribution.files or () if f.suffix in _COMPILED), ""))
-    return _content(here._replace(path=path), api)
+    return content(here._replace(path=path), api)
 
 
 _COMPILED = (".so", ".pyd", ".dylib")
@@ -248,10 +248,10 @@ def registered(value: str, api: str) -> Found:
         here = here._replace(name=name, distribution=distribution, version=version_of(distribution))
     except ManifestError as error:
         return here._replace(error=error)
-    return _content(here, api)
+    return content(here, api)
 
 
-def _content(here: Found, api: str) -> Found:
+def content(here: Found, api: str) -> Found:
     """The same with what its manifest says."""
     path = here.path
     assert path is not None

@@ -16,8 +16,8 @@ from turnout_cli.output import WIDE, columns, folded, note
 
 # What scripts can rely on; the end of `turnout --help` and the README of this package say it in these words.
 EXIT_CODES = (
-    "Exit codes: 0 fine; 1 an error, nothing found, something broken (doctor), a key that cannot be switched on (keys), a "
-    "difference (diff, run); 2 a wrong command line or lock file."
+    "Exit codes: 0 fine; 1 an error, nothing found, something broken (doctor, verify), a key that cannot be switched on (keys), "
+    "a difference (diff, run); 2 a wrong command line or lock file."
 )
 
 # Command -> the module that holds a click command of that name, imported when it is asked for.
@@ -36,6 +36,7 @@ COMMANDS = {
     "demo": "turnout_cli.demo",
     "completion": "turnout_cli.completion",
     "new-plugin": "turnout_cli.new_plugin",
+    "verify": "turnout_cli.verify",
 }
 
 
