@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_it_says_what_it_wrote_and_what_comes_next(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("my_chip", "--kind", "backend")
     assert done.output == (
-        "The device my_chip for Turnout: 10 files in my_chip\n"
+        "The device my_chip for Turnout: 15 files in my_chip\n"
         "\n"
         '  install  pip install --editable "my_chip[test]"\n'
         "  use      turnout.ones(3, device='my_chip')\n"
@@ -146,10 +147,56 @@ def test_an_existing_folder_is_left_alone(inside, tmp_path, monkeypatch):
         (tmp_path / "my_chip" / "notes.txt").write_text("mine")
     done = run("my_chip", "--kind", "backend")
     assert done.output == (
-        "turnout: my_chip exists already\n  to fix  remove it, or write the plugin to another place with --folder\n"
+        "turnout: my_chip exists already\n"
+        "  to fix  remove it, write the plugin to another place with --folder, or bring it up to date with --update\n"
     )
     assert done.exit_code == 1
     assert [path.name for path in tmp_path.rglob("*")] == ["my_chip", *(["notes.txt"] if inside else [])]
+
+
+def test_a_dry_run_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("my_chip", "--kind", "operators", "--dry-run")
+    paths = list(rendered("my_chip", "operators"))
+    head = f"Operators for Turnout in the namespace my_chip: {len(paths)} files in my_chip, not written"
+    assert done.output.splitlines() == [head, *(f"  {path}" for path in paths)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_update_writes_what_nobody_changed_and_shows_the_rest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("my_chip", "--kind", "operators")
+    made = Path("my_chip")
+    old = {path: text.replace("pip", "pipx") for path, text in rendered("my_chip", "operators").items()}
+    record = {path: new_plugin.digest(text) for path, text in old.items()}
+    workflow = ".github/workflows/test.yml"
+    (made / workflow).write_text(old[workflow])  # as an earlier version wrote it
+    (made / "README.md").write_text("mine\n")
+    (made / "CHANGELOG.md").unlink()
+    (made / new_plugin.RECORD).write_text(json.dumps(record))
+    dry = run("my_chip", "--kind", "operators", "--update", "--dry-run").output
+    assert (made / "README.md").read_text() == "mine\n"
+    assert not (made / "CHANGELOG.md").exists()
+    done = run("my_chip", "--kind", "operators", "--update").output
+    assert dry == done.replace("my_chip\n", "my_chip, not written\n", 1)
+    head, *lines = done.splitlines()
+    assert head == "Operators for Turnout in the namespace my_chip: 3 files in my_chip"
+    assert lines[:3] == [f"  {workflow}", f"  {new_plugin.RECORD}", "  CHANGELOG.md"]
+    assert lines[3:5] == ["--- yours/README.md", "+++ new/README.md"]
+    assert {line[0] for line in lines[6:]} == {"-", "+"}
+    now = rendered("my_chip", "operators")
+    assert [path for path in now if (made / path).read_text() != now[path]] == ["README.md"]
+    again = json.loads(run("my_chip", "--kind", "operators", "--update", "--json").output)
+    assert (again["files"], again["differ"]) == ([new_plugin.RECORD], [])
+
+
+def test_only_what_new_plugin_wrote_is_brought_up_to_date(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("my_chip", "--kind", "operators", "--update")
+    head, fix = done.output.splitlines()
+    assert head.startswith("turnout: my_chip cannot be brought up to date: ")
+    assert fix == "  to fix  name a folder that `turnout new-plugin` wrote"
+    assert done.exit_code == 1
 
 
 def test_a_kind_must_be_named(tmp_path, monkeypatch):

@@ -1,11 +1,15 @@
 """`new-plugin`: writes the package of a plugin that works, to be filled with what it is for.
 
-The packages are text files in `templates/`: those in `shared`, then those of the kind. `$name` and the like are replaced, and the
-folder `package` becomes `src/turnout_NAME`.
+The packages are text files in `templates/`: those in `shared`, then those of the kind. `$name` and the like are replaced, the
+folder `package` becomes `src/turnout_NAME`, and a name that begins with `dot-` begins with a dot. `RECORD` in the package has the
+hash of each file as it was written, by which an update knows what its author has changed.
 """
 
 from __future__ import annotations
 
+import difflib
+import hashlib
+import json
 import keyword
 import re
 from importlib.metadata import distributions
@@ -21,6 +25,7 @@ from turnout_cli.output import print_json, print_lines
 
 TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".template"
+RECORD = ".turnout-plugin.json"
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -77,28 +82,39 @@ KINDS = {
 @click.argument("name")
 @click.option("--kind", type=click.Choice(list(KINDS)), required=True, help="What the plugin brings.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where it is written; by default, the folder NAME.")
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option("--update", is_flag=True, help="Bring an earlier one up to date. Files that you changed are left, with a diff.")
 @facts
-def new_plugin(name: str, kind: str, folder: Path | None, as_json: bool) -> None:
+def new_plugin(name: str, kind: str, folder: Path | None, dry_run: bool, update: bool, as_json: bool) -> None:
     """Write the package of a new plugin.
 
     It brings a device, a functionality, or operators. It can be installed and passes its tests as it is, and holds one of each
     thing, for you to replace.
     """
-    problem = name_problem(name, kind)
+    problem = "" if update else name_problem(name, kind)
     if problem:
         raise Problem(problem)
     folder = Path(name) if folder is None else folder
-    if folder.exists():
-        raise Problem(f"{folder} exists already\n  to fix  remove it, or write the plugin to another place with --folder")
+    if folder.exists() and not update:
+        ways = "remove it, write the plugin to another place with --folder, or bring it up to date with --update"
+        raise Problem(f"{folder} exists already\n  to fix  {ways}")
     files, words = rendered(name, kind), names(name)
-    for path, text in files.items():
+    written, differences = changes(folder, files) if update else (files, {})
+    for path, text in () if dry_run else written.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     if as_json:
-        print_json({"name": name, "kind": kind, "folder": str(folder), "files": list(files)})
+        print_json({"name": name, "kind": kind, "folder": str(folder), "files": list(written), "differ": list(differences)})
+        return
+    head = f"{Template(KINDS[kind].summary).substitute(words)}: {len(written)} files in {folder}"
+    if dry_run or update:
+        shown = [f"  {path}" for path in written]
+        print_lines(
+            head + (", not written" if dry_run else ""), *shown, *(line for text in differences.values() for line in text)
+        )
         return
     print_lines(
-        f"{Template(KINDS[kind].summary).substitute(words)}: {len(files)} files in {folder}",
+        head,
         "",
         *missing(KINDS[kind].test_dependencies),
         f'  install  pip install --editable "{folder}[test]"',
@@ -106,6 +122,31 @@ def new_plugin(name: str, kind: str, folder: Path | None, as_json: bool) -> None
         f"  prove    {Template(KINDS[kind].tests).substitute(words)}",
         f"  fill in  {', '.join(str(folder / 'src' / words['package'] / file) for file in KINDS[kind].files)}",
     )
+
+
+def changes(folder: Path, files: dict[str, str]) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """What an update of a folder writes, path -> text, and diffs of files that both sides have changed. Raises Problem."""
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Problem(
+            f"{folder} cannot be brought up to date: {error}\n  to fix  name a folder that `turnout new-plugin` wrote"
+        ) from error
+    written, differences = {}, {}
+    for path, text in files.items():
+        place = folder / path
+        now = place.read_text(encoding="utf-8") if place.is_file() else None
+        if path == RECORD or now is None or (now != text and digest(now) == record.get(path)):
+            written[path] = text
+        elif now != text and digest(text) != record.get(path):
+            lines = difflib.unified_diff(now.splitlines(), text.splitlines(), f"yours/{path}", f"new/{path}", lineterm="")
+            differences[path] = list(lines)
+    return written, differences
+
+
+def digest(text: str) -> str:
+    """What the record has of a file."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def missing(requirements: tuple[str, ...]) -> list[str]:
@@ -132,12 +173,15 @@ def rendered(name: str, kind: str) -> dict[str, str]:
     words["summary"] = Template(about.summary).substitute(words)
     words["dependencies"] = _listed(about.dependencies)
     words["test_dependencies"] = _listed(about.test_dependencies)
+    words["prove"] = Template(about.tests).substitute(words)
     files = {}
     for group in ("shared", kind):
         for path in sorted((TEMPLATES / group).rglob(f"*{SUFFIX}")):
             parts = path.relative_to(TEMPLATES / group).parts
-            place = Path("src", words["package"], *parts[1:]) if parts[0] == "package" else Path(*parts)
-            files[place.as_posix().removesuffix(SUFFIX)] = Template(path.read_text(encoding="utf-8")).substitute(words)
+            parts = ("src", words["package"], *parts[1:]) if parts[0] == "package" else parts
+            place = "/".join(re.sub("^dot-", ".", part) for part in parts).removesuffix(SUFFIX)
+            files[place] = Template(path.read_text(encoding="utf-8")).substitute(words)
+    files[RECORD] = json.dumps({path: digest(text) for path, text in sorted(files.items())}, indent=1) + "\n"
     return dict(sorted(files.items()))
 
 
