@@ -63,8 +63,12 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     """The functional variant as generated source: the fast path, then `general`."""
     inputs, cases = Inputs(s, row), cases_of(row, makes=True)
     arguments, tensors, first = inputs.names, inputs.tensors, f"{inputs.tensors[0]}_a"
-    # How a pointwise result lies is the shape function's to say, unless all inputs are row-major.
-    lies = [(f"ROW_MAJOR({array})", f"{name} does not lie row by row") for name, array in inputs.arrays.items() if row.pointwise]
+    # How a pointwise result lies is the shape function's to say, unless all inputs are row-major, or have one dim.
+    lies = [
+        (f"({array}.ndim < 2 or ROW_MAJOR({array}))", f"{name} does not lie row by row")
+        for name, array in inputs.arrays.items()
+        if row.pointwise
+    ]
     conditions = inputs.conditions() + lies
     applies = [source for source, _ in conditions]
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))

@@ -190,7 +190,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
         if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
             return DECLINED;
-        if (self->ordered && !PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS))
+        if (self->ordered && PyArray_NDIM((PyArrayObject *)array) > 1 && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array))
             return run_kernel(self->general, ks, args, n, result);
         if (k == 0) {
             first = (PyArrayObject *)array;
