@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import int32, int64
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
-from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import shortcut
 from turnout_aten.kernels.standing import Standing
@@ -142,7 +141,7 @@ def _roll_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
     def roll(ks: int, self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Any:
         array, device = self.array, self.device
         backend = device.backend
-        plain = self.__class__ is Tensor and ks is self.keys is backend.keys and STUB_BUILTINS["DISPATCH"]() is FRESH
+        plain = self.__class__ is Tensor and ks is self.keys is backend.keys
         ours, join = array.__class__ is backend.array_type, backend.joined
         vector = ours and len(array.shape) == 1 and len(shifts) == 1 and not dims
         if plain and vector and join is not None and backend.view_array is not None and 0 < array.size <= _FEW and _ROLLS(ks):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import BOOL, FLOAT, int64
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
-from turnout.state import BELOW_ADINPLACEORVIEW, FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import Ending, ends_in, shortcut
 from turnout_aten.composites.reshaping import write_out
@@ -20,7 +19,6 @@ from turnout_aten.shapes.extents import broadcast, expands_to, numel, wrap_dims
 from turnout_aten.shapes.pointwise import check_alpha
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor, wrap
-from turnout_aten.views.geometry import t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,23 +79,17 @@ def _one_batch(matrices: Tensor, batch: Sequence[int], count: int) -> Tensor:
     return made
 
 
-_T, _ADDMM = find_operator("aten::t"), find_operator("aten::addmm")
-_PRODUCT = Standing(addmm="row")
+_ADDMM = find_operator("aten::addmm")
+_LAYER = Standing(t="view", addmm="row")
 
 
 def _turned(weight: Tensor, input: Tensor) -> Tensor | None:
     """weight.t(), below dispatch where nothing but the backend would see it, since only a product reads it; else None."""
     array, ks = weight.array, weight.keys
-    if input.keys is ks and len(array.shape) == 2 and STUB_BUILTINS["DISPATCH"]() is FRESH:
+    if input.keys is ks and len(array.shape) == 2:
         device = weight.device
         backend = device.backend
-        kernels = _T.cache
-        plain = (
-            ks == backend.keys
-            and getattr(kernels.get(ks), "records", None) is _T
-            and kernels.get(ks & BELOW_ADINPLACEORVIEW) is t
-        )
-        turned = backend.transposed(array) if plain else None
+        turned = backend.transposed(array) if ks == backend.keys and _LAYER(ks) else None
         if turned is not None:
             return wrap(turned, device)
     return None
@@ -109,8 +101,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias. weight is [out, in]."""
     columns = _turned(weight, input)
     made: Tensor
-    alike = columns is not None and bias is not None and bias.keys is weight.keys and len(input.array.shape) == 2
-    if alike and bias is not None and _PRODUCT(bias.keys):
+    if columns is not None and bias is not None and bias.keys is weight.keys and len(input.array.shape) == 2:
         made = _ADDMM.cache[bias.keys](bias.keys, bias, input, columns, 1, 1)
         return made
     if columns is None:
@@ -140,7 +131,7 @@ def _outer_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
         backend = device.backend
         plain = self.__class__ is vec2.__class__ is Tensor and ks is self.keys is vec2.keys is backend.keys
         ours = plain and array.__class__ is backend.array_type and backend.view_array is not None
-        if ours and array.size and len(array.shape) == len(vec2.array.shape) == 1 and STUB_BUILTINS["DISPATCH"]() is FRESH:
+        if ours and array.size and len(array.shape) == len(vec2.array.shape) == 1:
             product = products.get(ks)
             if product is not None and _COLUMN(ks):
                 try:

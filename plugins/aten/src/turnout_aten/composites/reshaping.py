@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import INT
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
-from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Equal, Inferred, ends_in, shortcut
 from turnout_aten.errors.failures import retell_composite
@@ -16,7 +15,7 @@ from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.geometry import inferred_shape, slice_Tensor, view, viewed_strides
+from turnout_aten.views.geometry import inferred_shape, viewed_strides
 from turnout_aten.views.kernels import Remembered
 from turnout_aten.views.shortcuts import view_at_once
 
@@ -39,7 +38,7 @@ def _viewed(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int,
     return None if viewed_strides(shape, strides, inferred) is None else (inferred,)
 
 
-@shortcut(view_at_once("aten::view", view, 1, _viewed))
+@shortcut(view_at_once("aten::view", _viewed))
 @ends_in("aten::view", "self", Inferred("shape"), self=ROW_MAJOR, shape=LENGTHS)
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
@@ -102,7 +101,7 @@ def _viewed_flat(shape: tuple[int, ...], strides: tuple[int, ...], start_dim: in
     return None if wanted is None else _viewed(shape, strides, wanted)
 
 
-@shortcut(view_at_once("aten::view", view, 2, _viewed_flat))
+@shortcut(view_at_once("aten::view", _viewed_flat))
 @ends_in("aten::reshape", "self", Inferred((-1,)), self=2, start_dim=Equal(0), end_dim=Equal(-1))
 @ends_in("aten::reshape", "self", Inferred((-1,)), self=3, start_dim=Equal(0), end_dim=Equal(-1))
 @ends_in("aten::reshape", "self", Inferred((-1,)), self=4, start_dim=Equal(0), end_dim=Equal(-1))
@@ -126,7 +125,7 @@ def _narrowed(shape: tuple[int, ...], strides: tuple[int, ...], dim: int, start:
     return dim, first, first + length, 1
 
 
-@shortcut(view_at_once("aten::slice.Tensor", slice_Tensor, 3, _narrowed))
+@shortcut(view_at_once("aten::slice.Tensor", _narrowed))
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` indices of a dim, from `start`; a negative start counts from the end."""
     made: Tensor = aten.slice__Tensor(self, *_narrowed(self.array.shape, (), dim, start, length))
@@ -146,28 +145,12 @@ def chunk_sizes(name: str, shape: tuple[int, ...], chunks: int, dim: int) -> tup
     return tuple([min(size, n - i) for i in range(0, n, size)])
 
 
-def _chunk_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The views by their operator, with the lengths that it had for this shape before."""
-    op, splits = find_operator("aten::chunk"), find_operator("aten::split_with_sizes").cache
-
-    def chunk(ks: int, self: Tensor, chunks: int, dim: int) -> Any:
-        if self.__class__ is Tensor and ks is self.keys and STUB_BUILTINS["DISPATCH"]() is FRESH:
-            split = splits.get(ks)
-            if split is not None and self.device.backend.view_array is not None:
-                try:
-                    return split(ks, self, _chunks[self.array.shape, chunks, dim], dim)
-                except Exception as error:
-                    retell_composite(op, error, (self, chunks, dim))
-                    raise
-        return call(ks, self, chunks, dim)
-
-    return chunk
+def _split(shape: tuple[int, ...], strides: tuple[int, ...], chunks: int, dim: int) -> Any:
+    """What `chunk` calls `split_with_sizes` with."""
+    return chunk_sizes("chunk", shape, chunks, dim), dim
 
 
-_chunks = Remembered(lambda shape, chunks, dim: chunk_sizes("chunk", shape, chunks, dim))
-
-
-@shortcut(_chunk_at_once)
+@shortcut(view_at_once("aten::split_with_sizes", _split))
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     """At most `chunks` parts of equal length along a dim; the last part may be shorter."""
     made: list[Tensor] = aten.split_with_sizes(self, chunk_sizes("chunk", self.array.shape, chunks, dim), dim)
@@ -205,7 +188,7 @@ def _stack_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
     op, joins = find_operator("aten::stack"), find_operator("aten::cat").cache
 
     def stack(ks: int, tensors: Sequence[Tensor], dim: int) -> Any:
-        if tensors and STUB_BUILTINS["DISPATCH"]() is FRESH:
+        if tensors:
             shape, backend = tensors[0].array.shape, tensors[0].device.backend
             row_major = backend.row_major
             plain = ks is backend.keys and row_major is not None and 0 <= dim < len(shape) < 4 and _STACKS(ks)

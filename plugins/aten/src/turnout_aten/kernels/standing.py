@@ -1,4 +1,6 @@
-"""Whether operators have the kernels that they came with: then a shortcut may compute at once what they would compute in turn.
+"""Whether nothing but tensors decides about a call, and operators have the kernels that they came with.
+
+Then a shortcut may compute at once what they would compute in turn.
 
 A kernel says in a word what it does: a row its `Move`, or "row"; a kernel of this package "view", "factory" or "fill"; a
 composite kernel the name of its operator. Whoever registers another kernel registers one that does not say it, and is called.
@@ -10,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from turnout.registry import find_operator
-from turnout.state import BELOW_ADINPLACEORVIEW, FRESH
+from turnout.state import BELOW_ADINPLACEORVIEW, FRESH, STUB_BUILTINS
 from turnout.table import FALLBACK
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ class Standing:
         self._known: dict[int, Found] = {}
 
     def __call__(self, ks: int) -> bool:
+        if STUB_BUILTINS["DISPATCH"]() is not FRESH:
+            return False
         for cache, key, kernel in self._known.get(ks) or _NONE:
             if cache.get(key) is not kernel:
                 break

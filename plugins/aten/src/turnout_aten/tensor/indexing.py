@@ -17,7 +17,6 @@ from turnout.dtypes import INT, bool_, int64
 from turnout.errors import CallError, DataError, DimError, IndexKindError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout.operators.values import is_symbol
-from turnout.state import FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.errors import tensors as texts
 from turnout_aten.functions.call_forms import is_number
@@ -105,7 +104,7 @@ def _put_at_once(tensor: Tensor, index: Any, value: float) -> bool:
     Only into plain memory, and no view of it, while the operators do what they say. Nobody sees the views that they would make.
     """
     ks, backend, array = tensor.keys, tensor.device.backend, tensor.array
-    plain = ks is backend.keys and tensor.view_of is None and tensor.__class__ is Tensor and STUB_BUILTINS["DISPATCH"]() is FRESH
+    plain = ks is backend.keys and tensor.view_of is None and tensor.__class__ is Tensor
     ours = plain and backend.view_array is not None and array.__class__ is backend.array_type
     if not ours or array.dtype.char not in "fd":
         return False

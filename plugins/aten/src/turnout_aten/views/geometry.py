@@ -190,7 +190,7 @@ def t(ks: int, self: Tensor) -> Tensor:
     return made
 
 
-t.remembered, t.in_one_frame = _t.remembered, _t.in_one_frame  # type: ignore[attr-defined]  # a function takes any attribute
+t.remembered, t.in_one_frame, t.does = _t.remembered, _t.in_one_frame, _t.does  # type: ignore[attr-defined]  # a function takes any attribute
 
 
 @one_view("unsqueeze")

@@ -1,7 +1,7 @@
-"""Shortcuts of what ends in a view, or a view of a view: one frame makes and records it, where nothing watches or records more.
+"""Shortcuts of what ends in a view, or is a view of a view.
 
 `reshape` of an array whose strides allow it is a `view`, and `narrow` a `slice`. What such a kernel finds out depends on shape,
-strides and arguments alone, so it is remembered together with the geometry of the view.
+strides and arguments alone, so it is remembered. An index of several items makes one view: the others would be seen by nobody.
 """
 
 from __future__ import annotations
@@ -13,90 +13,49 @@ from turnout.errors import TurnoutError
 from turnout.operators.stubs import compile_function
 from turnout.registry import find_operator
 from turnout.state import FRESH, STUB_BUILTINS
+from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views import geometry
 from turnout_aten.views.kernels import Remembered, view_lines, way_lines
-from turnout_aten.views.recording import LISTED, argument_names, record_lines, recording_names
+from turnout_aten.views.recording import LISTED, record_lines, recording_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from turnout_aten.views.kernels import ViewKernel
 
     Call = Callable[..., Any]
     Ints = tuple[int, ...]
 
 
-def view_at_once(operator: str, kernel: ViewKernel, count: int, arguments: Callable[..., Any]) -> Callable[[Call], Call]:
-    """The shortcut of a composite kernel of a tensor and `count` arguments that ends in a view operator with that kernel.
+def view_at_once(operator: str, arguments: Callable[..., Any]) -> Callable[[Call], Call]:
+    """The shortcut of a composite kernel of a tensor that ends in a view operator: it calls the kernel which that has.
 
     `arguments(shape, strides, *others)` answers what the view operator is called with behind the tensor. None, or an error, means
     that the composite kernel must run. Strides are in elements.
     """
 
-    def ending(shape: Ints, steps: Ints, itemsize: int, offset: int, others: tuple[Any, ...]) -> Any:
+    def ending(shape: Ints, steps: Ints, itemsize: int, others: tuple[Any, ...]) -> Any:
         try:
-            args = arguments(shape, tuple([step // itemsize for step in steps]), *others)
-            found = None if args is None else kernel.in_one_frame[shape, steps, itemsize, offset, args]
+            return arguments(shape, tuple([step // itemsize for step in steps]), *others)
         except TurnoutError:  # the kernel says what is wrong
             return None
-        return None if found is None else (args, found)
-
-    given, everything = argument_names(count)
-    lines = [
-        "def shortcut(call, op, cache, remembered, geometry):",
-        "    known = other = NOTHING",
-        f"    def make_view({given}):",
-        "        nonlocal known, other",
-        *("        " + line for line in _head("self.keys is ks")),
-        "                kernel = None",
-        "                try:",
-        f"                    found = remembered[array.shape, array.strides, array.itemsize, self.offset, {everything}]",
-        "                    if found is not None:",
-        "                        args, found = found",
-        "                        kernel = cache.get(ks)",
-        "                        if kernel is known and cache.get(ks & BELOW_ADINPLACEORVIEW) is geometry:",
-        *("                            " + line for line in way_lines("array")),
-        "                        elif kernel is not None:",
-        "                            found = None",
-        "                            if kernel is not known and kernel is not other:",
-        "                                if getattr(kernel, 'records', None) is op: known = kernel",
-        "                                else: other = kernel",  # it does more than record
-        "                except (BufferError, OverflowError, TypeError, ValueError):",  # a size that is not known is no key
-        "                    kernel = None",
-        "                if kernel is not None:",
-        "                    if found is None: return kernel(ks, self, *args)",
-        *("                    " + line for line in _tail()),
-        f"        return call({given})",
-        "    return make_view",
-    ]
 
     def around(call: Call) -> Call:
-        op = find_operator(operator)
-        names = {**recording_names(), "__builtins__": STUB_BUILTINS, "FRESH": FRESH, "NOTHING": object()}
-        text = "\n".join(lines) + "\n"
-        shortcut = compile_function(text, "shortcut", f"<shortcut to {operator}, {count} arguments>", names)
-        made: Call = shortcut(call, op, op.cache, Remembered(ending), kernel)
-        return made
+        kernels, remembered = find_operator(operator).cache, Remembered(ending)
+
+        def make_view(ks: int, self: Tensor, *others: Any) -> Any:
+            if self.keys is ks and self.__class__ is Tensor and STUB_BUILTINS["DISPATCH"]() is FRESH:
+                array, backend, kernel = self.array, self.device.backend, kernels.get(ks)
+                if kernel is not None and backend.view_array is not None and array.__class__ is backend.array_type:
+                    try:
+                        args = remembered[array.shape, array.strides, array.itemsize, others]
+                    except TypeError:  # a size that is not known is no key
+                        args = None
+                    if args is not None:
+                        return kernel(ks, self, *args)
+            return call(ks, self, *others)
+
+        return make_view
 
     return around
-
-
-def _head(plain: str) -> list[str]:
-    """The source in front of both: a tensor with these keys, which nothing watches, in memory that the array module views."""
-    return [
-        f"if {plain} and self.__class__ is Tensor and DISPATCH() is FRESH:",
-        "    array = self.array",
-        "    device = self.device",
-        "    backend = device.backend",
-        "    if backend.view_array is not None and array.__class__ is backend.array_type:",
-        "        storage = self.storage",
-        "        if storage is None: storage = self.shared_storage()",
-    ]
-
-
-def _tail(links: str = "((op, args, None),)") -> list[str]:
-    """The source behind both: the record, the tensor, and its place among the views of the memory."""
-    return [*record_lines(links), *view_lines("view"), *LISTED, "return t"]
 
 
 @cache
@@ -141,7 +100,13 @@ def index_at_once() -> Callable[[Any, tuple[Any, ...]], Any]:
         "def at_once(remembered):",
         "    def index(self, items):",
         "        ks = self.keys",
-        *("        " + line for line in _head("ks is self.device.backend.keys")),
+        "        if ks is self.device.backend.keys and self.__class__ is Tensor and DISPATCH() is FRESH:",
+        "            array = self.array",
+        "            device = self.device",
+        "            backend = device.backend",
+        "            if backend.view_array is not None and array.__class__ is backend.array_type:",
+        "                storage = self.storage",
+        "                if storage is None: storage = self.shared_storage()",
         "                try:",
         "                    found = remembered[array.shape, array.strides, array.itemsize, self.offset, ks, items]",
         "                    if found is None: return None",
@@ -154,7 +119,7 @@ def index_at_once() -> Callable[[Any, tuple[Any, ...]], Any]:
         *("                    " + line for line in way_lines("array")),
         "                except (BufferError, KeyError, OverflowError, TypeError, ValueError):",
         "                    return None",
-        *("                " + line for line in _tail("links")),
+        *("                " + line for line in [*record_lines("links"), *view_lines("view"), *LISTED, "return t"]),
         "        return None",
         "    return index",
     ]
