@@ -142,6 +142,29 @@ def test_no_test_of_core_imports_a_plugin_or_an_array_library():
 # ---- what distributions take from each other
 
 
+# ---- the state of dispatch
+
+
+STATE = re.compile(r"turnout\.state\.(DISPATCH|FRESH|MODES|STUB_BUILTINS|current)|state\.(DISPATCH|FRESH|MODES|STUB_BUILTINS)")
+FORMULA = re.compile(r"\|\s*(?:include|state\[0\])\)\s*&\s*(?:keep|state\[1\])|PySequence_GetItem\(state, [01]\)")
+
+
+def test_few_files_read_the_state_of_dispatch_and_one_of_each_language_knows_the_key_set_of_a_call():
+    readers = {
+        module
+        for one in EVERY
+        if one is not CORE
+        for module, tree in modules(one.source)
+        for node in ast.walk(tree)
+        for name in ([ast.unparse(node)] if isinstance(node, ast.Attribute) else imported(module, node))
+        if STATE.fullmatch(name)
+    }
+    assert len(readers) <= 12, sorted(readers)
+    folders = [path for one in EVERY for path in one.source.rglob("*") if path.suffix in (".py", ".h", ".c")]
+    # Beside the function, the text of stubs has the formula, because a call would cost a frame.
+    assert {path.name for path in folders if FORMULA.search(path.read_text("utf-8"))} == {"state.py", "stubs.py", "state.h"}
+
+
 def private_uses(own: str, module: str, tree: ast.Module) -> list[str]:
     """Names with a leading underscore that `module` takes from another distribution, by an import or as turnout.a._b."""
     found = []

@@ -8,6 +8,7 @@ So it does where there is no memory to set a variable. A call has no list: it ge
 An interrupt (Ctrl-C) can arrive before the first line of `__exit__`. So what a `with` statement holds is an object of its own,
 which no traceback keeps alive: when the statement lets it go, it leaves a block that was not left. Code that sets a variable
 without a guard reads the old value, sets inside `try`, and sets the old value in `finally`: no interrupt can come between.
+`during` does that for a call.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from contextvars import Token
     from typing import Any, Self
 
-__all__ = ["Block", "Changes", "Guard", "restore"]
+__all__ = ["Block", "Changes", "Guard", "during", "restore"]
 
 # Variables, and the lists that they hold inside a block.
 Changes = Sequence[tuple[ContextVar["Any"], list["Any"]]]
@@ -142,6 +143,19 @@ def restore(variable: ContextVar[Any], value: Any) -> None:
         _KEPT[:] = map(bytearray, _SIZES)
     except MemoryError:
         pass  # the next time tries again
+
+
+def during(variable: ContextVar[Any], value: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`function(*args, **kwargs)` while a variable has a value. It is put back however the call ends."""
+    before = variable.get()
+    try:
+        variable.set(value)
+        return function(*args, **kwargs)
+    finally:
+        try:
+            variable.set(before)
+        except MemoryError:
+            restore(variable, before)
 
 
 _INNERMOST: ContextVar[Block | None] = ContextVar("turnout.guards", default=None)

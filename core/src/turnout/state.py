@@ -3,6 +3,8 @@
 `DISPATCH` holds `(include, keep)`: the bits that are added to every call's key set, and the complement of the excluded bits. A
 stub reads nothing else. It is a ContextVar: each thread and asyncio task has its own value. Keys that the setting `keys.enable`
 includes in every context are added where the state is read: `current`.
+
+A functionality changes it by a `StateChange`, for a call or a block, and asks `in_effect` for the key set of a call.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import builtins
 from contextvars import ContextVar
 
 from turnout.config.installed import installed
-from turnout.guards import Guard
+from turnout.guards import Guard, during, restore
 from turnout.keys import KEYS
 
 TYPE_CHECKING = False
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
 
     Keys = str | Iterable[str] | int
 
-__all__ = ["BELOW_ADINPLACEORVIEW", "BELOW_AUTOGRAD", "DISPATCH", "DispatchGuard", "FRESH", "STUB_BUILTINS",
-    "MODES", "below_adinplaceorview", "current", "exclude", "hide_fresh", "include", "lifted", "only_backends", "questions",
-    "settle", "unsettle"]  # fmt: skip
+__all__ = ["BELOW_ADINPLACEORVIEW", "BELOW_AUTOGRAD", "DISPATCH", "FRESH", "STUB_BUILTINS", "StateChange",
+    "MODES", "below_adinplaceorview", "current", "exclude", "hide_fresh", "in_effect", "include", "included", "is_fresh",
+    "lifted", "only_backends", "questions", "settle", "unsettle"]  # fmt: skip
 
 _BIT = KEYS.bit
 _PYTHON, _BACKEND_SELECT = _BIT("Python"), _BIT("BackendSelect")
@@ -41,16 +43,52 @@ DISPATCH: ContextVar[Sequence[int]] = ContextVar("turnout.dispatch", default=FRE
 MODES: ContextVar[Sequence[DispatchMode]] = ContextVar("turnout.modes", default=())
 
 
-class DispatchGuard(Guard):
-    """Replaces DISPATCH by `change(include, keep)`."""
+class StateChange:
+    """A change to the state: what takes part in every call, what stops to, what is no longer excluded, and what is excluded."""
+
+    __slots__ = ("_drops", "_excludes", "_includes", "_lifts")
+
+    def __init__(self, *, includes: int = 0, drops: int = 0, lifts: int = 0, excludes: int = 0) -> None:
+        self._includes, self._drops, self._lifts, self._excludes = includes, ~drops, lifts, ~excludes
+
+    def here(self) -> tuple[ContextVar[Sequence[int]], list[int]]:
+        """What a guard sets for a block with this change."""
+        include, keep = DISPATCH.get()
+        return DISPATCH, [include & self._drops | self._includes, (keep | self._lifts) & self._excludes]
+
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """`function(*args)` with this change."""
+        variable, changed = self.here()
+        return during(variable, tuple(changed), function, *args)
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel of the internal convention that calls another one with this change: `run`, without its frames."""
+        includes, drops, lifts, excludes = self._includes, self._drops, self._lifts, self._excludes
+
+        def call_with_change(ks: int, *args: Any) -> Any:
+            include, keep = before = DISPATCH.get()
+            try:
+                DISPATCH.set((include & drops | includes, (keep | lifts) & excludes))
+                return call(ks, *args)
+            finally:
+                try:
+                    DISPATCH.set(before)
+                except MemoryError:
+                    restore(DISPATCH, before)
+
+        return call_with_change
+
+
+class _Changed(Guard):
+    """While entered, a change holds."""
 
     __slots__ = ("_change",)
 
-    def __init__(self, change: Callable[[int, int], list[int]]) -> None:
+    def __init__(self, change: StateChange) -> None:
         self._change = change
 
     def sets(self) -> Changes:
-        return ((DISPATCH, self._change(*DISPATCH.get())),)
+        return (self._change.here(),)
 
 
 def include(keys: Keys) -> Guard:
@@ -64,13 +102,13 @@ def include(keys: Keys) -> Guard:
         keys = (keys,) if isinstance(keys, str) else tuple(keys)
         installed().enabled_keys().require(keys)
     on, switches = _split(keys)
-    return DispatchGuard(lambda inc, keep: [inc | on | switches, keep | switches])
+    return _Changed(StateChange(includes=on | switches, lifts=switches))
 
 
 def exclude(keys: Keys) -> Guard:
     """While entered, these functionalities take no part in any call."""
     bits, switches = _split(keys)
-    return DispatchGuard(lambda inc, keep: [inc, keep & ~(bits | switches)])
+    return _Changed(StateChange(excludes=bits | switches))
 
 
 class _OnlyBackends(Guard):
@@ -101,7 +139,7 @@ def lifted(keep: int, bits: int) -> int:
 
 def below_adinplaceorview() -> Guard:
     """While entered, no gradient and no view or version is recorded."""
-    return DispatchGuard(lambda inc, keep: [inc, keep & BELOW_ADINPLACEORVIEW])
+    return _Changed(StateChange(excludes=~BELOW_ADINPLACEORVIEW))
 
 
 def _split(keys: Keys) -> tuple[int, int]:
@@ -124,6 +162,25 @@ def current() -> Sequence[int]:
     """(include, keep) of a call made now: those of the context, and what `keys.enable` includes for the whole process."""
     found: Sequence[int] = STUB_BUILTINS["DISPATCH"]()
     return found
+
+
+def in_effect(keys: int, by_tensors: bool = False) -> int:
+    """The key set of a call made now with tensors that have these keys.
+
+    `by_tensors` says that the operator takes some. Then what a fresh context includes decides nothing, and is left out.
+    """
+    include, keep = state = STUB_BUILTINS["DISPATCH"]()
+    return keys if by_tensors and state is FRESH else (keys | include) & keep
+
+
+def included(bits: int) -> int:
+    """Which of these bits this context includes in every call."""
+    return DISPATCH.get()[0] & bits
+
+
+def is_fresh() -> bool:
+    """Whether nothing but tensors decides about calls made now."""
+    return STUB_BUILTINS["DISPATCH"]() is FRESH
 
 
 def questions() -> int:

@@ -23,7 +23,7 @@ from turnout.operators.stubs import passed_on
 from turnout.operators.values import keys_of
 from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
-from turnout.state import current
+from turnout.state import current, in_effect
 from turnout.table import AMBIGUOUS
 
 
@@ -215,9 +215,8 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
     if not op.is_defined:
         raise UnknownOperatorError(texts.gone(op.qualified_name))
     registry = op.registry
-    include, keep = current()
-    brought = keys_of(args)
-    ks = (brought | include) & keep
+    include, brought = current()[0], keys_of(args)
+    ks = in_effect(brought)
     arguments = [_argument(registry, a.name, value) for a, value in zip(op.schema.arguments, args, strict=True)]
 
     def explained() -> Explanation:

@@ -14,7 +14,7 @@ from typing import Any
 from turnout.errors import NoKernelError, RegistrationError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.operators import Operator
 from turnout.operators.kernels import INTERNAL, UNBOXED, Kernel, bind
 from turnout.registry import REGISTRY
@@ -70,15 +70,7 @@ def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     context = FakeContext(op, key)
 
     def call_fake(ks: int, *args: Any) -> Any:
-        before = _RUNNING.get()
-        try:
-            _RUNNING.set(context)
-            return call(ks, *args)
-        finally:
-            try:
-                _RUNNING.set(before)
-            except MemoryError:
-                restore(_RUNNING, before)
+        return during(_RUNNING, context, call, ks, *args)
 
     return call_fake
 

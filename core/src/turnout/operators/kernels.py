@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import wraps
 
 from turnout.config.installed import replaceable
-from turnout.guards import restore
-from turnout.state import DISPATCH
+from turnout.state import StateChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -200,15 +199,4 @@ def _bind_unboxed(fn: Call, with_keyset: bool, op: Operator) -> Call:
 def guarded(call: Call, mask: int) -> Call:
     call, around = getattr(call, "shortcut", (call, lambda made: made))  # what calls no operators may come before the guard
 
-    def call_below_guards(ks: int, *args: Any) -> Any:
-        include, keep = before = DISPATCH.get()
-        try:
-            DISPATCH.set((include & mask, keep & mask))
-            return call(ks, *args)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
-
-    return around(call_below_guards)  # type: ignore[no-any-return]
+    return around(StateChange(drops=~mask, excludes=~mask).around(call))  # type: ignore[no-any-return]

@@ -18,7 +18,7 @@ from turnout.operators.path import Next, following
 from turnout.operators.placement import checked, mixed
 from turnout.operators.stubs import compile_stub, forget_source
 from turnout.operators.values import keys_of
-from turnout.state import FRESH, current
+from turnout.state import in_effect
 
 from turnout.table import (  # isort: skip
     AMBIGUOUS, CHOSEN, DISABLED, FALLBACK, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Entry, Plan, Step,
@@ -196,10 +196,7 @@ class Operator:
     def key_set(self, args: Iterable[Any]) -> int:
         """The key set of a call with these arguments, the state included, as the stub computes it."""
         ks = keys_of(args)
-        state = current()
-        if state is FRESH and ks and self.schema.takes_tensors:
-            return ks
-        return (ks | state[0]) & state[1]
+        return in_effect(ks, ks != 0 and self.schema.takes_tensors)
 
     def call_boxed(self, args: tuple[Any, ...]) -> Any:
         """Call with the full tuple of arguments in schema order."""

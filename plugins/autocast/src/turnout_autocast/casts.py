@@ -11,7 +11,7 @@ from weakref import ref
 
 from turnout.dtypes import FLOAT, DType, float32, float64
 from turnout.keys import KEYS
-from turnout.state import DISPATCH
+from turnout.state import included
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -58,7 +58,7 @@ class Cache:
         recorded = tensor.gmask & GRAD.get()[0]
         if not tensor.gmask & 1 or tensor.node is not None or tensor.view_of is not None:
             return cast(tensor, dtype)
-        if DISPATCH.get()[0] & _TRACER != self._traced:
+        if included(_TRACER) != self._traced:
             return cast(tensor, dtype)
         casts, key = self._casts, (id(tensor), dtype, recorded)
         found = casts.get(key)

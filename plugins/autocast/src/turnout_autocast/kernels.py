@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType, float32
 from turnout.errors import DTypeError
-from turnout.guards import restore
 from turnout.keys import AUTOCAST, IMPLICIT, KEYS
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.registry import REGISTRY
-from turnout.state import DISPATCH, FRESH, current
+from turnout.state import StateChange, in_effect
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors, rules
 from turnout_autocast.casts import cast, is_eligible, promoted
@@ -46,35 +45,25 @@ def _short(op: Operator) -> str:
 
 
 def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
-    off, positions = ~KEYS.switch_bit(key), _tensor_positions(op)
+    off, positions = StateChange(excludes=KEYS.switch_bit(key)), _tensor_positions(op)
     generator = any(a.type.canonical.startswith("Generator") for a in op.schema.arguments)  # it brings keys, too
 
     def call_in_other_dtype(ks: int, *args: Any) -> Any:
         values = list(args)
-        include, keep = before = DISPATCH.get()
-        try:
-            DISPATCH.set((include, keep & off))  # configuration may include it everywhere
-            instead = policy(values)
-            if instead is not None or generator:
-                return (instead or op).call_boxed(tuple(values))
-            ks = 0
-            for i in positions:  # the key set of `call_boxed`, without ten frames, where tensors are not in lists
-                value = values[i]
-                if value.__class__ is Tensor:
-                    ks |= value.keys
-                elif value is not None:
-                    return op.call_boxed(tuple(values))
-            state = current()
-            if state is not FRESH:
-                ks = (ks | state[0]) & state[1]
-            return op.lookup(ks)(ks, *values)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
+        instead = policy(values)
+        if instead is not None or generator:
+            return (instead or op).call_boxed(tuple(values))
+        ks = 0
+        for i in positions:  # the key set of `call_boxed`, without ten frames, where tensors are not in lists
+            value = values[i]
+            if value.__class__ is Tensor:
+                ks |= value.keys
+            elif value is not None:
+                return op.call_boxed(tuple(values))
+        ks = in_effect(ks, by_tensors=True)
+        return op.lookup(ks)(ks, *values)
 
-    return call_in_other_dtype
+    return off.around(call_in_other_dtype)
 
 
 def _tensor_positions(op: Operator) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from turnout.errors import plugins as errors
 from turnout.guards import Guard
 from turnout.keys import AUTOCAST, KEYS
 from turnout.registry import REGISTRY
-from turnout.state import DISPATCH, current
+from turnout.state import StateChange, in_effect
 from turnout_aten.tensor.devices import place
 
 TYPE_CHECKING = False
@@ -77,8 +77,7 @@ def _switched_off(device_type: str) -> Changes:
     """Needs no plugin: a program that leaves mixed precision out runs without it."""
     if device_type not in active_device_types():
         return ()  # it has no tensors, and no context that is on
-    include, keep = DISPATCH.get()
-    return ((DISPATCH, [include, keep & ~KEYS.switch_bit(AUTOCAST + place(device_type).backend.name)]),)
+    return (StateChange(excludes=KEYS.switch_bit(AUTOCAST + place(device_type).backend.name)).here(),)
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
@@ -93,5 +92,4 @@ def is_autocast_enabled(device_type: str = "cpu") -> bool:
     """
     if device_type not in active_device_types():
         return False
-    include, keep = current()
-    return bool(include & keep & KEYS.switch_bit(AUTOCAST + place(device_type).backend.name))
+    return bool(in_effect(0) & KEYS.switch_bit(AUTOCAST + place(device_type).backend.name))

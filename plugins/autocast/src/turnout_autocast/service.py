@@ -7,10 +7,9 @@ from typing import Any
 
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, DTypeError
-from turnout.guards import restore
 from turnout.keys import KEYS
 from turnout.operators import Operator
-from turnout.state import DISPATCH
+from turnout.state import StateChange
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors
 from turnout_autocast.casts import promoted
@@ -50,19 +49,11 @@ def custom_rule(op: Operator, key: str, dtype: DType, device_type: str) -> Call:
 
     It calls the operator with eligible tensors in `dtype`, and without autocast.
     """
-    off = ~KEYS.switch_bit(key)
+    off = StateChange(excludes=KEYS.switch_bit(key))
 
     def call_in_other_dtype(ks: int, *args: Any) -> Any:
         cast = tuple([cast_value(dtype, value, device_type) for value in args])
-        include, keep = before = DISPATCH.get()
-        try:
-            DISPATCH.set((include, keep & off))
-            return op.call_boxed(cast)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
+        return off.run(op.call_boxed, cast)
 
     return call_in_other_dtype
 

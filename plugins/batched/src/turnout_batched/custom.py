@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
-from turnout.guards import restore
+from turnout.guards import during
 from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.tensor.levels import LEVELS
@@ -121,20 +121,15 @@ def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: li
         saved = [s if s is not None else v for s, v in zip(ctx.saved_tensors, ctx.values, strict=True)]
         at = [i for i, needed in enumerate(ctx.needs_input_grad) if needed]
         bdims = found[0] if isinstance(found[0], (list, tuple)) else [found[0]] * len(grads)
-        rows = []
+
+        def pulled(k: int) -> Any:
+            values = [v if d is None else aten.select__int(v, d, k) for v, d in zip(saved, dims, strict=True)]
+            given = [g if d is None else aten.select__int(g, d, k) for g, d in zip(grads, bdims, strict=True)]
+            return _pulled(op, values, at, tuple(given))
+
         # The values are plain: inside of the vmaps that they were made in, they would be batched again.
-        before = LEVELS.get()
-        try:
-            LEVELS.set(tuple([each for each in before if each not in around]))
-            for k in range(level.size):
-                values = [v if d is None else aten.select__int(v, d, k) for v, d in zip(saved, dims, strict=True)]
-                given = [g if d is None else aten.select__int(g, d, k) for g, d in zip(grads, bdims, strict=True)]
-                rows.append(_pulled(op, values, at, tuple(given)))
-        finally:
-            try:
-                LEVELS.set(before)
-            except MemoryError:
-                restore(LEVELS, before)
+        outside = tuple([each for each in LEVELS.get() if each not in around])
+        rows = during(LEVELS, outside, lambda: [pulled(k) for k in range(level.size)])
         gradients: list[Any] = [None] * len(saved)
         for i, column in zip(at, zip(*rows, strict=True), strict=True):
             together = aten.stack(list(column), 0)

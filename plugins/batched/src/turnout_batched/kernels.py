@@ -13,13 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.config.lock import new_lock
-from turnout.guards import restore
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in
 from turnout.plugins import replaceable
-from turnout.state import DISPATCH, current
+from turnout.state import StateChange, in_effect
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
@@ -78,30 +77,21 @@ def as_switched(op: Operator, fn: Call) -> Call:
     """
     switches = opt_in_switches(op)
     decomposes = IMPLICIT in op.kernels
-    above = ~(BATCHED | MODE)
+    above, off = ~(BATCHED | MODE), StateChange(excludes=switches)
 
     def call_switched(ks: int, *args: Any) -> Any:
-        include, keep = current()
-        if not include & keep & switches:
+        if not in_effect(0) & switches:
             return fn(ks, *args)
-        below = include
+        below = 0
         for tensor in tensors_in(args):
             below |= physical(tensor).keys
-        below &= keep & above
+        below = in_effect(below) & above
         functionality = op.plan(below).functionality
         if functionality is not None and functionality.opt_in:
             return op.lookup(below)(below, *args)
         if decomposes:
             return fn(ks, *args)
-        before = DISPATCH.get()
-        try:
-            DISPATCH.set((before[0], keep & ~switches))
-            return fn(ks, *args)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
+        return off.run(fn, ks, *args)
 
     return call_switched if switches else fn
 

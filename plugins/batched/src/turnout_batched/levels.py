@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.keys import KEYS
-from turnout.state import DISPATCH
+from turnout.state import StateChange
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Levels = tuple["Level", ...]
 
 MODE = KEYS.bit("BatchedMode")
+_INSIDE = StateChange(includes=MODE)
 _next = count(1).__next__
 
 
@@ -43,23 +44,7 @@ class Level:
 
     def run(self, function: Callable[[], Any]) -> Any:
         """`function()` inside the vmap."""
-        include, keep = before = DISPATCH.get()
-        levels = LEVELS.get()
-        try:
-            try:
-                LEVELS.set((*levels, self))
-                DISPATCH.set((include | MODE, keep))
-                return function()
-            finally:
-                try:
-                    DISPATCH.set(before)
-                except MemoryError:
-                    restore(DISPATCH, before)
-        finally:
-            try:
-                LEVELS.set(levels)
-            except MemoryError:
-                restore(LEVELS, levels)
+        return during(LEVELS, (*LEVELS.get(), self), _INSIDE.run, function)
 
     def __repr__(self) -> str:
         return f"<vmap level {self.num}: {self.size} examples>"

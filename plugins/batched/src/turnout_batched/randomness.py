@@ -10,10 +10,9 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from turnout.guards import restore
 from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
-from turnout.state import DISPATCH
+from turnout.state import StateChange
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
@@ -23,11 +22,13 @@ from turnout_batched.values import BATCHED
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
+    from turnout_batched.levels import Level
 
 # Operators without the tag whose kernels call some with it, below keys that must not see what those return.
 _DRAWING = frozenset({"aten::native_dropout"})
 # Operators whose first argument is a row of numbers for each result, or a matrix of such rows.
 _ROWS = frozenset({"aten::multinomial"})
+_OUTSIDE = StateChange(drops=MODE, excludes=MODE)
 
 
 def specialize(op: Operator) -> Any:
@@ -51,25 +52,20 @@ def _drawing(op: Operator) -> Callable[..., Any]:
             below = ks & ~MODE  # what it calls is refused, if it draws at all: attention without dropout does not
             return op.lookup(below)(below, *args)
         different = tuple([level for level in levels if level.randomness == "different"])
-        include, keep = before = DISPATCH.get()
-        try:
-            DISPATCH.set((include & ~MODE, keep & ~MODE))
-            if not different:
-                return op.call_boxed(args)
-            if written is not None:
-                _check_written(op, args[written], different)
-            if written is None and sized is None and not any(isinstance(a, Tensor) for a in args):
-                return _one_by_one(op, args, different)
-            values = [lower(a, different) if isinstance(a, Tensor) else a for a in args]
-            if sized is not None:
-                values[sized] = (*[level.size for level in different], *args[sized])
-            made = _of_rows(op, values, len(different)) if op.qualified_name in _ROWS else op.call_boxed(tuple(values))
-            return args[written] if written is not None else _raised(made, different)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
+        return _OUTSIDE.run(drawn, different, args)
+
+    def drawn(different: tuple[Level, ...], args: tuple[Any, ...]) -> Any:
+        if not different:
+            return op.call_boxed(args)
+        if written is not None:
+            _check_written(op, args[written], different)
+        if written is None and sized is None and not any(isinstance(a, Tensor) for a in args):
+            return _one_by_one(op, args, different)
+        values = [lower(a, different) if isinstance(a, Tensor) else a for a in args]
+        if sized is not None:
+            values[sized] = (*[level.size for level in different], *args[sized])
+        made = _of_rows(op, values, len(different)) if op.qualified_name in _ROWS else op.call_boxed(tuple(values))
+        return args[written] if written is not None else _raised(made, different)
 
     return draw
 

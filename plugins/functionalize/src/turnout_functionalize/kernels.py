@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from turnout.guards import restore
 from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
-from turnout.state import DISPATCH, current
+from turnout.state import StateChange, in_effect
 from turnout_aten.kernels.outputs import check_result_dtype
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.shapes.specs import Out
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 # Operators that change which memory a tensor has.
 REFUSED = {"resize_": errors.RESIZES, "resize_as_": errors.RESIZES, "set_": errors.REPLACES}
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
+_BELOW = StateChange(excludes=KEY)
 
 
 def specialize(op: Operator) -> Any:
@@ -75,15 +75,7 @@ def _in_region(op: Operator, call: Call) -> Callable[..., Any]:
     def functionalize_call(ks: int, *args: Any) -> Any:
         region = REGION.get() or _region_of(args)
         if region is None:  # the state includes the key, by a guard and not by functionalize
-            include, keep = before = DISPATCH.get()
-            try:
-                DISPATCH.set((include, keep & ~KEY))
-                return cache_below(ks & ~KEY)(ks & ~KEY, *args)
-            finally:
-                try:
-                    DISPATCH.set(before)
-                except MemoryError:
-                    restore(DISPATCH, before)
+            return _BELOW.run(cache_below(ks & ~KEY), ks & ~KEY, *args)
         return call(region, *args)
 
     return functionalize_call
@@ -136,12 +128,11 @@ def _decomposed(op: Operator) -> Call:
     switches = sum(f.switch for f in op.registry.keys.functionalities if f.opt_in)
 
     def decompose(region: Region, *args: Any) -> Any:
-        include, keep = current()
-        if include & keep & switches:
-            below = include
+        if in_effect(0) & switches:
+            below = 0
             for tensor in tensors_in(args):
                 below |= tensor.array.last.keys if isinstance(tensor, FunctionalTensor) else tensor.keys
-            below &= keep & ~KEY
+            below = in_effect(below) & ~KEY
             functionality = op.plan(below).functionality
             if functionality is not None and functionality.opt_in:
                 return op.lookup(below)(below, *args)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.registry import REGISTRY
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.levels import GRAD
@@ -133,15 +133,8 @@ def follow(value: Tensor, link: Link, region: Region) -> Tensor:
         memory, generation, entered = link.entered
         if generation == memory.generation:
             return entered
-    _, allowed = before = GRAD.get()
-    try:
-        GRAD.set((allowed if link.recorded else 0, allowed))
-        made = Views(region, link.op).view(link.op, value, *link.args)
-    finally:
-        try:
-            GRAD.set(before)
-        except MemoryError:
-            restore(GRAD, before)
+    _, allowed = GRAD.get()
+    made = during(GRAD, (allowed if link.recorded else 0, allowed), Views(region, link.op).view, link.op, value, *link.args)
     viewed: Tensor = made if link.index is None else made[link.index]
     return viewed
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from turnout.guards import restore
+from turnout.guards import during, restore
 from turnout.keys import KEYS
 from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, FRESH, lifted
 from turnout_aten.tensor.tensor import Tensor
@@ -69,15 +69,8 @@ class Region:
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """`function(*args)` below Functionalize, where what the region excludes takes part again."""
-        include, keep = before = DISPATCH.get()
-        try:
-            DISPATCH.set((include & ~KEY, lifted(keep, self._lifted) & ~KEY))
-            return function(*args)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
+        include, keep = DISPATCH.get()
+        return during(DISPATCH, (include & ~KEY, lifted(keep, self._lifted) & ~KEY), function, *args)
 
     def call(self, op: Operator, *args: Any) -> Any:
         """An operator on values."""
@@ -94,12 +87,5 @@ def _above() -> int:
 
 def silently(function: Callable[..., Any], *args: Any) -> Any:
     """`function(*args)` where nothing records, casts or functionalises."""
-    before = DISPATCH.get()
-    try:
-        DISPATCH.set((FRESH[0], lifted(before[1] & BELOW_ADINPLACEORVIEW, BELOW_ADINPLACEORVIEW)))
-        return function(*args)
-    finally:
-        try:
-            DISPATCH.set(before)
-        except MemoryError:
-            restore(DISPATCH, before)
+    keep = lifted(DISPATCH.get()[1] & BELOW_ADINPLACEORVIEW, BELOW_ADINPLACEORVIEW)
+    return during(DISPATCH, (FRESH[0], keep), function, *args)

@@ -35,23 +35,12 @@ static Kind RuleKernelType;
 /* Whether no functionality is switched on in this context; 0 also where only the Python function knows. */
 static int is_unswitched(RuleKernel *self)
 {
-    PyObject *reader = PyDict_GetItemWithError(STUB_BUILTINS, S_DISPATCH), *state = NULL, *both = NULL, *found = NULL;
-    int answer = 0;
-    if (reader == NULL || !PyCFunction_Check(reader) || PyCFunction_GET_SELF(reader) != DISPATCH)
-        return 0;
-    if (PyContextVar_Get(DISPATCH, NULL, &state) < 0 || state == NULL)
-        return -1;
-    PyObject *include = PySequence_GetItem(state, 0), *keep = PySequence_GetItem(state, 1); /* a tuple, or the list of a guard */
-    if (include != NULL && keep != NULL) {
-        both = PyNumber_And(include, keep);
-        found = both == NULL ? NULL : PyNumber_And(both, self->switches);
-        answer = found == NULL ? -1 : !PyObject_IsTrue(found);
-    }
-    Py_XDECREF(include);
-    Py_XDECREF(keep);
+    PyObject *state = dispatch_state(), *bits = state == NULL ? NULL : in_effect(ZERO, state);
+    PyObject *found = bits == NULL ? NULL : PyNumber_And(bits, self->switches);
+    int answer = found != NULL ? !PyObject_IsTrue(found) : PyErr_Occurred() ? -1 : 0;
+    Py_XDECREF(state);
+    Py_XDECREF(bits);
     Py_XDECREF(found);
-    Py_XDECREF(both);
-    Py_DECREF(state);
     return answer;
 }
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import device
 from turnout.explanation.user_frames import user_frame
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.keys import KEYS, TRACKED
 from turnout.operators.values import is_symbol, tensors_in
-from turnout.state import DISPATCH, current
+from turnout.state import StateChange, current
 from turnout_aten.tensor.devices import TensorDevice
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS
 from turnout_aten.tensor.random import Generator
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 
 TRACER = KEYS.bit("Tracer")
+_BELOW, _TRACING = StateChange(excludes=TRACER), StateChange(includes=TRACER, lifts=TRACER)
 ABOVE = KEYS.bit("Autograd") | KEYS.bit("AutogradOther")
 
 RECORDING: ContextVar[Recording | None] = ContextVar("turnout_tracer.recording", default=None)
@@ -67,16 +68,8 @@ def record(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
 
 
 def _below(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
-    include, keep = before = DISPATCH.get()
-    try:
-        DISPATCH.set((include, keep & ~TRACER))
-        ks &= ~TRACER
-        return op.lookup(ks)(ks, *args)
-    finally:
-        try:
-            DISPATCH.set(before)
-        except MemoryError:
-            restore(DISPATCH, before)
+    ks &= ~TRACER
+    return _BELOW.run(op.lookup(ks), ks, *args)
 
 
 def _asked_line() -> UserFrame | None:
@@ -157,23 +150,9 @@ class Recording:
             raise errors.TraceError(errors.fake_constant())
         self._check_captured(tensor)
         ref = self.bind(tensor)
-        before = DISPATCH.get()
-        grad = GRAD.get()
-        try:
-            try:
-                DISPATCH.set((0, before[1] & ~TRACER))  # a copy of the values, whatever modes are active
-                GRAD.set((0, grad[1]))
-                constant = Constant(ref, tensor.detach().clone())
-            finally:
-                try:
-                    GRAD.set(grad)
-                except MemoryError:
-                    restore(GRAD, grad)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
+        # A copy of the values, whatever modes are active.
+        copying = StateChange(drops=-1, excludes=TRACER)
+        constant = Constant(ref, during(GRAD, (0, GRAD.get()[1]), copying.run, lambda: tensor.detach().clone()))
         self.constants.append(constant)
         self._captured.append((tensor, constant))
         return ref
@@ -332,22 +311,8 @@ def trace(function: Callable[P, Any], *, replay: str = "") -> Callable[P, Graph]
         recording = Recording()
         names: list[str] = []
         signature = _bind_inputs(recording, function, args, kwargs, names)
-        include, keep = before = DISPATCH.get()
-        try:
-            try:
-                DISPATCH.set((include | TRACER, keep | TRACER))
-                RECORDING.set(recording)
-                returned = function(*args, **kwargs)
-            finally:
-                try:
-                    RECORDING.set(None)  # as it was: a trace inside another one is refused
-                except MemoryError:
-                    restore(RECORDING, None)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
+        # A trace inside another one is refused, so it is None before.
+        returned = during(RECORDING, recording, _TRACING.run, lambda: function(*args, **kwargs))
         results: list[Ref | Formula] = []
         output = take_apart(returned, lambda value: results.append(recording.result(value)), symbols=True)
         _check_output(output)

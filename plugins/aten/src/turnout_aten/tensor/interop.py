@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import INT
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.operators.arguments import as_dtype
-from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout.state import BELOW_AUTOGRAD, in_effect
 from turnout_aten import operators as aten
 from turnout_aten.tensor import host_bytes as elements
 from turnout_aten.tensor.devices import device as device_named
@@ -112,7 +112,7 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
         made = tensor.device.backend.numpy(tensor.array)
         return made if made is not None else numpy(tensor.to(device="cpu"))
     # Kernels that run below Autograd may read the array: nothing that they compute is recorded.
-    if tensor.gmask and tensor.gmask & GRAD.get()[0] and DISPATCH.get()[1] & ~BELOW_AUTOGRAD:
+    if tensor.gmask and tensor.gmask & GRAD.get()[0] and in_effect(~BELOW_AUTOGRAD) & ~BELOW_AUTOGRAD:
         raise AliasError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
     made = tensor.device.backend.numpy(tensor.array)
     if made is None:

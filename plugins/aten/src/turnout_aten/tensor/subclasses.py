@@ -8,7 +8,7 @@ from typing import Any
 from turnout.errors import CallError
 from turnout.registry import REGISTRY
 from turnout.registry.modes import HANDLER, PYTHON, require_python_key
-from turnout.state import DISPATCH
+from turnout.state import in_effect
 from turnout_aten.tensor.backend_keys import kept_keys
 from turnout_aten.tensor.tensor import Tensor
 
@@ -56,6 +56,5 @@ def _plain_alias(tensor: Tensor) -> Tensor:
         alias = tensor.new_alias(tensor.array, tensor.storage_offset())
         alias.keys = kept_keys(alias.keys, tensor.keys)
         return alias
-    include, keep = DISPATCH.get()
-    made: Tensor = REGISTRY.find("aten::alias").redispatch((tensor.keys | include) & keep & ~PYTHON, tensor)
+    made: Tensor = REGISTRY.find("aten::alias").redispatch(in_effect(tensor.keys) & ~PYTHON, tensor)
     return made

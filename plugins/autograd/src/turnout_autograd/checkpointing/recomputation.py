@@ -15,7 +15,7 @@ from typing import Any
 from weakref import ref
 
 from turnout.errors import AliasError, TurnoutError
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.keys import AUTOCAST
 from turnout.registry import REGISTRY
 from turnout_aten import trees
@@ -148,15 +148,7 @@ class Recomputation:
     def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Run the function where the levels record that did so the first time, and still exist: bits are used again."""
         gone = sum(bit for bit, epoch in self._epochs.items() if EPOCHS.get(bit) != epoch)
-        before = GRAD.get()
-        try:
-            GRAD.set((self._enabled & ~gone, self._allowed & ~gone))
-            self._function(*args, **kwargs)
-        finally:
-            try:
-                GRAD.set(before)
-            except MemoryError:
-                restore(GRAD, before)
+        during(GRAD, (self._enabled & ~gone, self._allowed & ~gone), self._function, *args, **kwargs)
 
 
 def _target(slot: ref[Slot]) -> Slot | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from turnout.guards import restore
+from turnout.guards import during, restore
 from turnout.registry import find_operator
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import GRAD, lower, raise_
@@ -240,15 +240,8 @@ def _unrecorded(level: ForwardLevel, before: Tensor | None, tangent: Tensor | No
     old = None if before is None else lower(before, columns)
     if old is None or not tracked_levels(old):
         return tangent
-    _, allowed = mode = GRAD.get()
-    try:
-        GRAD.set((allowed, allowed))
-        made = _clone(old)
-    finally:
-        try:
-            GRAD.set(mode)
-        except MemoryError:
-            restore(GRAD, mode)
+    allowed = GRAD.get()[1]
+    made: Tensor = during(GRAD, (allowed, allowed), _clone, old)
     raised: Tensor = raise_(_zero(made) if tangent is None else _copy(made, lower(tangent, columns)), columns)
     return raised
 

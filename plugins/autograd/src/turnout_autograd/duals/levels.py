@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.keys import KEYS
 from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import LEVELS
@@ -69,23 +69,8 @@ def active() -> tuple[ForwardLevel, ...]:
 
 def at_levels(levels: tuple[ForwardLevel, ...], function: Callable[..., Any], *args: Any) -> Any:
     """`function(*args)` where these levels are active, and no others."""
-    include, keep = before = DISPATCH.get()
-    running = ACTIVE.get()
-    try:
-        try:
-            ACTIVE.set(levels)
-            DISPATCH.set((include, kept_at(levels, include, keep)))
-            return function(*args)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
-    finally:
-        try:
-            ACTIVE.set(running)
-        except MemoryError:
-            restore(ACTIVE, running)
+    include, keep = DISPATCH.get()
+    return during(ACTIVE, levels, during, DISPATCH, (include, kept_at(levels, include, keep)), function, *args)
 
 
 def kept_at(levels: Any, include: int, keep: int) -> int:
@@ -99,12 +84,4 @@ def in_columns(level: ForwardLevel, function: Callable[..., Any], *args: Any) ->
     """`function(*args)` where the vmap of a level's tangents is active."""
     if level.columns is None:
         return function(*args)
-    before = LEVELS.get()
-    try:
-        LEVELS.set((*before, level.columns))
-        return function(*args)
-    finally:
-        try:
-            LEVELS.set(before)
-        except MemoryError:
-            restore(LEVELS, before)
+    return during(LEVELS, (*LEVELS.get(), level.columns), function, *args)

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from turnout.guards import restore
+from turnout.guards import during
 from turnout_aten.tensor.levels import GRAD
 
 Result = TypeVar("Result")
@@ -18,15 +18,8 @@ Result = TypeVar("Result")
 
 def recording(enabled: int, run: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
     """`run(*args, **kwargs)` where the levels whose bits are given record, and no others."""
-    before = GRAD.get()
-    try:
-        GRAD.set((enabled, before[1]))
-        return run(*args, **kwargs)
-    finally:
-        try:
-            GRAD.set(before)
-        except MemoryError:
-            restore(GRAD, before)
+    result: Result = during(GRAD, (enabled, GRAD.get()[1]), run, *args, **kwargs)
+    return result
 
 
 class LevelEpochs(dict[int, int]):

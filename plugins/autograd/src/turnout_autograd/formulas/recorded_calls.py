@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.keys import TRACKED
-from turnout.state import BELOW_ADINPLACEORVIEW, FRESH, current
+from turnout.state import BELOW_ADINPLACEORVIEW, in_effect, is_fresh
 from turnout_aten.tensor.levels import GRAD, peel
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.duals.levels import FORWARD, active
@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 
 def is_plain(tensor: Tensor) -> bool:
     """Whether a call on the tensor would go straight to its backend's kernel, whose work may then be done without the call."""
-    if GRAD.get()[0] or current() is not FRESH:
+    if GRAD.get()[0] or not is_fresh():
         return False
     return tensor.keys | TRACKED == tensor.device.backend.keys | TRACKED
 
 
 def unrecorded_view(op: Operator, grad: Tensor, *args: Any) -> Tensor:
     """A view without a record of its base, for calls that are not recorded: saves 1.5 us of 3.5."""
-    include, keep = current()
-    ks = (grad.keys | include) & keep & BELOW_ADINPLACEORVIEW
+    ks = in_effect(grad.keys) & BELOW_ADINPLACEORVIEW
     view: Tensor = op.lookup(ks)(ks, grad, *args)
     return view
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from turnout.errors import ArgumentError, CallError
-from turnout.guards import restore
+from turnout.guards import during
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine.gradient_edges import get_gradient_edge
@@ -114,18 +114,14 @@ def watched(run: Callable[[], Result], roots: Iterable[tuple[Any, Any]], wanted:
         return (edge.node if isinstance(edge, Output) else edge) in nodes
 
     states = {id(j): Collected(j, [reaches(e) for e in j.edges]) for j in list(JOINT_HOOKS.live)}
-    before = _RUNNING.get()
-    try:
-        _RUNNING.set(states)
+
+    def finished() -> Any:
         result = run()
         for state in states.values():
             state.finish()
         return result
-    finally:
-        try:
-            _RUNNING.set(before)
-        except MemoryError:
-            restore(_RUNNING, before)
+
+    return during(_RUNNING, states, finished)
 
 
 def _reached(stack: list[Any]) -> tuple[set[Node], set[int]]:

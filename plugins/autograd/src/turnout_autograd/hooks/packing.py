@@ -16,7 +16,7 @@ from turnout.guards import Changes, Guard
 from turnout.keys import KEYS
 from turnout.operators import Operator
 from turnout.operators.kernels import INTERNAL, Kernel
-from turnout.state import DISPATCH
+from turnout.state import StateChange
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.duals.carried import Tangents, give_all, tangents_of
@@ -51,8 +51,7 @@ class saved_tensors_hooks(Guard):
     def sets(self) -> Changes:
         for message in _DISABLED.get():
             raise errors.GradientError(message)
-        include, keep = DISPATCH.get()
-        return (HOOKS, [*HOOKS.get(), (self.pack_hook, self.unpack_hook)]), (DISPATCH, [include | KEYS.bit(KEY), keep])
+        return (HOOKS, [*HOOKS.get(), (self.pack_hook, self.unpack_hook)]), StateChange(includes=KEYS.bit(KEY)).here()
 
 
 class save_on_cpu(saved_tensors_hooks):

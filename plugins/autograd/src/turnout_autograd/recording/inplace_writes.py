@@ -9,8 +9,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError, CallError
-from turnout.guards import restore
-from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout.state import BELOW_AUTOGRAD, StateChange
 from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -23,6 +22,8 @@ from turnout_autograd.recording.views import TRACER, maker_of, move_retained, re
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_COPYING = StateChange(lifts=TRACER, excludes=~BELOW_AUTOGRAD)
 
 
 def admit(name: str, tensor: Tensor, mask: int) -> None:
@@ -61,15 +62,7 @@ def original(tensor: Tensor) -> Tensor:
 
     The copy is made below Autograd, but a trace must see it: it would be a constant of the graph otherwise.
     """
-    include, keep = before = DISPATCH.get()
-    try:
-        DISPATCH.set((include, keep & BELOW_AUTOGRAD | TRACER))
-        copy = tensor.clone()
-    finally:
-        try:
-            DISPATCH.set(before)
-        except MemoryError:
-            restore(DISPATCH, before)
+    copy: Tensor = _COPYING.run(tensor.clone)
     if tensor.gmask:
         copy.set_gmask(tensor.gmask)
         copy.node = tensor.node

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.keys import KEYS
-from turnout.state import DISPATCH
+from turnout.state import StateChange
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.storage import View
 from turnout_aten.tensor.tensor import Tensor
@@ -104,28 +104,13 @@ def maker_of(view: View) -> str:
 
 def replayed(mask: int, base: Tensor, chain: Any) -> Tensor:
     """The view of `base` that a chain makes, recorded for the levels of `mask`."""
-    include, keep = before = DISPATCH.get()
-    grad = GRAD.get()
-    try:
-        try:
-            GRAD.set((mask, grad[1]))
-            DISPATCH.set((include & ~_SILENT, (keep | _ALWAYS) & ~_SILENT))
-            return replay(base, chain)
-        finally:
-            try:
-                DISPATCH.set(before)
-            except MemoryError:
-                restore(DISPATCH, before)
-    finally:
-        try:
-            GRAD.set(grad)
-        except MemoryError:
-            restore(GRAD, grad)
+    made: Tensor = during(GRAD, (mask, GRAD.get()[1]), _REPLAYING.run, replay, base, chain)
+    return made
 
 
 # Refreshing must neither be traced nor cast, and is recorded even where it is needed below Autograd.
-_SILENT = TRACER
 _ALWAYS = KEYS.bit("Autograd") | KEYS.bit("AutogradOther") | KEYS.bit("ADInplaceOrView")
+_REPLAYING = StateChange(drops=TRACER, lifts=_ALWAYS, excludes=TRACER)
 
 
 def current_node(tensor: Tensor) -> Any:

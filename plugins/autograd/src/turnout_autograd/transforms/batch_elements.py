@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.registry import find_operator
 from turnout_aten.tensor.levels import LEVELS, lower, peel, raise_
 from turnout_aten.tensor.tensor import Tensor
@@ -21,16 +21,8 @@ _permute = find_operator("aten::permute").stub
 
 def run_in(levels: tuple[Any, ...], run: Callable[..., Any], *args: Any) -> Any:
     """`run(*args)` where these vmaps are active beside those that are."""
-    before = LEVELS.get()
-    together = {level.num: level for level in (*levels, *before)}
-    try:
-        LEVELS.set(tuple([together[num] for num in sorted(together)]))
-        return run(*args)
-    finally:
-        try:
-            LEVELS.set(before)
-        except MemoryError:
-            restore(LEVELS, before)
+    together = {level.num: level for level in (*levels, *LEVELS.get())}
+    return during(LEVELS, tuple([together[num] for num in sorted(together)]), run, *args)
 
 
 class PlainTensors:

@@ -13,9 +13,9 @@ from typing import Any
 
 from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
-from turnout.guards import restore
+from turnout.guards import during
 from turnout.registry import find_operator
-from turnout.state import BELOW_AUTOGRAD, current
+from turnout.state import BELOW_AUTOGRAD, in_effect
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED, batched_at, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.duals.carried import carry, found_in, part_given, set_tangent
@@ -71,15 +71,8 @@ class Level:
 
     def run(self, function: Callable[[], Any]) -> Any:
         """`function()` inside the level."""
-        enabled, _ = before = GRAD.get()
-        try:
-            GRAD.set((enabled | self.bit, enabled | self.bit))
-            return function()
-        finally:
-            try:
-                GRAD.set(before)
-            except MemoryError:
-                restore(GRAD, before)
+        enabled = GRAD.get()[0] | self.bit
+        return during(GRAD, (enabled, enabled), function)
 
 
 def enter(level: Level, tensor: Tensor) -> Tensor:
@@ -127,8 +120,7 @@ def spread(tensor: Tensor, level: Any) -> Tensor:
     if tensor.view_of is not None:
         refresh(tensor)
     mask = tensor.gmask & GRAD.get()[0]
-    include, keep = current()
-    ks = (tensor.keys | include) & keep & BELOW_AUTOGRAD
+    ks = in_effect(tensor.keys) & BELOW_AUTOGRAD
     made: Tensor = _expand.lookup(ks)(ks, tensor, (level.size, *tensor.array.shape), False)
     made.view_of = None  # its history is not that of a view
     node = SpreadNode()
@@ -175,34 +167,27 @@ def pull(
 
     An output whose cotangent is None does not matter.
     """
-    enabled, allowed = before = GRAD.get()
-    pulled = PULLED.get()
-    try:
-        GRAD.set((enabled & ~level.bit, allowed & ~level.bit))
-        PULLED.set(EPOCHS[level.bit])
-        roots = []
-        for output, cotangent in zip(outputs, cotangents, strict=True):
-            if cotangent is None:
-                continue
-            vmaps = batched_at(output, level.vmaps)
-            low = lower(output, vmaps)
-            if low.view_of is not None:
-                refresh(low)
-            if low.gmask & level.bit:
-                roots.append((low.node, lower(cotangent, vmaps)))
-        nodes = [node for node, _ in level.inputs if node is not None]
-        wanted = Wanted([edge for edge, _ in roots], (), frozenset(nodes))
-        sweep(roots, retain, wanted)
-        found = [None if node is None else wanted.outputs[node][0] for node, _ in level.inputs]
-        return [None if g is None else raise_(g, vmaps) for g, (_, vmaps) in zip(found, level.inputs, strict=True)]
-    finally:
-        try:
-            try:
-                PULLED.set(pulled)
-            except MemoryError:
-                restore(PULLED, pulled)
-        finally:
-            try:
-                GRAD.set(before)
-            except MemoryError:
-                restore(GRAD, before)
+    enabled, allowed = GRAD.get()
+    mode = enabled & ~level.bit, allowed & ~level.bit
+    found: list[Tensor | None] = during(
+        GRAD, mode, during, PULLED, EPOCHS[level.bit], _pulled, level, outputs, cotangents, retain
+    )
+    return found
+
+
+def _pulled(level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], retain: bool) -> list[Tensor | None]:
+    roots = []
+    for output, cotangent in zip(outputs, cotangents, strict=True):
+        if cotangent is None:
+            continue
+        vmaps = batched_at(output, level.vmaps)
+        low = lower(output, vmaps)
+        if low.view_of is not None:
+            refresh(low)
+        if low.gmask & level.bit:
+            roots.append((low.node, lower(cotangent, vmaps)))
+    nodes = [node for node, _ in level.inputs if node is not None]
+    wanted = Wanted([edge for edge, _ in roots], (), frozenset(nodes))
+    sweep(roots, retain, wanted)
+    found = [None if node is None else wanted.outputs[node][0] for node, _ in level.inputs]
+    return [None if g is None else raise_(g, vmaps) for g, (_, vmaps) in zip(found, level.inputs, strict=True)]

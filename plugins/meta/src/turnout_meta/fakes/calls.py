@@ -16,7 +16,7 @@ from turnout.library.fake import missing
 from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
 from turnout.operators.placement import mixed, one_device
 from turnout.operators.values import tensors_in
-from turnout.state import DISPATCH
+from turnout.state import included
 from turnout_aten.tensor.devices import fake_mode
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
@@ -78,7 +78,7 @@ def in_mode(op: Operator, call: Call, *, checks_result: bool = False, structured
         before = ASSUMED.get()
         try:
             ASSUMED.set(())
-            if active is mode and DISPATCH.get()[0] & FAKE:
+            if active is mode and included(FAKE):
                 result = call(ks, *given)
             else:
                 with mode:

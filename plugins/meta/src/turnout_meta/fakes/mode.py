@@ -9,7 +9,7 @@ from turnout.devices import device as real_device
 from turnout.dtypes import BOOL, FLOAT
 from turnout.errors import NoDataError
 from turnout.guards import Guard
-from turnout.state import DISPATCH
+from turnout.state import StateChange
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_meta.fakes import errors
 from turnout_meta.fakes.conversion import Conversions
@@ -58,8 +58,7 @@ class FakeMode(Guard):
         self._converted = Conversions(self)
 
     def sets(self) -> Changes:
-        include, keep = DISPATCH.get()
-        return (FAKE_MODE, [self]), (DISPATCH, [include | FAKE, keep | FAKE])
+        return (FAKE_MODE, [self]), StateChange(includes=FAKE, lifts=FAKE).here()
 
     def from_tensor(self, tensor: Tensor, *, dynamic: Iterable[int] | None = None) -> Tensor:
         """The fake tensor of a real one; the same one each time.

@@ -127,31 +127,6 @@ static inline int add_keys(PyObject **ks, PyObject *tensor)
     return *ks != NULL;
 }
 
-/* The state of the context: FRESH, another pair, or NULL where only the Python function knows. A new reference. */
-static PyObject *dispatch_state(void)
-{
-    PyObject *reader = PyDict_GetItemWithError(STUB_BUILTINS, S_DISPATCH);
-    PyObject *state = NULL;
-    if (reader == NULL || !PyCFunction_Check(reader) || PyCFunction_GET_SELF(reader) != DISPATCH)
-        return NULL;
-    if (PyContextVar_Get(DISPATCH, NULL, &state) < 0)
-        return NULL;
-    return state;
-}
-
-/* (ks | state[0]) & state[1]; steals ks. */
-static PyObject *with_state(PyObject *ks, PyObject *state)
-{
-    PyObject *include = PySequence_GetItem(state, 0), *keep = PySequence_GetItem(state, 1), *both = NULL, *made = NULL;
-    if (include != NULL && keep != NULL && (both = PyNumber_Or(ks, include)) != NULL)
-        made = PyNumber_And(both, keep);
-    Py_XDECREF(include);
-    Py_XDECREF(keep);
-    Py_XDECREF(both);
-    Py_DECREF(ks);
-    return made;
-}
-
 /* Call a kernel of Python from the frame that the text of the function would have: its last line. Not again, if that fails. */
 static Outcome call_kernel(const Target *target, PyObject *tail, PyObject *kernel, PyObject *ks, PyObject **values, PyObject **result)
 {
@@ -249,9 +224,9 @@ static PyObject *find_kernel(const Target *target, Arguments *given)
     if (state == NULL)
         return NULL;
     if (given->ks == NULL)
-        given->ks = with_state(Py_NewRef(ZERO), state);
+        given->ks = in_effect(ZERO, state);
     else if (state != FRESH)
-        given->ks = with_state(given->ks, state);
+        Py_SETREF(given->ks, in_effect(given->ks, state));
     Py_DECREF(state);
     return given->ks == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(target->cache, given->ks));
 }

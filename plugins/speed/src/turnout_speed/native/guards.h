@@ -4,19 +4,6 @@ typedef struct {
     PyObject *call, *mask;
 } GuardKernel;
 
-/* The state of the context without the bits of a mask; NULL with or without an error. */
-static PyObject *masked_state(PyObject *state, PyObject *mask)
-{
-    PyObject *include = PySequence_GetItem(state, 0), *keep = include == NULL ? NULL : PySequence_GetItem(state, 1);
-    PyObject *one = keep == NULL ? NULL : PyNumber_And(include, mask), *two = one == NULL ? NULL : PyNumber_And(keep, mask);
-    PyObject *made = two == NULL ? NULL : PyTuple_Pack(2, one, two);
-    Py_XDECREF(include);
-    Py_XDECREF(keep);
-    Py_XDECREF(one);
-    Py_XDECREF(two);
-    return made;
-}
-
 static Outcome guard_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     GuardKernel *self = (GuardKernel *)face;

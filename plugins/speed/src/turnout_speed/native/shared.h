@@ -76,4 +76,5 @@ static int find_tensor_slots(void)
     return 0;
 }
 
+#include "state.h"
 #include "face.h"
