@@ -369,3 +369,39 @@ def test_a_gradient_that_raises_leaves_no_tensor_behind():
     for _ in range(10):
         attempt()
     assert tensors_alive() + nodes_alive() == before
+
+
+# ---- the most memory at once
+
+
+@pytest.mark.parametrize(("loss", "operands"), [
+    (lambda a, b: (a * a).sum(), 2), (lambda a, b: (a * b).sum(), 2), (lambda a, b: a.mul(2).square().mul(b).sum(), 5),
+    (lambda a, b: turnout.func.grad(lambda c: (c * c).sum())(a), 3),
+])  # fmt: skip
+def test_gradients_add_up_in_memory_that_is_there(loss, operands):
+    a, b = (turnout.ones(1 << 16, requires_grad=True) for _ in "ab")
+    for _ in range(2):  # the first time makes more
+        a.grad = b.grad = None
+        tracemalloc.start()
+        result = loss(a, b)
+        if result.dim() == 0:
+            result.backward()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < (operands + 0.2) * a.nbytes
+
+
+@pytest.mark.parametrize("n", [4, 1 << 15])
+@pytest.mark.parametrize("keep", [
+    lambda g: g, lambda g: g.detach(), lambda g: g.numpy(), lambda g: memoryview(g.numpy()), lambda g: g[1:],
+    lambda g: g.view(2, -1)[0],
+])  # fmt: skip
+def test_a_gradient_that_a_program_keeps_is_not_added_to(keep, n):
+    a, root, kept = turnout.ones(n, requires_grad=True), turnout.ones(n), []
+    y = a.clone()
+    y.register_hook(lambda g: kept.append(keep(g)))
+    for result, of_a, of_y in ((y + a * 3, 4.0, 1.0), (y + a, 2.0, 1.0), (y * 1 + y, 2.0, 2.0), (a + y, 2.0, 1.0)):
+        a.grad = None
+        result.backward(root, retain_graph=True)
+        assert set(turnout.asarray(kept.pop()).tolist()) == {of_y}
+        assert (a.grad.tolist(), root.tolist()) == ([of_a] * n, [1.0] * n)

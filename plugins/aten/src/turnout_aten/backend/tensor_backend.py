@@ -153,7 +153,7 @@ class TensorBackend(Backend):
         raise NoDataError(f"data_ptr: the backend of device {self.device_type!r} does not have addresses")
 
     def is_read_only(self, array: Any) -> bool:
-        """Whether the array's memory must not be written. It is asked after a write has failed."""
+        """Whether the array's memory must not be written. Asked after a failed write, and before gradients add up in place."""
         return False
 
     def error_kind(self, error: Exception) -> type[TurnoutError] | None:

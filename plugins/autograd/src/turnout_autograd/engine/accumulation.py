@@ -1,4 +1,4 @@
-"""How a gradient becomes part of a leaf's `.grad`, and in which memory layout."""
+"""How gradients add up on their way, how one becomes part of a leaf's `.grad`, and in which memory."""
 
 from __future__ import annotations
 
@@ -34,6 +34,39 @@ def _of_a_name() -> int:
 
 # What getrefcount says of an object that one local name has: 2, with its argument; 1 from Python 3.14 on, which lends that.
 _LOCAL = _of_a_name()
+
+
+def add_to(held: Any, key: Any, value: Tensor, beside: Any = ()) -> None:
+    """Add to the gradient `held[key]`: in its memory where nobody else can see it and nothing records the sum.
+
+    `beside` are the gradients of the node whose turn it is. They may contain it, because nobody reads them again.
+    """
+    have = held[key]
+    holders = _LOCAL + 1  # 1: `held`
+    for each in beside:
+        if each is have:
+            holders += 1
+    if getrefcount(have) <= holders and _alone(have) and getrefcount(have.array) <= 2 and _adds_up(have, value):
+        have.add_(value)
+    else:
+        held[key] = have + value
+
+
+def _adds_up(have: Tensor, value: Tensor) -> bool:
+    """Whether a sum may be written into `have`: plain tensors of one shape and dtype, without a repeated element.
+
+    An array over memory of another one, as NumPy's with a base, is left alone: a function may have made a tensor of it.
+    """
+    array = have.array
+    return (
+        is_plain(have)
+        and is_plain(value)
+        and array.shape == value.array.shape
+        and have.dtype is value.dtype
+        and getattr(array, "base", None) is None
+        and not have.device.backend.is_read_only(array)
+        and (have.storage is None or is_dense(array.shape, have.stride()))
+    )
 
 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:

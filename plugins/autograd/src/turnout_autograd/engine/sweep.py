@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.plugins import replaceable
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
+from turnout_autograd.engine.accumulation import add_to
 from turnout_autograd.engine.anomaly import ANOMALY, line_of
 from turnout_autograd.engine.fitting import fit_to_leaf
 from turnout_autograd.engine.hook_calls import after_node, at_outputs, before_node
@@ -54,10 +55,12 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
         if isinstance(target, Output):
             _to_output(target, value, pending, heap)
         elif not isinstance(target, Node):
-            have = sinks.get(id(target))
-            sinks[id(target)] = [target, value if have is None else have[1] + value]
+            if id(target) in sinks:
+                add_to(sinks[id(target)], 1, value)
+            else:
+                sinks[id(target)] = [target, value]
         elif target in pending:
-            pending[target] = pending[target] + value
+            add_to(pending, target, value)
         elif len(roots) == 1:
             node, grad = target, value
         else:
@@ -110,14 +113,17 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
                     node = target
                     grad = value
                 elif target is node:
-                    grad = grad + value
+                    held = [grad]
+                    grad = None
+                    add_to(held, 0, value, grads)
+                    grad = held.pop()
                 else:
                     if node is not None:
                         pending[node] = grad
                         heappush(heap, (-node.seq, node))
                         node = grad = None
                     if target in pending:
-                        pending[target] = pending[target] + value
+                        add_to(pending, target, value, grads)
                     else:
                         pending[target] = value
                         heappush(heap, (-target.seq, target))
@@ -133,7 +139,7 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
                 if sink is None:
                     sinks[id(target)] = [target, value]
                 else:
-                    sink[1] = sink[1] + value
+                    add_to(sink, 1, value, grads)
         grads = value = None  # type: ignore[assignment]
 
 
@@ -152,8 +158,10 @@ def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: li
     if grads is None:
         grads = pending[node] = [None] * node.count
         heappush(heap, (-node.seq, node))
-    have: Tensor | None = grads[target.index]
-    grads[target.index] = value if have is None else have + value
+    if grads[target.index] is None:
+        grads[target.index] = value
+    else:
+        add_to(grads, target.index, value)
 
 
 def _check_nan(node: Node, grads: Any) -> None:

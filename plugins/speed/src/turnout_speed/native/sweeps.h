@@ -10,6 +10,7 @@ enum {
 #define OPERANDS 6
 #define AT_ONCE 100   /* nodes; then the text runs one, so that signals and other threads are served */
 #define SPREADS 4096  /* elements that `expand` of the formulas writes rather than views */
+#define SUMMED 16384  /* elements of a gradient that is added to another one here; the text adds larger ones in place */
 
 typedef struct {
     int kind;
@@ -427,6 +428,29 @@ static int bring(const Arrival *arrivals, int count, PyObject **node, PyObject *
     return failed ? -1 : 0;
 }
 
+/* Whether gradients of many elements add up at an edge: two of this node, or one with what has arrived there. */
+static int adds_many(PyObject *edges, PyObject *grad, PyObject *pending, PyObject *sinks)
+{
+    PyArrayObject *array = array_of(grad);
+    Py_ssize_t n = PyTuple_GET_SIZE(edges);
+    if (array == NULL || PyArray_SIZE(array) <= SUMMED)
+        return 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *target = PyTuple_GET_ITEM(edges, k);
+        if (target == Py_None)
+            continue;
+        for (Py_ssize_t i = 0; i < k; i++)
+            if (PyTuple_GET_ITEM(edges, i) == target)
+                return 1;
+        PyObject *key = PyObject_TypeCheck(target, Node) ? Py_NewRef(target) : PyLong_FromVoidPtr(target);
+        int known = key == NULL ? -1 : PyDict_Contains(PyObject_TypeCheck(target, Node) ? pending : sinks, key);
+        Py_XDECREF(key);
+        if (known != 0)
+            return 1; /* or an error, which declines too */
+    }
+    return 0;
+}
+
 /* One node's turn: `node` and `grad` become those that are next, or NULL. */
 static Outcome take_turn(PyObject **node, PyObject **grad, PyObject *pending, PyObject *heap, PyObject *sinks, int retain)
 {
@@ -438,7 +462,7 @@ static Outcome take_turn(PyObject **node, PyObject **grad, PyObject *pending, Py
     if (formula == NULL || SLOT(*node, formula->at_extra) != Py_None || !Py_IS_TYPE(*grad, Tensor))
         return decline_after_error();
     edges = Py_XNewRef(SLOT(*node, formula->at_edges));
-    if (edges != NULL && PyTuple_CheckExact(edges))
+    if (edges != NULL && PyTuple_CheckExact(edges) && !adds_many(edges, *grad, pending, sinks))
         outcome = evaluate(formula, *node, *grad, edges, results);
     if (outcome == DONE)
         outcome = gather_gradients(edges, results, pending, sinks, arrivals, &count);
