@@ -127,3 +127,5 @@ def test_gradients_of_views_put_the_gradient_where_the_view_was():
     assert lists(call("slice_backward", made([1.0, 2.0]), [5], 0, 1, 5, 2)) == [0, 1, 0, 2, 0]
     assert lists(call("diagonal_backward", made([5.0]), [2, 2], 1, 0, 1)) == [[0, 5], [0, 0]]
     assert lists(call("unfold_backward", made([[1.0, 1.0], [1.0, 1.0]]), [3], 0, 2, 1)) == [1, 2, 1]
+    said = refused(ShapeError, call, "unfold_backward", made([1.0, 1.0]), [3], 0, 2, 1)
+    assert said == "unfold_backward: grad_in has 1 dim, expected 2: those of the input, and the window"

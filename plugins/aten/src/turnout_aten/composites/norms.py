@@ -68,7 +68,7 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     kept = None if dim == -1 else wrap_dim(dim, ndim)
     others = [d for d in range(ndim) if d != kept]
     norms = aten.linalg_vector_norm(v, 2, others, kept is not None) if others else aten.abs(v)
-    made: Tensor = v * (g / norms)
+    made: Tensor = aten.contiguous(v) * (g / norms)  # in row-major order, as PyTorch's
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from turnout.errors import ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 
@@ -40,7 +41,10 @@ def unfold_backward(grad_in: Tensor, input_sizes: Sequence[int], dim: int, size:
     if not input_sizes:
         aten.copy_(made, aten.squeeze(grad_in))
         return made
-    dim = wrap_dim(dim, len(input_sizes))  # the gradient has one dim more
+    dim = wrap_dim(dim, len(input_sizes))
+    if len(grad_in.shape) != len(input_sizes) + 1:
+        found = f"{grad_in.ndim} dim{'s' * (grad_in.ndim != 1)}, expected {len(input_sizes) + 1}"
+        raise ShapeError(f"unfold_backward: grad_in has {found}: those of the input, and the window")
     windows = grad_in.shape[dim]
     for place in range(size):
         end = place + (windows - 1) * step + 1
