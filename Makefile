@@ -79,7 +79,7 @@ test-all: .venv/.stamp-generated
 	@$(PY) -m pytest $(SHARED) $(ARGS)
 
 sweeps: .venv/.stamp-generated
-	@$(PY) -m pytest $(SHARED) --selection sweeps --many $(ARGS)
+	@$(PY) -m pytest $(SHARED) -o timeout=7200 -o faulthandler_timeout=7300 --selection sweeps --many $(ARGS)
 
 # The record from which the fast selection is chosen: on an idle machine, after tests were added or changed.
 seconds: .venv/.stamp-generated
