@@ -19,7 +19,7 @@ from turnout.plugins import current_manager, environment
 from turnout.plugins.discovery import Catalog
 from turnout.registry import REGISTRY, Registrations
 
-NAMESPACES = ("t", "u", "v", "bystander")  # of the tests' operators
+NAMESPACES = ("t::", "u::", "v::", "bystander::", "calltest::")  # of the tests' operators
 
 
 class Cells:
@@ -137,26 +137,28 @@ def backends() -> Iterator[None]:
         for kept in groups._KEPT.values():
             kept.undo()
         groups._KEPT.clear()
-        left = [name for name in REGISTRY.operators if name.partition("::")[0] in ("t", "u", "v")]
+        every, packets = REGISTRY.operators, REGISTRY.packets
+        left = [name for name in every if name.startswith(("t::", "u::", "v::"))]
         for name in left:
-            REGISTRY.operators.pop(name)
+            every.pop(name)
         for namespace in ("t", "u", "v"):
-            REGISTRY.packets.pop(namespace, None)
+            packets.pop(namespace, None)
         assert left == []
         assert state_of_registry() == before
 
 
 def state_of_registry() -> tuple[Any, ...]:
     """All that registrations can change, to be compared; of the operators of plugins, which may be thousands, their number."""
+    every, all_packets = REGISTRY.operators, REGISTRY.packets  # read once: each look asks all sources for all names
     operators = {
         name: (op.schema_text, op.tags, {key: list(stack) for key, stack in op.kernels.items()})
-        for name, op in REGISTRY.operators.items() if name.partition("::")[0] in NAMESPACES
+        for name, op in every.items() if name.startswith(NAMESPACES)
     }  # fmt: skip
     packets = {
         (namespace, name): sorted(packet.overloads())
-        for namespace in NAMESPACES for name, packet in REGISTRY.packets.get(namespace, {}).items()
+        for namespace in NAMESPACES for name, packet in all_packets.get(namespace[:-2], {}).items()
     }  # fmt: skip
-    counts = len(REGISTRY.operators), {name: len(packets) for name, packets in REGISTRY.packets.items() if packets}
+    counts = len(every), {name: len(packets) for name, packets in all_packets.items() if packets}
     return operators, packets, counts, dict(REGISTRY.fallbacks), dict(REGISTRY.services), REGISTRY.keys.universe.runtime_keys
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plain_objects import backends, box  # noqa: F401
+from plain_objects import backends, box, state_of_registry  # noqa: F401
 
 import turnout
 from outcomes import refused
@@ -51,19 +51,9 @@ def operators(backends):  # noqa: F811
         library.impl("all", "CompositeExplicitAutograd", lambda *args, **kwargs: (*args, *kwargs.values()))
         for schema in ("scale(Tensor x, Scalar by) -> Tensor", "scale.int(Tensor x, int[] by, *, bool up=False) -> Tensor"):
             library.define(schema)
-        before = snapshot()
+        before = state_of_registry()
         yield turnout.ops.calltest
-        assert snapshot() == before
-
-
-def snapshot() -> tuple:
-    return (
-        {name: {key: list(stack) for key, stack in op.kernels.items()} for name, op in REGISTRY.operators.items()},
-        dict(REGISTRY.fallbacks),
-        dict(REGISTRY.backends),
-        {name: sorted(packets) for name, packets in REGISTRY.packets.items()},
-        REGISTRY.keys.universe.runtime_keys,
-    )
+        assert state_of_registry() == before
 
 
 def good() -> dict:

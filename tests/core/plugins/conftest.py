@@ -20,9 +20,9 @@ from turnout.registry import REGISTRY, Registrations
 
 
 @cache
-def without_metadata(paths: tuple[str, ...]) -> list[str]:
-    """Sources stay, unless a build has left metadata beside them."""
-    return [path for path in paths if not any(distributions(path=[path]))]
+def of_python(paths: tuple[str, ...]) -> list[str]:
+    """The standard library alone: each further folder would be searched for installed plugins, several times a test."""
+    return [path for path in paths if path.startswith(sys.base_prefix) and not any(distributions(path=[path]))]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     work.mkdir()
     monkeypatch.chdir(work)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(sys, "path", [str(folder), *without_metadata(tuple(sys.path))])
+    monkeypatch.setattr(sys, "path", [str(folder), *of_python(tuple(sys.path))])
     monkeypatch.setattr(Library, "registered", [])
     monkeypatch.setattr(config, "_store", None)
     monkeypatch.setattr(devices, "_subscribed", False)
