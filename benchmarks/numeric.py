@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
-from timing import Pair, Result, Side, compare
+from timing import QUICK, Pair, Result, Side, compare
 
 import turnout
 
@@ -103,7 +103,7 @@ def _training(quick: bool) -> Result:
         parameters = [m.from_numpy(w.copy()).requires_grad_() for w in weights]
         names = {"m": m, "x": m.from_numpy(x), "y": m.from_numpy(y), "p": parameters, "step": step}
         sides.append(Side("step(m, x, y, p)", **names))
-    return compare(Pair(*sides), 5 if quick else 100, 0.01)
+    return compare(Pair(*sides), QUICK if quick else 100, 0.01)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import rows
-from timing import Side
+from timing import QUICK, Side
 
 import turnout
 from turnout.keys import TRACKED
@@ -37,7 +37,7 @@ def show(pieces: Pieces, quick: bool) -> None:
     named = [("an empty loop, taken off below", Side("pass")), *pieces]
     numbers = [side.number(0.0005 if quick else 0.004) for _, side in named]
     times: list[list[float]] = [[] for _ in named]
-    for _ in range(5 if quick else 150):
+    for _ in range(QUICK if quick else 150):
         for i, (_, side) in enumerate(named):
             times[i].append(side.seconds(numbers[i]) * 1e9)
     print(f"{'piece':68}{'median':>12}{'minimum':>12}")
@@ -138,7 +138,7 @@ def import_times(quick: bool) -> None:
     """The modules that `import turnout` loads, by their own time in this environment."""
     program = [sys.executable, "-I", "-X", "importtime", "-c", "import turnout"]
     runs: dict[str, list[int]] = {}
-    for _ in range(3 if quick else 20):
+    for _ in range(QUICK if quick else 20):
         report = subprocess.run(program, check=True, capture_output=True, text=True).stderr
         for text in report.splitlines()[1:]:
             own, _, name = text.removeprefix("import time:").split("|")

@@ -24,7 +24,7 @@ import pieces
 import startup
 from numeric import Skipped
 from rows import CALLS, DRAWN, GROUPS, Row, drawn_rows
-from timing import Result, Side, compare
+from timing import QUICK, Result, Side, compare
 
 import turnout
 
@@ -39,7 +39,7 @@ def measure(row: Row, *, quick: bool) -> Result:
         return row.run(quick)
     assert row.pair is not None
     with row.pair() as pair:
-        repeats, batch = (min(row.repeats, 5), 0.0005) if quick else (row.repeats, 0.004)
+        repeats, batch = (min(row.repeats, QUICK), 0.0005) if quick else (row.repeats, 0.004)
         return compare(pair, repeats, batch)
 
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from timing import Result, Side, summary
+from timing import QUICK, Result, Side, summary
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("LICENSE", "core", "plugins", "tools")
@@ -33,13 +33,13 @@ def measure(quick: bool) -> Result:
     """Start with the import and without it; `value` is the median difference, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         python, note = (sys.executable, OWN) if quick else installed(Path(folder))
-        return difference(python, IMPORTS, 5 if quick else 60, Path(folder), note)
+        return difference(python, IMPORTS, QUICK if quick else 60, Path(folder), note)
 
 
 def measure_first_call(quick: bool) -> Result:
     """Import and call an operator once, with turnout-kernels and without it; `value` as above."""
     with tempfile.TemporaryDirectory() as folder:
-        return difference(sys.executable, FIRST_CALLS, 5 if quick else 60, Path(folder), OWN)
+        return difference(sys.executable, FIRST_CALLS, QUICK if quick else 60, Path(folder), OWN)
 
 
 def installed(folder: Path) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
+QUICK = 2  # repeats of a quick run, which shows that everything runs
+
 
 class Side:
     """One statement with the names that it uses. The collector stays on, as it is for users.
