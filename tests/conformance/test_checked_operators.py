@@ -52,10 +52,10 @@ SHARDS = 8  # tests that workers can share
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_opcheck_finds_no_fault_in_an_operator(shard: int, seeds: Any) -> None:
-    """A part of the cases, mixed; `--programs 1000` runs all."""
+    """A part of the cases, mixed; `make sweeps` runs all."""
     mixed = list(CASES)
     Random(0).shuffle(mixed)
-    for seed in [*seeds(120)][: len(mixed)][shard::SHARDS]:
+    for seed in [*seeds(60, many=1000)][: len(mixed)][shard::SHARDS]:
         case = mixed[seed % len(mixed)]
         found = failures(case)
         expected, _ = EXPECTED.get(case.op, (set(), ""))

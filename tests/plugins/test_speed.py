@@ -62,7 +62,7 @@ for call in ({calls}):
 """
 # What a program prints with the compiled call path and without it, and a part of it.
 PROGRAMS = {
-    "steps of a row": ("from random_programs import small_arrays; small_arrays.main(0, 150)", "float32"),
+    "steps of a row": ("from random_programs import small_arrays; small_arrays.main(0, COUNT)", "float32"),
     "random numbers": ("""
 import turnout as m
 m.manual_seed(7)
@@ -86,13 +86,13 @@ print(aten.add.Tensor(x, x, alpha=2).tolist(), aten.add(x, other=x).tolist(), at
 }  # fmt: skip
 
 
-def test_programs_print_the_same_with_and_without():
+def test_programs_print_the_same_with_and_without(seeds: Callable[..., range]):
     """Each in the same process as the others, which is started once for each way."""
     code = f"""
 import contextlib, io, json
 for name, (program, _) in {PROGRAMS!r}.items():
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(program, "<program>", "exec"), {{}})
+        exec(compile(program, "<program>", "exec"), {{"COUNT": {len(seeds(50, many=1000))}}})
     print(json.dumps([name, out.getvalue()]))
 """
     on, off = ([json.loads(line) for line in run(code, TURNOUT_SPEED=speed).splitlines()] for speed in ("on", "off"))
@@ -103,9 +103,12 @@ for name, (program, _) in {PROGRAMS!r}.items():
         assert PROGRAMS[name][1] in found, name
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_a_kernel_that_somebody_replaces_is_called_as_often_as_the_text_calls_it(part: int):
-    assert run(f"from random_programs import replaced_kernels; replaced_kernels.main({part}, 4)") == ""
+@pytest.mark.parametrize("half", range(2))
+def test_a_kernel_that_somebody_replaces_is_called_as_often_as_the_text_calls_it(half: int, seeds: Callable[..., range]):
+    """Statements and every third case; all cases in sweeps."""
+    parts = [part for part in seeds(2, many=6) if part % 2 == half]
+    code = f"from random_programs import replaced_kernels\nfor part in {parts}: replaced_kernels.main(part, 6)"
+    assert run(code) == ""
 
 
 def test_a_call_is_taken_only_where_nothing_is_special(compiled_path: None):
