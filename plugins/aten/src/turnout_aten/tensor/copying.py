@@ -2,7 +2,7 @@
 
 deepcopy, pickle and files (`saving`) record a tensor as a storage (dtype, device, bytes) and its place in the storage. Tensors
 that share a storage share the copy, and a tensor that occurs twice is one tensor in the copy. The first two keep the class and
-the attributes of a subclass instance.
+the attributes of a subclass instance, and a tensor's role.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from turnout_aten.tensor.backend_keys import kept_keys, names_of, with_key
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.roles import role_of, set_role
 from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor, wrap
 
@@ -121,6 +122,8 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     memo[id(tensor)] = made
     made.keys = kept_keys(made.keys, tensor.keys)
     made.set_gmask(tensor.gmask & 1)
+    if role := role_of(tensor):
+        set_role(made, role)
     if type(tensor) is not Tensor:
         _restore(made, copy.deepcopy(_state(tensor), memo))
     if tensor.grad is not None:
@@ -170,10 +173,10 @@ def _memory(tensor: Tensor) -> Memory:
 def reduce(tensor: Tensor, protocol: Any = None) -> tuple[Any, ...]:
     """The parts that pickle stores. A tensor with history comes back as a leaf that requires a gradient, without `.grad`."""
     made = (_memory(tensor), place_of(tensor), bool(tensor.gmask & 1))
-    cls, names = type(tensor), names_of(tensor)
-    if cls is Tensor and not names:
+    cls, names, role = type(tensor), names_of(tensor), role_of(tensor)
+    if cls is Tensor and not names and not role:
         return _read_tensor, made
-    return _read_tensor, (*made, cls, names), None if cls is Tensor else _state(tensor)
+    return _read_tensor, (*made, cls, names, role), None if cls is Tensor else _state(tensor)
 
 
 def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memory:
@@ -184,10 +187,17 @@ def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memor
 
 
 def _read_tensor(
-    memory: Memory, place: Place, requires_grad: bool, cls: type[Tensor] = Tensor, names: tuple[str, ...] = ()
+    memory: Memory,
+    place: Place,
+    requires_grad: bool,
+    cls: type[Tensor] = Tensor,
+    names: tuple[str, ...] = (),
+    role: str = "",
 ) -> Tensor:
     plain = tensor_at(memory.flat, place, memory.device, memory.owner)
     for name in names:
         plain = with_key(plain, name)
     made = _in_class(plain, cls)
+    if role:
+        set_role(made, role)
     return made.requires_grad_() if requires_grad else made

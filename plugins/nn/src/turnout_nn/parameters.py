@@ -1,0 +1,99 @@
+"""`Parameter` and `Buffer`: tensors that a module registers when they are assigned to it.
+
+Each is a plain tensor with a role (`turnout_aten.tensor.roles`), so that every call treats it as any other tensor.
+`isinstance(x, Parameter)` asks for the role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import turnout
+from turnout import Tensor
+from turnout.errors import CallError
+from turnout_aten.tensor.roles import role_of, set_role
+from turnout_nn import errors
+
+PARAMETER, BUFFER, TEMPORARY = "parameter", "buffer", "temporary buffer"
+
+
+class _HasRole(type):
+    """The type of classes whose instances are tensors with certain roles."""
+
+    roles: tuple[str, ...] = ()
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return type.__instancecheck__(cls, value) or (isinstance(value, Tensor) and role_of(value) in cls.roles)
+
+
+class Parameter(Tensor, metaclass=_HasRole):
+    """A tensor that a module trains. Assigned to a module, it is among the module's `parameters()`.
+
+    It is over the memory of the given tensor and has no history. Raises CallError for data that is not a tensor.
+
+    # differs from torch: its type is `Tensor`, and it prints as one; `isinstance(x, Parameter)` holds.
+
+    Arguments:
+        data: the tensor; None makes an empty one
+        requires_grad: whether gradients with respect to it are wanted
+
+    Example:
+        >>> scale = turnout.nn.Parameter(turnout.ones(2))
+        >>> scale
+        tensor([1., 1.], requires_grad=True)
+        >>> isinstance(scale, turnout.nn.Parameter)
+        True
+    """
+
+    __slots__ = ()
+    roles = (PARAMETER,)
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:  # type: ignore[misc] # a plain tensor
+        return in_role(_alias(data, cls), PARAMETER).requires_grad_(requires_grad)  # type: ignore[return-value]
+
+
+class Buffer(Tensor, metaclass=_HasRole):
+    """A tensor that belongs to a module's state and is not trained, such as a running mean.
+
+    Raises CallError for data that is not a tensor.
+
+    # differs from torch: its type is `Tensor`; `isinstance(x, Buffer)` holds.
+
+    Arguments:
+        data: the tensor; None makes an empty one
+        persistent: whether it is part of the module's `state_dict`
+
+    Example:
+        >>> module = turnout.nn.Module()
+        >>> module.steps = turnout.nn.Buffer(turnout.tensor(0))
+        >>> module.state_dict()
+        OrderedDict([('steps', tensor(0))])
+    """
+
+    __slots__ = ()
+    roles = (BUFFER, TEMPORARY)
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:  # type: ignore[misc]
+        return in_role(_alias(data, cls), BUFFER if persistent else TEMPORARY)  # type: ignore[return-value]
+
+
+def in_role(tensor: Tensor, role: str) -> Tensor:
+    """The tensor itself, now with the role."""
+    set_role(tensor, role)
+    return tensor
+
+
+def empty_parameter(shape: Sequence[int], device: Any = None, dtype: Any = None) -> Parameter:
+    """A parameter with memory of its own, which a module fills in `reset_parameters`."""
+    made = turnout.empty(tuple(shape), dtype=dtype, device=device)
+    return in_role(made, PARAMETER).requires_grad_()  # type: ignore[return-value]
+
+
+def _alias(data: Any, cls: type) -> Tensor:
+    """A tensor without history over the memory of the given one."""
+    if data is None:
+        return turnout.empty(0)
+    if not isinstance(data, Tensor):
+        raise CallError(errors.no_tensor(cls.__name__, data))
+    return data.detach()
