@@ -34,6 +34,17 @@ def test_mse_loss_sums_means_or_keeps_the_squares():
     assert functional.mse_loss(x, y, "none").tolist() == [1.0, 4.0]
 
 
+def test_gumbel_softmax_draws_categories_and_hard_draws_have_the_gradient_of_soft_ones():
+    turnout.manual_seed(0)
+    logits = turnout.tensor([0.2, 0.3, 0.5]).log().expand(4000, 3).clone().requires_grad_()
+    soft, hard = functional.gumbel_softmax(logits, tau=0.5), functional.gumbel_softmax(logits, hard=True, dim=-1)
+    assert soft.sum(-1).tolist() == pytest.approx([1.0] * 4000, abs=1e-5)
+    assert set(hard.round(decimals=6).flatten().tolist()) == {0.0, 1.0}
+    assert hard.mean(0).tolist() == pytest.approx([0.2, 0.3, 0.5], abs=0.03)
+    (hard * turnout.tensor([1.0, 0.0, 0.0])).sum().backward()
+    assert (logits.grad != 0).all().item()
+
+
 def test_dropout_keeps_the_input_outside_of_training_and_scales_what_it_keeps():
     x = turnout.ones(1000)
     assert functional.dropout(x, training=False).tolist() == x.tolist()

@@ -333,10 +333,33 @@ def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return _functions.softmax(_functions.neg(input), dim, dtype)
 
 
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A random draw from the categories along a dim that has a gradient, Jang et al. (2017), Maddison et al. (2017).
+
+    Arguments:
+        logits: the logarithms of the probabilities, up to a constant
+        tau: the temperature; near 0, the results are near 0 and 1
+        hard: whether the results are 0 and 1, with the gradient of those that are not
+        eps: without effect
+        dim: the dimension of the categories
+
+    Example:
+        >>> turnout.nn.functional.gumbel_softmax(turnout.tensor([0.0, 100.0]), hard=True)
+        tensor([0., 1.])
+    """
+    noise = _functions.neg(_functions.log(_functions.empty_like(logits).exponential_()))  # of the Gumbel distribution
+    soft = _functions.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = _functions.scatter(_functions.zeros_like(soft), dim, soft.argmax(dim, keepdim=True), 1.0)
+    return chosen - soft.detach() + soft
+
+
 __all__ = [
     "celu",
     "elu",
     "glu",
+    "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
