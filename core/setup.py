@@ -26,10 +26,8 @@ def known_packages(workspace: Path) -> dict[str, dict[str, Any]]:
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
         provides = manifest.get("provides", {})
         backends = provides.get("backend", [])
-        listed = list(provides.get("names", {}).values())
-        files = [path.with_name(names) for names in listed if isinstance(names, str)]
-        names = [name for names in listed if not isinstance(names, str) for name in names]
-        names += [name for file in files if file.exists() for name in file.read_text(encoding="utf-8").split()]
+        files = [path.with_name(names) for names in provides.get("names", {}).values() if isinstance(names, str)]
+        members = provides.get("members", {})
         found[manifest["name"]] = {
             "distribution": manifest["distribution"],
             "folders": folders(workspace, manifest["distribution"]),
@@ -37,12 +35,22 @@ def known_packages(workspace: Path) -> dict[str, dict[str, Any]]:
             "backends": sorted(backend["name"] for backend in backends),
             "functionalities": sorted(key["name"] for key in provides.get("key", [])),
             "namespaces": sorted(provides.get("namespaces", [])),
-            "public": sorted([*names, *provides.get("modules", {})]),
+            "public": public(path, provides),
+            "members": [f"{place}.{name}" for place in sorted(members) for name in public(path, members[place])],
             # The plugin's own build makes the file, which may come after this one: the plugin may have any name then.
             "names_unread": any(not file.exists() for file in files),
             "lowest_device": next((b["device"] for b in backends if b.get("rank") == "lowest"), ""),
         }
     return found
+
+
+def public(manifest: Path, provides: dict[str, Any]) -> list[str]:
+    """The public names of a manifest, or of its table for one public module; of a file that is not there yet, none."""
+    found = set(provides.get("modules", {}))
+    for listed in provides.get("names", {}).values():
+        file = manifest.with_name(listed) if isinstance(listed, str) else None
+        found.update(listed if file is None else file.read_text(encoding="utf-8").split() if file.exists() else ())
+    return sorted(found)
 
 
 def folders(workspace: Path, distribution: str) -> dict[str, str]:

@@ -33,21 +33,35 @@ def write_stubs(folder: Path = STUBS) -> None:
             old.unlink()
     lines = [HEADER, *core_lines()]
     namespaces: list[str] = []
-    for path in sorted(WORKSPACE.glob("plugins/*/src/*/plugin.toml")):
-        provides = tomllib.loads(path.read_text(encoding="utf-8")).get("provides", {})
-        for module, listed in provides.get("names", {}).items():
-            lines += [f"from {module} import {name} as {name}" for name in names(path, listed)]
-        for name, module in provides.get("modules", {}).items():
-            lines.append(f"from . import {name} as {name}")
-            write_module(folder / name, module)
+    manifests = {path: tomllib.loads(path.read_text(encoding="utf-8")) for path in WORKSPACE.glob("plugins/*/src/*/plugin.toml")}
+    members: dict[str, list[str]] = {}
+    for path, manifest in sorted(manifests.items()):
+        provides = manifest.get("provides", {})
+        lines += public(path, provides, folder)
+        for place, table in provides.get("members", {}).items():
+            members.setdefault(place, []).extend(public(path, table, folder / place))
         if (path.parent / "generated" / "operators.pyi").exists():
             for name in provides.get("namespaces", []):
                 lines.append(f"from {path.parent.name}.generated.operators import Namespace_{name} as _Namespace_{name}")
                 namespaces.append(f"    {name}: _Namespace_{name}")
+    for place, added in members.items():  # after the stubs of the owners
+        file = folder / place / "__init__.pyi"
+        file.write_text("\n".join([file.read_text(encoding="utf-8").rstrip("\n"), *added, ""]), encoding="utf-8")
     if namespaces:  # in place of core's `ops`, which takes any name
         lines.remove(f"from {OPS} import ops as ops")
         lines += [f"from {OPS} import Ops as _Ops", "class _TypedOps(_Ops):", *namespaces, "ops: _TypedOps"]
     (folder / "__init__.pyi").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def public(manifest: Path, provides: dict[str, Any], folder: Path) -> list[str]:
+    """Import statements for the names and modules of a table of a manifest. Modules get stubs of their own in the folder."""
+    lines = []
+    for module, listed in provides.get("names", {}).items():
+        lines += [f"from {module} import {name} as {name}" for name in names(manifest, listed)]
+    for name, module in provides.get("modules", {}).items():
+        lines.append(f"from . import {name} as {name}")
+        write_module(folder / name, module)
+    return lines
 
 
 def core_lines() -> Iterator[str]:

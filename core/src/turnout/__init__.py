@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 dtype = DType
 
-_sys.meta_path.insert(0, _ModuleFinder(_sys.modules[__name__], lambda name: plugins.facade().module_of(name)))
+_sys.meta_path.insert(0, _ModuleFinder(_sys.modules[__name__], lambda *path: plugins.facade().module(*path)))
 
 # Core's own names that are loaded when they are first used: "module" or "module:attribute".
 _LATE = {

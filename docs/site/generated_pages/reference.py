@@ -92,8 +92,8 @@ MODULES = {
 
 def _module(name: str, found: Any) -> str:
     """The module that defines a public name: a plugin's own, where the object names the public one."""
-    offering = turnout.plugins.catalog().offering(name)
-    return found.__module__ if not offering or offering[0].manifest is None else offering[0].manifest.public[name]
+    offering = turnout.plugins.catalog().offering("", name)
+    return found.__module__ if not offering or offering[0].manifest is None else offering[0].manifest.offers("").all[name]
 
 
 def files() -> dict[str, str]:

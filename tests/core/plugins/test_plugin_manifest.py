@@ -175,7 +175,8 @@ def test_each_wrong_field_is_named_with_what_was_expected(site, line, replacemen
 
 def test_a_kind_needs_what_it_is_about(site):
     text = FULL.replace('kind = "backend"', 'kind = "library"').replace('namespaces = ["letters"]', "")
-    assert error_of(site, text).splitlines()[2] == "  line 3  kind: a library needs provides.namespaces, names or modules"
+    needed = "provides.namespaces, names, modules or members"
+    assert error_of(site, text).splitlines()[2] == f"  line 3  kind: a library needs {needed}"
 
 
 def test_asking_for_the_device_of_a_broken_manifest_shows_the_problem(site):
@@ -191,7 +192,8 @@ def test_asking_for_the_device_of_a_broken_manifest_shows_the_problem(site):
 def test_the_build_makes_the_file_of_known_packages_from_the_manifests_of_the_workspace(tmp_path):
     folder = tmp_path / "plugins/alpha/src/fake_alpha"
     folder.mkdir(parents=True)
-    public = '[provides.names]\n"fake_alpha.tools" = ["hammer", "anvil"]\n\n[[provides.backend]]'
+    public = '[provides.names]\n"fake_alpha.tools" = ["hammer", "anvil"]\n\n'
+    public += '[provides.members.nn.names]\n"fake_alpha.layers" = ["Beam"]\n\n[[provides.backend]]'
     text = FULL.replace("[[provides.backend]]", public).replace('device = "alpha"', 'device = "alpha"\nrank = "lowest"')
     (folder / "plugin.toml").write_text(text.replace("Dist_Alpha", "turnout-alpha"))
     for name, needs in (("alpha", ["turnout-beta[fast]>=0.1", "numpy>=2"]), ("beta", ["turnout-core>=0.1"])):
@@ -206,6 +208,7 @@ def test_the_build_makes_the_file_of_known_packages_from_the_manifests_of_the_wo
             "functionalities": ["Autograd", "Profiler"],
             "namespaces": ["letters"],
             "public": ["anvil", "hammer"],
+            "members": ["nn.Beam"],
             "names_unread": False,
             "lowest_device": "alpha",
         }

@@ -86,7 +86,8 @@ def test_a_name_that_nobody_provides_is_an_attribute_error_with_the_nearest_one(
 
 def test_a_name_of_a_known_package_says_which_to_install(site, monkeypatch):
     row = {"distribution": "dist-omega", "devices": [], "backends": [], "functionalities": [], "namespaces": []}
-    monkeypatch.setattr(providers, "data", lambda: {"omega": {**row, "public": ["chisel"], "lowest_device": ""}})
+    row |= {"public": ["chisel"], "members": ["shed.plane"], "lowest_device": ""}
+    monkeypatch.setattr(providers, "data", lambda: {"omega": row})
     with pytest.raises(PublicNameError) as caught:
         turnout.chisel
     assert str(caught.value) == (
@@ -133,6 +134,71 @@ def test_deactivation_takes_the_names_away_and_the_next_use_activates_again(site
     assert turnout.saw is first
     assert state_of("alpha") == "active"
     assert import_module("turnout.garden.inner") is sys.modules["fake_alpha.garden.inner"]
+
+
+def install_part(site, name, place="garden", names=("spade", "word")):
+    """A plugin with members of a public module: functions, and a module `pond` with a module `fish`."""
+    listed = ", ".join(f'"{each}"' for each in names)
+    tables = f'[provides.members.{place}.names]\n"fake_{name}.part" = [{listed}]\n'
+    tables += f'[provides.members.{place}.modules]\npond = "fake_{name}.pond"\n'
+    part = f"def spade():\n    return '{name}'\n\n\nword = '{name}'\n"
+    files = {"part.py": part, "pond/__init__.py": "", "pond/fish.py": "depth = 3\n"}
+    site.plugin(name, manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules=files)
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_members_join_a_public_module_and_leave_it(site, owned):
+    if owned:
+        install(site, "alpha", modules=("garden",))
+    install_part(site, "beta")
+    assert "garden" in dir(turnout)
+    garden = import_module("turnout.garden")
+    assert turnout.garden is garden is sys.modules["turnout.garden"]
+    assert state_of("beta") == "discovered"
+    assert dir(garden) == garden.__all__ == ["pond", "spade", "word"]
+    assert garden.spade() == "beta"
+    assert garden.spade.__module__ == "turnout.garden"
+    assert garden.word == ("garden of alpha" if owned else "beta")  # what the owner has is the owner's
+    assert import_module("turnout.garden.pond.fish") is turnout.garden.pond.fish
+    assert turnout.garden.pond.fish is sys.modules["fake_beta.pond.fish"]
+    assert refused(PublicNameError, lambda: garden.spate) == (
+        "module 'turnout.garden' has no attribute 'spate'; did you mean spade?"
+    )
+    refused(ModuleNotFoundError, import_module, "turnout.garden.hedge")
+    plugins.deactivate("beta")
+    assert {"spade", "pond"}.isdisjoint(vars(garden))
+    assert not [name for name in sys.modules if name.startswith("turnout.garden.pond")]
+    assert garden.spade() == turnout.garden.spade() == "beta"
+    config.set({"plugins.disable": ["beta"]})
+    assert ("garden" in dir(turnout)) == owned
+    assert dir(garden) == []
+    refused(DisabledError, lambda: garden.spade)
+
+
+def test_a_member_of_two_plugins_is_a_conflict_until_configuration_chooses(site):
+    install(site, "alpha", modules=("garden",))
+    install_part(site, "beta")
+    install_part(site, "gamma", names=("spade",))
+    assert refused(ConflictError, lambda: turnout.garden.spade) == (
+        "turnout.garden.spade is provided by beta (dist-beta 0.1) and gamma (dist-gamma 0.1)\n"
+        '  to fix  choose one: [names.choose] "garden.spade" = "beta", or disable the other in plugins.disable'
+    )
+    config.set({"names.choose.garden.spade": "gamma"})
+    assert turnout.garden.spade() == "gamma"
+
+
+def test_a_member_of_a_known_package_says_which_to_install(site, monkeypatch):
+    install(site, "alpha", modules=("garden",))
+    row = dict.fromkeys(("devices", "backends", "functionalities", "namespaces", "public"), ())
+    known = {"distribution": "dist-omega", **row, "members": ["garden.rake"], "lowest_device": ""}
+    monkeypatch.setattr(providers, "data", lambda: {"omega": known})
+    text = (
+        "module 'turnout.garden' has no attribute 'rake'\n"
+        "  why     no installed package provides it\n  to fix  pip install dist-omega"
+    )
+    assert refused(PublicNameError, lambda: turnout.garden.rake) == text
+    assert refused(PluginError, import_module, "turnout.garden.rake") == text
+    assert turnout.garden.word == "garden of alpha"
 
 
 def test_a_disabled_plugin_is_named_with_the_setting_and_its_names_are_not_listed(site):
@@ -185,6 +251,11 @@ def test_a_name_that_the_module_does_not_have_is_an_error(site):
          "provides.names.fake_alpha.b: 'saw' is there twice, from fake_alpha.a too"),
         ('[provides.modules]\nnn = "torch.nn"', "provides.modules.nn: expected a module of fake_alpha, got 'torch.nn'"),
         ('[provides.modules]\n"a-b" = "fake_alpha.ab"', "provides.modules.a-b: 'a-b' is not a name"),
+        ('[provides.members."a.b".names]\n"fake_alpha.a" = ["saw"]', "provides.members.a.b: 'a.b' is not a name"),
+        ('[provides.members]\na = 1', "provides.members.a: expected a table, [provides.members.a.names], got 1"),
+        ('[provides.members.a]\nname = 1', "provides.members.a.name: unknown field; did you mean names?"),
+        ('[provides.members.a.modules]\nb = "other.b"',
+         "provides.members.a.modules.b: expected a module of fake_alpha, got 'other.b'"),
     ],
 )  # fmt: skip
 def test_what_is_no_public_name_is_refused(site, tables, row):

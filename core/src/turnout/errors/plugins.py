@@ -126,5 +126,6 @@ def no_public_name(package: str, name: str, remedy: str | None, known: Iterable[
 
 
 def two_providers(public: str, name: str, owners: Sequence[str], first: str) -> str:
-    remedy = f'choose one: [names.choose] {name} = "{first}", or disable the other in plugins.disable'
+    key = f'"{name}"' if "." in name else name
+    remedy = f'choose one: [names.choose] {key} = "{first}", or disable the other in plugins.disable'
     return report(f"{public} is provided by {' and '.join(owners)}", ("to fix", remedy))

@@ -395,13 +395,13 @@ class Catalog:
         """The namespaces that plugins have operators in."""
         return sorted({name for manifest in self.manifests for name in manifest.namespaces})
 
-    def offering(self, public_name: str) -> list[Found]:
-        """The plugins whose manifests provide a public name of `turnout`."""
-        return [f for f in self.found if f.manifest is not None and public_name in f.manifest.public]
+    def offering(self, place: str, public_name: str) -> list[Found]:
+        """The plugins whose manifests provide a name of a public module; of `turnout` itself, for the place ""."""
+        return [f for f in self.found if f.manifest is not None and public_name in f.manifest.offers(place).all]
 
-    def public_names(self) -> list[str]:
-        """The public names that manifests provide."""
-        return list({name: None for manifest in self.manifests for name in manifest.public})
+    def public_names(self, place: str) -> list[str]:
+        """The names of a public module that manifests provide."""
+        return list({name: None for manifest in self.manifests for name in manifest.offers(place).all})
 
     def lowest_device(self) -> str:
         """The device string of the installed backend with the rank "lowest"; "" without one."""

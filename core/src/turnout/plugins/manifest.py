@@ -53,14 +53,30 @@ class Option(NamedTuple):
     trusted: bool = False  # it names a peer, a path or a program: a project's file may not set it
 
 
+class Public(NamedTuple):
+    """What a plugin gives to `turnout`, or to one of its public modules.
+
+    names    public name -> the module that has it
+    modules  public name -> the module that it is
+    """
+
+    names: Mapping[str, str] = {}
+    modules: Mapping[str, str] = {}
+
+    @property
+    def all(self) -> dict[str, str]:
+        """Public name -> module, of names and modules alike."""
+        return {**self.names, **self.modules}
+
+
 class Manifest(NamedTuple):
     """Everything a manifest says.
 
-    path           the file it was read from
-    backends       the rows of the backends that the plugin brings
-    keys           the rows of its functionalities; those of standard ones have only a name
-    names/modules  what it gives to `turnout`: public name -> the module that has it, or that it is
-    replacements   the module whose REPLACEMENTS stand in place of functions that are marked as replaceable
+    path          the file it was read from
+    backends      the rows of the backends that the plugin brings
+    keys          the rows of its functionalities; those of standard ones have only a name
+    public        what it gives to `turnout`, under "", and to public modules, under their names
+    replacements  the module whose REPLACEMENTS stand in place of functions that are marked as replaceable
     """
 
     path: str
@@ -74,8 +90,7 @@ class Manifest(NamedTuple):
     backends: tuple[BackendRow, ...] = ()
     keys: tuple[Functionality, ...] = ()
     namespaces: tuple[str, ...] = ()
-    names: Mapping[str, str] = {}
-    modules: Mapping[str, str] = {}
+    public: Mapping[str, Public] = {}
     replacements: str = ""
     needs: tuple[Need, ...] = ()
     options: Mapping[str, Option] = {}
@@ -85,10 +100,9 @@ class Manifest(NamedTuple):
         """The rows of the functionalities that core does not place itself."""
         return [key for key in self.keys if key.name not in STANDARD_KEYS]
 
-    @property
-    def public(self) -> dict[str, str]:
-        """Public name -> module, of names and modules alike."""
-        return {**self.names, **self.modules}
+    def offers(self, place: str) -> Public:
+        """What it gives to a public module; to `turnout` itself, for the place ""."""
+        return self.public.get(place, Public())
 
     def promises(self) -> frozenset[str]:
         """What must be registered after activation, in the words of `Registrations.provided()`."""
@@ -206,8 +220,10 @@ _PROVIDES = {
     "namespaces": _NAMES,
     "names": _TABLE,
     "modules": _TABLE,
+    "members": _TABLE,
     "replacements": _MODULE,
 }
+_MEMBERS = {"names": _TABLE, "modules": _TABLE}
 _BACKEND = {
     "name": _Field("a name such as 'CUDA'", pattern=KEY_NAME, required="the name in its keys, such as 'CUDA'"),
     "device": _Field("a device string such as 'cuda'", pattern=DEVICE_NAME, required="the device string, such as 'cuda'"),
@@ -269,8 +285,7 @@ def parse(
         backends=tuple(BackendRow(**row) for row in reader.rows(("provides", "backend"), provides["backend"], _BACKEND)),
         keys=reader.keys(provides["key"]),
         namespaces=provides["namespaces"],
-        names=reader.names(provides["names"], path.parent),
-        modules=reader.modules(provides["modules"]),
+        public=reader.public(provides, path.parent),
         replacements=provides["replacements"],
         needs=tuple(Need(**row) for row in reader.rows(("needs",), top["needs"], _NEED)),
         options=reader.options(top["option"]),
@@ -279,7 +294,7 @@ def parse(
     about = {
         "backend": ("[[provides.backend]]", found.backends),
         "functionality": ("[[provides.key]]", found.keys),
-        "library": ("provides.namespaces, names or modules", found.namespaces or found.public),
+        "library": ("provides.namespaces, names, modules or members", found.namespaces or found.public),
         "replacement": ("provides.replacements", found.replacements),
     }
     table, provided = about.get(found.kind, ("", True))
@@ -358,11 +373,28 @@ class _Reader:
         self.own_module(path, module)
         return str(module)
 
-    def names(self, table: dict[str, Any], folder: Any) -> dict[str, str]:
+    def public(self, provides: dict[str, Any], folder: Any) -> dict[str, Public]:
+        """What there is for `turnout` itself, and for public modules; places for which there is nothing are left out."""
+        places = {"": (("provides",), provides)}
+        for place, table in provides["members"].items():
+            path = ("provides", "members", place)
+            if not re.fullmatch(_IDENTIFIER, place):
+                self.wrong(path, f"{place!r} is not a name")
+            if not isinstance(table, dict):
+                self.wrong(path, f"expected a table, [provides.members.{place}.names], got {show(table)}")
+                continue
+            places[place] = path, self.read(path, table, _MEMBERS)
+        found = {
+            place: Public(self.names(path, table["names"], folder), self.modules(path, table["modules"]))
+            for place, (path, table) in places.items()
+        }
+        return {place: public for place, public in found.items() if public.all}
+
+    def names(self, above: tuple[str, ...], table: dict[str, Any], folder: Any) -> dict[str, str]:
         """Public name -> module, from module -> names, or the file beside the manifest that lists them, one a line."""
         found: dict[str, str] = {}
         for module, listed in table.items():
-            path = ("provides", "names", module)
+            path = (*above, "names", module)
             self.module(path, module)
             try:
                 where = f"{listed}: " if isinstance(listed, str) else ""
@@ -381,12 +413,12 @@ class _Reader:
                 found[name] = module
         return found
 
-    def modules(self, table: dict[str, Any]) -> dict[str, str]:
+    def modules(self, above: tuple[str, ...], table: dict[str, Any]) -> dict[str, str]:
         """Public name -> the module that it is."""
         for name in table:
             if not re.fullmatch(_IDENTIFIER, name):
-                self.wrong(("provides", "modules", name), f"{name!r} is not a name")
-        return {name: self.module(("provides", "modules", name), module) for name, module in table.items()}
+                self.wrong((*above, "modules", name), f"{name!r} is not a name")
+        return {name: self.module((*above, "modules", name), module) for name, module in table.items()}
 
     def options(self, table: dict[str, Any]) -> dict[str, Option]:
         """The options that are declared correctly, by name."""

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 class ModuleFinder:
     """Finds public modules and the modules inside them. It comes before the finder of files, which would load them twice.
 
-    `module_of(name)` is the module behind a public one, or None; it may activate a plugin.
+    `module(name, path)` is a public module, or the one at a path inside, or None; it may activate a plugin.
     """
 
-    def __init__(self, package: ModuleType, module_of: Callable[[str], str | None]) -> None:
+    def __init__(self, package: ModuleType, module: Callable[[str, str], ModuleType | None]) -> None:
         self._prefix = package.__name__ + "."
         self._own = frozenset(entry.partition(".")[0] for entry in _entries(package.__path__[0]))
-        self._module_of = module_of
+        self._module = module
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """The spec of what may be a public module or a module inside one; None for any other module."""
         name, _, rest = fullname.removeprefix(self._prefix).partition(".")
         if not fullname.startswith(self._prefix) or name in self._own or name.startswith("_"):
             return None
-        return ModuleSpec(fullname, _Alias(self._module_of, name, rest))  # type: ignore[arg-type]
+        return ModuleSpec(fullname, _Alias(self._module, name, rest))  # type: ignore[arg-type]
 
 
 def _entries(folder: str) -> list[str]:
@@ -48,8 +48,8 @@ def _entries(folder: str) -> list[str]:
 class _Alias:
     """Replaces the module that is being imported by the plugin's own module."""
 
-    def __init__(self, module_of: Callable[[str], str | None], name: str, rest: str) -> None:
-        self._module_of = module_of
+    def __init__(self, module: Callable[[str, str], ModuleType | None], name: str, rest: str) -> None:
+        self._module = module
         self._name = name
         self._rest = rest
 
@@ -58,13 +58,11 @@ class _Alias:
 
     def exec_module(self, module: ModuleType) -> None:
         """Import the real module. Raises ModuleNotFoundError for a name that no plugin provides."""
-        from importlib import import_module
-
         from turnout.plugins.public_names import publish
 
-        found = self._module_of(self._name)
-        if found is None:
+        loaded = self._module(self._name, self._rest)
+        if loaded is None:
             raise ModuleNotFoundError(f"No module named {module.__name__!r}", name=module.__name__)
-        loaded = sys.modules[module.__name__] = import_module(f"{found}.{self._rest}" if self._rest else found)
+        sys.modules[module.__name__] = loaded
         package, _, name = module.__name__.rpartition(".")
         publish(loaded, name, package)

@@ -21,7 +21,7 @@ FILE = Path(__file__).with_name("known_packages.json")
 _LOADER: Any = globals()["__loader__"]  # reads from a zip file too
 _ROWS = {
     "device": "devices", "backend": "backends", "functionality": "functionalities", "namespace": "namespaces",
-    "public": "public",
+    "public": "public", "member": "members",
 }  # fmt: skip
 
 
@@ -48,7 +48,8 @@ def is_ours(module: str) -> bool:
 
 
 def provider_of(kind: str, name: str, installed: Container[str] = ()) -> str | None:
-    """The distribution for a device, backend, functionality, namespace, public name or plugin; None if none is known.
+    """The distribution for a device, backend, functionality, namespace, public name, plugin, or "member" of a public module,
+    such as "nn.Linear"; None if none is known.
 
     An unknown public name may belong to a plugin whose names were not made before the file, unless that plugin is among those
     `installed`, whose names are known.

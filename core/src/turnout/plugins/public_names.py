@@ -2,6 +2,9 @@
 
 The first use of `turnout.add` looks it up here: the plugin is activated, and the module that its manifest names has the object.
 `import turnout.nn` finds the plugin's module too (`turnout.plugins.module_finder`).
+
+A public module may have *members* from other plugins than its owner (`[provides.members.nn]`). It then is a `PublicModule`, which
+looks up here what its owner does not have. A module that nobody owns is made, and has members alone.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnout import config
 from turnout.config import LOCK
@@ -19,91 +22,191 @@ from turnout.plugins import providers
 from turnout.plugins.discovery import Found
 from turnout.plugins.environment import catalog
 from turnout.plugins.manager import Manager
+from turnout.plugins.manifest import Public
+
+
+class PublicModule(ModuleType):
+    """A public module with members from other plugins than its owner. A name that the owner has is the owner's."""
+
+    __public__: _Joined
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return self.__public__.facade.get(name, self.__public__.place)
+
+    @property
+    def __all__(self) -> list[str]:
+        """The owner's public names, and the members."""
+        return sorted({*self.__public__.listed, *self.__public__.facade.names(self.__public__.place)})
+
+    def __dir__(self) -> list[str]:
+        return self.__all__
+
+
+class _Joined(NamedTuple):
+    """What a PublicModule knows: the name of its place, the names that its owner has, and those of them that are public."""
+
+    facade: Facade
+    place: str
+    own: frozenset[str]
+    listed: tuple[str, ...]
 
 
 class Facade:
-    """The public names of one package, `turnout`."""
+    """The public names of one package, `turnout`. A *place* is a public module; "" is the package itself."""
 
     def __init__(self, package: str, manager: Manager) -> None:
         self._package = package
         self._manager = manager
         self._forgotten = 0  # how often
+        self._joined: dict[str, PublicModule] = {}
         manager.on_deactivation(self._forget)
         config.on_change(self._setting_changed)
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str, place: str = "") -> Any:
         """The object of a public name. Its plugin is activated.
 
         Raises PublicNameError, an AttributeError, for a name that no installed plugin provides or whose plugin cannot be
         activated, DisabledError for one whose plugin is disabled, and ConflictError for a name that two provide.
         """
         forgotten = self._forgotten
-        found, module = self._provider(name)
+        holder = self._joined.get(place) if place else sys.modules[self._package]
         try:
-            self._manager.activate(found.name)
+            value = self._object(place, name)
         except PluginError as error:  # `hasattr` and `inspect` expect an AttributeError
             raise PublicNameError(str(error)) from error.__cause__
-        loaded = import_module(module)
-        assert found.manifest is not None
-        value = loaded if name in found.manifest.modules else getattr(loaded, name)
-        publish(value, name, self._package)
         with LOCK:
-            if forgotten == self._forgotten:  # the plugin was not deactivated meanwhile
-                setattr(sys.modules[self._package], name, value)
+            if forgotten == self._forgotten and holder is not None:  # the plugin was not deactivated meanwhile
+                setattr(holder, name, value)
         return value
 
-    def names(self) -> list[str]:
+    def names(self, place: str = "") -> list[str]:
         """The public names of all usable plugins."""
-        return sorted({name for found in catalog().found if self._manager.is_usable(found) for name in _public(found)})
+        usable = [found.manifest for found in self._read() if self._manager.is_usable(found)]
+        found = {name for manifest in usable for name in manifest.offers(place).all}
+        if not place:
+            found |= {each for manifest in usable for each in manifest.public if each and self._is_ownerless(each)}
+        return sorted(found)
 
-    def module_of(self, name: str) -> str | None:
-        """The module behind a public module, whose plugin is activated; None for any other name.
+    def module(self, name: str, inside: str = "") -> ModuleType | None:
+        """A public module, or the module at a path inside it, whose plugin is activated; None for any other name.
 
-        Raises PluginError for a name of a known package that is not installed.
+        Raises PluginError for a name of a known package that is not installed, ModuleNotFoundError for a wrong path.
         """
+        public = self._module("", name)
+        if public is None or not inside:
+            return public
+        first, _, rest = inside.partition(".")
+        if isinstance(public, PublicModule) and first not in public.__public__.own:
+            member = self._module(name, first)
+            if member is not None:
+                return import_module(f"{member.__name__}.{rest}") if rest else member
+        return None if self._is_ownerless(name) else import_module(f"{public.__name__}.{inside}")
+
+    def _module(self, place: str, name: str) -> ModuleType | None:
+        """The module of a public name; None where it is not one of a module."""
         try:
-            found, module = self._provider(name)
+            is_module = (not place and self._is_ownerless(name)) or name in _public(self._provider(place, name), place).modules
         except PublicNameError as error:
-            if providers.provider_of("public", name) is not None:
+            if providers.provider_of(*_known(place, name)) is not None:
                 # `from turnout import name` shows an ImportError as it is, and hides any other error.
                 raise PluginError(str(error)) from None
             return None
-        assert found.manifest is not None
-        if name not in found.manifest.modules:
-            return None
-        self._manager.activate(found.name)
-        return module
+        return self._object(place, name) if is_module else None
 
-    def _provider(self, name: str) -> tuple[Found, str]:
-        offering = catalog().offering(name)
+    def _object(self, place: str, name: str) -> Any:
+        if not place and self._is_ownerless(name):
+            if name not in self._joined:
+                made = ModuleType(f"{self._package}.{name}")
+                made.__path__ = []
+                self._join(name, made)
+            return self._joined[name]
+        found = self._provider(place, name)
+        public = _public(found, place)
+        self._manager.activate(found.name)
+        loaded = import_module(public.all[name])
+        value = loaded if name in public.modules else getattr(loaded, name)
+        publish(value, name, self._path(place))
+        return self._join(name, value) if not place and value is loaded else value
+
+    def _path(self, place: str, *name: str) -> str:
+        return ".".join(filter(None, (self._package, place, *name)))
+
+    def _provider(self, place: str, name: str) -> Found:
+        offering = catalog().offering(place, name)
         usable = [found for found in offering if self._manager.is_usable(found)]
+        kind, public = _known(place, name)
         if len(usable) > 1:
-            chosen = config.choices("names.choose").get(name)
-            owner = providers.provider_of("public", name) if chosen is None else None
+            chosen = config.choices("names.choose").get(public)
+            owner = providers.provider_of(kind, public) if chosen is None else None
             usable = [found for found in usable if found.name == chosen or found.distribution == owner]
             if not usable:
                 owners = [f"{found.name} ({found.owner})" for found in offering]
-                raise ConflictError(errors.two_providers(f"{self._package}.{name}", name, owners, offering[0].name))
+                raise ConflictError(errors.two_providers(self._path(place, name), public, owners, offering[0].name))
         if not offering:
-            package = providers.provider_of("public", name, {found.name for found in catalog().found})
-            known = [*vars(sys.modules[self._package]), *catalog().public_names()]
-            shown = [each for each in known if not each.startswith("_")]
-            raise PublicNameError(errors.no_public_name(self._package, name, package and providers.install(package), shown))
-        found = (usable or offering)[0]
-        return found, _public(found)[name]
+            package = providers.provider_of(kind, public, {found.name for found in catalog().found})
+            here = self._joined[place].__public__.listed if place else vars(sys.modules[self._package])
+            shown = [each for each in [*here, *catalog().public_names(place)] if not each.startswith("_")]
+            text = errors.no_public_name(self._path(place), name, package and providers.install(package), shown)
+            raise PublicNameError(text)
+        return (usable or offering)[0]
+
+    # ---- members of public modules
+
+    def _is_ownerless(self, place: str) -> bool:
+        """Whether a public module has members from usable plugins, and neither an installed nor a known plugin owns it."""
+        given = any(place in found.manifest.public and self._manager.is_usable(found) for found in self._read())
+        return given and not catalog().offering("", place) and providers.provider_of("public", place) is None
+
+    def _read(self) -> list[Any]:
+        """The plugins whose manifests could be read."""
+        return [found for found in catalog().found if found.manifest is not None]
+
+    def _join(self, place: str, module: ModuleType) -> ModuleType:
+        """The same module, which has from now on what any plugin, installed or known, gives to it."""
+        known = any(name.startswith(f"{place}.") for name in providers.known("member"))
+        if not known and not catalog().public_names(place):
+            return module
+        with LOCK:
+            if isinstance(module, PublicModule):
+                joined = module.__public__._replace(facade=self)
+            else:
+                listed = tuple(getattr(module, "__all__", ()))
+                joined = _Joined(self, place, frozenset({*vars(module), *listed}), listed)
+            vars(module)["__public__"] = joined  # before it is asked for
+            module.__class__ = PublicModule
+            self._joined[place] = module  # type: ignore[assignment]
+        return module
 
     def _forget(self, found: Found) -> None:
-        """Remove the names of a deactivated plugin from the package: their next use activates it again."""
+        """Remove the names of a deactivated plugin: their next use activates it again. A public module stays joined."""
         self._forgotten += 1
-        for name in _public(found):
-            vars(sys.modules[self._package]).pop(name, None)
-            for module in [m for m in list(sys.modules) if f"{m}.".startswith(f"{self._package}.{name}.")]:
-                del sys.modules[module]
+        for place, public in found.manifest.public.items() if found.manifest is not None else ():
+            joined = self._joined.get(place)
+            holder = joined if place else sys.modules[self._package]
+            own = joined.__public__.own if joined is not None else frozenset()
+            for name in public.all.keys() - own:
+                self._remove(holder, place, name)
+            if place and not catalog().offering("", place):
+                self._remove(sys.modules[self._package], "", place)
+
+    def _remove(self, holder: ModuleType | None, place: str, name: str) -> None:
+        if holder is not None:
+            vars(holder).pop(name, None)
+        path = self._path(place, name)
+        for module in [m for m in list(sys.modules) if f"{m}.".startswith(f"{path}.")]:
+            del sys.modules[module]
 
     def _setting_changed(self, names: frozenset[str]) -> None:
         if any(name.startswith(("plugins.", "names.")) for name in names):
             for found in catalog().found:
                 self._forget(found)
+
+
+def _known(place: str, name: str) -> tuple[str, str]:
+    """The kind and the name under which the data file of packages lists a public name."""
+    return ("member", f"{place}.{name}") if place else ("public", name)
 
 
 def publish(value: Any, name: str, package: str) -> None:
@@ -114,10 +217,10 @@ def publish(value: Any, name: str, package: str) -> None:
     elif isinstance(value, (type, FunctionType)) and value.__qualname__ == name:
         manifests = [found.manifest for found in catalog().found if found.manifest is not None]
         if any(value.__module__.partition(".")[0] == manifest.module.partition(".")[0] for manifest in manifests):
-            offered = any(manifest.public.get(name) == value.__module__ for manifest in manifests)
+            offered = any(manifest.offers("").all.get(name) == value.__module__ for manifest in manifests)
             value.__module__ = package.partition(".")[0] if offered else package
 
 
-def _public(found: Found) -> dict[str, str]:
-    """Public name -> module of a plugin."""
-    return {} if found.manifest is None else found.manifest.public
+def _public(found: Found, place: str) -> Public:
+    """What a plugin gives to a place."""
+    return Public() if found.manifest is None else found.manifest.offers(place)

@@ -89,7 +89,8 @@ print(json.dumps({
     "keys": [k.name for k in manifest.keys] + [k.prefix for k in manifest.keys if k.prefix],
     "namespaces": list(manifest.namespaces),
     "absent names": sorted(
-        name for name, module in manifest.names.items() if not hasattr(importlib.import_module(module), name)
+        name for public in manifest.public.values() for name, module in public.names.items()
+        if not hasattr(importlib.import_module(module), name)
     ),
     "absent options": sorted(
         name for name, option in manifest.options.items() if config.get(f"plugin.{PLUGIN}.{name}") != option.default
