@@ -106,3 +106,65 @@ def other_shape(name: str, given: Sequence[int], own: Sequence[int]) -> str:
 
 def not_a_tensor(name: str, value: object) -> str:
     return f"{name} must be a tensor, got {_class(value)}"
+
+
+# ---- arguments of layers
+
+
+def wrong_limits(name: str, low: float, high: float) -> str:
+    return f"{name}: max_val must be above min_val; got {low} and {high}"
+
+
+def no_probability(name: str, p: float) -> str:
+    return f"{name}: p must be from 0 to 1, got {p}"
+
+
+def wrong_ndim(name: str, expected: str, input: Any) -> str:
+    return f"{name}: expected an input of {expected} dimensions, got {list(input.shape)}"
+
+
+def wrong_groups(name: str, channels: Sequence[int], groups: int) -> str:
+    return f"{name}: groups must be positive and divide the channels; got {groups} groups of {' and '.join(map(str, channels))}"
+
+
+def wrong_padding(name: str, padding: str) -> str:
+    return f"{name}: padding must be numbers, 'same' or 'valid'; got {padding!r}"
+
+
+def same_with_strides(name: str, stride: Sequence[int]) -> str:
+    return f"{name}: padding 'same' needs a stride of 1, got {tuple(stride)}"
+
+
+def wrong_padding_mode(name: str, mode: object, known: Sequence[str]) -> str:
+    return f"{name}: padding_mode must be one of {', '.join(map(repr, known))}; got {mode!r}"
+
+
+def wrong_output_size(name: str, given: Sequence[int], ndim: int) -> str:
+    return f"{name}: output_size must have {ndim} to {ndim + 2} numbers, got {list(given)}"
+
+
+def impossible_output_size(name: str, given: Sequence[int], least: Sequence[int], most: Sequence[int]) -> str:
+    return f"{name}: output_size must be from {list(least)} to {list(most)} for this input, got {list(given)}"
+
+
+def wrong_channels(name: str, channels: int, input: Any) -> str:
+    return f"{name}: expected {channels} channels, got {list(input.shape)}"
+
+
+def no_features(name: str, argument: str, value: int) -> str:
+    return f"{name}: {argument} must be positive, got {value}"
+
+
+def size_or_ratio(name: str) -> str:
+    return f"{name}: give one of output_size and output_ratio"
+
+
+def wrong_ratio(name: str, ratio: Sequence[float]) -> str:
+    return f"{name}: output_ratio must be between 0 and 1, got {tuple(ratio)}"
+
+
+def no_shape_yet() -> str:
+    return (
+        "a parameter of a lazy module has no shape before the module's first call\n"
+        "  to fix  call the module once, or load a state into it"
+    )

@@ -124,9 +124,11 @@ class _Passes:
         self.after = list(hooks.backward.values())
         self.outputs: tuple[Any, ...] = ()
         self.has_inputs = False
+        self.number = 0
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, recorded as passing here."""
+        self.number = len(args)
         places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor) and arg.requires_grad]
         if not self.after or not places or not turnout.is_grad_enabled():
             return args
@@ -160,7 +162,7 @@ class _Passes:
         self.outputs = grads
         if not self.has_inputs:
             for hook in self.after:
-                hook(self.module, (None,), grads)
+                hook(self.module, (None,) * self.number, grads)
         return grads
 
     def _inputs_done(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -46,7 +46,7 @@ class Module:
     _parameter_names: dict[str, None]
     _buffer_names: dict[str, bool]
     _module_names: dict[str, None]
-    _hooks: Hooks | None = None
+    _module_hooks: Hooks | None = None
     _version = 1  # of the layout of the state, saved in the metadata of `state_dict`
 
     def __init__(self) -> None:
@@ -55,8 +55,8 @@ class Module:
     forward: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooks is not None:
-            return hooks.call(self, self._hooks, args, kwargs)
+        if self._module_hooks is not None:
+            return hooks.call(self, self._module_hooks, args, kwargs)
         return self.forward(*args, **kwargs)
 
     # ---- members
@@ -65,33 +65,16 @@ class Module:
         if isinstance(value, Tensor):
             role = role_of(value)
             if role == PARAMETER or isinstance(value, Parameter):
-                self._replace(name, "_parameter_names", None)
+                _place(self, name, "_parameter_names", None)
             elif role in (BUFFER, TEMPORARY):
-                self._replace(name, "_buffer_names", role == BUFFER)
+                _place(self, name, "_buffer_names", role == BUFFER)
             elif name in self.__dict__:
-                self._check(name, value, "buffer")
+                _check(self, name, value, "buffer")
         elif isinstance(value, Module):
-            self._replace(name, "_module_names", None)
+            _place(self, name, "_module_names", None)
         elif value is not None and name in self.__dict__:
-            self._check(name, value, "")
+            _check(self, name, value, "")
         object.__setattr__(self, name, value)
-
-    def _replace(self, name: str, table: str, mark: Any) -> None:
-        """Register a name in one table, and in no other."""
-        own = self.__dict__
-        if table not in own:
-            raise AttributeError(errors.not_initialised(self, name))
-        if name not in own[table] or table == "_buffer_names":
-            for each in _TABLES:
-                if each != table:
-                    own[each].pop(name, None)
-            own[table][name] = mark
-
-    def _check(self, name: str, value: Any, allowed: str) -> None:
-        """Raise CallError for a value that what is registered under the name cannot be."""
-        for table, kind in zip(_TABLES, ("parameter", "buffer", "module"), strict=True):
-            if kind != allowed and name in self.__dict__.get(table, ()):
-                raise CallError(errors.wrong_member(self, name, kind, value))
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
@@ -119,12 +102,12 @@ class Module:
             name: the name of the attribute
             param: the parameter
         """
-        self._check_name("register_parameter", name, "_parameter_names")
+        _check_name(self, "register_parameter", name, "_parameter_names")
         if param is not None and not isinstance(param, Parameter):
             raise CallError(errors.not_a_member("register_parameter", "parameter", param))
         if param is not None and not param.is_leaf:
             raise CallError(errors.has_history(name))
-        self._replace(name, "_parameter_names", None)
+        _place(self, name, "_parameter_names", None)
         object.__setattr__(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -137,10 +120,10 @@ class Module:
             tensor: the buffer
             persistent: whether `state_dict` has it
         """
-        self._check_name("register_buffer", name, "_buffer_names")
+        _check_name(self, "register_buffer", name, "_buffer_names")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise CallError(errors.not_a_member("register_buffer", "tensor", tensor))
-        self._replace(name, "_buffer_names", persistent)
+        _place(self, name, "_buffer_names", persistent)
         object.__setattr__(self, name, tensor)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -152,10 +135,10 @@ class Module:
             name: the name of the attribute
             module: the module
         """
-        self._check_name("add_module", name, "_module_names")
+        _check_name(self, "add_module", name, "_module_names")
         if module is not None and not isinstance(module, Module):
             raise CallError(errors.not_a_member("add_module", "module", module))
-        self._replace(name, "_module_names", None)
+        _place(self, name, "_module_names", None)
         object.__setattr__(self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -167,26 +150,7 @@ class Module:
         """
         self.add_module(name, module)
 
-    def _check_name(self, function: str, name: Any, table: str) -> None:
-        if table not in self.__dict__:
-            raise AttributeError(errors.not_initialised(self, name))
-        if not isinstance(name, str) or not name or "." in name:
-            raise AttributeError(errors.bad_name(function, name))
-        if hasattr(self, name) and name not in self.__dict__[table]:
-            raise AttributeError(errors.name_taken(function, self, name))
-
     # ---- what it holds
-
-    def _named(self, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-        seen: set[int] = set()
-        for path, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
-            for name in module.__dict__[table]:
-                value = getattr(module, name)
-                if value is None or id(value) in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(id(value))
-                yield f"{path}.{name}" if path else name, value
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once.
@@ -207,7 +171,7 @@ class Module:
             recurse: whether to include those of modules inside
             remove_duplicate: whether a parameter that is held twice comes once
         """
-        return self._named("_parameter_names", prefix, recurse, remove_duplicate)
+        return _named(self, "_parameter_names", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once.
@@ -228,7 +192,7 @@ class Module:
             recurse: whether to include those of modules inside
             remove_duplicate: whether a buffer that is held twice comes once
         """
-        return self._named("_buffer_names", prefix, recurse, remove_duplicate)
+        return _named(self, "_buffer_names", prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Module]:
         """The modules that the module itself holds, each once."""
@@ -237,7 +201,7 @@ class Module:
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules that the module itself holds, with their names."""
-        return self._named("_module_names", "", recurse=False, remove_duplicate=True)
+        return _named(self, "_module_names", "", recurse=False, remove_duplicate=True)
 
     def modules(self) -> Iterator[Module]:
         """The module itself and all modules inside, each once."""
@@ -265,19 +229,6 @@ class Module:
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def _at(self, function: str, path: str) -> tuple[Any, str]:
-        """The module that holds what a path names, and the last name."""
-        *inside, last = path.split(".")
-        module: Any = self
-        for name in [*inside, last]:
-            if not isinstance(module, Module):
-                raise AttributeError(errors.not_what_was_asked(function, path, "module", module))
-            if not hasattr(module, name):
-                known = [each for table in _TABLES for each in module.__dict__[table]]
-                raise AttributeError(errors.no_member(function, module, path, name, known))
-            found, module = module, getattr(module, name)
-        return found, last
-
     def get_submodule(self, target: str) -> Module:
         """The module with a name, such as "layers.0"; "" is the module itself. Raises AttributeError if there is none.
 
@@ -286,7 +237,7 @@ class Module:
         """
         if not target:
             return self
-        holder, name = self._at("get_submodule", target)
+        holder, name = _at(self, "get_submodule", target)
         found = getattr(holder, name)
         if not isinstance(found, Module):
             raise AttributeError(errors.not_what_was_asked("get_submodule", target, "module", found))
@@ -316,7 +267,7 @@ class Module:
         Arguments:
             target: the name
         """
-        return self._member("get_parameter", target, "_parameter_names", "parameter")
+        return _member(self, "get_parameter", target, "_parameter_names", "parameter")
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer with a name. Raises AttributeError if there is none.
@@ -324,13 +275,7 @@ class Module:
         Arguments:
             target: the name
         """
-        return self._member("get_buffer", target, "_buffer_names", "buffer")
-
-    def _member(self, function: str, target: str, table: str, kind: str) -> Any:
-        holder, name = self._at(function, target)
-        if name not in holder.__dict__[table]:
-            raise AttributeError(errors.not_what_was_asked(function, target, kind, getattr(holder, name)))
-        return getattr(holder, name)
+        return _member(self, "get_buffer", target, "_buffer_names", "buffer")
 
     # ---- changing it
 
@@ -545,12 +490,6 @@ class Module:
 
     # ---- hooks
 
-    def _table(self, table: str) -> dict[int, Any]:
-        if self._hooks is None:
-            self._hooks = Hooks()
-        found: dict[int, Any] = getattr(self._hooks, table)
-        return found
-
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Call `hook(module, args)` before each `forward`. What it returns takes the place of the arguments, if not None.
 
@@ -559,7 +498,7 @@ class Module:
             prepend: whether it comes before the hooks that are there
             with_kwargs: whether it is called as `hook(module, args, kwargs)`, and returns both
         """
-        return Handle(self._table("before"), Hook(hook, with_kwargs), first=prepend)
+        return Handle(_table(self, "before"), Hook(hook, with_kwargs), first=prepend)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -572,7 +511,7 @@ class Module:
             with_kwargs: whether it is called as `hook(module, args, kwargs, output)`
             always_call: whether it is called when `forward` raises, too, with None for the output
         """
-        return Handle(self._table("after"), Hook(hook, with_kwargs, always_call), first=prepend)
+        return Handle(_table(self, "after"), Hook(hook, with_kwargs, always_call), first=prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         """Call `hook(module, grad_output)` when the gradients of the outputs are known. It may return others.
@@ -581,19 +520,19 @@ class Module:
             hook: the function
             prepend: whether it comes before the hooks that are there
         """
-        return Handle(self._table("backward_before"), hook, first=prepend)
+        return Handle(_table(self, "backward_before"), hook, first=prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the arguments are known. It may return others.
 
         Gradients are those of the arguments given by position. Where none of them requires a gradient, the hook is called when
-        those of the outputs are known, and `grad_input` is `(None,)`.
+        those of the outputs are known, and `grad_input` has None for each.
 
         Arguments:
             hook: the function
             prepend: whether it comes before the hooks that are there
         """
-        return Handle(self._table("backward"), hook, first=prepend)
+        return Handle(_table(self, "backward"), hook, first=prepend)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` collects what the module holds.
@@ -601,7 +540,7 @@ class Module:
         Arguments:
             hook: the function
         """
-        return Handle(self._table("save_before"), hook)
+        return Handle(_table(self, "save_before"), hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` has collected. It changes the dict.
@@ -609,7 +548,7 @@ class Module:
         Arguments:
             hook: the function
         """
-        return Handle(self._table("save_after"), hook)
+        return Handle(_table(self, "save_after"), hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before
@@ -618,7 +557,7 @@ class Module:
         Arguments:
             hook: the function
         """
-        return Handle(self._table("load_before"), hook)
+        return Handle(_table(self, "load_before"), hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(module, incompatible_keys)` after the module has taken its part. It may change the two lists.
@@ -626,7 +565,7 @@ class Module:
         Arguments:
             hook: the function
         """
-        return Handle(self._table("load_after"), hook)
+        return Handle(_table(self, "load_after"), hook)
 
     # ---- Python's protocols
 
@@ -665,3 +604,77 @@ Module.forward = _forward
 
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
+
+
+def _place(module: Module, name: str, table: str, mark: Any) -> None:
+    """Register a name in one table, and in no other."""
+    own = module.__dict__
+    if table not in own:
+        raise AttributeError(errors.not_initialised(module, name))
+    if name not in own[table] or table == "_buffer_names":
+        for each in _TABLES:
+            if each != table:
+                own[each].pop(name, None)
+        own[table][name] = mark
+
+
+def _check(module: Module, name: str, value: Any, allowed: str) -> None:
+    """Raise CallError for a value that what is registered under the name cannot be."""
+    for table, kind in zip(_TABLES, ("parameter", "buffer", "module"), strict=True):
+        if kind != allowed and name in module.__dict__.get(table, ()):
+            raise CallError(errors.wrong_member(module, name, kind, value))
+
+
+def _check_name(module: Module, function: str, name: Any, table: str) -> None:
+    """Raise AttributeError for a name that cannot be registered in a table."""
+    if table not in module.__dict__:
+        raise AttributeError(errors.not_initialised(module, name))
+    if not isinstance(name, str) or not name or "." in name:
+        raise AttributeError(errors.bad_name(function, name))
+    if hasattr(module, name) and name not in module.__dict__[table]:
+        raise AttributeError(errors.name_taken(function, module, name))
+
+
+def _named(root: Module, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+    """What is registered in one table, with names."""
+    seen: set[int] = set()
+    modules = root.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, root)]
+    for path, module in modules:
+        for name in module.__dict__[table]:
+            value = getattr(module, name)
+            if value is None or id(value) in seen:
+                continue
+            if remove_duplicate:
+                seen.add(id(value))
+            yield f"{path}.{name}" if path else name, value
+
+
+def _at(root: Module, function: str, path: str) -> tuple[Any, str]:
+    """The module that holds what a path names, and the last name."""
+    holder: Any = root
+    found: Any = root
+    for name in path.split("."):
+        holder = found
+        if not isinstance(holder, Module):
+            raise AttributeError(errors.not_what_was_asked(function, path, "module", holder))
+        if not hasattr(holder, name):
+            known = [each for table in _TABLES for each in holder.__dict__[table]]
+            raise AttributeError(errors.no_member(function, holder, path, name, known))
+        found = getattr(holder, name)
+    return holder, path.rpartition(".")[2]
+
+
+def _member(root: Module, function: str, target: str, table: str, kind: str) -> Any:
+    """What a path names, which must be registered in a table."""
+    holder, name = _at(root, function, target)
+    if name not in holder.__dict__[table]:
+        raise AttributeError(errors.not_what_was_asked(function, target, kind, getattr(holder, name)))
+    return getattr(holder, name)
+
+
+def _table(module: Module, table: str) -> dict[int, Any]:
+    """A table of hooks of a module, which gets `Hooks` with its first one."""
+    if module._module_hooks is None:
+        module._module_hooks = Hooks()
+    found: dict[int, Any] = getattr(module._module_hooks, table)
+    return found

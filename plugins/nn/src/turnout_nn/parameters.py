@@ -11,7 +11,7 @@ from typing import Any
 
 import turnout
 from turnout import Tensor
-from turnout.errors import CallError
+from turnout.errors import CallError, ShapeError
 from turnout_aten.tensor.roles import role_of, set_role
 from turnout_nn import errors
 
@@ -76,6 +76,88 @@ class Buffer(Tensor, metaclass=_HasRole):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:  # type: ignore[misc]
         return in_role(_alias(data, cls), BUFFER if persistent else TEMPORARY)  # type: ignore[return-value]
+
+
+class _Uninitialized:
+    """What the two classes of tensors without a shape have in common."""
+
+    __slots__ = ()
+
+    def materialize(self: Any, shape: Sequence[int], device: Any = None, dtype: Any = None) -> None:
+        """Get memory for a shape, and become a plain parameter or buffer, which the module fills.
+
+        Arguments:
+            shape: the shape
+            device: where; None for the device given at first
+            dtype: the dtype; None for that given at first
+        """
+        role, kept = role_of(self), {"device": device or self.device, "dtype": dtype or self.dtype}
+        self.data = turnout.empty(tuple(shape), **kept)
+        self.__class__ = Tensor
+        set_role(self, role)
+
+    @property
+    def shape(self) -> Any:
+        """Raise ShapeError: there is none yet."""
+        raise ShapeError(errors.no_shape_yet())
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter of a lazy module, whose shape is not known before the module is called. `materialize` gives it one.
+
+    Arguments:
+        requires_grad: whether gradients with respect to it will be wanted
+        device: where it will be
+        dtype: its dtype
+
+    Example:
+        >>> later = turnout.nn.UninitializedParameter()
+        >>> later.materialize((2, 3))
+        >>> later.shape
+        turnout.Size([2, 3])
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:  # type: ignore[misc]
+        made = turnout.empty(0, device=device, dtype=dtype).as_subclass(cls)
+        return in_role(made, PARAMETER).requires_grad_(requires_grad)  # type: ignore[return-value]
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        pass
+
+
+class UninitializedBuffer(_Uninitialized, Buffer):
+    """A buffer of a lazy module, whose shape is not known before the module is called. `materialize` gives it one.
+
+    Arguments:
+        requires_grad: accepted, and without effect
+        device: where it will be
+        dtype: its dtype
+        persistent: whether it will be part of the module's `state_dict`
+
+    Example:
+        >>> later = turnout.nn.UninitializedBuffer()
+        >>> later.materialize((2,))
+        >>> later.shape
+        turnout.Size([2])
+    """
+
+    __slots__ = ()
+
+    def __new__(  # type: ignore[misc]
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> UninitializedBuffer:
+        made = turnout.empty(0, device=device, dtype=dtype).as_subclass(cls)
+        return in_role(made, BUFFER if persistent else TEMPORARY)  # type: ignore[return-value]
+
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> None:
+        pass
+
+
+def is_uninitialized(tensor: object) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(tensor, _Uninitialized)
 
 
 def in_role(tensor: Tensor, role: str) -> Tensor:

@@ -10,7 +10,7 @@ import turnout
 from turnout import Tensor
 from turnout.errors import CallError, TurnoutError
 from turnout_nn import errors
-from turnout_nn.parameters import PARAMETER, Parameter, in_role
+from turnout_nn.parameters import PARAMETER, Parameter, in_role, is_uninitialized
 
 if TYPE_CHECKING:
     from turnout_nn.module import Module
@@ -45,7 +45,7 @@ def save(module: Module, destination: Any, prefix: str, keep_vars: bool) -> Any:
     local = {"version": module._version}
     if hasattr(destination, "_metadata"):
         destination._metadata[prefix[:-1]] = local
-    hooks = module._hooks
+    hooks = module._module_hooks
     for hook in () if hooks is None else list(hooks.save_before.values()):
         hook(module, prefix, keep_vars)
     module._save_to_state_dict(destination, prefix, keep_vars)
@@ -70,7 +70,7 @@ def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars
     """Add what a module itself holds."""
     for name, value in _own(module):
         if value is not None:
-            destination[prefix + name] = value if keep_vars else value.detach()
+            destination[prefix + name] = value if keep_vars or is_uninitialized(value) else value.detach()
     if module._has_extra_state():
         destination[prefix + EXTRA] = module.get_extra_state()
 
@@ -102,7 +102,7 @@ def _load(
     local = dict(metadata.get(prefix[:-1], {}))
     if assign:
         local["assign_to_params_buffers"] = True
-    hooks = module._hooks
+    hooks = module._module_hooks
     for hook in () if hooks is None else list(hooks.load_before.values()):
         hook(module, state, prefix, local, strict, *found)
     module._load_from_state_dict(state, prefix, local, strict, *found)
@@ -155,6 +155,12 @@ def _take(module: Module, name: str, own: Tensor, key: str, given: Any, assign: 
     """Copy or assign one tensor; what is wrong with it, or ""."""
     if not isinstance(given, Tensor):
         return errors.not_a_tensor(key, given)
+    if is_uninitialized(own):
+        if is_uninitialized(given):
+            return ""
+        own.materialize(given.shape)  # type: ignore[attr-defined]
+    if is_uninitialized(given):
+        return errors.no_shape_yet()
     if own.ndim == 0 and tuple(given.shape) == (1,):
         given = given[0]  # as files of old versions have numbers
     if tuple(given.shape) != tuple(own.shape):

@@ -416,7 +416,7 @@ class ParameterDict(Module):
             key: the name
             default: what there is without one
         """
-        return self[key] if key in self else default
+        return self[key] if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The value with a name, which becomes the default where there is none.

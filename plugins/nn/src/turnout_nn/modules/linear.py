@@ -1,4 +1,4 @@
-"""Linear layers: `Identity`, `Linear`, `Bilinear`."""
+"""Linear layers: `Linear`, `Bilinear`, and `Identity`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from math import sqrt
 from typing import Any
 
 from turnout import Tensor, no_grad
+from turnout.errors import ArgumentError
 from turnout_aten.nn import functional
+from turnout_nn import errors
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter, empty_parameter
 
@@ -78,6 +80,61 @@ class Linear(Module):
     def extra_repr(self) -> str:
         """The sizes."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """`input1 @ weight[k] @ input2 + bias[k]` for each output k.
+
+    The parameters begin with uniform values in ±1/sqrt(in1_features).
+
+    Raises ArgumentError for inputs without features.
+
+    Arguments:
+        in1_features: the length of the last dimension of the first input
+        in2_features: of the second
+        out_features: of outputs
+        bias: whether a bias is added
+        device: where the parameters are
+        dtype: their dtype
+
+    Example:
+        >>> turnout.nn.Bilinear(2, 3, 4)(turnout.zeros(5, 2), turnout.zeros(5, 3)).shape
+        turnout.Size([5, 4])
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        if in1_features <= 0:
+            raise ArgumentError(errors.no_features("Bilinear", "in1_features", in1_features))
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = empty_parameter((out_features, in1_features, in2_features), device, dtype)
+        self.register_parameter("bias", empty_parameter((out_features,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values."""
+        fill_uniform(self, self.in1_features)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """The outputs, [..., out_features].
+
+        Arguments:
+            input1: [..., in1_features]
+            input2: [..., in2_features]
+        """
+        return functional.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}"
+        return f"{sizes}, bias={self.bias is not None}"
 
 
 def fill_uniform(module: Module, fan_in: int) -> None:

@@ -1,0 +1,578 @@
+"""Functions of single elements, and softmax: one class for each, over the function of its name in `turnout.nn.functional`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import turnout
+from turnout import Tensor, no_grad
+from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.nn import functional
+from turnout_nn import errors
+from turnout_nn.layers import Layer, layer
+from turnout_nn.module import Module
+from turnout_nn.parameters import Parameter, empty_parameter
+
+
+@layer
+class ReLU(Layer):
+    """`max(x, 0)`.
+
+    Arguments:
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.ReLU()(turnout.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
+
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.relu(input, self.inplace)
+
+
+@layer
+class Threshold(Layer):
+    """`x` where it is above a threshold, and a fixed value elsewhere.
+
+    Arguments:
+        threshold: the threshold
+        value: the value
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Threshold(1.0, 20.0)(turnout.tensor([0.5, 2.0]))
+        tensor([20.,  2.])
+    """
+
+    threshold: float
+    value: float
+    inplace: bool = False
+    shows: ClassVar[str] = "threshold={threshold}, value={value}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.threshold(input, self.threshold, self.value, self.inplace)
+
+
+@layer
+class RReLU(Layer):
+    """`x` where it is positive, and `a x` elsewhere, with `a` drawn in training, and the mean of its limits else.
+
+    Arguments:
+        lower: the lower limit of `a`
+        upper: the upper limit
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.RReLU(0.1, 0.3).eval()(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.2000,  2.0000])
+    """
+
+    lower: float = 1 / 8
+    upper: float = 1 / 3
+    inplace: bool = False
+    shows: ClassVar[str] = "lower={lower}, upper={upper}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
+@layer
+class Hardtanh(Layer):
+    """`x` within limits, and the nearest limit elsewhere.
+
+    Arguments:
+        min_val: the lower limit
+        max_val: the upper limit, which is above it
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Hardtanh(-2, 2)(turnout.tensor([-3.0, 1.0]))
+        tensor([-2.,  1.])
+    """
+
+    min_val: float = -1.0
+    max_val: float = 1.0
+    inplace: bool = False
+    shows: ClassVar[str] = "min_val={min_val}, max_val={max_val}"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.max_val > self.min_val:
+            raise ArgumentError(errors.wrong_limits("Hardtanh", self.min_val, self.max_val))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+
+class ReLU6(Hardtanh):
+    """`min(max(x, 0), 6)`.
+
+    Arguments:
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.ReLU6()(turnout.tensor([-1.0, 8.0]))
+        tensor([0., 6.])
+    """
+
+    shows: ClassVar[str] = ""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+
+@layer
+class Sigmoid(Layer):
+    """`1 / (1 + exp(-x))`.
+
+    Example:
+        >>> turnout.nn.Sigmoid()(turnout.tensor([0.0]))
+        tensor([0.5000])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return turnout.sigmoid(input)
+
+
+@layer
+class Hardsigmoid(Layer):
+    """`x / 6 + 1 / 2`, limited to 0 and 1.
+
+    Arguments:
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Hardsigmoid()(turnout.tensor([-4.0, 0.0]))
+        tensor([0.0000, 0.5000])
+    """
+
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.hardsigmoid(input, self.inplace)
+
+
+@layer
+class Tanh(Layer):
+    """The hyperbolic tangent.
+
+    Example:
+        >>> turnout.nn.Tanh()(turnout.tensor([0.0]))
+        tensor([0.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return turnout.tanh(input)
+
+
+@layer
+class SiLU(Layer):
+    """`x sigmoid(x)`.
+
+    Arguments:
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.SiLU()(turnout.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7311])
+    """
+
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.silu(input, self.inplace)
+
+
+@layer
+class Mish(Layer):
+    """`x tanh(softplus(x))`.
+
+    Arguments:
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Mish()(turnout.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8651])
+    """
+
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.mish(input, self.inplace)
+
+
+@layer
+class Hardswish(Layer):
+    """`x hardsigmoid(x)`.
+
+    Arguments:
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Hardswish()(turnout.tensor([0.0, 3.0]))
+        tensor([0., 3.])
+    """
+
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.hardswish(input, self.inplace)
+
+
+@layer
+class ELU(Layer):
+    """`x` where it is positive, and `alpha (exp(x) - 1)` elsewhere.
+
+    Arguments:
+        alpha: the factor
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.ELU()(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
+
+    alpha: float = 1.0
+    inplace: bool = False
+    shows: ClassVar[str] = "alpha={alpha}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.elu(input, self.alpha, self.inplace)
+
+
+@layer
+class CELU(Layer):
+    """`x` where it is positive, and `alpha (exp(x / alpha) - 1)` elsewhere.
+
+    Arguments:
+        alpha: the factor
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.CELU()(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
+
+    alpha: float = 1.0
+    inplace: bool = False
+    shows: ClassVar[str] = "alpha={alpha}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.celu(input, self.alpha, self.inplace)
+
+
+@layer
+class SELU(Layer):
+    """A scaled ELU, whose two constants keep the mean and the variance of layers (Klambauer et al. 2017).
+
+    Arguments:
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.SELU()(turnout.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.0507])
+    """
+
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.selu(input, self.inplace)
+
+
+@layer
+class GLU(Layer):
+    """`a sigmoid(b)`, where `a` and `b` are the halves of the input along a dimension.
+
+    Arguments:
+        dim: the dimension
+
+    Example:
+        >>> turnout.nn.GLU()(turnout.tensor([2.0, 0.0]))
+        tensor([1.])
+    """
+
+    dim: int = -1
+    shows: ClassVar[str] = "dim={dim}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The gated half."""
+        return functional.glu(input, self.dim)
+
+
+@layer
+class GELU(Layer):
+    """`x` times the distribution function of a normal variable.
+
+    Arguments:
+        approximate: "tanh" for the approximation by a hyperbolic tangent, "none" for the function itself
+
+    Example:
+        >>> turnout.nn.GELU()(turnout.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8413])
+    """
+
+    approximate: str = "none"
+    shows: ClassVar[str] = "approximate={approximate!r}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.gelu(input, approximate=self.approximate)
+
+
+@layer
+class Hardshrink(Layer):
+    """`x`, and 0 from `-lambd` to `lambd`.
+
+    Arguments:
+        lambd: the limit
+
+    Example:
+        >>> turnout.nn.Hardshrink()(turnout.tensor([0.3, 1.0]))
+        tensor([0., 1.])
+    """
+
+    lambd: float = 0.5
+    shows: ClassVar[str] = "{lambd}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.hardshrink(input, self.lambd)
+
+
+@layer
+class LeakyReLU(Layer):
+    """`x` where it is positive, and `negative_slope x` elsewhere.
+
+    Arguments:
+        negative_slope: the slope
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.LeakyReLU(0.1)(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.1000,  2.0000])
+    """
+
+    negative_slope: float = 0.01
+    inplace: bool = False
+    shows: ClassVar[str] = "negative_slope={negative_slope}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.leaky_relu(input, self.negative_slope, self.inplace)
+
+
+@layer
+class LogSigmoid(Layer):
+    """The logarithm of `sigmoid(x)`.
+
+    Example:
+        >>> turnout.nn.LogSigmoid()(turnout.tensor([0.0]))
+        tensor([-0.6931])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.logsigmoid(input)
+
+
+@layer
+class Softplus(Layer):
+    """`log(1 + exp(beta x)) / beta`, and `x` where `beta x` is above a threshold.
+
+    Arguments:
+        beta: the factor
+        threshold: the threshold
+
+    Example:
+        >>> turnout.nn.Softplus()(turnout.tensor([0.0]))
+        tensor([0.6931])
+    """
+
+    beta: float = 1.0
+    threshold: float = 20.0
+    shows: ClassVar[str] = "beta={beta}, threshold={threshold}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.softplus(input, self.beta, self.threshold)
+
+
+@layer
+class Softshrink(Layer):
+    """`x` moved towards 0 by `lambd`, and 0 from `-lambd` to `lambd`.
+
+    Arguments:
+        lambd: the limit
+
+    Example:
+        >>> turnout.nn.Softshrink()(turnout.tensor([0.3, 1.0]))
+        tensor([0.0000, 0.5000])
+    """
+
+    lambd: float = 0.5
+    shows: ClassVar[str] = "{lambd}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.softshrink(input, self.lambd)
+
+
+@layer
+class Softsign(Layer):
+    """`x / (1 + |x|)`.
+
+    Example:
+        >>> turnout.nn.Softsign()(turnout.tensor([1.0]))
+        tensor([0.5000])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.softsign(input)
+
+
+@layer
+class Tanhshrink(Layer):
+    """`x - tanh(x)`.
+
+    Example:
+        >>> turnout.nn.Tanhshrink()(turnout.tensor([1.0]))
+        tensor([0.2384])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element."""
+        return functional.tanhshrink(input)
+
+
+class PReLU(Module):
+    """`x` where it is positive, and `weight x` elsewhere, with a weight that is learned.
+
+    Arguments:
+        num_parameters: 1, or the number of channels, each of which has a weight of its own
+        init: the initial weight
+        device: where the weight is
+        dtype: its dtype
+
+    Example:
+        >>> turnout.nn.PReLU()(turnout.tensor([-1.0])).detach()
+        tensor([-0.2500])
+    """
+
+    weight: Parameter
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = empty_parameter((num_parameters,), device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to its initial value."""
+        with no_grad():
+            self.weight.fill_(self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The function of each element; dimension 1 is that of channels."""
+        return functional.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """The number of weights."""
+        return f"num_parameters={self.num_parameters}"
+
+
+@layer
+class Softmin(Layer):
+    """`exp(-x)`, divided by its sum along a dimension.
+
+    Arguments:
+        dim: the dimension
+
+    Example:
+        >>> turnout.nn.Softmin(0)(turnout.zeros(2))
+        tensor([0.5000, 0.5000])
+    """
+
+    dim: int | None = None
+    shows: ClassVar[str] = "dim={dim}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Numbers that add up to 1."""
+        return functional.softmin(input, _chosen(self.dim, input))
+
+
+@layer
+class Softmax(Layer):
+    """`exp(x)`, divided by its sum along a dimension.
+
+    Arguments:
+        dim: the dimension
+
+    Example:
+        >>> turnout.nn.Softmax(0)(turnout.zeros(2))
+        tensor([0.5000, 0.5000])
+    """
+
+    dim: int | None = None
+    shows: ClassVar[str] = "dim={dim}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Numbers that add up to 1."""
+        return turnout.softmax(input, _chosen(self.dim, input))
+
+
+@layer
+class LogSoftmax(Layer):
+    """The logarithm of softmax along a dimension.
+
+    Arguments:
+        dim: the dimension
+
+    Example:
+        >>> turnout.nn.LogSoftmax(0)(turnout.zeros(2))
+        tensor([-0.6931, -0.6931])
+    """
+
+    dim: int | None = None
+    shows: ClassVar[str] = "dim={dim}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The logarithms of numbers that add up to 1."""
+        return turnout.log_softmax(input, _chosen(self.dim, input))
+
+
+@layer
+class Softmax2d(Layer):
+    """Softmax over the channels of images, [N, C, H, W] or [C, H, W]. Raises ShapeError for other inputs.
+
+    Example:
+        >>> turnout.nn.Softmax2d()(turnout.zeros(2, 1, 1)).flatten()
+        tensor([0.5000, 0.5000])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Numbers that add up to 1 over the channels."""
+        if input.ndim not in (3, 4):
+            raise ShapeError(errors.wrong_ndim("Softmax2d", "3 or 4", input))
+        return turnout.softmax(input, -3)
+
+
+def _chosen(dim: int | None, input: Tensor) -> int:
+    """The dimension that programs of old mean where they give none: 0 for inputs of 0, 1 and 3 dimensions, else 1."""
+    return dim if dim is not None else 0 if input.ndim in (0, 1, 3) else 1

@@ -1,0 +1,127 @@
+"""Modules that set elements or channels to zero at random, in training only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from turnout import Tensor
+from turnout.errors import ArgumentError
+from turnout_aten.nn import functional
+from turnout_nn import errors
+from turnout_nn.layers import Layer, layer
+
+
+@layer
+class _Dropout(Layer):
+    """What the classes have in common: a probability, which is checked."""
+
+    p: float = 0.5
+    inplace: bool = False
+    shows: ClassVar[str] = "p={p}, inplace={inplace}"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.p <= 1:
+            raise ArgumentError(errors.no_probability(type(self).__name__, self.p))
+
+
+class Dropout(_Dropout):
+    """In training, each element is zero with probability `p`, and divided by `1 - p` otherwise.
+
+    Arguments:
+        p: the probability
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Dropout(0.2).eval()(turnout.ones(2))
+        tensor([1., 1.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What is kept."""
+        return functional.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(_Dropout):
+    """In training, each channel of [N, C, L] or [C, L] is zero with probability `p`, and divided by `1 - p` otherwise.
+
+    Arguments:
+        p: the probability
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Dropout1d().eval()(turnout.ones(1, 2)).shape
+        turnout.Size([1, 2])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What is kept."""
+        return functional.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """In training, each channel of [N, C, H, W] or [C, H, W] is zero with probability `p`, and divided by `1 - p` otherwise.
+
+    Arguments:
+        p: the probability
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Dropout2d().eval()(turnout.ones(1, 1, 2)).shape
+        turnout.Size([1, 1, 2])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What is kept."""
+        return functional.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """In training, each channel of [N, C, D, H, W] or [C, D, H, W] is zero with probability `p`, else divided by `1 - p`.
+
+    Arguments:
+        p: the probability
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.Dropout3d().eval()(turnout.ones(1, 1, 1, 2)).shape
+        turnout.Size([1, 1, 1, 2])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What is kept."""
+        return functional.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Dropout):
+    """Dropout that keeps the mean and the variance of what `SELU` returns: what is dropped gets SELU's lower limit.
+
+    Arguments:
+        p: the probability
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.AlphaDropout().eval()(turnout.ones(2))
+        tensor([1., 1.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What is kept."""
+        return functional.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """`AlphaDropout` of whole channels.
+
+    Arguments:
+        p: the probability
+        inplace: whether the input is overwritten
+
+    Example:
+        >>> turnout.nn.FeatureAlphaDropout().eval()(turnout.ones(1, 2, 1)).shape
+        turnout.Size([1, 2, 1])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What is kept."""
+        return functional.feature_alpha_dropout(input, self.p, self.training)

@@ -1,0 +1,529 @@
+"""Pooling over windows, over parts of the input, and its opposite. What the classes of a kind share, and a class for each."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from turnout import Tensor
+from turnout.errors import ArgumentError
+from turnout_aten.nn import functional
+from turnout_nn import errors
+from turnout_nn.layers import Layer, Size, each, layer
+from turnout_nn.parameters import Buffer
+
+
+@layer
+class _MaxPool(Layer):
+    """The maximum of each window."""
+
+    kernel_size: Size
+    stride: Size | None = None
+    padding: Size = 0
+    dilation: Size = 1
+    return_indices: bool = False
+    ceil_mode: bool = False
+    function: ClassVar[Any]
+    shows: ClassVar[str] = (
+        "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.stride is None:
+            self.stride = self.kernel_size
+
+    def forward(self, input: Tensor) -> Any:
+        """The maxima; with `return_indices`, their positions too."""
+        sizes = (self.kernel_size, self.stride, self.padding, self.dilation)
+        return type(self).function(input, *sizes, ceil_mode=self.ceil_mode, return_indices=self.return_indices)
+
+
+@layer
+class _MaxUnpool(Layer):
+    """The opposite of the maximum of windows."""
+
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    function: ClassVar[Any]
+    ndim: ClassVar[int]
+    shows: ClassVar[str] = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.kernel_size = each(self.kernel_size, self.ndim)
+        self.stride = self.kernel_size if self.stride is None else each(self.stride, self.ndim)
+        self.padding = each(self.padding, self.ndim)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        """Zeros, with the input at the given positions.
+
+        Arguments:
+            input: the maxima
+            indices: their positions, as max pooling returns them
+            output_size: the sizes of the last dimensions, where several are possible
+        """
+        made: Tensor = type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return made
+
+
+@layer
+class _AvgPool(Layer):
+    """The mean of each window."""
+
+    kernel_size: Size
+    stride: Size | None = None
+    padding: Size = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    divisor_override: int | None = None
+    function: ClassVar[Any]
+    shows: ClassVar[str] = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.stride is None:
+            self.stride = self.kernel_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        sizes = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+        made: Tensor = type(self).function(input, *sizes)
+        return made
+
+
+@layer
+class _LPPool(Layer):
+    """The norm of each window."""
+
+    norm_type: float
+    kernel_size: Size
+    stride: Size | None = None
+    ceil_mode: bool = False
+    function: ClassVar[Any]
+    shows: ClassVar[str] = "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The norms."""
+        made: Tensor = type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return made
+
+
+@layer
+class _AdaptiveAvgPool(Layer):
+    """The means of so many parts of the input."""
+
+    output_size: Any
+    function: ClassVar[Any]
+    shows: ClassVar[str] = "output_size={output_size}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        made: Tensor = type(self).function(input, self.output_size)
+        return made
+
+
+@layer
+class _AdaptiveMaxPool(Layer):
+    """The maxima of so many parts of the input."""
+
+    output_size: Any
+    return_indices: bool = False
+    function: ClassVar[Any]
+    shows: ClassVar[str] = "output_size={output_size}"
+
+    def forward(self, input: Tensor) -> Any:
+        """The maxima; with `return_indices`, their positions too."""
+        return type(self).function(input, self.output_size, return_indices=self.return_indices)
+
+
+@layer
+class _FractionalMaxPool(Layer):
+    """The maxima of windows that are placed at random, so that outputs have a given size."""
+
+    kernel_size: Any
+    output_size: Any = None
+    output_ratio: Any = None
+    return_indices: bool = False
+    _random_samples: Tensor | None = None
+    function: ClassVar[Any]
+    ndim: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self._random_samples is not None:
+            self._random_samples = Buffer(self._random_samples)
+        self.kernel_size = each(self.kernel_size, self.ndim)
+        if self.output_size is not None:
+            self.output_size = each(self.output_size, self.ndim)
+        if self.output_ratio is not None:
+            self.output_ratio = each(self.output_ratio, self.ndim)
+        if (self.output_size is None) == (self.output_ratio is None):
+            raise ArgumentError(errors.size_or_ratio(type(self).__name__))
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ArgumentError(errors.wrong_ratio(type(self).__name__, self.output_ratio))
+
+    def forward(self, input: Tensor) -> Any:
+        """The maxima; with `return_indices`, their positions too."""
+        sizes = (self.kernel_size, self.output_size, self.output_ratio, self.return_indices)
+        return type(self).function(input, *sizes, _random_samples=self._random_samples)
+
+
+class MaxPool1d(_MaxPool):
+    """The maximum of each window over the last dimension of [N, C, L], or of inputs without N.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
+        stride: the distance of windows; None for the size of the window
+        padding: the elements to add at both ends, which are never a maximum
+        dilation: the distance of elements in a window
+        return_indices: whether to return the positions of the maxima, too
+        ceil_mode: whether a window may reach beyond the end
+
+    Example:
+        >>> turnout.nn.MaxPool1d(2)(turnout.zeros(1, 1, 4)).shape
+        turnout.Size([1, 1, 2])
+    """
+
+    function = functional.max_pool1d
+
+
+class MaxPool2d(_MaxPool):
+    """The maximum of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
+        stride: the distance of windows; None for the size of the window
+        padding: the elements to add at both ends, which are never a maximum
+        dilation: the distance of elements in a window
+        return_indices: whether to return the positions of the maxima, too
+        ceil_mode: whether a window may reach beyond the end
+
+    Example:
+        >>> turnout.nn.MaxPool2d(2)(turnout.zeros(1, 1, 4, 4)).shape
+        turnout.Size([1, 1, 2, 2])
+    """
+
+    function = functional.max_pool2d
+
+
+class MaxPool3d(_MaxPool):
+    """The maximum of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
+        stride: the distance of windows; None for the size of the window
+        padding: the elements to add at both ends, which are never a maximum
+        dilation: the distance of elements in a window
+        return_indices: whether to return the positions of the maxima, too
+        ceil_mode: whether a window may reach beyond the end
+
+    Example:
+        >>> turnout.nn.MaxPool3d(2)(turnout.zeros(1, 1, 4, 4, 4)).shape
+        turnout.Size([1, 1, 2, 2, 2])
+    """
+
+    function = functional.max_pool3d
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Zeros, with the maxima of `MaxPool1d` where they were.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the others
+        stride: the distance of windows; None for the size of the window
+        padding: the elements that were added at both ends
+
+    Example:
+        >>> turnout.nn.MaxUnpool1d(2)(*turnout.nn.MaxPool1d(2, return_indices=True)(turnout.ones(1, 1, 4))).sum()
+        tensor(2.)
+    """
+
+    ndim = 1
+    function = functional.max_unpool1d
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Zeros, with the maxima of `MaxPool2d` where they were.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the others
+        stride: the distance of windows; None for the size of the window
+        padding: the elements that were added at both ends
+
+    Example:
+        >>> turnout.nn.MaxUnpool2d(2)(*turnout.nn.MaxPool2d(2, return_indices=True)(turnout.ones(1, 1, 4, 4))).sum()
+        tensor(4.)
+    """
+
+    ndim = 2
+    function = functional.max_unpool2d
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Zeros, with the maxima of `MaxPool3d` where they were.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the others
+        stride: the distance of windows; None for the size of the window
+        padding: the elements that were added at both ends
+
+    Example:
+        >>> turnout.nn.MaxUnpool3d(2)(*turnout.nn.MaxPool3d(2, return_indices=True)(turnout.ones(1, 1, 4, 4, 4))).sum()
+        tensor(8.)
+    """
+
+    ndim = 3
+    function = functional.max_unpool3d
+
+
+@layer
+class AvgPool1d(Layer):
+    """The mean of each window over the last dimension of [N, C, L], or of inputs without N.
+
+    Arguments:
+        kernel_size: the size of the window
+        stride: the distance of windows; None for the size of the window
+        padding: the zeros to add at both ends
+        ceil_mode: whether a window may reach beyond the end
+        count_include_pad: whether added zeros count in the mean
+
+    Example:
+        >>> turnout.nn.AvgPool1d(2)(turnout.zeros(1, 1, 4)).shape
+        turnout.Size([1, 1, 2])
+    """
+
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    shows: ClassVar[str] = _AvgPool.shows
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.kernel_size = each(self.kernel_size, 1)
+        self.stride = self.kernel_size if self.stride is None else each(self.stride, 1)
+        self.padding = each(self.padding, 1)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return functional.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
+        stride: the distance of windows; None for the size of the window
+        padding: the zeros to add at both ends
+        ceil_mode: whether a window may reach beyond the end
+        count_include_pad: whether added zeros count in the mean
+        divisor_override: what sums are divided by, instead
+
+    Example:
+        >>> turnout.nn.AvgPool2d(2)(turnout.zeros(1, 1, 4, 4)).shape
+        turnout.Size([1, 1, 2, 2])
+    """
+
+    function = functional.avg_pool2d
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
+        stride: the distance of windows; None for the size of the window
+        padding: the zeros to add at both ends
+        ceil_mode: whether a window may reach beyond the end
+        count_include_pad: whether added zeros count in the mean
+        divisor_override: what sums are divided by, instead
+
+    Example:
+        >>> turnout.nn.AvgPool3d(2)(turnout.zeros(1, 1, 4, 4, 4)).shape
+        turnout.Size([1, 1, 2, 2, 2])
+    """
+
+    function = functional.avg_pool3d
+
+
+class LPPool1d(_LPPool):
+    """The norm of each window over the last dimension of [N, C, L], or of inputs without N.
+
+    Arguments:
+        norm_type: the power of the norm
+        kernel_size: the size of the window
+        stride: the distance of windows; None for the size of the window
+        ceil_mode: whether a window may reach beyond the end
+
+    Example:
+        >>> turnout.nn.LPPool1d(2, 2)(turnout.zeros(1, 1, 4)).shape
+        turnout.Size([1, 1, 2])
+    """
+
+    function = functional.lp_pool1d
+
+
+class LPPool2d(_LPPool):
+    """The norm of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
+
+    Arguments:
+        norm_type: the power of the norm
+        kernel_size: the size of the window
+        stride: the distance of windows; None for the size of the window
+        ceil_mode: whether a window may reach beyond the end
+
+    Example:
+        >>> turnout.nn.LPPool2d(2, 2)(turnout.zeros(1, 1, 4, 4)).shape
+        turnout.Size([1, 1, 2, 2])
+    """
+
+    function = functional.lp_pool2d
+
+
+class LPPool3d(_LPPool):
+    """The norm of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
+
+    Arguments:
+        norm_type: the power of the norm
+        kernel_size: the size of the window
+        stride: the distance of windows; None for the size of the window
+        ceil_mode: whether a window may reach beyond the end
+
+    Example:
+        >>> turnout.nn.LPPool3d(2, 2)(turnout.zeros(1, 1, 4, 4, 4)).shape
+        turnout.Size([1, 1, 2, 2, 2])
+    """
+
+    function = functional.lp_pool3d
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """The means of so many parts of the last dimension of [N, C, L], or of inputs without N.
+
+    Arguments:
+        output_size: the number of parts
+
+    Example:
+        >>> turnout.nn.AdaptiveAvgPool1d(2)(turnout.zeros(1, 1, 5)).shape
+        turnout.Size([1, 1, 2])
+    """
+
+    function = functional.adaptive_avg_pool1d
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """The means of so many parts of the last 2 dimensions of [N, C, H, W], or of inputs without N.
+
+    Arguments:
+        output_size: the number of parts: a number, or one for each dimension, where None keeps the size
+
+    Example:
+        >>> turnout.nn.AdaptiveAvgPool2d(2)(turnout.zeros(1, 1, 5, 5)).shape
+        turnout.Size([1, 1, 2, 2])
+    """
+
+    function = functional.adaptive_avg_pool2d
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """The means of so many parts of the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
+
+    Arguments:
+        output_size: the number of parts: a number, or one for each dimension, where None keeps the size
+
+    Example:
+        >>> turnout.nn.AdaptiveAvgPool3d(2)(turnout.zeros(1, 1, 5, 5, 5)).shape
+        turnout.Size([1, 1, 2, 2, 2])
+    """
+
+    function = functional.adaptive_avg_pool3d
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The maxima of so many parts of the last dimension of [N, C, L], or of inputs without N.
+
+    Arguments:
+        output_size: the number of parts
+        return_indices: whether to return the positions of the maxima, too
+
+    Example:
+        >>> turnout.nn.AdaptiveMaxPool1d(2)(turnout.zeros(1, 1, 5)).shape
+        turnout.Size([1, 1, 2])
+    """
+
+    function = functional.adaptive_max_pool1d
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The maxima of so many parts of the last 2 dimensions of [N, C, H, W], or of inputs without N.
+
+    Arguments:
+        output_size: the number of parts: a number, or one for each dimension, where None keeps the size
+        return_indices: whether to return the positions of the maxima, too
+
+    Example:
+        >>> turnout.nn.AdaptiveMaxPool2d(2)(turnout.zeros(1, 1, 5, 5)).shape
+        turnout.Size([1, 1, 2, 2])
+    """
+
+    function = functional.adaptive_max_pool2d
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The maxima of so many parts of the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
+
+    Arguments:
+        output_size: the number of parts: a number, or one for each dimension, where None keeps the size
+        return_indices: whether to return the positions of the maxima, too
+
+    Example:
+        >>> turnout.nn.AdaptiveMaxPool3d(2)(turnout.zeros(1, 1, 5, 5, 5)).shape
+        turnout.Size([1, 1, 2, 2, 2])
+    """
+
+    function = functional.adaptive_max_pool3d
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The maxima of windows that are placed at random over the last 2 dimensions, so that outputs have a given size.
+
+    Raises ArgumentError unless one of size and ratio is given, and ratios are between 0 and 1.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
+        output_size: the size of outputs
+        output_ratio: or the size of outputs to that of inputs
+        return_indices: whether to return the positions of the maxima, too
+        _random_samples: the random numbers to use
+
+    Example:
+        >>> turnout.nn.FractionalMaxPool2d(2, output_size=3)(turnout.zeros(1, 1, 5, 5)).shape
+        turnout.Size([1, 1, 3, 3])
+    """
+
+    ndim = 2
+    function = functional.fractional_max_pool2d
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The maxima of windows that are placed at random over the last 3 dimensions, so that outputs have a given size.
+
+    Raises ArgumentError unless one of size and ratio is given, and ratios are between 0 and 1.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
+        output_size: the size of outputs
+        output_ratio: or the size of outputs to that of inputs
+        return_indices: whether to return the positions of the maxima, too
+        _random_samples: the random numbers to use
+
+    Example:
+        >>> turnout.nn.FractionalMaxPool3d(2, output_size=3)(turnout.zeros(1, 1, 5, 5, 5)).shape
+        turnout.Size([1, 1, 3, 3, 3])
+    """
+
+    ndim = 3
+    function = functional.fractional_max_pool3d
