@@ -1,6 +1,6 @@
 """`turnout.func.functional_call`, `module_state` and `stack_module_state`.
 
-A module is a callable object that holds tensors (`places`). There is no class to derive from.
+A module is a callable object that holds tensors (`places`). It need not be a `turnout.nn.Module`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from turnout_aten import operators as aten
 from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.modules.places import Place, places_of
+from turnout_autograd.modules.places import Place, names_itself, places_of
 
 Tensors = dict[str, Tensor]
 
@@ -30,8 +30,8 @@ def functional_call(
 ) -> Any:
     """`module(*args, **kwargs)` with other tensors in the place of its own, which come back when the call is over.
 
-    A module is any callable object, or a method of one: what counts are the tensors in its attributes, and in lists, tuples,
-    dicts and objects there. Their names are paths, such as "layers.0.weight"; `module_state` lists them. A tensor that the call
+    A module is any callable object, or a method of one: what counts are its `named_parameters()` and `named_buffers()`, where it
+    has such methods, else the tensors in its attributes, and in lists, tuples, dicts and objects there. Their names are paths, such as "layers.0.weight"; `module_state` lists them. A tensor that the call
     assigns in the place of a given one is put into the dict. The module has its own tensors again when the call raises.
 
     The module is changed while the call runs: another thread that uses it then sees the given tensors.
@@ -134,9 +134,9 @@ def _owner(module: Any) -> Any:
 
 
 def module_state(module: Any) -> tuple[Tensors, Tensors]:
-    """The tensors that a module holds, by name: those that require a gradient, and the others. `functional_call` takes both.
+    """The parameters and buffers of a module, by name. `functional_call` takes both.
 
-    A tensor that is held under several names is listed under the first one.
+    Parameters are what `named_parameters()` has; of an object without this method, the tensors that require a gradient. A tensor that is held under several names is listed under the first one.
 
     Arguments:
         module: an object that holds tensors, as for `functional_call`; it need not be callable
@@ -151,11 +151,13 @@ def module_state(module: Any) -> tuple[Tensors, Tensors]:
     """
     seen: set[int] = set()
     state: tuple[Tensors, Tensors] = {}, {}
+    named = {id(tensor) for _, tensor in module.named_parameters()} if names_itself(module) else None
     for name, place in places_of(module).items():
         tensor = place.tensor()
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            state[0 if tensor.requires_grad else 1][name] = tensor
+            is_parameter = tensor.requires_grad if named is None else id(tensor) in named
+            state[0 if is_parameter else 1][name] = tensor
     return state
 
 
@@ -164,8 +166,6 @@ def stack_module_state(models: Sequence[Any]) -> tuple[Tensors, Tensors]:
 
     Stacked tensors are leaves; those of tensors that require a gradient require one. Raises ArgumentError where the modules
     differ in their tensors. Trees of tensors without a module are stacked with `turnout.trees.map_leaves`.
-
-    # differs from torch: `stack_module_state` counts a tensor that requires no gradient as a buffer.
 
     Arguments:
         models: the modules
@@ -199,7 +199,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[Tensors, Tensors]:
                 raise ArgumentError(errors.modules.other_tensor(name, i, state[name], first))
             if state[name].requires_grad != first.requires_grad:
                 raise ArgumentError(errors.modules.other_tracking(name))
-    parameters = {name: _stacked(name, whole).requires_grad_() for name in states[0][0]}
+    parameters = {name: _stacked(name, whole).requires_grad_(tensor.requires_grad) for name, tensor in states[0][0].items()}
     return parameters, {name: _stacked(name, whole) for name in states[0][1]}
 
 

@@ -1,11 +1,12 @@
 """Where an object holds tensors: in attributes, and in lists, tuples, dicts and objects there. Names are "layers.0.weight".
 
-A tuple cannot be written. A tensor in one is replaced by a new tuple, in whatever holds the old one.
+An object with the methods `named_parameters` and `named_buffers`, as a `turnout.nn.Module` has, names its tensors itself. A tuple cannot be written. A tensor in one is replaced by a new tuple, in whatever holds the old one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -66,10 +67,21 @@ def places_of(module: Any) -> dict[str, Place]:
     return found
 
 
+def names_itself(holder: Any) -> bool:
+    """Whether an object says which tensors it holds."""
+    return all(callable(getattr(holder, method, None)) for method in ("named_parameters", "named_buffers"))
+
+
 def _places(holder: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Place]]:
     if id(holder) in seen or isinstance(holder, _LEAVES):
         return
     seen.add(id(holder))
+    if names_itself(holder):
+        for named in (holder.named_parameters, holder.named_buffers):
+            for name, _ in named(remove_duplicate=False):
+                *inside, last = name.split(".")
+                yield prefix + name, Place(reduce(getattr, inside, holder), last, ())
+        return
     for key, value in _items(holder):
         yield from _values(value, f"{prefix}{key}", Place(holder, key, ()), seen)
 
