@@ -23,6 +23,7 @@ SOURCES := setup.cfg $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.t
 EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/dask := [distributed,zarr]
+EXTRAS_plugins/nn := [safetensors]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 # What the tests of wheels install with them: the README's programs ask for it.

@@ -15,6 +15,7 @@ ASKED = {
     "autocast": "with turnout.autocast('cpu'): turnout.ones(2, 2) @ turnout.ones(2, 2)",
     "batched": "turnout.vmap(turnout.exp)(x)",
     "functionalize": "turnout.func.functionalize(turnout.exp)(x)",
+    "nn": "turnout.nn.Linear(2, 2), turnout.nn.functional.relu(x)",
     "tracer": "turnout.trace(turnout.exp)(x)",
     "cuda": "turnout.ones(2, device='cuda')",
     "opencl": "turnout.ones(2, device='opencl')",
@@ -32,6 +33,8 @@ if missing != "batched":
     assert turnout.vmap(lambda row: row @ y)(x).tolist() == [[3.0, 3.0]] * 2
 if missing != "functionalize":
     assert turnout.func.functionalize(lambda a: a.clone().mul_(2))(y).tolist() == [[2.0] * 2] * 3
+if missing != "nn":
+    assert turnout.nn.Linear(3, 2)(x).shape == (2, 2)
 if missing != "tracer":
     graph = turnout.trace(lambda a: (a @ y).sum())(x)
     assert graph(x.detach() * 2).item() == 24.0

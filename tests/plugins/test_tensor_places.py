@@ -110,11 +110,7 @@ def test_the_state_of_random_numbers_can_be_taken_and_put_back() -> None:
     assert turnout.initial_seed() == 5
 
 
-def test_modules_of_networks_are_named_as_what_there_is_not() -> None:
-    with pytest.raises(AttributeError) as raised:
-        turnout.nn.Linear  # type: ignore[attr-defined]
-    text = "module 'turnout.nn' has no attribute 'Linear'; it has functions in turnout.nn.functional and no modules: "
-    assert str(raised.value) == text + "docs/train.md shows layers made of tensors"
+def test_a_misspelt_name_of_networks_is_told_with_the_nearest_one() -> None:
     with pytest.raises(AttributeError) as raised:
         turnout.nn.functionl  # type: ignore[attr-defined]
     assert str(raised.value) == "module 'turnout.nn' has no attribute 'functionl'; did you mean functional?"
