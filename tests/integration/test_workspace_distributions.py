@@ -44,6 +44,7 @@ ARROWS = {
     "turnout-functionalize": {*TENSORS, "turnout-meta"},
     "turnout-kernels": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-meta": TENSORS,
+    "turnout-nn": {*TENSORS, "turnout-autograd"},
     "turnout-opcheck": TENSORS,
     "turnout-opencl": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-speed": TENSORS,
