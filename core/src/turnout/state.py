@@ -51,6 +51,10 @@ class StateChange:
     def __init__(self, *, includes: int = 0, drops: int = 0, lifts: int = 0, excludes: int = 0) -> None:
         self._includes, self._drops, self._lifts, self._excludes = includes, ~drops, lifts, ~excludes
 
+    def block(self) -> Guard:
+        """A guard: while it is entered, the change holds."""
+        return _Changed(self)
+
     def here(self) -> tuple[ContextVar[Sequence[int]], list[int]]:
         """What a guard sets for a block with this change."""
         include, keep = DISPATCH.get()
@@ -102,13 +106,13 @@ def include(keys: Keys) -> Guard:
         keys = (keys,) if isinstance(keys, str) else tuple(keys)
         installed().enabled_keys().require(keys)
     on, switches = _split(keys)
-    return _Changed(StateChange(includes=on | switches, lifts=switches))
+    return StateChange(includes=on | switches, lifts=switches).block()
 
 
 def exclude(keys: Keys) -> Guard:
     """While entered, these functionalities take no part in any call."""
     bits, switches = _split(keys)
-    return _Changed(StateChange(excludes=bits | switches))
+    return StateChange(excludes=bits | switches).block()
 
 
 class _OnlyBackends(Guard):
@@ -139,7 +143,7 @@ def lifted(keep: int, bits: int) -> int:
 
 def below_adinplaceorview() -> Guard:
     """While entered, no gradient and no view or version is recorded."""
-    return _Changed(StateChange(excludes=~BELOW_ADINPLACEORVIEW))
+    return StateChange(excludes=~BELOW_ADINPLACEORVIEW).block()
 
 
 def _split(keys: Keys) -> tuple[int, int]:

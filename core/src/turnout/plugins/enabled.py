@@ -12,6 +12,7 @@ from turnout import config, state
 from turnout.config import LOCK
 from turnout.config.store import Value
 from turnout.errors import plugins as errors
+from turnout.guards import Guard
 from turnout.keys import KEYS
 from turnout.plugins.environment import ACTIVE, catalog
 from turnout.plugins.manager import Manager
@@ -44,10 +45,10 @@ class EnabledKeys:
             state.settle(included, question)
         return included
 
-    def switched(self, before: Value, after: Value) -> state.DispatchGuard:
+    def switched(self, before: Value, after: Value) -> Guard:
         """The guard of an override of `keys.enable`."""
         off, on = self._bits(before), self._bits(after)
-        return state.DispatchGuard(lambda include, keep: [include & ~off | on, keep & ~off | on])
+        return state.StateChange(includes=on, drops=off, lifts=on, excludes=off & ~on).block()
 
     def require(self, names: Sequence[str]) -> None:
         """Activate the installed plugins that provide these keys, but not one that is being activated."""

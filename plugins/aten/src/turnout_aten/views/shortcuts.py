@@ -44,7 +44,8 @@ def view_at_once(operator: str, arguments: Callable[..., Any]) -> Callable[[Call
         def make_view(ks: int, self: Tensor, *others: Any) -> Any:
             if self.keys is ks and self.__class__ is Tensor and STUB_BUILTINS["DISPATCH"]() is FRESH:
                 array, backend, kernel = self.array, self.device.backend, kernels.get(ks)
-                if kernel is not None and backend.view_array is not None and array.__class__ is backend.array_type:
+                ours = backend.view_array is not None and array.__class__ is backend.array_type
+                if kernel is not None and ours:
                     try:
                         args = remembered[array.shape, array.strides, array.itemsize, others]
                     except TypeError:  # a size that is not known is no key
