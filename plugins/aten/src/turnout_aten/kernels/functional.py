@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.operators.calls import Source
-from turnout.operators.stubs import compile_function
+from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.cases import cases_of
-from turnout_aten.kernels.contract import as_result_array, check_returned
+from turnout_aten.kernels.contract import as_result_array
 from turnout_aten.kernels.described import MAKES, KernelSpec, wrapper
 from turnout_aten.kernels.fast_paths import Inputs, after_failure, computing_source
 from turnout_aten.kernels.planning import planned
+from turnout_aten.kernels.plans import array_lines
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.structured import Structured, first_device
+from turnout_aten.kernels.structured import Structured, first_device, invoking
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 
@@ -27,17 +28,14 @@ if TYPE_CHECKING:
 
 def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the functional variant."""
-    fn, empty = row.fn, backend.empty
+    empty, invoke = backend.empty, invoking(s, backend, row)
 
     def compute(args: tuple[Any, ...], answer: Call) -> Any:
         try:
             result = answer(*args)
             device = args[0].device if args[0].__class__ is Tensor else first_device(args)
             arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
-            with backend.kernel_context():
-                made = fn(*s.kernel_arguments(backend, args, result), *arrays)
-            if made is not None:
-                check_returned(s.op.qualified_name, backend, fn, made, arrays)
+            invoke(s.kernel_arguments(backend, args, result), arrays)
         except Exception as error:
             retell(s.op, error, args)
             raise
@@ -75,7 +73,7 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     computing, computed_by = computing_source(s, backend, inputs, cases)
     text = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
-    {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
+    {"; ".join(array_lines(a, python_name(a.name)) for a in s.inputs if python_name(a.name) in tensors)}
     array = failure = None
     {f"if {' and '.join(applies)}:" if applies else "if True:"}
         try:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten.errors.failures import retell
-from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.outputs import check_result_dtype, check_writable
 from turnout_aten.kernels.planning import kept_answers
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.structured import Structured, kernel_by_size
+from turnout_aten.kernels.structured import Structured, invoking
 from turnout_aten.kernels.writes import copying
 from turnout_aten.tensor.tensor import Tensor
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
     answer = kept_answers(s, backend)
-    kernel_for = kernel_by_size(s, backend, row)
+    invoke = invoking(s, backend, row)
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
@@ -48,10 +47,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             array = target.array
             direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             written = array if direct else backend.empty(out.shape, out.dtype, target.device)
-            given = s.kernel_arguments(backend, args, result)
-            made = kernel_for(given, written)(*given, written)
-            if made is not None:
-                check_returned(s.op.qualified_name, backend, row.fn, made, (written,))
+            invoke(s.kernel_arguments(backend, args, result), (written,))
             if written is not array:
                 backend.copy(array, written)
         except Exception as error:

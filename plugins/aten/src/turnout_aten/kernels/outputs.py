@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors.failures import retell
-from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.planning import kept_answers
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.structured import Structured, kernel_by_size
+from turnout_aten.kernels.structured import Structured, invoking
 from turnout_aten.kernels.writes import copying
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
@@ -28,7 +27,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy."""
     answer = kept_answers(s, backend)
-    kernel_for = kernel_by_size(s, backend, row)
+    invoke = invoking(s, backend, row)
     count = s.outs
 
     def wrapped(ks: int, *args: Any) -> Any:
@@ -53,9 +52,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
                 written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
-            made = kernel_for(arguments, written[0])(*arguments, *written)
-            if made is not None:
-                check_returned(s.op.qualified_name, backend, row.fn, made, written)
+            invoke(arguments, written)
             for array, target in zip(written, targets, strict=True):
                 if array is not target.array:
                     backend.copy(target.array, array)

@@ -154,11 +154,7 @@ def _calling(s: Structured, backend: TensorBackend, row: Row, outs: list[str]) -
     """The source that calls the kernel in its context, with the arguments of a plan: `_made` is what it returns."""
     first = (row.sizes.by or next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like)) + "_a"
     function = choice(cases_of(row), {FEW: FEW, KERNEL: KERNEL}, [first, outs[0]])
-    calling = f"_made = (_ready or ({function}))({', '.join([*_passed(s), *outs])})"
-    if row.quiet or backend.silence is None:
-        return [calling]
-    # In line: a kernel in its context would have a frame more.
-    return ["_before = SILENCED(QUIET)", "try:", f"    {calling}", "finally:", "    SPOKEN(_before)"]
+    return calling_lines(f"(_ready or ({function}))({', '.join([*_passed(s), *outs])})", backend, quiet=row.quiet)
 
 
 def _namespace(s: Structured, backend: TensorBackend, row: Row) -> dict[str, Any]:
@@ -176,8 +172,16 @@ def _namespace(s: Structured, backend: TensorBackend, row: Row) -> dict[str, Any
     }  # fmt: skip
 
 
+def calling_lines(call: str, backend: TensorBackend, *, quiet: bool) -> list[str]:
+    """The source of `_made = call`. Where warnings of the array module have to be off, and can be switched off in line, they are:
+    a kernel in its context would have a frame more."""
+    if quiet or backend.silence is None:
+        return [f"_made = {call}"]
+    return ["_before = SILENCED(QUIET)", "try:", f"    _made = {call}", "finally:", "    SPOKEN(_before)"]
+
+
 def silencing(backend: TensorBackend) -> dict[str, Any]:
-    """What source that switches warnings off reads."""
+    """What `calling_lines` reads."""
     return dict(zip(("SILENCED", "SPOKEN", "QUIET"), backend.silence or (), strict=False))
 
 

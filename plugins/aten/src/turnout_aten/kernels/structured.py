@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout_aten.kernels.cases import cases_of, chooser
+from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.specs import Result, as_result
 from turnout_aten.tensor.tensor import Tensor
@@ -131,7 +132,17 @@ def first_device(args: Sequence[Any]) -> Device:
     raise AssertionError("a backend's structured kernel was called without a tensor")
 
 
-def kernel_by_size(s: Structured, backend: TensorBackend, row: Row) -> Call:
-    """A function of a kernel's arguments and its first output: the kernel that serves them, in its context."""
+def invoking(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Sequence[Any], Sequence[Any]], None]:
+    """`invoke(arrays, outs)`, by which general paths call a kernel: the case that serves them, in its context.
+
+    Raises RowError where it returns something that is no output.
+    """
     at = s.names.index(row.sizes.by) if row.sizes.by else 0
-    return chooser(cases_of(row, around=backend.in_kernel_context), at, backend.array_type)
+    choose, name = chooser(cases_of(row, around=backend.in_kernel_context), at, backend.array_type), s.op.qualified_name
+
+    def invoke(arrays: Sequence[Any], outs: Sequence[Any]) -> None:
+        made = choose(arrays, outs[0])(*arrays, *outs)
+        if made is not None:
+            check_returned(name, backend, row.fn, made, outs)
+
+    return invoke

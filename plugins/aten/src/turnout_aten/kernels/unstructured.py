@@ -14,7 +14,7 @@ from turnout_aten.kernels.cases import KERNEL, Case
 from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.described import SHAPELESS, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
-from turnout_aten.kernels.planning import silencing
+from turnout_aten.kernels.planning import calling_lines, silencing
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.rules import ruled
 from turnout_aten.kernels.structured import AS_IS, to_array
@@ -60,9 +60,8 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
         own = f"{name}.array if {name}.__class__ is TENSOR else " if tensor else ""
         converting.append(f"{name}_a = {own}{absent}{other}")
     silent = not (quiet and below is not None)
-    running = [f"_made = {'FN' if backend.silence is not None or not silent else 'QUIETLY'}({', '.join(arrays)})"]
-    if silent and backend.silence is not None:  # in line: the frame of a kernel in its context costs 150 ns
-        running = ["_before = SILENCED(QUIET)", "try:", "    " + running[0], "finally:", "    SPOKEN(_before)"]
+    function = "FN" if backend.silence is not None or not silent else "QUIETLY"
+    running = calling_lines(f"{function}({', '.join(arrays)})", backend, quiet=not silent)
     lines = [f"def wrapped(ks{''.join(', ' + name for name in names)}):"]
     if limit and below is not None:
         size = f"({names[0]}.array.size if {names[0]}.__class__ is TENSOR else PROD({names[0]}))"
