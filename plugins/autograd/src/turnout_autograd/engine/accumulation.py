@@ -14,6 +14,7 @@ from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd.formulas.recorded_calls import is_plain
 
+FEW_BYTES = 1 << 16  # of a gradient to which another one is added in new memory; turnout-speed leaves larger ones to this module
 LEAF_LOCK = new_lock()  # several sweeps may end at one leaf; reentrant, because a finalizer may start another
 
 
@@ -37,19 +38,20 @@ _LOCAL = _of_a_name()
 
 
 def add_to(held: Any, key: Any, value: Tensor, beside: Any = ()) -> None:
-    """Add to the gradient `held[key]`: in its memory where nobody else can see it and nothing records the sum.
+    """Add to the gradient `held[key]`: in its memory where that is large, nobody else can see it and nothing records the sum.
 
     `beside` are the gradients of the node whose turn it is. They may contain it, because nobody reads them again.
     """
     have = held[key]
-    holders = _LOCAL + 1  # 1: `held`
-    for each in beside:
-        if each is have:
-            holders += 1
-    if getrefcount(have) <= holders and _alone(have) and getrefcount(have.array) <= 2 and _adds_up(have, value):
-        have.add_(value)
-    else:
-        held[key] = have + value
+    if getattr(have.array, "nbytes", 0) > FEW_BYTES:
+        holders = _LOCAL + 1  # 1: `held`
+        for each in beside:
+            if each is have:
+                holders += 1
+        if getrefcount(have) <= holders and _alone(have) and getrefcount(have.array) <= 2 and _adds_up(have, value):
+            have.add_(value)
+            return
+    held[key] = have + value
 
 
 def _adds_up(have: Tensor, value: Tensor) -> bool:

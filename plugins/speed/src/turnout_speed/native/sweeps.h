@@ -10,7 +10,7 @@ enum {
 #define OPERANDS 6
 #define AT_ONCE 100   /* nodes; then the text runs one, so that signals and other threads are served */
 #define SPREADS 4096  /* elements that `expand` of the formulas writes rather than views */
-#define SUMMED 16384  /* elements of a gradient that is added to another one here; the text adds larger ones in place */
+#define SUMMED 65536  /* bytes of a gradient that is added to another one here; the text adds larger ones in place */
 
 typedef struct {
     int kind;
@@ -428,12 +428,12 @@ static int bring(const Arrival *arrivals, int count, PyObject **node, PyObject *
     return failed ? -1 : 0;
 }
 
-/* Whether gradients of many elements add up at an edge: two of this node, or one with what has arrived there. */
+/* Whether large gradients add up at an edge: two of this node, or one with what has arrived there. */
 static int adds_many(PyObject *edges, PyObject *grad, PyObject *pending, PyObject *sinks)
 {
     PyArrayObject *array = array_of(grad);
     Py_ssize_t n = PyTuple_GET_SIZE(edges);
-    if (array == NULL || PyArray_SIZE(array) <= SUMMED)
+    if (array == NULL || PyArray_NBYTES(array) <= SUMMED)
         return 0;
     for (Py_ssize_t k = 0; k < n; k++) {
         PyObject *target = PyTuple_GET_ITEM(edges, k);
