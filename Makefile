@@ -130,7 +130,7 @@ codegen: .venv/.stamp-install
 wheels: .venv/.stamp-wheelhouse
 	rm -rf dist
 	$(PY) .ci/packages.py dist
-	$(PY) -m pytest -m wheels tests/integration $(ARGS)
+	$(PY) -m pytest $(SHARED) -m wheels tests/integration/test_wheels_in_clean_environments.py $(ARGS)
 
 # What PyPI is to get for Linux, but with ziglang's kernels (docs/release.md): REPOSITORY is the address that the metadata shows, PYTHONS are what
 # turnout-speed is built for, the oldest first.
@@ -145,7 +145,7 @@ release: .venv/.stamp-wheelhouse .venv-release/.stamp-install
 	for wheel in dist/*-manylinux_2_17_*.whl; do .venv-release/bin/auditwheel show $$wheel | tr '\n' ' ' | grep -q 'tag: "manylinux_2_17_' || exit 1; done
 	for system in linux macos windows; do .venv-release/bin/cibuildwheel --config-file .ci/cibuildwheel.toml --platform $$system \
 	  --print-build-identifiers plugins/speed || exit 1; done
-	$(PY) -m pytest -m wheels tests/integration $(ARGS)
+	$(PY) -m pytest $(SHARED) -m wheels tests/integration/test_wheels_in_clean_environments.py $(ARGS)
 
 .venv-release/.stamp-install: constraints.txt .venv/.stamp-install
 	$(PY) -m venv --clear --without-pip .venv-release

@@ -8,6 +8,7 @@ from __future__ import annotations
 import email
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -48,8 +49,11 @@ class Environment:
     def __init__(self, folder: Path, requirements: list[str]) -> None:
         self.folder = folder
         self.bin = folder / "env" / "bin"
+        if self.bin.exists():
+            return
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True, env=BARE)
-        pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "-q", *PLACES]
+        # Compiling all of NumPy takes longer than the rest, and few of its modules are imported.
+        pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "-q", "--no-compile", *PLACES]
         run = subprocess.run([*pip, *requirements], env=BARE, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
 
@@ -78,15 +82,13 @@ else:
         return self.python(report)
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Environment]:
-    """Make the environment with these requirements, once."""
-    made: dict[tuple[str, ...], Environment] = {}
+@pytest.fixture(scope="session")
+def environment(once: Callable[..., Path]) -> Callable[..., Environment]:
+    """Make the environment with these requirements, once for all workers."""
 
     def make(*requirements: str) -> Environment:
-        if requirements not in made:
-            made[requirements] = Environment(tmp_path_factory.mktemp("clean"), list(requirements))
-        return made[requirements]
+        name = re.sub(r"\W+", "-", "-".join(["clean", *requirements]))
+        return Environment(once(name, lambda folder: Environment(folder, list(requirements))), [])
 
     return make
 
