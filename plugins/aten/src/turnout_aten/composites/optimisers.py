@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING, Any
 
+from turnout.dtypes import float64
 from turnout.errors import ArgumentError
 from turnout_aten import operators as aten
 
@@ -41,8 +42,9 @@ def adam(
         mean = exp_avgs[i] + (gradient - exp_avgs[i]) * (1 - beta1)
         square = exp_avg_sqs[i] * beta2 + gradient * gradient * (1 - beta2)
         largest = aten.maximum(max_exp_avg_sqs[i], square) if amsgrad else square
-        root = aten.sqrt(_left(beta2, state_steps[i]))
-        step = mean * lr / _left(beta1, state_steps[i]) / (aten.sqrt(largest) / root + eps)
+        count = _count(state_steps[i], parameter)
+        root = aten.sqrt(_left(beta2, count))
+        step = mean * lr / _left(beta1, count) / (aten.sqrt(largest) / root + eps)
         _write(parameter, value - step, found_inf)
         _write(exp_avgs[i], mean, found_inf)
         _write(exp_avg_sqs[i], square, found_inf)
@@ -85,7 +87,7 @@ def adagrad(
         if weight_decay:
             gradient = gradient + parameter * weight_decay
         total = state_sums[i] + gradient * gradient
-        rate = lr / ((state_steps[i] - 1) * lr_decay + 1)
+        rate = lr / ((_count(state_steps[i], parameter) - 1) * lr_decay + 1)
         _write(parameter, parameter - gradient * rate / (aten.sqrt(total) + eps), found_inf)
         _write(state_sums[i], total, found_inf)
 
@@ -101,6 +103,12 @@ def _gradient(gradient: Tensor, grad_scale: Tensor | None, found_inf: Tensor | N
     if grad_scale is not None:
         _write(gradient, gradient / grad_scale, found_inf)
     return -gradient if maximize else gradient
+
+
+def _count(step: Tensor, parameter: Tensor) -> Tensor:
+    """The count of steps, in float64 where the parameter is: what is computed from it has the parameter's precision."""
+    made: Tensor = step.to(float64) if parameter.dtype is float64 else step
+    return made
 
 
 def _left(beta: float, step: Tensor) -> Tensor:
