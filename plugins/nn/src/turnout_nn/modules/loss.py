@@ -1,0 +1,772 @@
+"""Losses as modules, each the function of `turnout.nn.functional` with its options as attributes; and distances.
+
+# differs from torch: the arguments size_average and reduce, which `reduction` replaced, are not taken. What followed them is
+# given by keyword, so that a call that was meant for PyTorch is an error rather than another loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY
+from math import prod
+from typing import Any
+
+import turnout
+from turnout import Tensor
+from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.nn import functional
+from turnout_nn.descriptions import described
+from turnout_nn.layers import Layer, layer
+from turnout_nn.module import Module
+from turnout_nn.modules.containers import ModuleList, Sequential
+from turnout_nn.modules.linear import Linear
+from turnout_nn.parameters import Buffer
+
+
+class _Loss(Layer):
+    """A loss with options. Those that are tensors, factors of classes or of losses, are buffers."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("weight", "pos_weight"):
+            if vars(self).get(name) is not None:
+                setattr(self, name, Buffer(vars(self)[name]))
+
+
+@layer
+class L1Loss(_Loss):
+    """|input - target|.
+
+    Arguments:
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.L1Loss()(turnout.tensor([1.0, 3.0]), turnout.tensor([0.0, 0.0]))
+        tensor(2.)
+    """
+
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.l1_loss(input, target, reduction=self.reduction)
+
+
+@layer
+class MSELoss(_Loss):
+    """(input - target)^2.
+
+    Arguments:
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.MSELoss()(turnout.tensor([1.0, 3.0]), turnout.tensor([0.0, 0.0]))
+        tensor(5.)
+    """
+
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.mse_loss(input, target, reduction=self.reduction)
+
+
+@layer
+class SmoothL1Loss(_Loss):
+    """The square of the difference over 2 beta below beta, |input - target| - beta / 2 above.
+
+    Arguments:
+        beta: where the loss becomes linear
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.SmoothL1Loss()(turnout.tensor([0.5, 3.0]), turnout.tensor([0.0, 0.0]))
+        tensor(1.3125)
+    """
+
+    _: KW_ONLY
+    beta: float = 1.0
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.smooth_l1_loss(input, target, beta=self.beta, reduction=self.reduction)
+
+
+@layer
+class HuberLoss(_Loss):
+    """Half the square of the difference below delta, delta (|input - target| - delta / 2) above.
+
+    Arguments:
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        delta: where the loss becomes linear
+
+    Example:
+        >>> turnout.nn.HuberLoss()(turnout.tensor([0.5, 3.0]), turnout.tensor([0.0, 0.0]))
+        tensor(1.3125)
+    """
+
+    reduction: str = "mean"
+    delta: float = 1.0
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+@layer
+class NLLLoss(_Loss):
+    """The negative of the log-probability [N, C, ...] that `input` has for each target class.
+
+    Arguments:
+        weight: a factor for each class
+        ignore_index: the target that gives no loss
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.NLLLoss()(turnout.tensor([[-1.0, -2.0]]), turnout.tensor([1]))
+        tensor(2.)
+    """
+
+    weight: Tensor | None = None
+    _: KW_ONLY
+    ignore_index: int = -100
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+@layer
+class CrossEntropyLoss(_Loss):
+    """The cross entropy of logits [N, C, ...] and targets, which are classes or probabilities.
+
+    Arguments:
+        weight: a factor for each class
+        ignore_index: the target that gives no loss
+        label_smoothing: the share of the uniform distribution that is mixed into the targets
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.CrossEntropyLoss()(turnout.tensor([[0.0, 0.0]]), turnout.tensor([1]))
+        tensor(0.6931)
+    """
+
+    weight: Tensor | None = None
+    _: KW_ONLY
+    ignore_index: int = -100
+    label_smoothing: float = 0.0
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.cross_entropy(
+            input, target, weight=self.weight, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
+            reduction=self.reduction,
+        )  # fmt: skip
+
+
+@layer
+class BCELoss(_Loss):
+    """The cross entropy of probabilities and targets in [0, 1].
+
+    Arguments:
+        weight: a factor for each loss
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.BCELoss()(turnout.tensor([0.5]), turnout.tensor([1.0]))
+        tensor(0.6931)
+    """
+
+    weight: Tensor | None = None
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
+
+
+@layer
+class BCEWithLogitsLoss(_Loss):
+    """The cross entropy of sigmoid(input) and targets in [0, 1], computed without overflow.
+
+    Arguments:
+        weight: a factor for each loss
+        pos_weight: a factor for the positive examples of each class
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.BCEWithLogitsLoss()(turnout.tensor([0.0]), turnout.tensor([1.0]))
+        tensor(0.6931)
+    """
+
+    weight: Tensor | None = None
+    _: KW_ONLY
+    pos_weight: Tensor | None = None
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.binary_cross_entropy_with_logits(
+            input, target, weight=self.weight, pos_weight=self.pos_weight, reduction=self.reduction
+        )
+
+
+@layer
+class KLDivLoss(_Loss):
+    """The divergence target (log(target) - input), where `input` is a log-probability. "batchmean" divides the sum by the
+    batch size.
+
+    Arguments:
+        log_target: whether targets are log-probabilities, too
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.KLDivLoss(reduction="sum")(turnout.tensor([0.5]).log(), turnout.tensor([1.0]))
+        tensor(0.6931)
+    """
+
+    _: KW_ONLY
+    log_target: bool = False
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.kl_div(input, target, log_target=self.log_target, reduction=self.reduction)
+
+
+@layer
+class PoissonNLLLoss(_Loss):
+    """The negative log-likelihood of counts under Poisson distributions.
+
+    Arguments:
+        log_input: whether inputs are logarithms of the means
+        full: whether the Stirling term is added
+        eps: what is added to the mean in front of the logarithm, without `log_input`
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.PoissonNLLLoss()(turnout.tensor([0.0]), turnout.tensor([2.0]))
+        tensor(1.)
+    """
+
+    log_input: bool = True
+    full: bool = False
+    _: KW_ONLY
+    eps: float = 1e-8
+    reduction: str = "mean"
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.poisson_nll_loss(
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+@layer
+class GaussianNLLLoss(_Loss):
+    """The negative log-likelihood of targets under normal distributions.
+
+    Arguments:
+        full: whether the constant term is added
+        eps: the smallest variance
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.GaussianNLLLoss()(turnout.tensor([1.0]), turnout.tensor([3.0]), turnout.tensor([1.0]))
+        tensor(2.)
+    """
+
+    _: KW_ONLY
+    full: bool = False
+    eps: float = 1e-6
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
+@layer
+class HingeEmbeddingLoss(_Loss):
+    """`input` where the target is 1, max(0, margin - input) where it is -1.
+
+    Arguments:
+        margin: the margin
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.HingeEmbeddingLoss()(turnout.tensor([0.5, 0.5]), turnout.tensor([1.0, -1.0]))
+        tensor(0.5000)
+    """
+
+    margin: float = 1.0
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
+
+
+@layer
+class MarginRankingLoss(_Loss):
+    """max(0, -target (input1 - input2) + margin); the target is 1 where input1 should be larger, else -1.
+
+    Arguments:
+        margin: the margin
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.MarginRankingLoss()(turnout.tensor([1.0]), turnout.tensor([3.0]), turnout.tensor([1.0]))
+        tensor(2.)
+    """
+
+    margin: float = 0.0
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+@layer
+class CosineEmbeddingLoss(_Loss):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1, for the cosine of two vectors.
+
+    Arguments:
+        margin: the margin
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.CosineEmbeddingLoss()(turnout.ones(1, 2), turnout.ones(1, 2), turnout.tensor([-1.0]))
+        tensor(1.)
+    """
+
+    margin: float = 0.0
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+@layer
+class SoftMarginLoss(_Loss):
+    """log(1 + exp(-target input)); targets are 1 or -1.
+
+    Arguments:
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.SoftMarginLoss()(turnout.tensor([0.0]), turnout.tensor([1.0]))
+        tensor(0.6931)
+    """
+
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+@layer
+class MultiMarginLoss(_Loss):
+    """The mean over classes of max(0, margin - input[target] + input[class])^p.
+
+    Arguments:
+        p: the exponent, 1 or 2
+        margin: the margin
+        weight: a factor for each class
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.MultiMarginLoss()(turnout.tensor([[0.0, 1.0]]), turnout.tensor([0]))
+        tensor(1.)
+    """
+
+    p: int = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.multi_margin_loss(
+            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
+        )
+
+
+@layer
+class MultiLabelMarginLoss(_Loss):
+    """The margins between the classes that are targets and those that are not; targets end at -1.
+
+    Arguments:
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.MultiLabelMarginLoss()(turnout.tensor([[0.0, 1.0]]), turnout.tensor([[0, -1]]))
+        tensor(1.)
+    """
+
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+@layer
+class MultiLabelSoftMarginLoss(_Loss):
+    """The mean over classes of the cross entropy of sigmoid(input) and targets 0 or 1.
+
+    Arguments:
+        weight: a factor for each class
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.MultiLabelSoftMarginLoss()(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[0.0, 1.0]]))
+        tensor(0.6931)
+    """
+
+    weight: Tensor | None = None
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+
+
+@layer
+class TripletMarginLoss(_Loss):
+    """max(0, |anchor - positive| - |anchor - negative| + margin), with p-norms.
+
+    Arguments:
+        margin: the margin
+        p: the order of the norm
+        eps: what is added to differences
+        swap: whether the negative may be compared with the positive, if that is nearer than the anchor
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.TripletMarginLoss()(turnout.zeros(1, 2), turnout.zeros(1, 2), turnout.zeros(1, 2))
+        tensor(1.)
+    """
+
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.triplet_margin_loss(
+            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction
+        )
+
+
+class TripletMarginWithDistanceLoss(Module):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), with a distance of the caller.
+
+    Arguments:
+        distance_function: the distance d; by default, that of Euclid
+        margin: the margin
+        swap: whether the negative may be compared with the positive, if that is nearer than the anchor
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.TripletMarginWithDistanceLoss()(turnout.zeros(1, 2), turnout.zeros(1, 2), turnout.zeros(1, 2))
+        tensor(1.)
+    """
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        self.reduction = reduction
+        self.distance_function: Any = distance_function or PairwiseDistance()
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+@layer
+class CTCLoss(_Loss):
+    """Connectionist temporal classification, Graves et al. (2006), of log-probabilities [T, N, C].
+
+    Arguments:
+        blank: the class of blanks
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        zero_infinity: whether infinite losses count as 0
+
+    Example:
+        >>> turnout.nn.CTCLoss()(turnout.zeros(1, 1, 2), turnout.tensor([[1]]), (1,), (1,))
+        tensor(0.)
+    """
+
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False
+
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+        """The losses, or their mean or sum."""
+        return functional.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, blank=self.blank, reduction=self.reduction,
+            zero_infinity=self.zero_infinity,
+        )  # fmt: skip
+
+
+class LinearCrossEntropyLoss(Module):
+    """`CrossEntropyLoss` of the logits that a linear map of the input gives.
+
+    Arguments:
+        in_features: the length of an input
+        num_classes: the number of classes C
+        out_features: the sizes (d_1, ..., d_K) of targets [N, d_1, ..., d_K]
+        bias: whether the linear map has a bias
+        device: where the parameters are
+        dtype: their dtype
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        weight: a factor for each class
+        ignore_index: the target that gives no loss
+        label_smoothing: the share of the uniform distribution that is mixed into the targets
+        options: without effect; in PyTorch they set the size of chunks
+
+    Raises:
+        ShapeError: `weight` has not one factor for each class.
+        ArgumentError: `label_smoothing` is not in [0, 1].
+
+    Example:
+        >>> loss = turnout.nn.LinearCrossEntropyLoss(3, 2)
+        >>> loss(turnout.zeros(4, 3), turnout.tensor([0, 1, 1, 0]))
+        tensor(0.6931, grad_fn=<NllLossBackward0>)
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: Any = None,
+        dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None,
+        label_smoothing: float = 0.0, options: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if weight is not None and list(weight.shape) != [num_classes]:
+            raise ShapeError(f"LinearCrossEntropyLoss: weight must have shape {[num_classes]}, got {list(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise ArgumentError(f"LinearCrossEntropyLoss: label_smoothing must be in [0, 1], got {label_smoothing}")
+        self.reduction = reduction
+        self.num_classes = num_classes
+        self.out_features = out_features
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        self.linear = Linear(in_features, num_classes * prod(out_features), bias, device, dtype)
+        self.options = options
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses.
+
+        Arguments:
+            input: [N, in_features] or [in_features]
+            target: classes [N, d_1, ..., d_K], or probabilities [N, C, d_1, ..., d_K]
+        """
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return functional.linear_cross_entropy(
+            input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The sizes and the options."""
+        sizes = f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}"
+        rest = f"reduction={self.reduction}, {described(self, 'ignore_index=', 'label_smoothing=', 'options=')}"
+        return f"{sizes}, bias={self.linear.bias is not None}, {rest}"
+
+
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """Log-probabilities of many classes that differ in frequency, Grave et al. (2017).
+
+    Classes are sorted by frequency. The first cutoffs[0] of them are the head; the classes between two cutoffs are a cluster,
+    with its own, shorter projection. A call returns (log-probability of each target, their negative mean).
+
+    Arguments:
+        in_features: the length of an input
+        n_classes: the number of classes
+        cutoffs: the first class of each cluster, increasing
+        div_value: how many times shorter the projection of each cluster is than that before it
+        head_bias: whether the head has a bias
+        device: where the parameters are
+        dtype: their dtype
+
+    Raises:
+        ArgumentError: the cutoffs are not increasing class numbers, or a projection would have the length 0.
+
+    Example:
+        >>> softmax = turnout.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2, 6])
+        >>> output, loss = softmax(turnout.zeros(3, 4), turnout.tensor([0, 5, 9]))
+        >>> output.shape
+        turnout.Size([3])
+    """
+
+    def __init__(
+        self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        ends = list(cutoffs)
+        if not ends or ends != sorted(set(ends)) or ends[0] <= 0 or ends[-1] >= n_classes or any(int(c) != c for c in ends):
+            raise ArgumentError(
+                f"AdaptiveLogSoftmaxWithLoss: cutoffs must be increasing ints from 1 to {n_classes - 1}, got {cutoffs}"
+            )
+        self.in_features = in_features
+        self.n_classes = n_classes
+        self.cutoffs = [*ends, n_classes]
+        self.div_value = div_value
+        self.head_bias = head_bias
+        self.shortlist_size = ends[0]
+        self.n_clusters = len(ends)
+        self.head_size = self.shortlist_size + self.n_clusters
+        self.head = Linear(in_features, self.head_size, head_bias, device, dtype)
+        self.tail = ModuleList()
+        for i, (start, end) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
+            length = int(in_features // div_value ** (i + 1))
+            if length < 1:
+                raise ArgumentError(
+                    f"AdaptiveLogSoftmaxWithLoss: the projection of cluster {i} would have the length 0: "
+                    f"in_features={in_features} is too small, or div_value={div_value} too large"
+                )
+            maps = (Linear(in_features, length, False, device, dtype), Linear(length, end - start, False, device, dtype))
+            self.tail.append(Sequential(*maps))
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values."""
+        self.head.reset_parameters()
+        for first, second in self.tail:
+            first.reset_parameters()
+            second.reset_parameters()
+
+    def forward(self, input_: Tensor, target_: Tensor) -> tuple[Tensor, Tensor]:
+        """(the log-probability of each target, their negative mean).
+
+        Arguments:
+            input_: [N, in_features] or [in_features]
+            target_: the classes [N] or []
+
+        Raises:
+            ShapeError: the targets do not fit the inputs.
+        """
+        single = target_.ndim == 0
+        if input_.ndim != 2 - single or (not single and input_.shape[0] != target_.shape[0]):
+            raise ShapeError(
+                f"AdaptiveLogSoftmaxWithLoss: there must be one target for each input, got shapes {list(input_.shape)} and "
+                f"{list(target_.shape)}"
+            )
+        x, target = (input_.unsqueeze(0), target_.unsqueeze(0)) if single else (input_, target_)
+        # Every target takes part in every cluster, and a mask picks: the sizes do not depend on the targets' values.
+        head = self.head(x).log_softmax(1)
+        output = head.gather(1, target.clamp(max=self.shortlist_size - 1).unsqueeze(1)).squeeze(1)
+        for i, (start, end) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
+            # A class that does not exist is out of bounds in the last cluster, and so an error.
+            last = None if end == self.n_classes else end - start - 1
+            place = (target - start).clamp(0, last).unsqueeze(1)
+            inside = head[:, self.shortlist_size + i] + self.tail[i](x).log_softmax(1).gather(1, place).squeeze(1)
+            output = turnout.where(target >= start, inside, output)
+        loss = (-output).mean()
+        return output.squeeze(0) if single else output, loss
+
+    def log_prob(self, input: Tensor) -> Tensor:
+        """The log-probabilities of all classes, [N, n_classes].
+
+        Arguments:
+            input: [N, in_features]
+        """
+        head = self.head(input).log_softmax(1)
+        parts = [head[:, : self.shortlist_size]]
+        for i, cluster in enumerate(self.tail):
+            parts.append(cluster(input).log_softmax(1) + head[:, self.shortlist_size + i].unsqueeze(1))
+        return turnout.cat(parts, 1)
+
+    def predict(self, input: Tensor) -> Tensor:
+        """The most likely class of each input, [N].
+
+        Arguments:
+            input: [N, in_features]
+        """
+        return self.log_prob(input).argmax(1)
+
+
+# ---- distances
+
+
+@layer
+class CosineSimilarity(Layer):
+    """The cosine of the angle between the vectors along a dimension.
+
+    Arguments:
+        dim: the dimension of the vectors
+        eps: the smallest product of their norms
+
+    Example:
+        >>> turnout.nn.CosineSimilarity(0)(turnout.tensor([1.0, 0.0]), turnout.tensor([2.0, 0.0]))
+        tensor(1.)
+    """
+
+    dim: int = 1
+    eps: float = 1e-8
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The cosines."""
+        return functional.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+@layer
+class PairwiseDistance(Layer):
+    """The p-norm of the difference of vectors, which are in the last dimension.
+
+    Arguments:
+        p: the order of the norm
+        eps: what is added to the difference
+        keepdim: whether the last dimension is kept, with the length 1
+
+    Example:
+        >>> turnout.nn.PairwiseDistance(1.0, eps=0.0)(turnout.tensor([[1.0, 2.0]]), turnout.tensor([[0.0, 4.0]]))
+        tensor([3.])
+    """
+
+    p: float = 2.0
+    eps: float = 1e-6
+    keepdim: bool = False
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The distances."""
+        return functional.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)

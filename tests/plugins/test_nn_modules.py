@@ -1,0 +1,264 @@
+"""Layers over sequences, losses, initial values and `nn.utils`: what they refuse, and what they promise."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import turnout
+from outcomes import refused
+from turnout import nn
+from turnout.errors import ArgumentError, CallError, ShapeError
+
+rnn, init, utils = nn.utils.rnn, nn.init, nn.utils
+x = turnout.ones
+
+
+WITHOUT_STATISTICS = nn.BatchNorm1d(1, track_running_stats=False).eval()
+
+
+def normed() -> Any:
+    return utils.parametrizations.weight_norm(nn.Linear(2, 2))
+
+
+# (error, the call, the whole text)
+# fmt: off
+REFUSED: list[tuple[type[Exception], Any, str]] = [
+    (ArgumentError, lambda: init.calculate_gain("sine"),
+        ("calculate_gain: nonlinearity must be one of linear, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, "
+         "conv_transpose3d, sigmoid, tanh, relu, selu, leaky_relu, got 'sine'")),
+    (ArgumentError, lambda: init.calculate_gain("leaky_relu", True),
+        "calculate_gain: the negative slope must be a number, got True"),
+    (ShapeError, lambda: init.xavier_normal_(x(2)),
+        "nn.init: fan_in and fan_out need a tensor of at least 2 dimensions, got shape [2]"),
+    (ArgumentError, lambda: init.kaiming_normal_(x(2, 2), mode="fan"), "nn.init: mode must be 'fan_in' or 'fan_out', got 'fan'"),
+    (ShapeError, lambda: init.eye_(x(2)), "eye_: the tensor must have 2 dimensions, got shape [2]"),
+    (ShapeError, lambda: init.dirac_(x(2, 2)), "dirac_: the tensor must have 3 to 5 dimensions, got shape [2, 2]"),
+    (ArgumentError, lambda: init.dirac_(x(3, 2, 2), 2), "dirac_: groups must divide the 3 output channels, got 2"),
+    (ShapeError, lambda: init.orthogonal_(x(2)), "orthogonal_: the tensor must have at least 2 dimensions, got shape [2]"),
+    (ArgumentError, lambda: nn.Embedding(-1, 2), "Embedding: sizes must not be negative, got -1 and 2"),
+    (ArgumentError, lambda: nn.EmbeddingBag(3, 2, padding_idx=3), "EmbeddingBag: padding_idx must name one of 3 rows, got 3"),
+    (ShapeError, lambda: nn.Embedding(3, 2, _weight=x(2, 2)), "Embedding: the weight must have shape [3, 2], got [2, 2]"),
+    (ShapeError, lambda: nn.Embedding.from_pretrained(x(2)), "Embedding: embeddings must be a matrix, got shape [2]"),
+    (ArgumentError, lambda: nn.RNNBase("CRU", 2, 2), "RNNBase: mode must be one of RNN_TANH, RNN_RELU, LSTM, GRU, got 'CRU'"),
+    (ArgumentError, lambda: nn.GRU(2, 0), "GRU: hidden_size must be an int above 0, got 0"),
+    (ArgumentError, lambda: nn.GRU(2, 2, dropout=2), "GRU: dropout must be a probability in [0, 1], got 2"),
+    (ArgumentError, lambda: nn.LSTM(2, 2, proj_size=2), "LSTM: proj_size must be in [0, 2), less than hidden_size, got 2"),
+    (ArgumentError, lambda: nn.RNNBase("GRU", 2, 2, proj_size=1), "RNNBase: proj_size needs an LSTM, got mode 'GRU'"),
+    (ArgumentError, lambda: nn.RNN(2, 2, nonlinearity="sine"), "RNN: nonlinearity must be 'tanh' or 'relu', got 'sine'"),
+    (ShapeError, lambda: nn.RNN(2, 3)(x(2)), "RNN: the input must have 2 or 3 dimensions, got shape [2]"),
+    (ShapeError, lambda: nn.RNN(2, 3)(x(4, 3)), "RNN: input_size is 2, and the input has vectors of length 3"),
+    (ShapeError, lambda: nn.LSTM(2, 3)(x(4, 2), x(1, 3)), "LSTM: the state must be 2 tensors (hidden, cell), got 1"),
+    (ShapeError, lambda: nn.LSTM(2, 3)(x(4, 1, 2), (x(1, 1, 3), x(1, 2, 3))),
+        "LSTM: the cell state must have shape [1, 1, 3], got [1, 2, 3]"),
+    (ShapeError, lambda: nn.GRUCell(2, 3)(x(1, 1, 2)), "GRUCell: the input must have 1 or 2 dimensions, got shape [1, 1, 2]"),
+    (ShapeError, lambda: nn.GRUCell(2, 3)(x(1, 2), x(1, 4)),
+        "GRUCell(2, 3): an input [N, 2] and states [N, 3] are wanted, got [1, 2] and [1, 4]"),
+    (ArgumentError, lambda: nn.MultiheadAttention(4, 3), "MultiheadAttention: num_heads must divide embed_dim, got 3 and 4"),
+    (ArgumentError, lambda: nn.TransformerEncoderLayer(4, 2, 8, activation="tanh"),
+        "transformer layers: activation must be 'relu', 'gelu' or a function, got 'tanh'"),
+    (ShapeError, lambda: nn.Transformer(4, 2, 1, 1, 8)(x(3, 1, 4), x(3, 2, 4)),
+        "Transformer: src and tgt have batches of 1 and 2"),
+    (ShapeError, lambda: nn.Transformer(4, 2, 1, 1, 8)(x(3, 4), x(3, 5)),
+        "Transformer: tgt must have vectors of length 4, got 5"),
+    (ShapeError, lambda: nn.LinearCrossEntropyLoss(2, 3, weight=x(2)),
+        "LinearCrossEntropyLoss: weight must have shape [3], got [2]"),
+    (ArgumentError, lambda: nn.LinearCrossEntropyLoss(2, 3, label_smoothing=2),
+        "LinearCrossEntropyLoss: label_smoothing must be in [0, 1], got 2"),
+    (ArgumentError, lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 3, [2, 1]),
+        "AdaptiveLogSoftmaxWithLoss: cutoffs must be increasing ints from 1 to 2, got [2, 1]"),
+    (ArgumentError, lambda: nn.AdaptiveLogSoftmaxWithLoss(2, 3, [1]),
+        ("AdaptiveLogSoftmaxWithLoss: the projection of cluster 0 would have the length 0: in_features=2 is too small, or "
+         "div_value=4.0 too large")),
+    (ShapeError, lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 3, [1])(x(2, 4), turnout.tensor([1])),
+        "AdaptiveLogSoftmaxWithLoss: there must be one target for each input, got shapes [2, 4] and [1]"),
+    (ArgumentError, lambda: rnn.PackedSequence(x(2)),
+        "PackedSequence: batch_sizes is missing; pack_sequence and pack_padded_sequence make it"),
+    (ArgumentError, lambda: rnn.PackedSequence(x(2), turnout.ones(2, device="meta")),
+        "PackedSequence: batch_sizes must be on the cpu, got meta"),
+    (ArgumentError, lambda: rnn.pack_padded_sequence(x(2, 2), [1]),
+        "pack_padded_sequence: there must be one length for each of 2 sequences, got 1"),
+    (ArgumentError, lambda: rnn.pack_padded_sequence(x(2, 2), [3, 1]),
+        "pack_padded_sequence: lengths must be from 1 to 2, the steps of the input, got [3, 1]"),
+    (ArgumentError, lambda: rnn.pack_padded_sequence(x(2, 2), [1, 2]),
+        "pack_padded_sequence: lengths must not increase, got [1, 2]\n  to fix  pass enforce_sorted=False, which sorts them"),
+    (ArgumentError, lambda: rnn.pad_packed_sequence(rnn.pack_sequence([x(2)]), total_length=1),
+        "pad_packed_sequence: total_length must be at least 2, the longest length, got 1"),
+    (ArgumentError, lambda: rnn.pad_sequence([]), "pad_sequence: sequences must be one or more tensors"),
+    (ArgumentError, lambda: rnn.pad_sequence([x(2)], padding_side="top"),
+        "pad_sequence: padding_side must be 'left' or 'right', got 'top'"),
+    (ShapeError, lambda: rnn.unpad_sequence(x(2, 3), turnout.tensor([2, 1])),
+        "unpad_sequence: there must be one length for each of 3 sequences, got 2"),
+    (CallError, lambda: utils.skip_init(int), "skip_init: expected the class of a module, got <class 'int'>"),
+    (CallError, lambda: utils.skip_init(nn.ReLU), "skip_init: the constructor of ReLU does not take 'device'"),
+    (CallError, lambda: utils.vector_to_parameters([1.0], [x(2)]), "vector_to_parameters: vec must be a tensor, got list"),
+    (ShapeError, lambda: utils.vector_to_parameters(x(1), [x(2)]),
+        "vector_to_parameters: the parameters have 2 elements, and the vector 1"),
+    (ArgumentError, lambda: utils.get_total_norm([x(1) / 0], error_if_nonfinite=True),
+        ("the norm of order 2.0 of the gradients is inf, so they cannot be scaled\n  to fix  pass "
+         "error_if_nonfinite=False to scale them all the same")),
+    (ArgumentError, lambda: utils.fuse_conv_bn_eval(nn.Conv1d(1, 1, 1), nn.BatchNorm1d(1)),
+        "fuse_conv_bn_eval: both modules must be in eval mode\n  to fix  call eval() on them"),
+    (ArgumentError, lambda: utils.fuse_conv_bn_eval(nn.Conv1d(1, 1, 1).eval(), WITHOUT_STATISTICS),
+        "fuse_conv_bn_eval: the norm has no running statistics; make it with track_running_stats=True"),
+    (ArgumentError, lambda: utils.fuse_linear_bn_eval(nn.Linear(2, 3), nn.BatchNorm1d(2)),
+        "fuse_linear_bn_eval: the norm must have 1 or 3 features, got 2"),
+    (ArgumentError, lambda: utils.weight_norm(nn.Linear(2, 2), "w"), "weight_norm: Linear has no parameter 'w'"),
+    (ArgumentError, lambda: utils.spectral_norm(utils.weight_norm(nn.Linear(2, 2))),
+        "spectral_norm: 'weight' of Linear is computed by weight_norm already"),
+    (ArgumentError, lambda: utils.spectral_norm(nn.Linear(2, 2), n_power_iterations=0),
+        "spectral_norm: n_power_iterations must be above 0, got 0"),
+    (ArgumentError, lambda: utils.remove_weight_norm(nn.Linear(2, 2)),
+        "remove_weight_norm: Linear has no weight_norm of 'weight'"),
+    (ArgumentError, lambda: utils.parametrizations.spectral_norm(nn.ReLU()),
+        "spectral_norm: ReLU has no parameter or buffer 'weight'"),
+    (ArgumentError, lambda: utils.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0),
+        "spectral_norm: n_power_iterations must be above 0, got 0"),
+    (ArgumentError, lambda: utils.parametrizations.orthogonal(nn.ReLU()), "orthogonal: ReLU has no parameter or buffer 'weight'"),
+    (ShapeError, lambda: utils.parametrizations.orthogonal(nn.Linear(2, 2), "bias"),
+        "orthogonal: the weight must have at least 2 dimensions, got shape [2]"),
+    (ArgumentError, lambda: utils.parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="qr"),
+        "orthogonal: orthogonal_map must be one of matrix_exp, cayley, householder, got 'qr'"),
+    (ArgumentError, lambda: utils.parametrize.register_parametrization(nn.ReLU(), "weight", nn.ReLU()),
+        "register_parametrization: ReLU has no parameter or buffer 'weight'"),
+    (ShapeError, lambda: utils.parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.Flatten(0)),
+        "a parametrization must keep the shape [2, 2], got [4]\n  to fix  pass unsafe=True to allow another one"),
+    (ArgumentError, lambda: utils.parametrize.register_parametrization(nn.Linear(2, 2), "weight", Doubled()),
+        ("a parametrization must keep the dtype turnout.float32, got turnout.float64\n"
+         "  to fix  pass unsafe=True to allow another one")),
+    (ArgumentError, lambda: utils.parametrize.remove_parametrizations(nn.Linear(2, 2), "weight"),
+        "remove_parametrizations: Linear has no parametrization of 'weight'"),
+    (ArgumentError, lambda: utils.parametrize.remove_parametrizations(normed(), "weight", False),
+        ("remove_parametrizations: 'weight' is computed from 2 tensors, so there is no original to return to\n  to fix  "
+         "pass leave_parametrized=True")),
+    (ArgumentError, lambda: utils.parametrize.transfer_parametrizations_and_params(nn.Linear(2, 2), nn.Linear(2, 2), "bias"),
+        "transfer_parametrizations_and_params: Linear has no parametrization of 'bias'"),
+]
+# fmt: on
+
+
+class Doubled(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.double()
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "text"), REFUSED, ids=lambda value: value.partition("\n")[0] if isinstance(value, str) else ""
+)
+def test_what_a_layer_refuses_says_what_it_takes(error: type[Exception], call: Any, text: str) -> None:
+    assert refused(error, call) == text
+
+
+class Symmetric(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.triu() + x.triu(1).T
+
+    def right_inverse(self, x: Any) -> Any:
+        return x.triu()
+
+
+class Halved(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x / 2
+
+    def right_inverse(self, x: Any) -> Any:
+        return 2 * x
+
+
+def test_parametrizations_are_applied_one_after_the_other_and_inverted_by_an_assignment() -> None:
+    parametrize = utils.parametrize
+    layer = nn.Linear(2, 2, bias=False)
+    weight = layer.weight
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    assert layer.parametrizations.weight.original is weight  # an optimiser still has it
+    parametrize.register_parametrization(layer, "weight", Halved())
+    layer.weight = turnout.tensor([[1.0, 2.0], [2.0, 4.0]])
+    assert weight.tolist() == [[2.0, 4.0], [0.0, 8.0]]
+    assert layer(turnout.tensor([1.0, 0.0])).tolist() == [1.0, 2.0]
+    assert (type(layer).__name__, isinstance(layer, nn.Linear)) == ("ParametrizedLinear", True)
+    assert "weight" in dir(layer)
+    for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert type(other) is type(layer)
+        assert other.weight.tolist() == layer.weight.tolist()
+        other.weight = turnout.zeros(2, 2)
+        assert layer.weight.tolist() == [[1.0, 2.0], [2.0, 4.0]]
+    with parametrize.cached():
+        assert layer.weight is layer.weight
+        layer.weight = turnout.eye(2)
+        assert layer.weight.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert layer.weight is not layer.weight
+    parametrize.remove_parametrizations(layer, "weight")
+    assert (type(layer), layer.weight is weight, parametrize.is_parametrized(layer)) == (nn.Linear, True, False)
+    assert weight.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_a_block_with_a_cache_ends_where_an_error_leaves_it() -> None:
+    layer = utils.parametrizations.weight_norm(nn.Linear(2, 2))
+    with pytest.raises(KeyError), utils.parametrize.cached():
+        raise KeyError
+    assert layer.weight is not layer.weight
+
+
+def test_a_layer_that_is_made_without_its_values_is_on_its_device() -> None:
+    layer = utils.skip_init(nn.Linear, 2, 3, dtype=turnout.float64)
+    assert (layer.weight.device.type, layer.weight.dtype, layer.weight.requires_grad) == ("cpu", turnout.float64, True)
+
+
+def test_dropout_of_one_recurrent_layer_warns() -> None:
+    with pytest.warns(UserWarning, match=r"^GRU: dropout=0.5 has no effect with one layer: none follows the last$"):
+        nn.GRU(2, 2, dropout=0.5)
+
+
+def test_initial_values_of_nothing_warn() -> None:
+    with pytest.warns(UserWarning, match=r"^nn.init: a tensor without elements has nothing to initialise$"):
+        init.kaiming_uniform_(x(0, 2))
+
+
+def test_initial_values_come_from_the_generator_and_are_not_recorded() -> None:
+    for name in ("uniform_", "normal_", "trunc_normal_", "xavier_uniform_", "kaiming_normal_", "orthogonal_"):
+        weights = [turnout.empty(3, 4, requires_grad=True) for _ in range(2)]
+        for weight in weights:
+            getattr(init, name)(weight, generator=turnout.Generator().manual_seed(3))
+        assert weights[0].tolist() == weights[1].tolist()
+        assert weights[0].is_leaf
+
+
+def test_vectors_of_parameters_go_there_and_back() -> None:
+    layer = nn.Linear(2, 3)
+    vector = utils.parameters_to_vector(layer.parameters())
+    other = nn.Linear(2, 3)
+    utils.vector_to_parameters(vector, other.parameters())
+    assert turnout.equal(other.weight, layer.weight)
+    assert turnout.equal(other.bias, layer.bias)
+
+
+def test_a_row_for_padding_is_zero_and_is_not_trained() -> None:
+    table = nn.Embedding(3, 2, padding_idx=-1)
+    table(turnout.tensor([0, 2])).sum().backward()
+    assert table.weight[2].tolist() == [0.0, 0.0]
+    assert table.weight.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
+    assert not nn.Embedding.from_pretrained(x(3, 2)).weight.requires_grad
+
+
+def test_adaptive_softmax_predicts_the_class_of_the_largest_probability() -> None:
+    turnout.manual_seed(0)
+    softmax, inputs = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 6], div_value=2.0), turnout.randn(5, 8)
+    probabilities = softmax.log_prob(inputs)
+    assert probabilities.exp().sum(1).tolist() == pytest.approx([1.0] * 5, abs=1e-5)
+    target = softmax.predict(inputs)
+    output, loss = softmax(inputs, target)
+    assert output.tolist() == pytest.approx(probabilities.amax(1).tolist(), abs=1e-6)
+    assert loss.item() == pytest.approx(-output.mean().item())
+
+
+def test_a_causal_mask_hides_what_comes_later() -> None:
+    turnout.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
+    mask, inputs = nn.Transformer.generate_square_subsequent_mask(4), turnout.randn(4, 1, 8)
+    changed = inputs.clone()
+    changed[3] += 1
+    for causal in (False, True):
+        assert turnout.allclose(layer(inputs, mask, is_causal=causal)[:3], layer(changed, mask, is_causal=causal)[:3], atol=1e-6)
