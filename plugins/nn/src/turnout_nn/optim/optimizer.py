@@ -98,13 +98,15 @@ class Optimizer:
         if not parameters:
             return
         for p in parameters:
-            if not self.state[p]:
+            if p not in self.state:
                 self._fill(p, group)
         differentiable = group.get("differentiable", False)
         options = {key: _plain(value, differentiable) for key, value in group.items() if key != "params"}
         if group.get("fused"):
             for batch in self._batches(parameters, ()):
-                self._fused_rule(batch, [self._gradient(p, options) for p in batch], [self.state[p] for p in batch], options)
+                states = [self.state.get(p, {}) for p in batch]
+                self._fused_rule(batch, [self._gradient(p, options) for p in batch], states, options)
+                self.state.update({p: state for p, state in zip(batch, states, strict=True) if state})
         elif differentiable:
             for p in parameters:
                 self._apply([p], options, lambda tensors: Recorded(tensors[0]))
@@ -117,7 +119,7 @@ class Optimizer:
 
     def _apply(self, batch: Sequence[Tensor], options: Group, operand: Callable[[Sequence[Tensor]], Any]) -> None:
         """Run the rule for parameters whose states have the same numbers, and keep what it made."""
-        states = [self.state[p] for p in batch]
+        states = [self.state.get(p, {}) for p in batch]
         complex_ = batch[0].is_complex()
 
         def joined(tensors: Sequence[Tensor]) -> Any:
@@ -132,7 +134,7 @@ class Optimizer:
                 given[key] = value.item()
             else:
                 given[key] = joined([state[key] for state in states])
-        before = dict(given)
+        before = given.copy()
         parameter = joined(batch)
         self._rule(parameter, joined([self._gradient(p, options) for p in batch]), given, options)
         for key, value in given.items():
@@ -141,8 +143,8 @@ class Optimizer:
                     for state in states:
                         state[key].fill_(value)
             elif value is not before.get(key) or isinstance(value, Recorded):
-                for state, tensor in zip(states, _tensors(value), strict=True):
-                    state[key] = turnout.view_as_complex(tensor) if complex_ else tensor
+                for p, tensor in zip(batch, _tensors(value), strict=True):
+                    self.state[p][key] = turnout.view_as_complex(tensor) if complex_ else tensor
         if isinstance(parameter, Recorded):
             batch[0].copy_(turnout.view_as_complex(parameter.tensor) if complex_ else parameter.tensor)
 
@@ -154,16 +156,17 @@ class Optimizer:
         """The parameters by device, dtype, and what their states have."""
         found: dict[Hashable, list[Tensor]] = {}
         for p in parameters:
-            state = self.state[p]
+            state = self.state.get(p, {})
             values = tuple([state[key].item() for key in numbers if key in state])
             found.setdefault((p.device, p.dtype, p.grad.dtype, frozenset(state), values), []).append(p)  # type: ignore[union-attr]
         return list(found.values())
 
     def _fill(self, parameter: Tensor, group: Group) -> None:
-        """The state of a parameter before its first step."""
-        with turnout.no_grad():
-            for key, value in self._start(parameter, group).items():
-                self.state[parameter][key] = _number(value, parameter, group) if key in self.numbers else value
+        """The state of a parameter before its first step, if it has one then."""
+        start = self._start(parameter, group)
+        if start:
+            numbers = {key: _number(start[key], parameter, group) for key in self.numbers}
+            self.state[parameter] = start | numbers
 
     def _start(self, parameter: Tensor, group: Group) -> State:
         """The state with which a parameter starts: numbers for `numbers`, tensors for all else."""
