@@ -116,13 +116,13 @@ def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
     need_device("opencl")
     from turnout_cli import digits
 
-    plain = digits.Perceptron.__call__
+    plain = digits.Perceptron.forward
 
     def with_a_detour(self, images):
         images.to(turnout.complex64).exp()
         return plain(self, images)
 
-    monkeypatch.setattr(digits.Perceptron, "__call__", with_a_detour)
+    monkeypatch.setattr(digits.Perceptron, "forward", with_a_detour)
     text = run("demo", "--device", "opencl", "--epochs", "1").stdout
     assert "what had no kernel there: it ran on another device, and its results were copied back" in text
     assert "aten::exp.out  opencl  cpu" in text

@@ -27,7 +27,7 @@ ARROWS = {
     "turnout-autocast": TENSORS,
     "turnout-autograd": TENSORS,
     "turnout-batched": TENSORS,
-    "turnout-cli": {*TENSORS, "turnout-autocast", "turnout-autograd", "turnout-cpu"},
+    "turnout-cli": {*TENSORS, "turnout-autocast", "turnout-autograd", "turnout-cpu", "turnout-nn"},
     "turnout-conformance": {
         *TENSORS,
         "turnout-autocast",

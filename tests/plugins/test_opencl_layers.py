@@ -14,7 +14,7 @@ from random_programs.running import difference
 from turnout import autograd
 from turnout.errors import DimError
 from turnout_aten.backend import host_fallback as hosting
-from turnout_cli.digits import Convolutional, Momentum, train_step
+from turnout_cli.digits import Convolutional, optimiser_of, train_step
 from turnout_opencl.devices import ClDevice
 
 pytestmark = pytest.mark.usefixtures("opencl")
@@ -75,7 +75,7 @@ def test_attention_runs_without_the_host() -> None:
 def test_a_step_of_the_demo_moves_nothing_between_host_and_device_but_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = turnout.Generator("opencl").manual_seed(0)
     model = Convolutional("opencl", generator)
-    optimiser = Momentum(model.parameters, 0.05)
+    optimiser = optimiser_of(model)
     images = turnout.rand(64, 64, device="opencl", generator=generator)
     labels = (images[:, 0] * 10).long()
     train_step(model, optimiser, images, labels).item()

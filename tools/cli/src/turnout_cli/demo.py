@@ -104,7 +104,7 @@ def train(
     with place.step():
         data = digits.load(device, generator)
         model = digits.MODELS[name](device, generator, None if amp is None else dtype_named(amp))
-        optimiser = digits.Momentum(model.parameters, model.rate)
+        optimiser = digits.optimiser_of(model)
     epochs = epochs or model.epochs
     scaler = turnout.amp.GradScaler(device) if amp == "float16" else None
     losses: list[float] = []
@@ -140,7 +140,7 @@ def train(
         "amp": amp,
         "seed": seed,
         "epochs": epochs,
-        "parameters": sum(p.numel() for p in model.parameters),
+        "parameters": sum(p.numel() for p in model.parameters()),
         "training_images": data.images.shape[0],
         "held_out_images": data.held_out_images.shape[0],
         "losses": losses,

@@ -1,4 +1,4 @@
-"""Classifiers for handwritten digits in Turnout's operators only: two networks, cross entropy, SGD with momentum.
+"""Classifiers for handwritten digits: two networks of modules, cross entropy, SGD with momentum.
 
 The data are the 1,797 images of 8 x 8 pixels that scikit-learn ships (UCI, "Optical Recognition of Handwritten
 Digits"). Everything random comes from one generator, so that a seed gives the same result on every run.
@@ -6,16 +6,13 @@ Digits"). Everything random comes from one generator, so that a seed gives the s
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import turnout
-from turnout import Tensor
-from turnout_aten.nn import functional
+from turnout import Tensor, nn
 
 SIDE = 8
 PIXELS = SIDE * SIDE
@@ -47,8 +44,8 @@ def load(device: str, generator: turnout.Generator) -> Digits:
     return Digits(images[:count], labels[:count], images[count:], labels[count:])
 
 
-class Classifier(ABC):
-    """What the networks have in common: parameters, which are plain tensors that require gradients, and how forwards are run.
+class Classifier(nn.Module):
+    """What the networks have in common: how they are made, and how forwards are run. Of images [n, 64] they make logits [n, 10].
 
     amp     the lower precision of its `precision` context, None for none
     epochs  how many it needs
@@ -59,35 +56,27 @@ class Classifier(ABC):
     rate: float
 
     def __init__(self, device: str, generator: turnout.Generator, amp: turnout.DType | None = None) -> None:
+        super().__init__()
         self.amp = amp
-        self.device = turnout.device(device)
-        self.generator = generator
-        self.parameters: list[Tensor] = []
-        self.build()
+        self.device_type = turnout.device(device).type
+        self.build(device)
+        for parameter in self.parameters():
+            if parameter.ndim == 1:
+                nn.init.zeros_(parameter)
+            else:  # keeps the variance through a rectifier
+                nn.init.kaiming_uniform_(parameter, nonlinearity="relu", generator=generator)
 
-    @abstractmethod
-    def build(self) -> None:
-        """Make the parameters."""
+    def build(self, device: str) -> None:
+        """Make the layers."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def __call__(self, images: Tensor) -> Tensor:
-        """Logits [n, 10] of images [n, 64]."""
-
-    @abstractmethod
     def explain(self, images: Tensor) -> tuple[str, str]:
         """A call of the first layer as source text, and why what runs there does."""
-
-    def layer(self, *shape: int) -> tuple[Tensor, Tensor]:
-        """A weight [outputs, ...] and the bias [outputs] that goes with it, now parameters."""
-        bound = math.sqrt(6 / math.prod(shape[1:]))  # keeps the variance through a rectifier (He et al. 2015)
-        weight = turnout.rand(shape, generator=self.generator, device=self.device).mul_(2 * bound).sub_(bound)
-        bias = turnout.zeros(shape[0], device=self.device)
-        self.parameters += [weight.requires_grad_(), bias.requires_grad_()]
-        return weight, bias
+        raise NotImplementedError
 
     def precision(self) -> AbstractContextManager[object]:
         """The context of a forward: mixed precision where it was asked for, else what the configuration says."""
-        return nullcontext() if self.amp is None else turnout.autocast(self.device.type, self.amp)
+        return nullcontext() if self.amp is None else turnout.autocast(self.device_type, self.amp)
 
 
 class Perceptron(Classifier):
@@ -96,17 +85,16 @@ class Perceptron(Classifier):
     epochs = 40
     rate = 0.2
 
-    def build(self) -> None:
-        self.weight1, self.bias1 = self.layer(128, PIXELS)
-        self.weight2, self.bias2 = self.layer(CLASSES, 128)
+    def build(self, device: str) -> None:
+        self.hidden = nn.Linear(PIXELS, 128, device=device)
+        self.last = nn.Linear(128, CLASSES, device=device)
 
-    def __call__(self, images: Tensor) -> Tensor:
-        hidden = functional.relu(functional.linear(images, self.weight1, self.bias1))
-        return functional.linear(hidden, self.weight2, self.bias2)
+    def forward(self, images: Tensor) -> Tensor:
+        return self.last(nn.functional.relu(self.hidden(images)))  # type: ignore[no-any-return]
 
     def explain(self, images: Tensor) -> tuple[str, str]:
         with self.precision():
-            explained = turnout.explain(turnout.addmm, self.bias1, images, self.weight1.t())
+            explained = turnout.explain(turnout.addmm, self.hidden.bias, images, self.hidden.weight.t())
         return "turnout.addmm(bias, images, weight.t())", str(explained)
 
 
@@ -116,21 +104,20 @@ class Convolutional(Classifier):
     epochs = 15
     rate = 0.05
 
-    def build(self) -> None:
-        self.weight1, self.bias1 = self.layer(16, 1, 3, 3)
-        self.weight2, self.bias2 = self.layer(32, 16, 3, 3)
-        self.weight3, self.bias3 = self.layer(CLASSES, 32 * (SIDE // 4) ** 2)
+    def build(self, device: str) -> None:
+        self.layers = nn.Sequential(
+            nn.Unflatten(1, (1, SIDE, SIDE)),
+            nn.Conv2d(1, 16, 3, padding=1, device=device), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 3, padding=1, device=device), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(32 * (SIDE // 4) ** 2, CLASSES, device=device),
+        )  # fmt: skip
 
-    def __call__(self, images: Tensor) -> Tensor:
-        planes = images.view(-1, 1, SIDE, SIDE)
-        for weight, bias in ((self.weight1, self.bias1), (self.weight2, self.bias2)):
-            planes = functional.relu(functional.conv2d(planes, weight, bias, padding=1))
-            planes = functional.max_pool2d(planes, 2)
-        return functional.linear(planes.flatten(1), self.weight3, self.bias3)
+    def forward(self, images: Tensor) -> Tensor:
+        return self.layers(images)  # type: ignore[no-any-return]
 
     def explain(self, images: Tensor) -> tuple[str, str]:
-        planes = images.view(-1, 1, SIDE, SIDE)
-        tensors = planes, self.weight1, self.bias1
+        first = self.layers[1]
+        tensors = images.view(-1, 1, SIDE, SIDE), first.weight, first.bias
         if self.amp is None:  # not conv2d, which only calls this
             explained = turnout.explain(turnout.convolution, *tensors, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
             return "turnout.convolution(images, weight, bias, ...)", str(explained)
@@ -141,34 +128,15 @@ class Convolutional(Classifier):
 MODELS: dict[str, type[Classifier]] = {"mlp": Perceptron, "cnn": Convolutional}
 
 
-class Momentum:
-    """Gradient descent with momentum: velocity = 0.9 velocity + gradient; parameter -= rate velocity."""
-
-    def __init__(self, parameters: list[Tensor], rate: float) -> None:
-        self.param_groups = [{"params": parameters}]  # what GradScaler reads
-        self.parameters = parameters
-        self.rate = rate
-        self.velocities = [turnout.zeros_like(p) for p in parameters]
-
-    def step(self) -> None:
-        """Use the gradients."""
-        with turnout.no_grad():
-            for parameter, velocity in zip(self.parameters, self.velocities, strict=True):
-                if parameter.grad is None:
-                    continue
-                velocity.mul_(MOMENTUM).add_(parameter.grad)
-                parameter.sub_(velocity, alpha=self.rate)
-
-    def clear(self) -> None:
-        """Forget the gradients."""
-        for parameter in self.parameters:
-            parameter.grad = None
+def optimiser_of(model: Classifier) -> turnout.optim.SGD:
+    """Gradient descent with momentum."""
+    return turnout.optim.SGD(model.parameters(), model.rate, momentum=MOMENTUM)
 
 
-def train_step(model: Classifier, optimiser: Momentum, images: Tensor, labels: Tensor, scaler: Any = None) -> Tensor:
+def train_step(model: Classifier, optimiser: turnout.optim.SGD, images: Tensor, labels: Tensor, scaler: Any = None) -> Tensor:
     """One step; the loss before it. `scaler` is a GradScaler, for float16."""
     with model.precision():
-        loss = functional.cross_entropy(model(images), labels)
+        loss = nn.functional.cross_entropy(model(images), labels)
     if scaler is None:
         loss.backward()
         optimiser.step()
@@ -176,7 +144,7 @@ def train_step(model: Classifier, optimiser: Momentum, images: Tensor, labels: T
         scaler.scale(loss).backward()
         scaler.step(optimiser)
         scaler.update()
-    optimiser.clear()
+    optimiser.zero_grad()
     return loss.detach()
 
 
