@@ -18,7 +18,8 @@ from turnout_cli.new_plugin import rendered
 FOLDER = ROOT / "examples"
 BACKENDS = ("loopback", "torchlike")
 PLUGINS = ("profiler", "quantized", "myops", "myops_opencl")
-EXAMPLES = (*BACKENDS, *PLUGINS, "dask_programs")
+PROGRAMS = ("dask_programs", "gpt")
+EXAMPLES = (*BACKENDS, *PLUGINS, *PROGRAMS)
 each = pytest.mark.parametrize("name", EXAMPLES)
 
 
@@ -30,7 +31,7 @@ def own_tests(environment, *names: str) -> None:
 
 
 def test_their_own_tests_pass(examples):
-    own_tests(examples, *PLUGINS)
+    own_tests(examples, *PLUGINS, "gpt")
 
 
 def test_the_programs_for_dask_pass_their_own_tests(examples, need_device):
@@ -114,7 +115,7 @@ def test_it_is_a_whole_distribution(name):
     assert broken_links(readme) == []
     if name not in BACKENDS:  # which are what `new-plugin` writes, and its licence is for the author to choose
         assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
-    if name != "dask_programs":
+    if name not in PROGRAMS:
         assert (manifest(name)["distribution"], manifest(name)["name"]) == (project["name"], name)
         assert project["entry-points"]["turnout.plugins"] == {name: f"turnout_{name}:plugin.toml"}
     for command, target in project.get("scripts", {}).items():
