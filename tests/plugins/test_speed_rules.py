@@ -16,7 +16,7 @@ from outcomes import agree, refused
 from turnout.registry import find_operator
 from turnout_autograd.forward import kernels as forward
 from turnout_batched.errors import VmapError
-from turnout_batched.kernels import NAMES, as_switched, decide, spreading
+from turnout_batched.kernels import NAMES, decide, entered
 
 _rules = pytest.importorskip("turnout_speed._rules", reason="turnout-speed was installed without a C compiler")
 VARIABLES = forward.GRAD, forward.DISPATCH, forward.ACTIVE
@@ -60,7 +60,7 @@ def test_nested_levels_give_what_the_python_kernel_gives(name: str) -> None:
         "mul.Tensor": (ones(4, 4),), "add.Tensor": (ones(4, 4),), "matmul": (ones(4, 4),), "sum.dim_IntList": ((0,),),
         "transpose.int": (0, 1), "reshape": ((2, 8),),
     }  # fmt: skip
-    python = as_switched(op, spreading(op, decide(op)[0]))
+    python = entered(op, decide(op)[0])
 
     def through(kernel: Any) -> Any:
         return vmap(vmap(lambda x: kernel(x.keys, *op.bind((x, *rest.get(name, ())), {})), 1), 0, 1)(ones(2, 4, 3, 4))

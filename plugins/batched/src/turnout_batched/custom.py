@@ -16,7 +16,7 @@ from turnout_aten import trees
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
-from turnout_batched.kernels import as_switched, by_rule, example_of, peeled, spreading, top_level, wrapped
+from turnout_batched.kernels import by_rule, entered, example_of, peeled, top_level, wrapped
 from turnout_batched.levels import moved, spread_all
 from turnout_batched.values import batched_tensor, is_batched
 
@@ -50,7 +50,7 @@ def custom_rule(op: Operator, function: Call, opaque: bool) -> Call:
         _check_dims(op.qualified_name, *found)
         return found
 
-    return as_switched(op, spreading(op, by_rule(op, _opaque(op, rule) if opaque else rule, with_level=True)))
+    return entered(op, by_rule(op, _opaque(op, rule) if opaque else rule, with_level=True))
 
 
 def by_function(name: str, function: Call, args: tuple[Any, ...]) -> Any:

@@ -46,7 +46,7 @@ def specialize(op: Operator) -> Any:
     fn, how = decide(op)
     rule = None if op.qualified_name.removeprefix("aten::") in REFUSED else _rule(op)
     if rule is None:
-        fn = as_switched(op, spreading(op, fn))
+        fn = entered(op, fn)
     else:
         kind = "unary" if rule is unary else "aligned" if rule in (pointwise, choice, masking) else ""
         fn = rule_kernel(op, rule, kind, _positional(op) if takes_call(rule) else None, opt_in_switches(op), NAMES)
@@ -61,7 +61,7 @@ def rule_kernel(op: Operator, rule: Any, kind: str, call: Any, switches: int, na
     and "aligned" where it only aligns batches for broadcasting. `switches` are those of functionalities that have to be off, and
     `names` are those of this package that a replacement reads.
     """
-    return as_switched(op, spreading(op, by_rule(op, _ready(rule, op))))
+    return entered(op, by_rule(op, _ready(rule, op)))
 
 
 def opt_in_switches(op: Operator) -> int:
@@ -69,38 +69,29 @@ def opt_in_switches(op: Operator) -> int:
     return sum(f.switch for f in op.registry.keys.functionalities if f.opt_in)
 
 
-def as_switched(op: Operator, fn: Call) -> Call:
-    """The kernel where opt-in functionalities (Autocast) are switched on: they do to the call what they do to one example's.
+def entered(op: Operator, fn: Call) -> Call:
+    """The kernel as calls come to it.
 
-    One that has a kernel for the operator is called first, on the batched tensors: its casts are calls like any others. Otherwise
-    they are off for the rule, whose operators may be on lists that this one is not on; a composite would go through them.
+    Opt-in functionalities (Autocast) that are switched on do to the call what they do to one example's. One that has a kernel
+    for the operator is called first, on the batched tensors: its casts are calls like any others. Otherwise they are off for the
+    rule, whose operators may be on lists that this one is not on; a composite would go through them.
+
+    Tensors that gradients inside the vmap track, and that it does not batch, get a row for each example.
     """
-    switches = opt_in_switches(op)
-    decomposes = IMPLICIT in op.kernels
+    switches, mutated, decomposes = opt_in_switches(op), mutated_by(op), IMPLICIT in op.kernels
     above, off = ~(BATCHED | MODE), StateChange(excludes=switches)
 
-    def call_switched(ks: int, *args: Any) -> Any:
-        if not in_effect(0) & switches:
-            return fn(ks, *args)
-        below = 0
-        for tensor in tensors_in(args):
-            below |= physical(tensor).keys
-        below = in_effect(below) & above
-        functionality = op.plan(below).functionality
-        if functionality is not None and functionality.opt_in:
-            return op.lookup(below)(below, *args)
-        if decomposes:
-            return fn(ks, *args)
-        return off.run(fn, ks, *args)
-
-    return call_switched if switches else fn
-
-
-def spreading(op: Operator, fn: Call) -> Call:
-    """The kernel where tensors that gradients inside the vmap track, and that it does not batch, get a row for each example."""
-    mutated = mutated_by(op)
-
-    def call_spread(ks: int, *args: Any) -> Any:
+    def call_entered(ks: int, *args: Any) -> Any:
+        if in_effect(0) & switches:
+            below = 0
+            for tensor in tensors_in(args):
+                below |= physical(tensor).keys
+            below = in_effect(below) & above
+            functionality = op.plan(below).functionality
+            if functionality is not None and functionality.opt_in:
+                return op.lookup(below)(below, *args)
+            if not decomposes:
+                return off.run(call_entered, ks, *args)
         if SHARED.levels:
             nested = len(LEVELS.get()) > 1
             for value in args:  # few calls have such a tensor: this saves a third of the time of the others
@@ -108,7 +99,7 @@ def spreading(op: Operator, fn: Call) -> Call:
                     return fn(ks, *spread_all(args, top_level(args), mutated))
         return fn(ks, *args)
 
-    return call_spread
+    return call_entered
 
 
 def decide(op: Operator) -> tuple[Call, str]:
