@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any, TypeVar
 
 import turnout
@@ -32,7 +33,7 @@ def fuse_conv_bn_eval(conv: T, bn: Module, transpose: bool = False) -> T:
         >>> turnout.allclose(fused(x), bn(conv(x)), atol=1e-6)
         True
     """
-    return _fused("fuse_conv_bn_eval", conv, bn, lambda *tensors: fuse_conv_bn_weights(*tensors, transpose))
+    return _fused("fuse_conv_bn_eval", conv, bn, partial(fuse_conv_bn_weights, transpose=transpose))
 
 
 def fuse_linear_bn_eval(linear: T, bn: Module) -> T:

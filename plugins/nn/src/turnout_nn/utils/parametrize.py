@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
-from functools import cache
 from typing import Any, TypeVar
 
 import turnout
@@ -34,8 +33,10 @@ __dir__ = __all__.copy
 
 T = TypeVar("T", bound=Module)
 
-# (id of a ParametrizationList) -> what it computed, inside `cached()`
-_CACHE: ContextVar[dict[int, Tensor] | None] = ContextVar("parametrizations", default=None)
+_CLASSES: dict[Any, Any] = {}  # a class of modules -> that of parametrized ones
+
+# a ParametrizationList -> what it computed, inside `cached()`
+_CACHE: ContextVar[dict[Any, Tensor] | None] = ContextVar("parametrizations", default=None)
 
 
 @contextmanager
@@ -180,10 +181,10 @@ class _Parametrized(Module):
         known = _CACHE.get()
         if known is None:
             return found[name]()
-        key = id(found[name])
-        if key not in known:
-            known[key] = found[name]()
-        return known[key]
+        computing = found[name]
+        if computing not in known:
+            known[computing] = computing()
+        return known[computing]
 
     def __setattr__(self, name: str, value: Any) -> None:
         found = self.__dict__.get("parametrizations")
@@ -193,7 +194,7 @@ class _Parametrized(Module):
             found[name].right_inverse(value)
             known = _CACHE.get()
             if known is not None:
-                known.pop(id(found[name]), None)
+                known.pop(found[name], None)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.parametrizations})
@@ -208,10 +209,13 @@ def _blank(cls: type[Module]) -> Module:
     return made.__new__(made)
 
 
-@cache
 def _class_for(cls: Any) -> Any:
-    """The class of parametrized modules for one of modules."""
-    return type(f"Parametrized{cls.__name__}", (_Parametrized, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
+    """The class of parametrized modules for one of modules, which is made once."""
+    made = _CLASSES.get(cls)
+    if made is None:
+        given = {"__module__": cls.__module__, "__doc__": cls.__doc__}
+        made = _CLASSES.setdefault(cls, type(f"Parametrized{cls.__name__}", (_Parametrized, cls), given))
+    return made
 
 
 def type_before_parametrizations(module: Module) -> type[Module]:
