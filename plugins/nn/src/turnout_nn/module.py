@@ -16,7 +16,7 @@ from turnout_aten.tensor.roles import role_of
 from turnout_nn import errors, hooks, states
 from turnout_nn.hooks import Handle, Hook, Hooks
 from turnout_nn.members import Members
-from turnout_nn.parameters import BUFFER, PARAMETER, TEMPORARY, Parameter
+from turnout_nn.parameters import BUFFER, PARAMETER, TEMPORARY, Parameter, is_uninitialized
 
 T = TypeVar("T", bound="Module")
 _TABLES = ("_parameter_names", "_buffer_names", "_module_names")
@@ -293,7 +293,9 @@ class Module:
                 parameter.grad = function(grad.detach()).requires_grad_(grad.requires_grad)
         for name in self._buffer_names:
             buffer = getattr(self, name)
-            if buffer is not None:
+            if is_uninitialized(buffer):  # of a class of its own, which a converted tensor would not have
+                buffer.data = function(buffer.data)
+            elif buffer is not None:
                 object.__setattr__(self, name, function(buffer))
         return self
 
