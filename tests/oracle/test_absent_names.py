@@ -13,6 +13,8 @@ torch = pytest.importorskip("torch")
 
 import turnout  # noqa: E402
 
+# The parts of torch.nn whose names are compared: each has a list of its public names, but for torch.nn itself.
+NN = ["nn", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.stateless"]
 PAGE = Path(__file__).parents[2] / "docs" / "coming-from-pytorch.md"
 
 
@@ -33,7 +35,16 @@ def absent_names() -> set[str]:
         missing(public(torch.__all__) | public(dir(torch._C._VariableFunctions)) | public(dtypes), turnout)
         | missing(public(dir(torch.Tensor)), turnout.Tensor, "Tensor.")
         | missing(public(own), turnout.nn.functional, "nn.functional.")
+        | {name for module in NN for name in absent_in(module)}
     )
+
+
+def absent_in(module: str) -> set[str]:
+    theirs: Any = torch
+    ours: Any = turnout
+    for part in module.split("."):
+        theirs, ours = getattr(theirs, part), getattr(ours, part, None)
+    return missing(public(getattr(theirs, "__all__", dir(theirs))), ours, f"{module}.")
 
 
 def patterns() -> list[str]:
