@@ -375,7 +375,7 @@ class _Reader:
 
     def public(self, provides: dict[str, Any], folder: Any) -> dict[str, Public]:
         """What there is for `turnout` itself, and for public modules; places for which there is nothing are left out."""
-        places = {"": (("provides",), provides)}
+        places: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {"": (("provides",), provides)}
         for place, table in provides["members"].items():
             path = ("provides", "members", place)
             if not re.fullmatch(_IDENTIFIER, place):

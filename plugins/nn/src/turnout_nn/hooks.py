@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import turnout
 from turnout import Tensor
+from turnout_autograd.function.function import Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,7 +174,7 @@ class _Passes:
         return grads
 
 
-class _Gate(turnout.autograd.Function):
+class _Gate(Function):
     """An identity of tensors, whose backward gives their gradients to a function."""
 
     @staticmethod

@@ -15,7 +15,9 @@ Size = int | tuple[int, ...]
 @dataclass_transform(eq_default=False)
 def layer(cls: C) -> C:
     """A class of modules whose annotated fields are the arguments of its `__init__`, and attributes of its instances."""
-    return dataclass(eq=False, repr=False)(cls)
+    made: Any = dataclass(eq=False, repr=False)(cls)
+    found: C = made
+    return found
 
 
 class Layer(Module):

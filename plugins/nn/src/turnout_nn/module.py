@@ -7,7 +7,7 @@ of what is registered, in order: `_parameter_names`, `_buffer_names` (name -> wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import turnout
 from turnout import Tensor
@@ -53,6 +53,10 @@ class Module:
         self.__dict__.update(training=True, _parameter_names={}, _buffer_names={}, _module_names={})
 
     forward: Callable[..., Any]
+
+    if TYPE_CHECKING:  # what is registered by name is an attribute, too
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._module_hooks is not None:
@@ -267,7 +271,8 @@ class Module:
         Arguments:
             target: the name
         """
-        return _member(self, "get_parameter", target, "_parameter_names", "parameter")
+        found: Parameter = _member(self, "get_parameter", target, "_parameter_names", "parameter")
+        return found
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer with a name. Raises AttributeError if there is none.

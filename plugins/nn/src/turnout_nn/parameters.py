@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import turnout
-from turnout import Tensor
 from turnout.errors import CallError, ShapeError
 from turnout_aten.tensor.roles import role_of, set_role
+from turnout_aten.tensor.tensor import Tensor
 from turnout_nn import errors
+
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
+__dir__ = __all__.copy
 
 PARAMETER, BUFFER, TEMPORARY = "parameter", "buffer", "temporary buffer"
 
@@ -49,7 +52,7 @@ class Parameter(Tensor, metaclass=_HasRole):
     __slots__ = ()
     roles = (PARAMETER,)
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:  # type: ignore[misc] # a plain tensor
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         return in_role(_alias(data, cls), PARAMETER).requires_grad_(requires_grad)  # type: ignore[return-value]
 
 
@@ -74,7 +77,7 @@ class Buffer(Tensor, metaclass=_HasRole):
     __slots__ = ()
     roles = (BUFFER, TEMPORARY)
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:  # type: ignore[misc]
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         return in_role(_alias(data, cls), BUFFER if persistent else TEMPORARY)  # type: ignore[return-value]
 
 
@@ -95,6 +98,16 @@ class _Uninitialized:
         self.data = turnout.empty(tuple(shape), **kept)
         self.__class__ = Tensor
         set_role(self, role)
+
+    def _arguments(self: Any) -> tuple[Any, ...]:
+        return self.requires_grad, str(self.device), self.dtype, *([role_of(self) == BUFFER] if isinstance(self, Buffer) else [])
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        memo[id(self)] = made = type(self)(*self._arguments())
+        return made
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        return type(self), self._arguments()
 
     @property
     def shape(self) -> Any:
@@ -119,7 +132,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
     __slots__ = ()
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:  # type: ignore[misc]
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
         made = turnout.empty(0, device=device, dtype=dtype).as_subclass(cls)
         return in_role(made, PARAMETER).requires_grad_(requires_grad)  # type: ignore[return-value]
 
@@ -145,7 +158,7 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 
     __slots__ = ()
 
-    def __new__(  # type: ignore[misc]
+    def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
     ) -> UninitializedBuffer:
         made = turnout.empty(0, device=device, dtype=dtype).as_subclass(cls)
@@ -175,7 +188,8 @@ def empty_parameter(shape: Sequence[int], device: Any = None, dtype: Any = None)
 def _alias(data: Any, cls: type) -> Tensor:
     """A tensor without history over the memory of the given one."""
     if data is None:
-        return turnout.empty(0)
+        made: Tensor = turnout.empty(0)
+        return made
     if not isinstance(data, Tensor):
         raise CallError(errors.no_tensor(cls.__name__, data))
     return data.detach()

@@ -158,7 +158,7 @@ def _take(module: Module, name: str, own: Tensor, key: str, given: Any, assign: 
     if is_uninitialized(own):
         if is_uninitialized(given):
             return ""
-        own.materialize(given.shape)  # type: ignore[attr-defined]
+        own.materialize(given.shape)
     if is_uninitialized(given):
         return errors.no_shape_yet()
     if own.ndim == 0 and tuple(given.shape) == (1,):

@@ -56,7 +56,8 @@ class _Numbered(Module):
 
     def _part(self, names: list[str]) -> Any:
         """A container of the same class with some of the modules."""
-        return type(self)([self.__dict__[name] for name in names])
+        made: Any = type(self)
+        return made([self.__dict__[name] for name in names])
 
     def __setitem__(self, idx: int, module: Module) -> None:
         name = self._place(idx)

@@ -21,7 +21,7 @@ class _Lazy(Module):
     size     the attribute for the size of inputs
     """
 
-    becomes: ClassVar[type[Module]]
+    becomes: ClassVar[Any]
     size: ClassVar[str]
 
     def _begin(self, make: Callable[[], None], device: Any, dtype: Any) -> None:
@@ -55,7 +55,7 @@ class _Lazy(Module):
                 tensor = getattr(self, name)
                 if is_uninitialized(tensor):
                     tensor.materialize(shape)
-            self.reset_parameters()  # type: ignore[operator]
+            self.becomes.reset_parameters(self)
         self._become()
 
     def _size_of(self, input: Tensor) -> int:
@@ -65,7 +65,7 @@ class _Lazy(Module):
         setattr(self, self.size, size)
 
     def _become(self) -> None:
-        self.__class__ = self.becomes  # type: ignore[assignment]
+        self.__class__ = self.becomes
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Learn the size of the input, become a plain module, and call that."""
@@ -152,7 +152,7 @@ class _LazyForward(_LazyConvolution):
         dtype: Any = None,
     ) -> None:
         rest = (kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
-        self._begin(lambda: self.becomes.__init__(self, 0, out_channels, *rest), device, dtype)  # type: ignore[call-arg]
+        self._begin(lambda: self.becomes.__init__(self, 0, out_channels, *rest), device, dtype)
 
 
 class _LazyTransposed(_LazyConvolution):
@@ -171,35 +171,15 @@ class _LazyTransposed(_LazyConvolution):
         dtype: Any = None,
     ) -> None:
         rest = (kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
-        self._begin(lambda: self.becomes.__init__(self, 0, out_channels, *rest), device, dtype)  # type: ignore[call-arg]
+        self._begin(lambda: self.becomes.__init__(self, 0, out_channels, *rest), device, dtype)
 
 
 class _LazyNorm(_Lazy):
     """A normalisation of channels that learns their number."""
 
     size = "num_features"
-    dims: ClassVar[tuple[int, ...]]
-
-    def shapes(self, size: int) -> dict[str, tuple[int, ...]]:
-        """Name -> shape of what depends on the size of inputs."""
-        return dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (size,))
-
-    def _size_of(self, input: Tensor) -> int:
-        if input.ndim not in self.dims:
-            raise ShapeError(errors.wrong_ndim(type(self).__name__, " or ".join(map(str, self.dims)), input))
-        batched = issubclass(self.becomes, normalisation._BatchNorm) or input.ndim == self.dims[-1]
-        return int(input.shape[1 if batched else 0])
-
-    def _key(self) -> str:
-        return "weight" if "weight" in self._parameter_names and self.weight is not None else "running_mean"
-
     weight: Any
 
-    def _size_in(self, weight: Tensor) -> int:
-        return int(weight.shape[0])
-
-
-class _LazyBatchNorm(_LazyNorm):
     def __init__(
         self,
         eps: float = 1e-5,
@@ -212,23 +192,23 @@ class _LazyBatchNorm(_LazyNorm):
         bias: bool = True,
     ) -> None:
         rest = (0, eps, momentum, affine, track_running_stats, device, dtype)
-        self._begin(lambda: self.becomes.__init__(self, *rest, bias=bias), device, dtype)  # type: ignore[call-arg]
+        self._begin(lambda: self.becomes.__init__(self, *rest, bias=bias), device, dtype)
 
+    def shapes(self, size: int) -> dict[str, tuple[int, ...]]:
+        """Name -> shape of what depends on the size of inputs."""
+        return dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (size,))
 
-class _LazyInstanceNorm(_LazyNorm):
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        rest = (0, eps, momentum, affine, track_running_stats, device, dtype)
-        self._begin(lambda: self.becomes.__init__(self, *rest, bias=bias), device, dtype)  # type: ignore[call-arg]
+    def _size_of(self, input: Tensor) -> int:
+        dims = self.becomes.dims
+        if input.ndim not in dims:
+            raise ShapeError(errors.wrong_ndim(type(self).__name__, " or ".join(map(str, dims)), input))
+        return int(input.shape[1 if self.becomes.is_batched(input) else 0])
+
+    def _key(self) -> str:
+        return "weight" if "weight" in self._parameter_names and self.weight is not None else "running_mean"
+
+    def _size_in(self, weight: Tensor) -> int:
+        return int(weight.shape[0])
 
 
 class LazyConv1d(_LazyForward, convolutions.Conv1d):
@@ -372,7 +352,7 @@ class LazyConvTranspose3d(_LazyTransposed, convolutions.ConvTranspose3d):
     becomes = convolutions.ConvTranspose3d
 
 
-class LazyBatchNorm1d(_LazyBatchNorm, normalisation.BatchNorm1d):
+class LazyBatchNorm1d(_LazyNorm, normalisation.BatchNorm1d):
     """A `BatchNorm1d` that learns `num_features` at its first call.
 
     Arguments:
@@ -392,7 +372,7 @@ class LazyBatchNorm1d(_LazyBatchNorm, normalisation.BatchNorm1d):
     becomes = normalisation.BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyBatchNorm, normalisation.BatchNorm2d):
+class LazyBatchNorm2d(_LazyNorm, normalisation.BatchNorm2d):
     """A `BatchNorm2d` that learns `num_features` at its first call.
 
     Arguments:
@@ -412,7 +392,7 @@ class LazyBatchNorm2d(_LazyBatchNorm, normalisation.BatchNorm2d):
     becomes = normalisation.BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyBatchNorm, normalisation.BatchNorm3d):
+class LazyBatchNorm3d(_LazyNorm, normalisation.BatchNorm3d):
     """A `BatchNorm3d` that learns `num_features` at its first call.
 
     Arguments:
@@ -432,7 +412,7 @@ class LazyBatchNorm3d(_LazyBatchNorm, normalisation.BatchNorm3d):
     becomes = normalisation.BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyInstanceNorm, normalisation.InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNorm, normalisation.InstanceNorm1d):
     """A `InstanceNorm1d` that learns `num_features` at its first call.
 
     Arguments:
@@ -452,7 +432,7 @@ class LazyInstanceNorm1d(_LazyInstanceNorm, normalisation.InstanceNorm1d):
     becomes = normalisation.InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyInstanceNorm, normalisation.InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNorm, normalisation.InstanceNorm2d):
     """A `InstanceNorm2d` that learns `num_features` at its first call.
 
     Arguments:
@@ -472,7 +452,7 @@ class LazyInstanceNorm2d(_LazyInstanceNorm, normalisation.InstanceNorm2d):
     becomes = normalisation.InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyInstanceNorm, normalisation.InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNorm, normalisation.InstanceNorm3d):
     """A `InstanceNorm3d` that learns `num_features` at its first call.
 
     Arguments:

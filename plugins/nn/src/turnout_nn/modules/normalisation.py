@@ -71,6 +71,11 @@ class _Running(_Affine):
         self.reset_running_stats()
         super().reset_parameters()
 
+    @classmethod
+    def is_batched(cls, input: Tensor) -> bool:
+        """Whether dimension 1 is that of channels, not dimension 0."""
+        return True
+
     def _check(self, input: Tensor) -> None:
         if input.ndim not in self.dims:
             raise ShapeError(errors.wrong_ndim(type(self).__name__, " or ".join(map(str, self.dims)), input))
@@ -78,7 +83,7 @@ class _Running(_Affine):
     def extra_repr(self) -> str:
         """The values of the arguments."""
         shown = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
-        return f"{shown}, track_running_stats={self.track_running_stats}"
+        return f"{shown}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
         key = prefix + "num_batches_tracked"
@@ -140,6 +145,11 @@ class _InstanceNorm(_Running):
     ) -> None:
         self._set_up(num_features, eps, momentum, affine, track_running_stats, bias, (device, dtype))
 
+    @classmethod
+    def is_batched(cls, input: Tensor) -> bool:
+        """Whether dimension 1 is that of channels, not dimension 0."""
+        return bool(input.ndim != cls.dims[0])
+
     def forward(self, input: Tensor) -> Tensor:
         """The input with mean 0 and variance 1 in each channel of each element, scaled and shifted.
 
@@ -147,7 +157,7 @@ class _InstanceNorm(_Running):
             input: [N, num_features, ...], or without N
         """
         self._check(input)
-        alone = input.ndim == self.dims[0]
+        alone = not self.is_batched(input)
         if self.affine and input.shape[0 if alone else 1] != self.num_features:
             raise ArgumentError(errors.wrong_channels(type(self).__name__, self.num_features, input))
         of_input = self.training or not self.track_running_stats
@@ -391,7 +401,7 @@ class GroupNorm(_Affine):
 
     def extra_repr(self) -> str:
         """The values of the arguments."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class RMSNorm(_Affine):
@@ -475,11 +485,13 @@ class LocalResponseNorm(Layer):
 
 @layer
 class CrossMapLRN2d(LocalResponseNorm):
-    """`LocalResponseNorm` of images, by its older name.
+    """`LocalResponseNorm` of images as older programs have it: an even `size` counts one channel less, and divides by `size`.
+
+    # differs from torch: `CrossMapLRN2d` does not count channel 0 for channels from which it is far.
 
     Arguments:
         size: the number of neighbours
-        alpha: the factor of the mean
+        alpha: the factor of the sum of squares, which is divided by `size`
         beta: the power
         k: what is added to the mean
 
@@ -489,3 +501,8 @@ class CrossMapLRN2d(LocalResponseNorm):
     """
 
     k: float = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input."""
+        window = 2 * ((self.size - 1) // 2) + 1
+        return functional.local_response_norm(input, window, self.alpha * window / self.size, self.beta, self.k)

@@ -40,7 +40,7 @@ class _ConstantPad(_Pad):
         value: the value
     """
 
-    value: float = 0.0
+    value: float
     shows: ClassVar[str] = "padding={padding}, value={value}"
 
     def forward(self, input: Tensor) -> Tensor:
