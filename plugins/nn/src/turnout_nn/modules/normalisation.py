@@ -416,7 +416,7 @@ class RMSNorm(_Affine):
 
     Example:
         >>> turnout.nn.RMSNorm(2)(turnout.tensor([3.0, 3.0])).detach()
-        tensor([1.0000, 1.0000])
+        tensor([1., 1.])
     """
 
     def __init__(
