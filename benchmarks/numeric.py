@@ -82,10 +82,15 @@ def step(m: Any, x: Any, y: Any, parameters: list[Any]) -> Any:
 
 def training(quick: bool) -> Result:
     """The step against torch's, both on one thread. Raises Skipped."""
+    return on_one_thread(__file__, *(["--quick"] if quick else []))
+
+
+def on_one_thread(*program: str) -> Result:
+    """What a program prints that compares two sides, in a process of its own. Raises Skipped, also where it fails."""
     torch_with_threads(1)
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS")
     done = subprocess.run(
-        [sys.executable, __file__, *(["--quick"] if quick else [])],
+        [sys.executable, *program],
         env=os.environ | dict.fromkeys(names, "1"), capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:

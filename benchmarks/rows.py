@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import drawn
 import kernels
+import modules
 import numpy as np
 import opencl
 import small
@@ -265,6 +266,10 @@ ROWS = [
     Row("operators",     f"a call with {MANY:,} operators",        f"{FEW} operators", 1.05, 1.00, operators, repeats=15),
     Row("backends",      f"a call with {BACKENDS} backends",       "1 backend",        1.05, 1.00, backends, repeats=15),
     Row("mlp",           "training step, MLP 784-256-10, batch 64", "torch, 1 thread", 1.15, 0.95, run=training),
+    Row("modules",       "the same step, modules and SGD",         "torch, 1 thread",  0.95, None, run=modules.of("perceptron")),
+    Row("identities",    "Sequential of 20 Identity",              "torch",            0.60, None, run=modules.of("identities")),
+    Row("gpt",           "training step, GPT 4 x 128, modules",    "torch, 1 thread",  None, None, run=modules.of("gpt")),
+    Row("gpt_functions", "the same",                               "functions alone",  1.05, None, run=modules.of("gpt_functions")),
     Row("matmul_np",     "matmul, 2048 x 2048",                    "NumPy",            None, 1.00, against_numpy("x @ y", "x @ y", x=(2048, 2048), y=(2048, 2048)), repeats=15),
     Row("matmul",        "the same",                               "torch",            None, 1.00, against_torch("x @ y", x=(2048, 2048), y=(2048, 2048)), repeats=15),
     Row("chain_np",      "4 element-wise calls, 10 million floats", "NumPy",           None, 1.00, against_numpy("m.exp(x * y + x).sqrt()", "np.sqrt(np.exp(x * y + x))", x=(LARGE,), y=(LARGE,)), repeats=15),
