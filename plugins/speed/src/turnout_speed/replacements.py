@@ -28,6 +28,7 @@ from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, ZERO, Ending, Equal, Inferred
 from turnout_aten.kernels.described import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
+from turnout_aten.kernels.facts import NOTHING, facts_of
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
 from turnout_aten.kernels.rows import COUNT, FREEDOM, Steps
 from turnout_aten.kernels.stepping import preparing, program_of
@@ -392,13 +393,12 @@ _WHEN = {
 def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     """A composite kernel that says what it ends in, or that it copies."""
     names = [python_name(a.name) for a in op.schema.arguments]
-    element = getattr(kernel.fn.__wrapped__, "element", None)
-    if element is not None:
-        return _calls.element_kernel(made, element)
-    into = getattr(kernel.fn.__wrapped__, "copies", None)
-    if into is not None:
-        return _calls.copy_kernel(made, names.index(into) if into else -1)
-    endings = getattr(kernel.fn.__wrapped__, "endings", ())
+    facts = facts_of(kernel.fn.__wrapped__)
+    if facts.element:
+        return _calls.element_kernel(made, facts.element)
+    if facts.copies is not None:
+        return _calls.copy_kernel(made, names.index(facts.copies) if facts.copies else -1)
+    endings = facts.endings
     rows: list[Any] = []
     known = len(names) <= MOST and all(_add_ending(rows, ending, names, nested=False) for ending in endings)
     return _calls.composite_kernel(made, len(names), tuple(rows)) if endings and known else made
@@ -436,8 +436,8 @@ def select_kernel(made: Any, op: Operator, at: int) -> Any:
 
 def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     """A factory that fills with one number."""
-    fills = getattr(kernel.fn.__wrapped__, "fills", MISSING)
-    if fills is MISSING or len(op.schema.arguments) > MOST:
+    fills = facts_of(kernel.fn.__wrapped__).fills
+    if fills is NOTHING or len(op.schema.arguments) > MOST:
         return made
     if op.schema.kind == "inplace":
         return _calls.fill_kernel(made, fills if isinstance(fills, int) else None)

@@ -6,16 +6,16 @@ anything else, a wrong argument included, runs the kernel. So an ending says not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnout.dtypes import DType
 from turnout.operators.stubs import python_name
 from turnout.registry import find_operator
+from turnout_aten.kernels.facts import Function, fact, facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-Function = TypeVar("Function")
 ROW_MAJOR: Any = object()  # the tensor is in row-major order
 LENGTHS: Any = object()  # the list has no negative numbers, but for one that may be -1
 OTHER_DTYPE: Any = object()  # the dtype is not that of the first argument
@@ -112,13 +112,7 @@ def copies(into: str = "") -> Callable[[Function], Function]:
 
     The argument `into` is the dtype of the copy. The kernel calls no operator.
     """
-
-    def mark(fn: Function) -> Function:
-        marked: Any = fn
-        marked.copies = into
-        return fn
-
-    return mark
+    return fact(copies=into)
 
 
 def element(what: str) -> Callable[[Function], Function]:
@@ -130,13 +124,7 @@ def element(what: str) -> Callable[[Function], Function]:
     space      floats from a start to an end; `identity` ones on the diagonal of a matrix
     fill where a number where a mask is true
     """
-
-    def mark(fn: Function) -> Function:
-        marked: Any = fn
-        marked.element = what
-        return fn
-
-    return mark
+    return fact(element=what)
 
 
 def ends_in(
@@ -145,9 +133,7 @@ def ends_in(
     """Says of a composite kernel what it ends in. May be given several times; the first that applies is taken."""
 
     def mark(fn: Function) -> Function:
-        marked: Any = fn
-        marked.endings = (Ending(operator, operands, item, when, keywords), *getattr(fn, "endings", ()))
-        return fn
+        return fact(endings=(Ending(operator, operands, item, when, keywords), *facts_of(fn).endings))(fn)
 
     return mark
 
@@ -157,10 +143,4 @@ def shortcut(around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Call
 
     It must end in what cannot raise, and pass everything else on to `call`, which runs the kernel.
     """
-
-    def mark(fn: Function) -> Function:
-        marked: Any = fn
-        marked.shortcut = around
-        return fn
-
-    return mark
+    return fact(shortcut=around)

@@ -6,7 +6,7 @@ of a factory before the call; `new_*` and `*_like` take omitted options from a t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DEFAULT, DType, bool_, get_default_dtype
@@ -16,6 +16,7 @@ from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout_aten.dtypes import check_held
 from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.facts import NOTHING, Function, fact, facts_of
 from turnout_aten.kernels.outputs import check_expanded
 from turnout_aten.kernels.standing import does
 from turnout_aten.shapes.extents import preserved_strides
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from turnout.operators.kernels import Kernel
 
     Sizes = Sequence[int]
-
-Function = TypeVar("Function")
 
 
 def check_layout(layout: Any) -> None:
@@ -113,28 +112,19 @@ def fills(value: Any) -> Callable[[Function], Function]:
 
     A call path does so at once, compiled or not, for row-major memory, where layout, memory format and pin_memory are omitted.
     """
-
-    def mark(fn: Function) -> Function:
-        marked: Any = fn
-        marked.fills = value
-        return fn
-
-    return mark
+    return fact(fills=value)
 
 
 @replaceable
 def bind_factory(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     """The binder of kernels that follow the internal convention: the kernel itself, or one frame before it for usual calls."""
     made: Callable[..., Any] = kernel.fn.__wrapped__
-    value = getattr(made, "fills", _NOTHING)
-    if value is _NOTHING:
+    value = facts_of(made).fills
+    if value is NOTHING:
         return made
     if op.schema.kind == "inplace":
         return _filling(made, value)
     return _at_once(op, made, value)
-
-
-_NOTHING: Any = object()
 
 
 def _filling(kernel: Callable[..., Any], number: Any) -> Callable[..., Any]:

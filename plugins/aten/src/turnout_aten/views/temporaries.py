@@ -13,6 +13,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.composites.endings import ending_lines
 from turnout_aten.errors.failures import retell_composite
+from turnout_aten.kernels.facts import facts_of
 from turnout_aten.kernels.standing import does
 from turnout_aten.tensor.tensor import Tensor
 
@@ -35,7 +36,7 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
     given = [*names[:split], *(f"{keyword}={name}" for keyword, name in zip(keywords, names[split:], strict=True))]
     everything = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
     first = names[0] if names else "None"
-    ends, operators = ending_lines(getattr(fn, "endings", ()), names)
+    ends, operators = ending_lines(facts_of(fn).endings, names)
     usual = f"_result = FN({', '.join(given)})"
     body = "\n".join("        " + line for line in ([*ends, "else:", "    " + usual] if ends else [usual]))
     source = CALL.format(names=", ".join(["ks", *names]), body=body, first=first, everything=everything)
@@ -44,7 +45,7 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
         "RETELL": partial(retell_composite, op), **operators,
     }  # fmt: skip
     made = compile_function(source, "call_composite", f"<call of composite {op.qualified_name}>", namespace)
-    around = getattr(fn, "shortcut", None)
+    around = facts_of(fn).shortcut
     return does(op.qualified_name, made if around is None else _with_shortcut(made, around))
 
 
