@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+import compiled
 import drawn
 import kernels
 import modules
@@ -36,6 +37,7 @@ CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
 CALLS, KERNELS, SMALL, TRANSFORMS, OPENCL, CUDA, DRAWN = "calls", "kernels", "small", "transforms", "opencl", "cuda", "drawn"
+COMPILED = "compiled"
 
 
 class Row(NamedTuple):
@@ -290,6 +292,7 @@ ROWS = [
 GROUPS = {
     CALLS: ROWS,
     SMALL: [Row(r.name, r.statement, "torch", None, 1.0, small.pair(r), repeats=15) for r in small.ROWS],
+    COMPILED: [Row(f"compiled{i}", s, compiled.WITHOUT, 1.0, None, run=compiled.measure(s)) for i, s in enumerate(compiled.STATEMENTS, 1)],
     KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
     TRANSFORMS: [Row(r.name, r.statement, "torch", r.at_most, None, transforms.pair(r), repeats=60) for r in transforms.ROWS],
     CUDA: [Row(f"cuda {r.name}", r.name, "torch", None, None, kernels.cuda_pair(r), repeats=9) for r in kernels.ROWS],
