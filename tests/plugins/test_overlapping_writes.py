@@ -1,4 +1,7 @@
-"""Writes into memory that they also read: a copy reads everything first, an operator writes or refuses, on every device."""
+"""Writes into memory that they also read: a copy reads everything first, an operator writes or refuses, on every device.
+
+An output that overlaps an input, or repeats elements, is refused, or gets what another one would get.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,13 @@ import pytest
 from pretended_cuda import pretended
 
 import turnout
+from outcomes import as_array, flat
 from turnout.errors import AliasError
+from turnout.registry import find_operator
 from turnout_aten.backend.overlap import Extent, share_bytes
+from turnout_aten.declarations.tables import standard
+from turnout_aten.generation.packets import same_inputs
+from turnout_conformance.cases import CASES, OperatorCase, calls
 
 # ---- what overlaps
 
@@ -149,4 +157,72 @@ def test_a_write_gives_what_it_gives_from_a_copy_or_is_refused_where_it_overlaps
     part: int, device: str, seeds: Callable[..., range]
 ) -> None:
     found = [problem(seed, device) for seed in [*seeds(120, many=2000)][part::4]]
+    assert [each for each in found if each] == []
+
+
+# ---- outputs of every operator
+
+
+def output_form(case: OperatorCase) -> Any:
+    """The declaration that writes the results of a case into tensors; None where there is none, or results are drawn or open."""
+    base = standard().find(case.op.replace(".", "__"))
+    for row in standard().overloads(case.op.partition(".")[0]):
+        outputs = row.schema.out_arguments if row.schema.kind == "out" and same_inputs(base, row) else ()
+        if outputs and not any(a.type.is_tensor_list for a in outputs) and "empty" not in case.op:
+            return None if "nondeterministic_seeded" in find_operator(row.qualified_name).tags else row
+    return None
+
+
+WITH_OUTPUT = [(case, row) for case in CASES if (row := output_form(case)) is not None]
+
+
+def wrong_output(seed: int, device: str) -> str:
+    """What goes wrong where an output lies over an input, beside its beginning, or in one place; "" if nothing does."""
+    random = Random(seed)
+    (case, row), mode = random.choice(WITH_OUTPUT), random.choice(("same", "beside", "repeated"))
+    dtype, draw, tensors, behind = random.choice(case.dtypes), random.random(), [], 0
+
+    def make(data: Any, dtype: str) -> Any:
+        made = turnout.tensor(data, dtype=turnout.dtypes.dtype_named(dtype)).to(device)
+        root = turnout.cat([made.reshape(-1), made.new_zeros(behind)])
+        tensors.append((root, root[: made.numel()].reshape(made.shape)))
+        return tensors[-1][1]
+
+    def arguments() -> tuple[Any, dict[str, Any]]:
+        tensors.clear()
+        args, kwargs = Random(draw).choice(list(calls(case, dtype, make)))
+        return args, {name: value for name, value in kwargs.items() if name in {a.name for a in row.schema.arguments}}
+
+    args, kwargs = arguments()
+    expected = flat(find_operator(f"aten::{case.op}")(*args, **kwargs))
+    if len(expected) != len(row.schema.out_arguments):
+        return ""
+    at, behind = random.randrange(len(expected)), 1 + max(e.numel() for e in expected)
+    args, kwargs = arguments()
+    like = expected[at]
+    over = [
+        (root, x) for root, x in tensors
+        if x.dtype is like.dtype and x.numel() and like.numel() and (mode == "beside" or x.shape == like.shape)
+    ]  # fmt: skip
+    if mode != "repeated" and not over:
+        return ""
+    root, x = random.choice(over) if over else (None, None)
+    output = (
+        like.new_zeros(()).expand(like.shape) if mode == "repeated"
+        else x if mode == "same" else root[1 : 1 + like.numel()].reshape(like.shape)
+    )  # fmt: skip
+    outputs = [output if i == at else e.new_zeros(e.shape) for i, e in enumerate(expected)]
+    names = [a.name for a in row.schema.out_arguments]
+    try:
+        find_operator(row.qualified_name)(*args, **kwargs, **dict(zip(names, outputs, strict=True)))
+    except AliasError:
+        return ""
+    found, wanted = as_array(output), as_array(like)
+    if np.allclose(found, wanted, 1e-3, 1e-4, equal_nan=True):
+        return ""
+    return f"seed {seed}: {row.qualified_name} of {dtype}, {names[at]} {mode}: {found.tolist()}, expected {wanted.tolist()}"
+
+
+def test_an_output_over_an_input_gets_what_another_one_gets_or_is_refused(device: str, seeds: Callable[..., range]) -> None:
+    found = [wrong_output(seed, device) for seed in seeds(40 if device == "cpu" else 5, many=2000)]
     assert [each for each in found if each] == []
