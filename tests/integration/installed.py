@@ -13,13 +13,27 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "plugins"
+HERE = Path(__file__).resolve().parent
+FIXTURES = HERE.parent / "fixtures" / "plugins"
 WORKING = ("letters", "counter", "numpy_twin")
 BROKEN = ("import_raises", "missing_dependency", "lying_manifest", "misspelt_manifest", "other_api", "twin_one", "twin_two")
 CONFIGURING = ("TURNOUT_", "PYTHON", "PYTEST_", "MYPY", "PIP_")
 SHARED = {"PYTHONPYCACHEPREFIX", "MYPY_CACHE_DIR"}
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 OFFLINE = ["--quiet", "--no-index", "--no-build-isolation", "--no-deps"]
+# Plugins of pytest that are installed here and that no package asks for: each run would import all of zarr and hypothesis.
+PYTEST = {"PYTEST_ADDOPTS": "-p no:zarr -p no:hypothesispytest"}
+# What pip does with a folder, for several folders, with one import of setuptools.
+WHEELS = """
+import os, sys
+import setuptools.build_meta as backend
+wheels, *folders = sys.argv[1:]
+for folder in folders:
+    if not (child := os.fork()):
+        os.chdir(folder)
+        os._exit(not backend.build_wheel(wheels))
+    assert not os.waitpid(child, 0)[1], folder
+"""
 COMMANDS = """
 from click.testing import CliRunner
 from turnout_cli.main import turnout as command
@@ -33,7 +47,7 @@ def done(*line):
 def clean(**more: str) -> dict[str, str]:
     """The variables of this process, without those that configure it, but for the places of caches."""
     kept = {k: v for k, v in os.environ.items() if k in SHARED or not k.startswith(CONFIGURING)}
-    return kept | more
+    return kept | PYTEST | more
 
 
 class Environment:
@@ -64,13 +78,19 @@ class Environment:
 
     def install(self, *names: str, folder: Path = FIXTURES, editable: bool = False) -> None:
         """Install packages of a folder, the fixtures by default, from copies: building leaves nothing in the repository."""
-        copies = []
-        for name in names:
-            copy = self.folder / "sources" / name
+        copies = [self.folder / "sources" / name for name in names]
+        for name, copy in zip(names, copies, strict=True):
             if not copy.exists():
                 shutil.copytree(folder / name, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
-            copies += ["--editable", str(copy)] if editable else [str(copy)]
-        self.pip("install", *OFFLINE, *copies)
+        if editable or not hasattr(os, "fork"):
+            wanted = [text for copy in copies for text in (*(["--editable"] if editable else []), str(copy))]
+        else:
+            wheels = self.folder / "wheels"
+            shutil.rmtree(wheels, ignore_errors=True)
+            done = subprocess.run([sys.executable, "-c", WHEELS, wheels, *copies], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            wanted = [str(wheel) for wheel in wheels.glob("*.whl")]
+        self.pip("install", *OFFLINE, *wanted)
 
     def run(self, code: str, *, flags: tuple[str, ...] = (), cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a script in a working directory of its own, without the variables that configure this process."""
@@ -98,7 +118,8 @@ class Environment:
     def pytest(self, *arguments: str, **options: Any) -> str:
         """What pytest prints, in one process and a folder without a configuration of ours; it must end well."""
         plain = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments)
-        done = self.run(f"import pytest; raise SystemExit(pytest.main({list(plain)!r}))", **options)
+        code = f"import sys; sys.path.append({str(HERE)!r}); import pytest; raise SystemExit(pytest.main({list(plain)!r}))"
+        done = self.run(code, **options)
         assert done.returncode == 0, done.stdout
         return done.stdout
 

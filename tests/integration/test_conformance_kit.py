@@ -12,6 +12,7 @@ from typing import NamedTuple
 import mutant_backends
 import mutant_functionalities
 import pytest
+from installed import clean
 from packages_on_path import write_package
 
 from turnout_conformance import expected
@@ -32,12 +33,10 @@ def run_kit(folder: Path, *options: str, mutants: bool = False, path: Iterable[P
     written = folder / "written.txt"
     loaded = ["-p", "few_cases", *(["-p", "mutant_backends"] if mutants else [])]
     command = [sys.executable, "-m", "pytest", *loaded, "--pyargs", "turnout_conformance"]
-    # Nothing of the caller's pytest and coverage settings.
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNOUT_", "PYTEST_"))}
-    clean["PYTHONPATH"] = os.pathsep.join([*map(str, path), str(HERE)])
     done = subprocess.run(
         [*command, "-q", "--tb=line", f"--turnout-write-expected-failures={written}", *options],
-        cwd=folder, env=clean, capture_output=True, text=True, timeout=600,
+        cwd=folder, env=clean(PYTHONPATH=os.pathsep.join([*map(str, path), str(HERE)])), capture_output=True, text=True,
+        timeout=600,
     )  # fmt: skip
     return Run(done.returncode, done.stdout + done.stderr, expected.read(written) if written.exists() else {})
 

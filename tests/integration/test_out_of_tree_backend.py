@@ -26,7 +26,7 @@ def answer(environment: Environment, code: str, **options):
 
 def test_the_kit_proves_it(working):
     chosen = "(gives_what_cpu_gives and row-major) or gradients_are_those or test_backend_device or test_backend_plugin"
-    assert "turnout: kernels of twin ran for" in working.kit("--turnout-backend=twin", "-k", chosen)
+    assert "turnout: kernels of twin ran for" in working.kit("-p", "one_of_each_kind", "--turnout-backend=twin", "-k", chosen)
 
 
 def test_tensors_move_to_it_and_back_and_gradients_follow_them(working):
