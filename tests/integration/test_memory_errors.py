@@ -70,7 +70,7 @@ class Passing(turnout.DispatchMode):
 
 def now():
     lists = [tuple(each.get()) for each in (state.DISPATCH, GRAD, LEVELS, OVERRIDES, state.MODES, SETTINGS, HOOKS, ACTIVE)]
-    known = [name for name in turnout.registry.REGISTRY.operators if name.startswith('nomem')]
+    known = turnout.registry.REGISTRY.knows('nomem::f')
     return lists, PULLED.get(), REGION.get(), RECORDING.get(), [t._version for t in (x, y, p)], known, len(tracing._TRACES)
 
 faulthandler.enable()
