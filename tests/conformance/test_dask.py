@@ -1,6 +1,6 @@
 """The kit on the device `dask`, in chunks so small that most arrays have several.
 
-`make test` runs a part of it, and `--whole-kit` all: see `PART_OF_KIT` in tests/conftest.py.
+`make test-all` runs a part of it, and `--selection whole` all: see `ON_DEMAND` in tests/selection.py.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ import pytest
 
 import turnout
 from outcomes import refused
-from turnout.dtypes import dtype_named
 from turnout.errors import AliasError, DTypeError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY, Registrations
@@ -23,7 +22,7 @@ from turnout_aten.kernels.tables import register_kernels
 from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase, Sample, close
 from turnout_conformance.comparing import about, find, flat, form, shown, tensors
-from turnout_conformance.making import Make, arguments, row_major, samples, spread
+from turnout_conformance.making import Make, arguments, of_each_kind, row_major, samples, spread
 from turnout_cpu import lapack, special
 
 
@@ -78,16 +77,10 @@ def check(case: OperatorCase, found: list[Any], expected: list[Any]) -> None:
         assert close(np, got, want, case.tolerance), f"{case.op}: got\n{got}\nexpected\n{want}"
 
 
-def of_each_kind(case: OperatorCase) -> tuple[str, ...]:
-    """The widest dtype of each kind: a float, an integer, a complex one, bool. Strides and devices do not depend on the width."""
-    widest = sorted(case.dtypes, key=lambda name: dtype_named(name).itemsize)
-    return tuple({dtype_named(name).category: name for name in widest}.values())
-
-
 def places(case: OperatorCase, dtype: str) -> Iterator[tuple[str, Callable[[str], Make]]]:
     """Where a call is made, and how its tensors are."""
     yield "cpu", row_major
-    if dtype in of_each_kind(case):
+    if dtype in of_each_kind(case, "cpu"):
         yield "second", row_major
         if case.op not in ABOUT_STRIDES:
             yield "cpu", spread
@@ -156,7 +149,7 @@ def test_inplace_form_writes_the_same_result_into_self(case: OperatorCase) -> No
 def test_out_form_fills_what_it_is_given(case: OperatorCase) -> None:
     out = form(find(case.op), "out")
     names = [a.name for a in out.schema.out_arguments]
-    for sample, dtype in samples(case, "cpu", of_each_kind(case)):
+    for sample, dtype in samples(case, "cpu", of_each_kind(case, "cpu")):
         args, kwargs = arguments(sample, dtype, row_major("cpu"))
         functional = flat(find(case.op)(*args, **kwargs))
         for targets in (

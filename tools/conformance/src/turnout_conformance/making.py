@@ -111,6 +111,19 @@ def samples(case: OperatorCase, device: str, only: tuple[str, ...] | None = None
                 yield sample, dtype
 
 
+def of_each_kind(case: OperatorCase, device: str) -> tuple[str, ...]:
+    """The widest dtype of each kind that a device has: a float, an integer, a complex one, bool. Strides, outputs, rules of vmap
+    and traces do not depend on the width."""
+    widest = sorted(dtypes_of(device).intersection(case.dtypes), key=lambda name: dtype_named(name).itemsize)
+    return tuple({dtype_named(name).category: name for name in widest}.values())
+
+
+def samples_of_kinds(case: OperatorCase, device: str) -> Iterator[tuple[Sample, str]]:
+    """All samples in one dtype of each kind, and the first one in the others."""
+    kinds, first = of_each_kind(case, device), case.samples[0]
+    yield from ((sample, dtype) for sample, dtype in samples(case, device) if dtype in kinds or sample is first)
+
+
 def arguments(sample: Sample, dtype: str, make: Make) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of a call, made anew."""
     return build(list(sample.args), dtype, make), build(sample.kwargs, dtype, make)
