@@ -120,15 +120,16 @@ class Watchers:
         bit = REGISTRY.keys.bit("Reference")
         library.fallback("Reference", lambda op, ks, args: op.redispatch(ks & ~bit, *args))
 
-    def check(self, call: Callable[[], Any], what: object) -> None:
+    def check(self, call: Callable[[], Any], what: object, sets: Iterable[tuple[str, ...]]) -> None:
+        """What each set of functionalities that is on counts is what a trace of the call shows."""
         self.log.calls.clear()
         with include("Reference"):
             outcome(call)
         expected = Counter(calls_in(self.log.calls))
-        for names in (["Nanguard"], ["Flops"], ["Nanguard", "Flops"]):
+        for names in sets:
             self.guard.checked.clear()
             self.counter.calls.clear()
-            with include(names):
+            with include(list(names)):
                 outcome(call)
             for name, found in (("Nanguard", self.guard.checked), ("Flops", self.counter.calls)):
                 assert found == (expected if name in names else {}), (what, names, name)
@@ -160,10 +161,17 @@ def watchers() -> Iterator[Watchers]:
         yield Watchers(library, log)
 
 
+SETS = (("Nanguard",), ("Flops",), ("Nanguard", "Flops"))
+WAYS = ((row_major, turnout.enable_grad), (leaf, turnout.enable_grad), (leaf, turnout.no_grad))
+
+
 def check_counts(watchers: Watchers, case: OperatorCase, most: int | None = None) -> None:
+    """The first sample in all ways, with each counter alone and both. Another sample can only lead to other calls: with both,
+    recorded; in all ways where the call decides which kernel runs."""
     op = REGISTRY.find(f"aten::{case.op}")
-    for sample, dtype in list(samples(case, "cpu", case.dtypes[:1]))[:most]:
-        for make, mode in ((row_major, turnout.enable_grad), (leaf, turnout.enable_grad), (leaf, turnout.no_grad)):
+    for number, (sample, dtype) in enumerate(list(samples(case, "cpu", case.dtypes[:1]))[:most]):
+        sets = SETS[2:] if number else SETS
+        for make, mode in WAYS[1:2] if number and case.op not in TWOFOLD else WAYS:
 
             def call(sample=sample, dtype=dtype, make=make, mode=mode):
                 args, kwargs = arguments(sample, dtype, make("cpu"))
@@ -171,12 +179,12 @@ def check_counts(watchers: Watchers, case: OperatorCase, most: int | None = None
                     made = op(*args, **kwargs)
                 [each.sum().backward() for each in ([made] if isinstance(made, turnout.Tensor) else made) if each.requires_grad]
 
-            watchers.check(call, (case.op, sample, make, mode))
+            watchers.check(call, (case.op, sample, make, mode), sets)
         one = batches.Call(case, sample, dtype)
         mix = (0,) * len(one.tensors)
         if batches.is_mapped(one):
             watchers.check(
-                lambda one=one, mix=mix: turnout.vmap(one, mix, randomness="same")(*one.batches(mix)), (case.op, sample)
+                lambda one=one, mix=mix: turnout.vmap(one, mix, randomness="same")(*one.batches(mix)), (case.op, sample), sets
             )
 
 

@@ -13,7 +13,7 @@ import pytest
 import turnout
 from turnout.errors import ShapeError
 from turnout.registry import REGISTRY
-from turnout_conformance.batches import SHARED, SIZE, Call, Mix, calls, check, is_refused, levels, mixes, raised
+from turnout_conformance.batches import SHARED, SIZE, Call, Mix, calls, check, is_refused, levels, raised, tried
 from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.comparing import flat
 
@@ -21,7 +21,7 @@ from turnout_conformance.comparing import flat
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_vmap_gives_what_the_loop_gives(case: OperatorCase) -> None:
     for call in calls(case):
-        for mix in mixes(case.op, call.tensors):
+        for mix in tried(case, call):
             check(call, mix, "cpu")
 
 
@@ -60,10 +60,10 @@ def test_the_suite_notices_a_rule_that_is_wrong_for_one_mix(name: str, condition
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_two_levels_give_what_two_loops_give(case: OperatorCase) -> None:
-    for call in itertools.islice(calls(case), 2):
+    for number, call in enumerate(itertools.islice(calls(case), 2)):
         if is_refused(call.op, any(t.dtype == "bool" for t in call.tensors)):
             continue
-        for outer, inner in levels(case.op, call.tensors):
+        for outer, inner in levels(case.op, call.tensors)[number :: 1 + 3 * number]:  # a quarter for the second call
             given = [nested(*each) for each in zip(call.examples, outer, inner, strict=True)]
             mapped = turnout.vmap(turnout.vmap(call, inner, randomness="same"), outer, randomness="same")
             try:

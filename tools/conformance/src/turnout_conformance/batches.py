@@ -15,6 +15,7 @@ from turnout.errors import ShapeError
 from turnout.registry import REGISTRY
 from turnout_conformance.cases import ABOUT_STRIDES, OperatorCase, Sample, T, Vectors, build, close
 from turnout_conformance.comparing import flat, numbers
+from turnout_conformance.making import of_each_kind, samples_of_kinds
 from turnout_conformance.pairwise import pairwise
 
 SIZE = 3
@@ -72,6 +73,12 @@ def rows(factors: tuple[tuple[int | None, ...], ...], levels: int) -> list[Mix]:
         return all(row[at : at + count] != (None,) * count for at in range(0, len(row), count))
 
     return pairwise(*factors, allowed=has_batches, most=MIXES)
+
+
+def tried(case: OperatorCase, call: Call) -> list[Mix]:
+    """The in_dims that a call is tried with: all where its dtype stands for its kind, one where it is another width."""
+    found = mixes(case.op, call.tensors)
+    return found if call.dtype in of_each_kind(case, "cpu") else found[:1]
 
 
 def levels(op: str, tensors: list[T]) -> list[tuple[Mix, Mix]]:
@@ -143,11 +150,11 @@ class Loop:
 
 
 def calls(case: OperatorCase) -> Iterator[Call]:
-    for dtype in case.dtypes:
-        for sample in case.samples:
-            call = Call(case, sample, dtype)
-            if is_mapped(call):
-                yield call
+    """The calls of all samples in one dtype of each kind, and of the first one in the others."""
+    for sample, dtype in samples_of_kinds(case, "cpu"):
+        call = Call(case, sample, dtype)
+        if is_mapped(call):
+            yield call
 
 
 def is_mapped(call: Call) -> bool:
