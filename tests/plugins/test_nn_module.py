@@ -229,7 +229,7 @@ def test_a_module_is_converted_in_place_and_its_parameters_stay_the_same_objects
     assert net.scale.tolist() == [2.0, 3.0]
     assert net(turnout.ones(1, 2, dtype=turnout.float64)).dtype is turnout.float64
     assert all(isinstance(p, nn.Parameter) and p.is_leaf and p.requires_grad for p in net.parameters())
-    net.to("meta", turnout.float16)
+    net.to("meta", turnout.float16, True)
     assert {str(p.device) for p in net.parameters()} == {"meta"}
     net.to_empty(device="cpu")
     assert {str(p.device) for p in [*net.parameters(), *net.buffers()]} == {"cpu"}

@@ -327,15 +327,14 @@ class Module:
             args: a device, a dtype, or a tensor whose device and dtype are meant
             kwargs: `device`, `dtype`, `non_blocking`, `memory_format`
         """
-        given = [*args, kwargs.get("dtype")]
-        dtype = next((each for each in given if isinstance(each, turnout.DType)), None)
-        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise CallError(errors.not_floating(dtype))
         if args and isinstance(args[0], Tensor):
             args = (args[0].device, args[0].dtype, *args[1:])
-            dtype = args[1]
-        places = [each for each in args if not isinstance(each, turnout.DType)]
-        rest = {name: value for name, value in kwargs.items() if name != "dtype"}
+        dtype = next((each for each in [*args, kwargs.get("dtype")] if isinstance(each, turnout.DType)), None)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise CallError(errors.not_floating(dtype))
+        places = [each for each in args if each is not None and not isinstance(each, (turnout.DType, bool))]
+        rest = {name: value for name, value in kwargs.items() if name != "dtype" and value is not None}
+        rest |= {"non_blocking": each for each in args if isinstance(each, bool)}
         format_ = rest.pop("memory_format", None)
 
         def move(tensor: Tensor) -> Tensor:

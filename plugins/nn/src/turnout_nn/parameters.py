@@ -35,7 +35,7 @@ class Parameter(Tensor, metaclass=_HasRole):
 
     It is over the memory of the given tensor and has no history. Raises CallError for data that is not a tensor.
 
-    # differs from torch: its type is `Tensor`, and it prints as one; `isinstance(x, Parameter)` holds.
+    # differs from torch: `nn.Parameter(x)` has the type `Tensor` and prints as one; `isinstance(x, nn.Parameter)` holds.
 
     Arguments:
         data: the tensor; None makes an empty one
@@ -61,7 +61,7 @@ class Buffer(Tensor, metaclass=_HasRole):
 
     Raises CallError for data that is not a tensor.
 
-    # differs from torch: its type is `Tensor`; `isinstance(x, Buffer)` holds.
+    # differs from torch: `nn.Buffer(x)` has the type `Tensor`; `isinstance(x, nn.Buffer)` holds.
 
     Arguments:
         data: the tensor; None makes an empty one

@@ -140,7 +140,7 @@ class Bilinear(Module):
 def fill_uniform(module: Module, fan_in: int) -> None:
     """Fill all parameters of a module itself with uniform values in ±1/sqrt(fan_in), which keeps the scale of inputs.
 
-    # differs from torch: the numbers are others for the same seed.
+    # differs from torch: `nn.Linear` and the other layers draw other initial numbers from the same seed.
     """
     bound = 1 / sqrt(fan_in) if fan_in > 0 else 0.0
     with no_grad():
