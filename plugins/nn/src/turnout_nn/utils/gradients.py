@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import turnout
-from turnout import Tensor
+from turnout import Tensor, ops
 from turnout.errors import ArgumentError
 
 
@@ -53,7 +53,7 @@ def get_total_norm(
         if foreach is False:
             norms.extend(turnout.linalg.vector_norm(one, order) for one in group)
         else:
-            norms.extend(turnout.ops.aten._foreach_norm(group, order))
+            norms.extend(ops.aten._foreach_norm(group, order))
     first = norms[0].device
     total = turnout.linalg.vector_norm(turnout.stack([norm.to(first) for norm in norms]), order)
     if error_if_nonfinite and not total.isfinite().item():
@@ -91,7 +91,7 @@ def clip_grads_with_norm_(
                 for gradient in group:
                     gradient.mul_(here)
             else:
-                turnout.ops.aten._foreach_mul_(group, here)
+                ops.aten._foreach_mul_(group, here)
 
 
 def clip_grad_norm_(
@@ -144,5 +144,5 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
                 for gradient in group:
                     gradient.clamp_(-limit, limit)
             else:
-                turnout.ops.aten._foreach_clamp_min_(group, -limit)
-                turnout.ops.aten._foreach_clamp_max_(group, limit)
+                ops.aten._foreach_clamp_min_(group, -limit)
+                ops.aten._foreach_clamp_max_(group, limit)
