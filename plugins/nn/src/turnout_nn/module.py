@@ -334,7 +334,8 @@ class Module:
             raise CallError(errors.not_floating(dtype))
         places = [each for each in args if each is not None and not isinstance(each, (turnout.DType, bool))]
         rest = {name: value for name, value in kwargs.items() if name != "dtype" and value is not None}
-        rest |= {"non_blocking": each for each in args if isinstance(each, bool)}
+        if any(each is True for each in args):
+            rest["non_blocking"] = True
         format_ = rest.pop("memory_format", None)
 
         def move(tensor: Tensor) -> Tensor:
