@@ -186,7 +186,7 @@ class Optimizer:
         """Refuse ways to run a step that exclude each other or do not exist."""
         name, options = type(self).__name__, self.defaults
         if options.get("capturable"):
-            # differs from torch: graphs of a device's launches are not captured
+            # differs from torch: `capturable=True` is refused, as optimisers do not capture a device's launches.
             raise ArgumentError(f"{name}: capturable=True is not supported: Turnout does not capture graphs of launches")
         if options.get("fused"):
             for other in ("differentiable", "foreach"):
