@@ -27,6 +27,7 @@ PARTS = {
     ),
     "Tensors": ("plugins/aten/src/turnout_aten/tensor", "plugins/aten/src/turnout_aten/views"),
     "Gradients and transforms": ("plugins/autograd", "plugins/batched", "plugins/functionalize"),
+    "Modules and optimisers": ("plugins/nn",),
     "Mixed precision": ("plugins/autocast",),
     "Custom operators": ("core/src/turnout/library",),
     "Schemas and the dispatcher": ("core", "plugins/aten/src/turnout_aten", "plugins/tracer", "tools"),

@@ -59,7 +59,14 @@ PLACES = {
 }
 # Public modules with pages of their own -> titles, in the order of the page that lists them.
 MODULES = {
+    "nn": "Modules",
     "nn.functional": "Functions for neural networks",
+    "nn.init": "Initial values of parameters",
+    "nn.utils": "Parameters and gradients of modules",
+    "optim": "Optimisers",
+    "optim.lr_scheduler": "Learning rates over time",
+    "optim.swa_utils": "Averages of weights",
+    "utils.data": "Data sets and loaders",
     "linalg": "Linear algebra",
     "fft": "Fourier transforms",
     "special": "Special functions",

@@ -26,7 +26,7 @@ class DataLoader(Generic[T]):
     With workers, the processes read ahead; batches come in the order of the sampler, and each worker has a seed of its own, which
     comes from `generator`. Batches are sent through pipes.
 
-    # differs from torch: tensors of workers are copied, not in shared memory
+    # differs from torch: `DataLoader` copies the tensors of workers; they are not in shared memory.
 
     Arguments:
         dataset: an object with samples at indices, or an `IterableDataset`

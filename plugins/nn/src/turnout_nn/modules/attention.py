@@ -82,7 +82,7 @@ class MultiheadAttention(Module):
         }
         for name, shape in shapes.items():
             self.register_parameter(name, None if shape is None else empty_parameter(shape, device, dtype))
-        # differs from torch: the projection is a Linear; PyTorch has a class of its own there, for its quantiser.
+        # differs from torch: the projection of `nn.MultiheadAttention` is a `Linear`, not a class of its own for a quantiser.
         self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
         self.reset_parameters()
 
