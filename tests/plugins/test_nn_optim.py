@@ -346,6 +346,5 @@ def test_files_that_are_damaged_hostile_or_of_another_kind_are_errors(content: b
 def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "safetensors", None)
     assert refused(ImportError, lambda: nn.load_safetensors("x")) == (
-        "load_safetensors: the package safetensors, which checks files, is not installed\n"
-        '  to fix  pip install "turnout-nn[safetensors]"'
+        "load_safetensors: the package safetensors, which checks files, is not installed\n  to fix  pip install safetensors"
     )

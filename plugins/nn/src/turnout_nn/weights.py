@@ -142,7 +142,6 @@ def _library() -> tuple[Any, type[Exception]]:
         from safetensors import SafetensorError, safe_open
     except ImportError:
         raise ImportError(
-            "load_safetensors: the package safetensors, which checks files, is not installed\n"
-            '  to fix  pip install "turnout-nn[safetensors]"'
+            "load_safetensors: the package safetensors, which checks files, is not installed\n  to fix  pip install safetensors"
         ) from None
     return safe_open, SafetensorError
