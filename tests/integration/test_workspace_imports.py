@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
 
 import pytest
-from workspace import ROOT, Distribution, circles, distributions, files, graph_of, imported, modules, rooms
+from workspace import ROOT, Distribution, Module, circles, distributions, files, graph_of, module, modules, rooms
 
 EVERY = distributions()
 each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
@@ -16,21 +15,9 @@ CORE = next(one for one in EVERY if one.name == "turnout-core")
 
 # Imported at first use, if at all.
 LATE = [
-    "ctypes",
-    "dataclasses",
-    "importlib.metadata",
-    "importlib_metadata",
-    "inspect",
-    "json",
-    "ml_dtypes",
-    "numpy",
-    "pluggy",
-    "re",
-    "scipy",
-    "tomllib",
-    "typing",
-    "yaml",
-]
+    "ctypes", "dataclasses", "importlib.metadata", "importlib_metadata", "inspect", "json", "ml_dtypes", "numpy", "pluggy", "re",
+    "scipy", "tomllib", "typing", "yaml",
+]  # fmt: skip
 
 # ---- what is loaded when
 
@@ -90,7 +77,7 @@ def test_an_import_counts_wherever_it_runs_and_a_package_counts_as_its_init():
         "p.c": "if TYPE_CHECKING:\n    from p.b import y\nelse:\n    from p import d\n",
         "p.d": "from . import nothing",
     }
-    graph = graph_of({name: ast.parse(text) for name, text in texts.items()})
+    graph = graph_of({name: module(name, text) for name, text in texts.items()})
     assert graph == {"p": {"p.a"}, "p.a": {"p.b"}, "p.b": {"p.c"}, "p.c": {"p.d"}, "p.d": {"p"}}
     assert circles(graph) == [["p", "p.a", "p.b", "p.c", "p.d"]]
     assert circles({**graph, "p.d": set()}) == []
@@ -121,10 +108,8 @@ def test_no_file_of_core_names_a_plugin():
 
 def test_core_imports_only_itself_and_what_it_depends_on():
     allowed = {"turnout", "importlib_metadata", "pluggy", *sys.stdlib_module_names}
-    for module, tree in modules(CORE.source):
-        for node in ast.walk(tree):
-            for name in imported(module, node):
-                assert name.partition(".")[0] in allowed, f"{module} imports {name}"
+    found = [(path, name) for path, read in modules(CORE.source).items() for _, name in read.imports]
+    assert [(path, name) for path, name in found if name.partition(".")[0] not in allowed] == []
 
 
 def test_no_test_of_core_imports_a_plugin_or_an_array_library():
@@ -134,9 +119,8 @@ def test_no_test_of_core_imports_a_plugin_or_an_array_library():
     own = {path.stem for path in folder.rglob("*.py")} | {"fake_alpha"}  # a package that the tests write
     own |= {"guard_scenarios", "outcomes", "random_programs", "refusal_tables"}  # NumPy where numbers are compared
     for path in (*folder.rglob("*.py"), *shared):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            for name in imported("", node):
-                assert name.partition(".")[0] in allowed | own, f"{path}: {name}"
+        for _, name in module("", path.read_text("utf-8")).imports:
+            assert name.partition(".")[0] in allowed | own, f"{path}: {name}"
 
 
 # ---- what distributions take from each other
@@ -145,44 +129,37 @@ def test_no_test_of_core_imports_a_plugin_or_an_array_library():
 # ---- the state of dispatch
 
 
-STATE = re.compile(r"turnout\.state\.(DISPATCH|FRESH|MODES|STUB_BUILTINS|current)|state\.(DISPATCH|FRESH|MODES|STUB_BUILTINS)")
+STATE = re.compile(r"turnout\.state\.(DISPATCH|FRESH|MODES|STUB_BUILTINS|current)")
+READ = re.compile(r"\bstate\.(DISPATCH|FRESH|MODES|STUB_BUILTINS)\b")
 FORMULA = re.compile(r"\|\s*(?:include|state\[0\])\)\s*&\s*(?:keep|state\[1\])|PySequence_GetItem\(state, [01]\)")
 
 
 def test_few_files_read_the_state_of_dispatch_and_one_of_each_language_knows_the_key_set_of_a_call():
-    readers = {
-        module
-        for one in EVERY
-        if one is not CORE
-        for module, tree in modules(one.source)
-        for node in ast.walk(tree)
-        for name in ([ast.unparse(node)] if isinstance(node, ast.Attribute) else imported(module, node))
-        if STATE.fullmatch(name)
-    }
+    others = [one for one in EVERY if one is not CORE]
+    every = [(name, read) for one in others for name, read in modules(one.source).items()]
+    readers = {name for name, read in every if any(STATE.fullmatch(each) for _, each in read.imports)}
+    sources = [path for one in others for path in one.source.rglob("*.py")]
+    readers |= {str(path) for path in sources if READ.search(path.read_text("utf-8"))}
     assert len(readers) <= 12, sorted(readers)
     folders = [path for one in EVERY for path in one.source.rglob("*") if path.suffix in (".py", ".h", ".c")]
     # Beside the function, the text of stubs has the formula, because a call would cost a frame.
     assert {path.name for path in folders if FORMULA.search(path.read_text("utf-8"))} == {"state.py", "stubs.py", "state.h"}
 
 
-def private_uses(own: str, module: str, tree: ast.Module) -> list[str]:
+def private_uses(own: str, module: str, read: Module) -> list[str]:
     """Names with a leading underscore that `module` takes from another distribution, by an import or as turnout.a._b."""
     found = []
-    for node in ast.walk(tree):
-        names = list(imported(module, node))
-        if isinstance(node, ast.Attribute):
-            names = [ast.unparse(node)]
-        for name in names:
-            parts = name.split(".")
-            foreign = (parts[0] == "turnout" or parts[0].startswith("turnout_")) and parts[0] != own
-            if foreign and any(p.startswith("_") and not p.startswith("__") for p in parts):
-                found.append(f"{module}:{node.lineno} uses {name}")  # type: ignore[attr-defined]
+    for line, name in sorted([*read.imports, *read.private]):
+        parts = name.split(".")
+        foreign = (parts[0] == "turnout" or parts[0].startswith("turnout_")) and parts[0] != own
+        if foreign and any(p.startswith("_") and not p.startswith("__") for p in parts):
+            found.append(f"{module}:{line} uses {name}")
     return found
 
 
 @each
 def test_distributions_use_no_private_name_of_another(one: Distribution):
-    assert [line for module, tree in modules(one.source) for line in private_uses(one.module, module, tree)] == []
+    assert [line for name, read in modules(one.source).items() for line in private_uses(one.module, name, read)] == []
 
 
 def test_a_private_use_is_found_in_every_spelling():
@@ -190,7 +167,7 @@ def test_a_private_use_is_found_in_every_spelling():
         "from turnout.keys import _bits\nimport turnout_y._state\nx = turnout.keys._bits\nturnout.keys.__doc__\n"
         "from turnout_x.b import _own\n"
     )
-    assert private_uses("turnout_x", "turnout_x.a", ast.parse(text)) == [
+    assert private_uses("turnout_x", "turnout_x.a", module("turnout_x.a", text)) == [
         "turnout_x.a:1 uses turnout.keys._bits",
         "turnout_x.a:2 uses turnout_y._state",
         "turnout_x.a:3 uses turnout.keys._bits",

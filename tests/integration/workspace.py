@@ -6,7 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,14 +62,33 @@ def required_name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", found.group()).lower()
 
 
-@lru_cache(maxsize=1)  # trees take much memory
-def modules(source: Path) -> list[tuple[str, ast.Module]]:
-    """Each module below the package folder `source`: its full dotted name and its tree."""
-    found = []
+class Module(NamedTuple):
+    """What a file imports, each with its line, and of that what runs; the names with a leading underscore that it reads."""
+
+    imports: list[tuple[int, str]]
+    run: set[str]
+    private: list[tuple[int, str]]
+
+
+@cache
+def modules(source: Path) -> dict[str, Module]:
+    """Each module below the package folder `source` by its full dotted name, `__init__` written out."""
+    found = {}
     for path in sorted(source.rglob("*.py")):
-        parts = path.relative_to(source.parent).with_suffix("").parts
-        found.append((".".join(parts), ast.parse(path.read_text("utf-8"), str(path))))
+        name = ".".join(path.relative_to(source.parent).with_suffix("").parts)
+        found[name] = module(name, path.read_text("utf-8"))
     return found
+
+
+def module(name: str, text: str) -> Module:
+    """What a text has as the module of this name."""
+    tree = ast.parse(text)
+    attributes = ast.walk(tree) if re.search(r"\bturnout[\w.]*\._(?!_)", text) else ()
+    return Module(
+        [(node.lineno, each) for node in statements(tree) for each in imported(name, node)],
+        {each for node in statements(tree, run=True) for each in imported(name, node)},
+        [(n.lineno, ast.unparse(n)) for n in attributes if isinstance(n, ast.Attribute) and re.match(r"_(?!_)", n.attr)],
+    )
 
 
 def imported(module: str, node: ast.AST) -> Iterator[str]:
@@ -91,36 +110,37 @@ def imported(module: str, node: ast.AST) -> Iterator[str]:
 Graph = dict[str, set[str]]
 
 
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Every statement below a node, in functions too, but for those that only type checkers read."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            for other in child.orelse:
-                yield other
-                yield from statements(other)
-            continue
-        yield child
-        yield from statements(child)
+def statements(node: ast.AST, *, run: bool = False) -> Iterator[ast.stmt]:
+    """Every statement below a node, in functions too; with `run` not those that only type checkers read."""
+    work = [node]
+    while work:
+        inside = ast.iter_child_nodes(work.pop())
+        for child in (each for each in inside if isinstance(each, (ast.stmt, ast.excepthandler, ast.match_case))):
+            if run and isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+                work.append(ast.Module(child.orelse, []))
+                continue
+            work.append(child)
+            if isinstance(child, ast.stmt):
+                yield child
 
 
 def files(one: Distribution) -> Graph:
     """File -> the files of the same distribution that it imports. A package's name stands for its `__init__`."""
-    return graph_of(dict(modules(one.source)))
+    return graph_of(modules(one.source))
 
 
-def graph_of(trees: Mapping[str, ast.Module]) -> Graph:
-    """The same of trees by their dotted names, `__init__` written out."""
-    names = {module.removesuffix(".__init__") for module in trees}
+def graph_of(found: Mapping[str, Module]) -> Graph:
+    """The same of modules by their dotted names, `__init__` written out."""
+    names = {name.removesuffix(".__init__") for name in found}
     graph: Graph = {}
-    for module, tree in trees.items():
+    for module, read in found.items():
         here = module.removesuffix(".__init__")
         graph[here] = set()
-        for node in statements(tree):
-            for name in imported(module, node):
-                while name and name not in names:
-                    name = name.rpartition(".")[0]
-                if name and name != here:
-                    graph[here].add(name)
+        for name in read.run:
+            while name and name not in names:
+                name = name.rpartition(".")[0]
+            if name and name != here:
+                graph[here].add(name)
     return graph
 
 
