@@ -52,16 +52,10 @@ def test_every_mark_of_the_sources_is_on_the_page():
 @pytest.mark.parametrize(
     "name",
     [
-        "cholesky_solve",
-        "cholesky_inverse",
-        "as_strided_scatter",
-        "ctc_loss",
-        "scatter_reduce",
-        "interpolate",
-        "resolve_conj",
+        "cholesky_solve", "cholesky_inverse", "as_strided_scatter", "ctc_loss", "scatter_reduce", "interpolate", "resolve_conj",
         "mH",
     ],
-)
+)  # fmt: skip
 def test_what_is_right_here_and_not_in_pytorch_and_what_is_no_view_is_on_the_page(name):
     assert f"`{name}`" in differences.fragment(ROOT)
 

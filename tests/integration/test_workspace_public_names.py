@@ -99,15 +99,9 @@ BESIDE = {
     "turnout_nn.init": {"fans"},
     "turnout_nn.parameters": {"empty_parameter", "in_role", "is_uninitialized"},
     "turnout_aten.functions.return_types": {
-        "ReturnType",
-        "return_type",
-        "of_packet",
-        "named",
-        "nested",
-        "standard",
-        "is_standard",
+        "ReturnType", "return_type", "of_packet", "named", "nested", "standard", "is_standard",
     },
-}
+}  # fmt: skip
 
 
 def test_every_room_of_core_can_be_reached_after_import_turnout():

@@ -83,17 +83,9 @@ FIELDS = {  # of a header, by its mark: format and offset of each number
     b"PK\7\x08": [("<L", at) for at in (4, 8, 12)],
 }
 NAMES = (
-    b"../../../x",
-    b"/etc/passw",
-    b"storages/0",
-    b"storages/1",
-    b"storages/-",
-    b"data.json\0",
-    b"\xff\xfe345678",
-    b"storages\\0",
-    b"tensors/1",
-    b"graph.jsoN",
-)
+    b"../../../x", b"/etc/passw", b"storages/0", b"storages/1", b"storages/-", b"data.json\0", b"\xff\xfe345678", b"storages\\0",
+    b"tensors/1", b"graph.jsoN",
+)  # fmt: skip
 
 
 def _bytes(rng: random.Random, size: int) -> str:
