@@ -85,11 +85,11 @@ ODD = Drawn((2, 4, 12, 13), marked=((0, math.inf), (2 * 4 * 12 * 13 - 1, math.na
 IMAGE, WEIGHT = Drawn((2, 9, 10, 23)), Drawn((6, 9, 3, 3), seed=2)
 PRECISE = ("float32", "float64", "float16")
 ROWS: list[Row] = [
-    *row("convolution", *[forward(*each) for each in SHAPES], dtypes=FLOATS, tolerance=1.0),
+    *row("convolution", *[forward(*each) for each in SHAPES], dtypes=FLOATS, in_turn=2, tolerance=1.0),
     *row("convolution", *[forward(*each) for each in TRANSPOSED], dtypes=("float64", "float32"), in_turn=True, tolerance=1.0),
     *row("convolution", call(Seen(IMAGE, lambda x: x.transpose(2, 3)[:, :, ::2]), Seen(WEIGHT, lambda x: x.transpose(2, 3)), None, {"padding": 1}, 2),
          call(Seen(IMAGE, lambda x: x.expand(3, 2, 9, 10, 23)[1]), WEIGHT, None, {}, 2), dtypes=PRECISE, tolerance=1.0),
-    *row("convolution_backward", *[backward(*each) for each in (*SHAPES, *OF_WEIGHTS)], dtypes=PRECISE, tolerance=1.0),
+    *row("convolution_backward", *[backward(*each) for each in (*SHAPES, *OF_WEIGHTS)], dtypes=PRECISE, in_turn=2, tolerance=1.0),
     *row("convolution_backward", *[backward(*each) for each in TRANSPOSED], dtypes=("float64", "float32"), in_turn=True, tolerance=1.0),
     *row("convolution_backward", *[backward((2, 4, 10, 12), (4, 1, 3, 3), {"groups": 4}, mask) for mask in MASKS], dtypes=("float32",), tolerance=1.0),
     *row("convolution_backward", backward(ODD.shape, (4, 1, 3, 3), {"groups": 4}, x=ODD), dtypes="float32", tolerance=1.0),

@@ -30,11 +30,11 @@ ROWS: list[Row] = [
     *row("atan2 hypot", S(P, Q), dtypes="float32"),
     *row("pow.Tensor_Tensor", S(Seen(P, lambda x: x.abs()), Q), dtypes="float32"),
     *row("pow.Tensor_Scalar", S(Seen(P, lambda x: x.abs()), 1.5), dtypes="float32"),
-    *row("add.Tensor mul.Tensor sub.Tensor maximum minimum lt.Tensor eq.Tensor ne.Tensor gt.Tensor", S(A, B), dtypes=NUMBERS),
+    *row("add.Tensor mul.Tensor sub.Tensor maximum minimum lt.Tensor eq.Tensor ne.Tensor gt.Tensor", S(A, B), dtypes=NUMBERS, in_turn=3),
     *row("sub.Scalar eq.Scalar gt.Scalar", S(A, 2), dtypes=NUMBERS, in_turn=True),
-    *row("clamp", S(A, 0, 20), dtypes=NUMBERS),
-    *row("where.self", S(Seen(A, lambda x: x > 3), A, B), dtypes=NUMBERS),
+    *row("clamp", S(A, 0, 20), dtypes=("float16", "int32", "float32", "float64", "int64", "int8", "uint8"), in_turn=3),
+    *row("where.self", S(Seen(A, lambda x: x > 3), A, B), dtypes=("float32", "int8", "float64", *NUMBERS[2:4], "int32", "uint8"), in_turn=3),
     *row("where.ScalarOther", S(Seen(A, lambda x: x > 3), A, 3), dtypes=("int8", "float16", "float64")),
-    *row("_to_copy", *COPIES, dtypes=NUMBERS, wide=False),
+    *row("_to_copy", *COPIES, dtypes=NUMBERS, in_turn=3, wide=False),
 ]
 # fmt: on

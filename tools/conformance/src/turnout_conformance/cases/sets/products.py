@@ -25,7 +25,7 @@ def turned(x: Drawn) -> Seen:
 ROWS: list[Row] = [
     *row("mm", S(A, B), S(TURNED[B], TURNED[A]), S(Seen(A, lambda v: v.t()[:, :50]), Seen(A, lambda v: v[:50])), dtypes=DTYPES, tolerance=1.0),
     *row("mm", *[S(FEW[n], turned(MORE[n])) for n in LENGTHS], *[S(MORE[n], turned(FEW[n])) for n in LENGTHS], *[S(Seen(FEW[n], lambda v: v[:1]), turned(MORE[n])) for n in LENGTHS],
-         *[S(Seen(FEW[n], lambda v: v[:2]), Seen(MORE[n], lambda v: v.t().contiguous())) for n in LENGTHS], dtypes=DTYPES, tolerance=1.0),
+         *[S(Seen(FEW[n], lambda v: v[:2]), Seen(MORE[n], lambda v: v.t().contiguous())) for n in LENGTHS], dtypes=DTYPES, in_turn=3, tolerance=1.0),
     *row("bmm", S(C, D), S(Seen(C, lambda v: v[0].expand(3, 41, 50)), D), S(C, Seen(D, lambda v: v[0].expand(3, 50, 23))), S(TURNED[D], TURNED[C]), dtypes=DTYPES, tolerance=1.0),
     *row("baddbmm", S(Seen(C, lambda v: v[:, :, :23]), C, D, beta=2, alpha=3), dtypes=DTYPES, tolerance=1.0),
     *row("addmm", *[S(Seen(MORE[n], lambda v: v[:, 0]), FEW[n], turned(MORE[n]), beta=3, alpha=2) for n in LENGTHS], dtypes=DTYPES, tolerance=1.0),

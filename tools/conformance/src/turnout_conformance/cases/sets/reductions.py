@@ -51,10 +51,10 @@ ROWS: list[Row] = [
     *row("sum any all", S(Drawn((220, 301), step=1.0)), dtypes=ALL, tolerance=1.0),
     *row("any.dim all.dim", S(Drawn((220, 301), step=1.0), 0), S(Drawn((220, 301), step=1.0), 1), dtypes=ALL),
     *row("amax amin", S(Drawn((220, 301), step=1.0), [0]), S(Drawn((220, 301), step=1.0), [1]), dtypes=ALL),
-    *row("sum.dim_IntList", *[S(Seen(x, lambda v: v[:, 1:-2]), [0]) for x in ACROSS], dtypes=ALL, tolerance=1.0),
-    *row("amax", *[S(Seen(x, lambda v: v[:, 1:-2]), [0]) for x in ACROSS], dtypes=ALL),
-    *row("amin", *[S(Seen(x, lambda v: v[:, 2:-1]), [0]) for x in ACROSS], dtypes=ALL),
-    *row("any.dim", *[S(Seen(x, lambda v: v[1:, 3:]), 0) for x in ACROSS], dtypes=ALL),
+    *row("sum.dim_IntList", *[S(Seen(x, lambda v: v[:, 1:-2]), [0]) for x in ACROSS], dtypes=ALL, tolerance=1.0, in_turn=3),
+    *row("amax", *[S(Seen(x, lambda v: v[:, 1:-2]), [0]) for x in ACROSS], dtypes=ALL, in_turn=3),
+    *row("amin", *[S(Seen(x, lambda v: v[:, 2:-1]), [0]) for x in ACROSS], dtypes=ALL, in_turn=3),
+    *row("any.dim", *[S(Seen(x, lambda v: v[1:, 3:]), 0) for x in ACROSS], dtypes=ALL, in_turn=3),
     *row("var.dim mean.dim", *[S(Seen(x, lambda v: v[:, 1:-2]), [0]) for x in ACROSS], dtypes=FLOATS, tolerance=1.0),
 ]
 # fmt: on

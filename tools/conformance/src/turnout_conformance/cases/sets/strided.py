@@ -23,9 +23,9 @@ FIRST_ROW, FIRST_COLUMN, FIRST = Seen(M, lambda x: x[:1]), Seen(M, lambda x: x[:
 ROWS: list[Row] = [
     *row("add.Tensor mul.Tensor", S(M, Seen(M, lambda x: x[0])), S(M, FIRST_COLUMN), S(FIRST_COLUMN, FIRST_ROW), S(Seen(FIRST_ROW, lambda x: x.expand(220, 301)), M), dtypes="float32"),
     *row("add.Scalar mul.Scalar", S(Seen(FIRST_ROW, lambda x: x.expand(220, 301)), 1), S(Seen(M, lambda x: x.unsqueeze(1).expand(220, 2, 301)), 2), S(Seen(M, lambda x: x[::2]), 1), dtypes="float32"),
-    *row("add.Tensor mul.Tensor sub.Tensor", S(ACROSS, ACROSS), S(GAPS, OTHERS), S(Seen(W, lambda x: x.t()[::2]), FIRST), dtypes=(*KINDS, "int32")),
-    *row("gt.Tensor", S(GAPS, OTHERS), dtypes=(*KINDS, "int32", "bool")),
-    *row("where.self", S(Seen(W, lambda x: x.t() > 0), ACROSS, Seen(W, lambda x: x.t()[:1])), dtypes=(*KINDS, "int32", "bool")),
+    *row("add.Tensor mul.Tensor sub.Tensor", S(ACROSS, ACROSS), S(GAPS, OTHERS), S(Seen(W, lambda x: x.t()[::2]), FIRST), dtypes=(*KINDS, "int32"), in_turn=2),
+    *row("gt.Tensor", S(GAPS, OTHERS), dtypes=("bool", *KINDS, "int32"), in_turn=3),
+    *row("where.self", S(Seen(W, lambda x: x.t() > 0), ACROSS, Seen(W, lambda x: x.t()[:1])), dtypes=("float16", "int32", "bool", "float32", "float64"), in_turn=3),
     *row("clone", S(GAPS), S(ACROSS), dtypes=(*KINDS, "int32", "bool")),
     *row("flip", S(W, [1]), dtypes=(*KINDS, "int32", "bool")),
     *row("_to_copy", S(ROWS_APART, dtype=float32), dtypes=(*KINDS, "int32", "bool"), wide=False),
