@@ -13,6 +13,7 @@ import pytest
 from pretended_cuda import pretended
 
 import turnout
+from outcomes import refused
 from turnout import cuda
 from turnout.errors import CallError, DeviceError, TurnoutError
 from turnout_cuda.backend import CUDABackend
@@ -77,9 +78,8 @@ def test_the_current_device_is_where_cuda_is(backend: Any) -> None:
 
 def test_other_devices_are_refused(backend: Any) -> None:
     for wrong in ("cpu", "meta:1"):
-        with pytest.raises(DeviceError) as caught:
-            cuda.synchronize(wrong)
-        assert str(caught.value) == f"expected a device such as 'cuda' or 'cuda:1', or its index, got {wrong!r}"
+        said = refused(DeviceError, cuda.synchronize, wrong)
+        assert said == f"expected a device such as 'cuda' or 'cuda:1', or its index, got {wrong!r}"
     for missing in (2, "cuda:2"):
         with pytest.raises(DeviceError, match="cuda:2 does not exist"):
             cuda.set_device(missing)
@@ -201,24 +201,18 @@ def test_a_graph_is_empty_after_an_error_and_after_reset(backend: Any) -> None:
     with pytest.raises(KeyError), cuda.graph(recording, side):
         raise KeyError
     text = "cuda graph: nothing was recorded; record work with turnout.cuda.graph first"
-    with pytest.raises(CallError) as caught:
-        recording.replay()
-    assert str(caught.value) == text
+    assert refused(CallError, recording.replay) == text
     with cuda.graph(recording, side):
         pass
     recording.replay()
     recording.reset()
-    with pytest.raises(CallError) as caught:
-        recording.replay()
-    assert str(caught.value) == text
+    assert refused(CallError, recording.replay) == text
     assert cuda.current_stream() == cuda.default_stream()
 
 
 def test_what_cannot_be_recorded_says_so(backend: Any) -> None:
     recording = cuda.CUDAGraph()
-    with pytest.raises(CallError) as caught:
-        recording.capture_end()
-    assert str(caught.value) == "cuda graph: it is not being recorded"
+    assert refused(CallError, recording.capture_end) == "cuda graph: it is not being recorded"
     with pytest.raises(CallError) as caught:
         recording.capture_begin()
     text = "cuda graph: the default stream cannot be recorded; use turnout.cuda.graph, or a stream of your own"
@@ -301,9 +295,7 @@ def test_results_stay_when_the_graph_runs_again(backend: Any) -> None:
 
 def test_a_graph_that_draws_numbers_is_refused(backend: Any) -> None:
     graph = replayed(lambda x: x + turnout.rand(2, device=x.device), turnout.ones(2, device="cuda"))
-    with pytest.raises(CallError) as caught:
-        graph(turnout.ones(2, device="cuda"))
-    assert str(caught.value) == (
+    assert refused(CallError, lambda: graph(turnout.ones(2, device="cuda"))) == (
         "replay='cuda_graph': the graph draws random numbers, and each launch would repeat them; "
         "graph.replay = '' runs operators one by one"
     )
@@ -326,23 +318,19 @@ def test_inputs_that_are_no_tensors_are_refused(backend: Any) -> None:
 
     given = turnout.ones(2, device="cuda"), turnout.Generator("cuda")
     graph = replayed(draw, *given)
-    with pytest.raises(CallError) as caught:
-        graph(*given)
-    assert str(caught.value) == "replay='cuda_graph': inputs are tensors, got Generator"
+    assert refused(CallError, graph, *given) == "replay='cuda_graph': inputs are tensors, got Generator"
 
 
 def test_a_graph_without_tensors_has_no_device(backend: Any) -> None:
     graph = replayed(lambda: turnout.ones(2, device="cuda"))
-    with pytest.raises(turnout.graphs.TraceError) as caught:
-        graph()
-    assert str(caught.value).startswith("graph graph: a graph without tensors does not replay by 'cuda_graph'; it offers none")
+    assert refused(turnout.graphs.TraceError, graph).startswith(
+        "graph graph: a graph without tensors does not replay by 'cuda_graph'; it offers none"
+    )
 
 
 def test_another_device_says_what_it_offers() -> None:
     graph = turnout.trace(lambda x: x + 1, replay="cuda_graph")(turnout.ones(2))
-    with pytest.raises(turnout.graphs.TraceError) as caught:
-        graph(turnout.ones(2))
-    assert str(caught.value) == (
+    assert refused(turnout.graphs.TraceError, lambda: graph(turnout.ones(2))) == (
         "graph graph: device 'cpu' does not replay by 'cuda_graph'; it offers none\n"
         "  to fix  graph.replay = '' runs operators one by one"
     )
@@ -389,9 +377,7 @@ def test_a_tensor_is_pinned_once_with_its_values_layout_and_gradient(backend: An
     (w.pin_memory() * 3).sum().backward()
     assert w.grad is not None
     assert w.grad.tolist() == [3.0, 3.0]
-    with pytest.raises(DeviceError) as caught:
-        turnout.ones(2, device="cuda").pin_memory()
-    assert str(caught.value).startswith(
+    assert refused(DeviceError, lambda: turnout.ones(2, device="cuda").pin_memory()).startswith(
         "pin_memory: only memory of cpu can be page-locked, not that of cuda:0\n"
         "  to fix  pin the tensor on cpu and copy it to cuda:0 with non_blocking=True"
     )

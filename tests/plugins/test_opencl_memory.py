@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import DeviceError, OutOfMemoryError
 
 pytestmark = pytest.mark.usefixtures("opencl")
@@ -130,14 +131,11 @@ def test_a_kernel_that_the_driver_refuses_gives_its_buffers_back(fails: str, mon
     where: Any = type(x.array.place) if fails == "build" else cl
     monkeypatch.setattr(where, "kernel" if fails == "build" else "enqueue_nd_range_kernel", refuse)
     for _ in range(3):
-        with pytest.raises(DeviceError) as raised:
-            x.sin() + 1.0
-        assert str(raised.value) == (
+        assert refused(DeviceError, lambda: x.sin() + 1.0) == (
             "aten::sin: refused by the driver\n"
             "  arguments  self: Tensor float32 [1000] on opencl:0\n"
             "  to fix     check the values and shapes of these arguments"
         )
-        del raised  # whose traceback has the arrays
         assert used() == before
     monkeypatch.undo()
     assert (x.sin() - x.cpu().sin().to("opencl")).abs().amax().item() < 1e-6
@@ -152,29 +150,22 @@ def test_too_little_memory_that_shows_when_a_kernel_starts_is_the_error_of_the_c
     x = turnout.rand(1000, device="opencl")
     before = used()
     monkeypatch.setattr(cl, "enqueue_nd_range_kernel", refuse)
-    with pytest.raises(OutOfMemoryError) as raised:
-        x.sin()
-    assert str(raised.value) == (
+    assert refused(OutOfMemoryError, x.sin) == (
         "aten::sin: opencl:0 has no room for the result\n"
         "  arguments  self: Tensor float32 [1000] on opencl:0\n"
         "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
     )
-    del raised
     assert used() == before
 
 
 def test_no_room_names_the_size_and_the_device() -> None:
     before = turnout.opencl.memory_stats()["num_ooms"]
-    with pytest.raises(OutOfMemoryError) as raised:
-        turnout.empty(1 << 40, device="opencl")
-    assert str(raised.value) == (
+    assert refused(OutOfMemoryError, lambda: turnout.empty(1 << 40, device="opencl")) == (
         "opencl:0 has no room for 4.0 TiB (float32 [1099511627776])\n"
         "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
     )
     x = turnout.ones(3, device="opencl")
-    with pytest.raises(OutOfMemoryError) as raised:
-        x.expand(1 << 38, 3).contiguous()
-    assert str(raised.value) == (
+    assert refused(OutOfMemoryError, lambda: x.expand(1 << 38, 3).contiguous()) == (
         "aten::clone: opencl:0 has no room for 3.0 TiB (float32 [274877906944, 3])\n"
         "  arguments  self: Tensor float32 [274877906944, 3] on opencl:0, memory_format: str 'contiguous_format'\n"
         "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
@@ -199,9 +190,9 @@ def test_devices_have_names_and_are_waited_for() -> None:
     assert name
     assert name == turnout.opencl.get_device_name(turnout.device("opencl"))
     turnout.opencl.synchronize("opencl:0")
-    with pytest.raises(DeviceError) as raised:
-        turnout.opencl.synchronize("cpu")
-    assert str(raised.value) == "expected a device such as 'opencl' or 'opencl:1', got 'cpu'"
+    assert (
+        refused(DeviceError, turnout.opencl.synchronize, "cpu") == "expected a device such as 'opencl' or 'opencl:1', got 'cpu'"
+    )
     with pytest.raises(DeviceError, match=r"^opencl:99 does not exist: opencl has "):
         turnout.opencl.memory_stats("opencl:99")
 
@@ -225,16 +216,14 @@ def test_dlpack_names_the_device_and_exports_a_copy_where_the_host_is_asked_for(
 
 def test_dlpack_refuses_what_needs_a_copy_or_loses_a_gradient() -> None:
     x = turnout.arange(3.0, device="opencl")
-    with pytest.raises(BufferError) as raised:
-        np.from_dlpack(x)
-    assert str(raised.value) == "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
+    said = refused(BufferError, np.from_dlpack, x)
+    assert said == "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
     with pytest.raises(BufferError) as raised:
         np.from_dlpack(x, device="cpu", copy=False)
     assert str(raised.value) == "a tensor on opencl:0 needs a copy to reach the host, which copy=False forbids"
     for take in (turnout.from_dlpack, lambda tensor: np.from_dlpack(tensor, device="cpu")):
-        with pytest.raises(BufferError) as raised:
-            take(turnout.ones(2, device="opencl", requires_grad=True))
-        assert str(raised.value) == "a tensor that requires a gradient cannot be exported through DLPack; detach() it first"
+        said = refused(BufferError, take, turnout.ones(2, device="opencl", requires_grad=True))
+        assert said == "a tensor that requires a gradient cannot be exported through DLPack; detach() it first"
 
 
 def test_a_tensor_comes_back_through_dlpack_with_its_memory() -> None:
@@ -251,6 +240,5 @@ def test_a_tensor_comes_back_through_dlpack_with_its_memory() -> None:
         def __dlpack_device__(self) -> tuple[int, int]:
             return 4, 0
 
-    with pytest.raises(BufferError) as raised:
-        turnout.from_dlpack(Exporter())
-    assert str(raised.value) == "opencl takes the memory of Turnout's tensors alone, not that of Exporter"
+    said = refused(BufferError, lambda: turnout.from_dlpack(Exporter()))
+    assert said == "opencl takes the memory of Turnout's tensors alone, not that of Exporter"
