@@ -92,7 +92,7 @@ def test_programs_print_the_same_with_and_without(seeds: Callable[..., range]):
 import contextlib, io, json
 for name, (program, _) in {PROGRAMS!r}.items():
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(program, "<program>", "exec"), {{"COUNT": {len(seeds(50, many=1000))}}})
+        exec(compile(program, "<program>", "exec"), {{"COUNT": {len(seeds(50, many=500))}}})
     print(json.dumps([name, out.getvalue()]))
 """
     on, off = ([json.loads(line) for line in run(code, TURNOUT_SPEED=speed).splitlines()] for speed in ("on", "off"))
