@@ -58,7 +58,7 @@ class SGD(Optimizer):
         if momentum:
             held = state.get("momentum_buffer")
             if held is None:
-                # differs from torch: where a step is differentiated, the first gradient has its part in later ones
+                # differs from torch: with `differentiable=True`, the first gradient of `SGD` has its part in later steps.
                 held = state["momentum_buffer"] = gradient.clone()
             else:
                 held.mul_(momentum).add_(gradient, alpha=1 - options["dampening"])
