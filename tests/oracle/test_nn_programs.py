@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import types
 from pathlib import Path
+from typing import Any
 
 import nn_programs
 import numpy as np
@@ -32,3 +33,9 @@ def test_a_program_has_the_same_losses(name: str) -> None:
     found = getattr(OURS, name)(OURS.Stream())
     assert len(wanted) >= nn_programs.STEPS
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_replicas_on_dask_have_the_same_losses(need_device: Any) -> None:
+    need_device("dask")
+    found = OURS.data_parallel(OURS.Stream(), device="dask")
+    np.testing.assert_allclose(found, nn_programs.data_parallel(nn_programs.Stream()), rtol=1e-4)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import turnout
 from turnout import Tensor
+from turnout.dtypes import bool_
 from turnout.errors import ArgumentError, CallError, FileFormatError
 from turnout_aten.files import replacing
 
@@ -29,7 +30,7 @@ _DTYPES = {
     "F64": turnout.float64, "F32": turnout.float32, "F16": turnout.float16, "BF16": turnout.bfloat16,
     "I64": turnout.int64, "I32": turnout.int32, "I16": turnout.int16, "I8": turnout.int8,
     "U64": turnout.uint64, "U32": turnout.uint32, "U16": turnout.uint16, "U8": turnout.uint8,
-    "BOOL": turnout.bool, "C64": turnout.complex64,
+    "BOOL": bool_, "C64": turnout.complex64,
 }
 # fmt: on
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}

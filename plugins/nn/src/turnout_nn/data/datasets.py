@@ -130,7 +130,7 @@ class ChainDataset(IterableDataset[Any]):
             yield from dataset
 
     def __len__(self) -> int:
-        return sum(len(dataset) for dataset in self.datasets)  # type: ignore[arg-type]
+        return sum([len(dataset) for dataset in self.datasets])  # type: ignore[arg-type, misc]
 
 
 class Subset(Dataset[T]):

@@ -100,7 +100,7 @@ class DataLoader(Generic[T]):
         self.batch_sampler = batch_sampler
         is_batched = batch_sampler is not None or batch_size is not None
         self.collate_fn = collate_fn or (default_collate if is_batched else default_convert)
-        read = _ReadNext if is_iterable else _ReadAt
+        read: Any = _ReadNext if is_iterable else _ReadAt
         self._reader = partial(read, dataset, self.collate_fn, batch_size if is_iterable else is_batched, drop_last)
         self._workers: Workers | None = None
 

@@ -76,4 +76,4 @@ class Adafactor(Optimizer):
 
 
 def _root_mean_square(tensor: Tensor) -> float:
-    return float(tensor.norm(2)) / tensor.numel() ** 0.5
+    return float(tensor.norm(2) / tensor.numel() ** 0.5)

@@ -234,4 +234,4 @@ def _between(one: _Point, other: _Point, bounds: tuple[float, float] | None = No
     if square < 0:
         return (least + largest) / 2
     found = right.t - (right.t - left.t) * ((right.slope + square**0.5 - mean) / (right.slope - left.slope + 2 * square**0.5))
-    return min(max(found, least), largest)
+    return float(min(max(found, least), largest))

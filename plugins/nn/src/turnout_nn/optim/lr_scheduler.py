@@ -414,7 +414,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def get_lr(self) -> Rates:
         return [_cosine(rate, self.eta_min, self.T_cur / self.T_i) for rate in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Set the learning rates of the next epoch.
 
         Arguments:

@@ -69,7 +69,7 @@ class Optimizer:
         if not given:
             raise ArgumentError(f"{type(self).__name__}: params is empty; there is nothing to optimise")
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
-            self.add_param_group(group)  # type: ignore[arg-type]
+            self.add_param_group(group)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -149,7 +149,7 @@ class Optimizer:
             batch[0].copy_(turnout.view_as_complex(parameter.tensor) if complex_ else parameter.tensor)
 
     def _gradient(self, parameter: Tensor, options: Group) -> Tensor:
-        gradient: Tensor = parameter.grad  # type: ignore[assignment]
+        gradient: Tensor = parameter.grad
         return gradient.neg() if options.get("maximize") else gradient
 
     def _batches(self, parameters: Sequence[Tensor], numbers: Sequence[str]) -> list[list[Tensor]]:
@@ -158,7 +158,7 @@ class Optimizer:
         for p in parameters:
             state = self.state.get(p, {})
             values = tuple([state[key].item() for key in numbers if key in state])
-            found.setdefault((p.device, p.dtype, p.grad.dtype, frozenset(state), values), []).append(p)  # type: ignore[union-attr]
+            found.setdefault((p.device, p.dtype, p.grad.dtype, frozenset(state), values), []).append(p)
         return list(found.values())
 
     def _fill(self, parameter: Tensor, group: Group) -> None:
