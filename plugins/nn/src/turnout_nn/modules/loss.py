@@ -1,7 +1,7 @@
 """Losses as modules, each the function of `turnout.nn.functional` with its options as attributes; and distances.
 
-# differs from torch: the arguments size_average and reduce, which `reduction` replaced, are not taken. What followed them is
-# given by keyword, so that a call that was meant for PyTorch is an error rather than another loss.
+# differs from torch: losses do not take `size_average` and `reduce`, which `reduction` replaced. What followed them is given by
+keyword, so that a call that was meant for PyTorch is an error rather than another loss.
 """
 
 from __future__ import annotations
