@@ -178,9 +178,9 @@ def test_gradients_are_forgotten_or_become_zeros() -> None:
 
 
 def test_lists_are_chosen_where_the_backend_has_a_kernel_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not operands.on_lists(P)
+    assert not operands.on_lists(P.device)
     made = []
-    monkeypatch.setattr(optim.optimizer, "on_lists", lambda p: True)
+    monkeypatch.setattr(optim.optimizer, "on_lists", lambda device: True)
     monkeypatch.setattr(optim.optimizer, "Lists", lambda tensors: made.append(len(tensors)) or operands.Lists(tensors))
     optim.SGD([leaf(1.0), leaf(1.0), turnout.ones(1)], lr=0.1).step()
     assert made == [2, 2]

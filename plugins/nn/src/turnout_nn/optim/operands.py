@@ -74,7 +74,7 @@ _BY_TENSOR: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def on_lists(parameter: Tensor) -> bool:
-    """Whether the parameter's backend has a kernel that serves a list of tensors in one call."""
+def on_lists(device: Any) -> bool:
+    """Whether a device's backend has a kernel that serves a list of tensors in one call."""
     operator = ops.aten._foreach_add_.List
-    return bool(operator.has_kernel_for_dispatch_key(parameter.device.backend.name))
+    return bool(operator.has_kernel_for_dispatch_key(device.backend.name))

@@ -425,7 +425,7 @@ Optimizer.step = _with_hooks(Optimizer.step)  # type: ignore[method-assign]
 
 def _wants_lists(group: Group, parameters: Sequence[Tensor]) -> bool:
     wanted = group.get("foreach")
-    return bool(wanted) or (wanted is None and all(map(on_lists, parameters)))
+    return bool(wanted) or (wanted is None and all(map(on_lists, {p.device for p in parameters})))
 
 
 def _plain(value: Any, differentiable: bool) -> Any:
