@@ -89,7 +89,7 @@ def fuse_conv_bn_weights(
     Example:
         >>> one, two = turnout.ones(1), turnout.full((1,), 2.0)
         >>> turnout.nn.utils.fuse_conv_bn_weights(turnout.ones(1, 1, 1), None, one, one, 0.0, two, None)[1]
-        tensor([-2.], requires_grad=True)
+        tensor([-2.])
     """
     return _scaled(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
@@ -112,7 +112,7 @@ def fuse_linear_bn_weights(
     Example:
         >>> one, two = turnout.ones(1), turnout.full((1,), 2.0)
         >>> turnout.nn.utils.fuse_linear_bn_weights(turnout.ones(1, 1), None, one, one, 0.0, two, one)[1]
-        tensor([-1.], requires_grad=True)
+        tensor([-1.])
     """
     return _scaled(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
