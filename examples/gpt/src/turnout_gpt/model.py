@@ -80,7 +80,7 @@ class GPT(nn.Module):
         """GPT-2's initial values: those that add to what passes through are smaller, the more there are."""
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=0.02)
-        if isinstance(module, nn.Linear):
+        if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
         if isinstance(module, Block):
             for last in (module.attn.c_proj, module.mlp["c_proj"]):
@@ -95,7 +95,7 @@ class GPT(nn.Module):
         return made
 
 
-@turnout.no_grad()
+@turnout.no_grad()  # type: ignore[untyped-decorator]
 def sample(model: GPT, tokens: list[int], count: int, temperature: float = 0.8) -> list[int]:
     """`count` more tokens, each drawn from what the model predicts. A lower temperature draws what is likely more often."""
     was_training = model.training

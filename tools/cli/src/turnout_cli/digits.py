@@ -90,7 +90,7 @@ class Perceptron(Classifier):
         self.last = nn.Linear(128, CLASSES, device=device)
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.last(nn.functional.relu(self.hidden(images)))  # type: ignore[no-any-return]
+        return self.last(nn.functional.relu(self.hidden(images)))
 
     def explain(self, images: Tensor) -> tuple[str, str]:
         with self.precision():
@@ -113,7 +113,7 @@ class Convolutional(Classifier):
         )  # fmt: skip
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.layers(images)  # type: ignore[no-any-return]
+        return self.layers(images)
 
     def explain(self, images: Tensor) -> tuple[str, str]:
         first = self.layers[1]
