@@ -292,7 +292,9 @@ ROWS = [
 GROUPS = {
     CALLS: ROWS,
     SMALL: [Row(r.name, r.statement, "torch", None, 1.0, small.pair(r), repeats=15) for r in small.ROWS],
-    COMPILED: [Row(f"compiled{i}", s, compiled.WITHOUT, 1.0, None, run=compiled.measure(s)) for i, s in enumerate(compiled.STATEMENTS, 1)],
+    COMPILED: [
+        Row(f"compiled{i}", s, compiled.WITHOUT, 1.0, None, run=compiled.measure(s)) for i, s in enumerate(compiled.STATEMENTS, 1)
+    ],
     KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
     TRANSFORMS: [Row(r.name, r.statement, "torch", r.at_most, None, transforms.pair(r), repeats=60) for r in transforms.ROWS],
     CUDA: [Row(f"cuda {r.name}", r.name, "torch", None, None, kernels.cuda_pair(r), repeats=9) for r in kernels.ROWS],

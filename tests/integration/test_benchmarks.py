@@ -18,7 +18,8 @@ import turnout
 ROWS = [
     "add", "recorded", "backward", "custom_op", "impl", "custom_ported", "impl_ported", "custom_grad",
     "custom_grad_ported", "large", "operators", "backends", "mlp", "modules", "identities", "gpt",
-    "gpt_functions", "matmul_np", "matmul", "chain_np", "chain", "softmax", "layer_norm", "conv2d", "sort", "sum0", "sum1", "sum2", "import", "first_call",
+    "gpt_functions", "matmul_np", "matmul", "chain_np", "chain", "softmax", "layer_norm", "conv2d",
+    "sort", "sum0", "sum1", "sum2", "import", "first_call",
 ]  # fmt: skip
 
 

@@ -187,12 +187,7 @@ def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memor
 
 
 def _read_tensor(
-    memory: Memory,
-    place: Place,
-    requires_grad: bool,
-    cls: type[Tensor] = Tensor,
-    names: tuple[str, ...] = (),
-    role: str = "",
+    memory: Memory, place: Place, requires_grad: bool, cls: type[Tensor] = Tensor, names: tuple[str, ...] = (), role: str = ""
 ) -> Tensor:
     plain = tensor_at(memory.flat, place, memory.device, memory.owner)
     for name in names:

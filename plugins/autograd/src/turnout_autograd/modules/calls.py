@@ -31,7 +31,8 @@ def functional_call(
     """`module(*args, **kwargs)` with other tensors in the place of its own, which come back when the call is over.
 
     A module is any callable object, or a method of one: what counts are its `named_parameters()` and `named_buffers()`, where it
-    has such methods, else the tensors in its attributes, and in lists, tuples, dicts and objects there. Their names are paths, such as "layers.0.weight"; `module_state` lists them. A tensor that the call
+    has such methods, else the tensors in its attributes, and in lists, tuples, dicts and objects there. Their names are paths,
+    such as "layers.0.weight"; `module_state` lists them. A tensor that the call
     assigns in the place of a given one is put into the dict. The module has its own tensors again when the call raises.
 
     The module is changed while the call runs: another thread that uses it then sees the given tensors.
@@ -136,7 +137,8 @@ def _owner(module: Any) -> Any:
 def module_state(module: Any) -> tuple[Tensors, Tensors]:
     """The parameters and buffers of a module, by name. `functional_call` takes both.
 
-    Parameters are what `named_parameters()` has; of an object without this method, the tensors that require a gradient. A tensor that is held under several names is listed under the first one.
+    Parameters are what `named_parameters()` has; of an object without this method, the tensors that require a gradient. A
+    tensor that is held under several names is listed under the first one.
 
     Arguments:
         module: an object that holds tensors, as for `functional_call`; it need not be callable

@@ -1,6 +1,7 @@
 """Where an object holds tensors: in attributes, and in lists, tuples, dicts and objects there. Names are "layers.0.weight".
 
-An object with the methods `named_parameters` and `named_buffers`, as a `turnout.nn.Module` has, names its tensors itself. A tuple cannot be written. A tensor in one is replaced by a new tuple, in whatever holds the old one.
+An object with the methods `named_parameters` and `named_buffers`, as a `turnout.nn.Module` has, names its tensors itself. A
+tuple cannot be written. A tensor in one is replaced by a new tuple, in whatever holds the old one.
 """
 
 from __future__ import annotations
