@@ -1,10 +1,14 @@
-"""Every error class that a user can meet. The other modules here build the texts, one module per concern.
+"""Every error class that a user can meet, and `report` and `near`, by which plugins lay out texts.
+
+The other modules build the texts of core, one module per concern.
 
 Each class is also a builtin exception, so that code without knowledge of Turnout can catch it by kind. Where PyTorch has a kind
 (RuntimeError for shapes, IndexError for dims), the bases follow it.
 """
 
 from __future__ import annotations
+
+from turnout.errors.layout import near, report
 
 
 class TurnoutError(Exception):
@@ -152,4 +156,4 @@ class PluginWarning(UserWarning):
     """A plugin that is not needed now is broken, or a shared file names a plugin that is not installed."""
 
 
-__all__ = [name for name, value in list(vars().items()) if isinstance(value, type)]
+__all__ = ["near", "report", *(name for name, value in list(vars().items()) if isinstance(value, type))]

@@ -35,6 +35,7 @@ class Registrations:
     name          used in messages; usually the plugin's name or the namespace
     distribution  the distribution that registers, and its `version`, shown by `explain` and in conflicts
     package       a top-level package, from which the distribution is found when it is shown
+    registry      where it registers; None: the registry of the process
 
     Any combination of alias keys is accepted here. `turnout.library.Library` refuses those that exclude each other.
     """

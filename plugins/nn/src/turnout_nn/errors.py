@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import TurnoutError
-from turnout.errors.layout import near, report
+from turnout.errors import TurnoutError, near, report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,9 +8,10 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from turnout.autograd import Function
+
 import turnout
 from turnout import Tensor
-from turnout_autograd.function.function import Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,7 @@ from turnout.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from turnout_aten.tensor.random import Generator
-    from turnout_aten.tensor.tensor import Tensor
+    from turnout import Generator, Tensor
 
 __all__ = [
     "calculate_gain",

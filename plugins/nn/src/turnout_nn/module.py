@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import turnout
 from turnout import Tensor
 from turnout.errors import CallError
-from turnout_aten.tensor.roles import role_of
+from turnout_aten.plugin_api import role_of
 from turnout_nn import errors, hooks, states
 from turnout_nn.hooks import Handle, Hook, Hooks
 from turnout_nn.members import Members

@@ -11,8 +11,7 @@ from typing import Any
 
 import turnout
 from turnout.errors import CallError, ShapeError
-from turnout_aten.tensor.roles import role_of, set_role
-from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.plugin_api import Tensor, role_of, set_role
 from turnout_nn import errors
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from turnout.registry import Registrations
+    from turnout.plugins import Registrations
 
 
 @hookimpl

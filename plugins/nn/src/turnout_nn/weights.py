@@ -18,7 +18,7 @@ import turnout
 from turnout import Tensor
 from turnout.dtypes import bool_
 from turnout.errors import ArgumentError, CallError, FileFormatError
-from turnout_aten.files import replacing
+from turnout_aten.plugin_api import replacing
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType

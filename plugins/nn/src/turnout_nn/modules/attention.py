@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.nn import functional
+
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError
-from turnout_aten.nn import functional
 from turnout_nn import init
 from turnout_nn.module import Module
 from turnout_nn.modules.linear import Linear
@@ -94,7 +95,7 @@ class MultiheadAttention(Module):
         self.out_proj.reset_parameters()
         if self.in_proj_bias is not None:
             init.zeros_(self.in_proj_bias)
-            init.zeros_(self.out_proj.bias)  # type: ignore[arg-type] # there is one if there is the other
+            init.zeros_(self.out_proj.bias)  # there is one if there is the other
         for bias in (self.bias_k, self.bias_v):
             if bias is not None:
                 init.xavier_normal_(bias)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar
 
+from turnout.nn import functional
+
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.nn import functional
 from turnout_nn import errors
 from turnout_nn.layers import Size, each
 from turnout_nn.module import Module

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from turnout.nn import functional
+
 from turnout import Tensor
 from turnout.errors import ArgumentError
-from turnout_aten.nn import functional
 from turnout_nn import errors
 from turnout_nn.layers import Layer, layer
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from turnout.nn import functional
+
 from turnout import Tensor
-from turnout_aten.nn import functional
 from turnout_nn.layers import Layer, Size, layer
 
 

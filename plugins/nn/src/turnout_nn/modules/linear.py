@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
+from turnout.nn import functional
+
 from turnout import Tensor, no_grad
 from turnout.errors import ArgumentError
-from turnout_aten.nn import functional
 from turnout_nn import errors
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter, empty_parameter

@@ -11,10 +11,11 @@ from dataclasses import KW_ONLY
 from math import prod
 from typing import Any
 
+from turnout.nn import functional
+
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.nn import functional
 from turnout_nn.descriptions import described
 from turnout_nn.layers import Layer, layer
 from turnout_nn.module import Module

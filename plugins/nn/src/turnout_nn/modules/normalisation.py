@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from turnout.nn import functional
+
 import turnout
 from turnout import Tensor, no_grad
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.nn import functional
 from turnout_nn import errors
 from turnout_nn.layers import Layer, layer
 from turnout_nn.module import Module

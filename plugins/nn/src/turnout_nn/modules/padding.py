@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from turnout.nn import functional
+
 from turnout import Tensor
-from turnout_aten.nn import functional
 from turnout_nn.layers import Layer, each, layer
 
 

@@ -11,10 +11,11 @@ import warnings
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from turnout.nn import functional
+
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.nn import functional
 from turnout_nn.descriptions import described
 from turnout_nn.module import Module
 from turnout_nn.modules.linear import fill_uniform

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+from turnout.nn import functional
+
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.nn import functional
 from turnout_nn import init
 from turnout_nn.module import Module
 from turnout_nn.modules.attention import MultiheadAttention, causal_mask

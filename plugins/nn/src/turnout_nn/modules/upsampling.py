@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from turnout.nn import functional
+
 from turnout import Tensor
-from turnout_aten.nn import functional
 from turnout_nn.descriptions import described
 from turnout_nn.layers import Layer, layer
 from turnout_nn.module import Module

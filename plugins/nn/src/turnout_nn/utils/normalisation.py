@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from turnout.nn import functional
+
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError
-from turnout_aten.nn import functional
 from turnout_nn.hooks import Handle
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter

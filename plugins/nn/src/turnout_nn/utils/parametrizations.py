@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from turnout.nn import functional
+
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.nn import functional
 from turnout_nn.module import Module
 from turnout_nn.utils.parametrize import register_parametrization
 from turnout_nn.utils.power_method import channels_of, matrix_of, norm_except, power_steps, spread

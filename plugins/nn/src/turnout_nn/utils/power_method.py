@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from turnout.nn import functional
+
 import turnout
 from turnout import Tensor
-from turnout_aten.nn import functional
 from turnout_nn.module import Module
 
 

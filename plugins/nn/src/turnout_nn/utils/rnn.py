@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from turnout.nn import functional
+
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.nn import functional
 
 __all__ = [
     "PackedSequence",
