@@ -147,7 +147,8 @@ class Recomputation:
 
     def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Run the function where the levels record that did so the first time, and still exist: bits are used again."""
-        gone = sum(bit for bit, epoch in self._epochs.items() if EPOCHS.get(bit) != epoch)
+        # Not over items(): CPython 3.11 crashes where it has no memory for its iterator.
+        gone = sum([bit for bit in self._epochs if EPOCHS.get(bit) != self._epochs[bit]])
         during(GRAD, (self._enabled & ~gone, self._allowed & ~gone), self._function, *args, **kwargs)
 
 
