@@ -106,10 +106,14 @@ def test_a_device_type_that_is_no_text_is_an_error():
     assert refused(turnout.errors.CallError, turnout.autocast, 3) == "autocast: device_type must be a str such as 'cpu', got int"
 
 
-def test_an_unknown_device_is_an_error_unless_autocast_is_not_enabled():
-    with pytest.raises(turnout.errors.DeviceError), turnout.autocast("nowhere"):
-        pass
-    with turnout.autocast("nowhere", enabled=False):
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_device_that_nobody_provides_is_an_error(enabled):
+    with pytest.raises(turnout.errors.DeviceError, match="device 'missing_chip': there is no such device"):
+        turnout.autocast("missing_chip", enabled=enabled)
+
+
+def test_where_autocast_is_not_enabled_the_device_need_not_be_there():
+    with turnout.autocast("cuda", enabled=False):
         assert product() is turnout.float32
 
 
