@@ -127,7 +127,7 @@ STARTS = re.compile(
     r"|LocalCluster\("
 )
 KEEPS = re.compile(r"XDG_CACHE_HOME|[\"'/~]\.cache\b|user_cache_dir|gettempdir")
-STARTING = ("clusters", "drawing/svg", "lifecycle", "opencl/tuning", "workers")
+STARTING = ("clusters", "drawing/svg", "lifecycle", "opencl/tuning", "turnout_cli/workers", "data/workers")
 
 
 def sources(pattern: re.Pattern[str]) -> dict[str, str]:

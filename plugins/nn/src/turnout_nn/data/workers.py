@@ -7,11 +7,13 @@ other while both send.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
 import random
 import sys
 import threading
 import traceback
+from contextlib import contextmanager
 from enum import Enum
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -108,6 +110,20 @@ def _take_in(pipe: Connection, messages: queue.SimpleQueue[Any]) -> None:
         messages.put(None)
 
 
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """An interpreter that starts meanwhile imports nothing from the working directory before it has the path of this one."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("PYTHONSAFEPATH", None)
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
 class Workers:
     """The processes of a loader."""
 
@@ -125,7 +141,8 @@ class Workers:
             pipe, other = context.Pipe()
             info = WorkerInfo(i, count, seed + i, dataset)
             process = context.Process(target=_work, args=(other, [*self.pipes, pipe], info, reader, init), daemon=True)
-            process.start()
+            with _safe_path():
+                process.start()
             other.close()
             self.pipes.append(pipe)
             self.processes.append(process)
