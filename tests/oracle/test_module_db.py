@@ -177,6 +177,9 @@ def compare(case: Case, dtype: str, drawn: bool, whole: bool, name: str = "") ->
         return outcome(torch, precise, *mapped((args, kwargs), doubled))
 
     for part, value in expected.items():
+        if value is None and name == "AdaptiveLogSoftmaxWithLoss" and found[part] is not None:
+            assert not found[part].any(), part  # of a cluster without a target
+            continue
         assert (found[part] is None) == (value is None), part
         truth = (lambda part=part: exact()[part]) if dtype == "bfloat16" else None
         near(found[part], value, dtype, part, truth, ROUGH.get(name, 1.0) if dtype == "bfloat16" else 1.0)

@@ -694,6 +694,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
         x, target = (input_.unsqueeze(0), target_.unsqueeze(0)) if single else (input_, target_)
         # Every target takes part in every cluster, and a mask picks: the sizes do not depend on the targets' values.
+        # differs from torch: in `AdaptiveLogSoftmaxWithLoss` a cluster without a target has zeros as gradient, not None.
         head = self.head(x).log_softmax(1)
         output = head.gather(1, target.clamp(max=self.shortlist_size - 1).unsqueeze(1)).squeeze(1)
         for i, (start, end) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
