@@ -29,6 +29,7 @@ EXTRAS_tools/cli := [demo,plot]
 # What the tests of wheels install with them: the README's programs ask for it.
 INDEX_plugins/aten := [yaml]
 INDEX_plugins/autograd := [svg]
+INDEX_plugins/nn := [safetensors]
 INDEX_tools/cli := [demo]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 # Tests on all cores; ARGS="-n 0" runs them in one process. `make test ARGS="--selection rest"` is what `make test-all` adds.
