@@ -16,6 +16,14 @@ import turnout
 
 # Each block is a session of its own; `t` is the library and `F` its `nn.functional`.
 SESSIONS = {
+    "modules": """
+t.nn.Linear(3, 2), t.nn.Sequential(t.nn.Conv2d(1, 2, 3), t.nn.ReLU(), t.nn.Flatten())
+m = t.nn.Linear(3, 2)
+[name for name, _ in m.named_parameters()], m(t.ones(4, 3)).shape, m.training, m.eval().training
+list(m.state_dict()), m.state_dict()["bias"].shape, sum(p.numel() for p in m.parameters())
+t.optim.SGD(m.parameters(), lr=0.1), t.optim.Adam(m.parameters()).param_groups[0]["betas"]
+len(t.utils.data.DataLoader(t.utils.data.TensorDataset(t.ones(5, 2)), batch_size=2))
+""",
     "creation": """
 t.tensor([1, 2.5])
 t.tensor([[1, 2], [3, 4]], dtype=t.float32)
@@ -140,9 +148,6 @@ DIFFERS = {
     "t.device('cpu')": "device('cpu') for device(type='cpu')",
     "t.Tensor([1, 2]), t.Tensor(2, 3).shape": "`Tensor` is not called; use `tensor` and `empty`",
     "t.FloatTensor([1, 2])": "no class for each dtype",
-    "t.nn.Linear(3, 2)": "no modules",
-    "t.optim": "no optimisers",
-    "t.utils.data": "no data loaders",
     "t.compile": "no compiler",
     "t.ones(2).is_quantized": "no quantised tensors",
     "t.cuda.synchronize": "functions print where they lie",
