@@ -1,8 +1,8 @@
 """Which tests a run takes: all, the fast selection of `make test`, what is left of all of them, or what the call path may change.
 
 A test belongs to the fast selection if the seconds of CPU time that were recorded for it are within the limit of its folder and
-no row of `LEFT_OUT` names it. `KEPT` has the slow tests without which a mechanism would not be tried. The recorded seconds stand in
-`seconds.tsv`, which `make seconds` writes.
+no row of `LEFT_OUT` names it. `KEPT` has the slow tests without which a mechanism would not be tried. The recorded seconds
+stand in `seconds.tsv`, which `make seconds` writes.
 """
 
 from __future__ import annotations
