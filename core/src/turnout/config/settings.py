@@ -1,4 +1,4 @@
-"""The settings of core, one row each. Any name may follow `plugins.choose.`, `plugin.`, `kernels.choose.` and `names.choose.`.
+"""The settings of core, one row each. Any name may follow `plugin.` and the prefixes of `CHOICES`.
 
 No setting of core takes a module, a path or code. Options of plugins that name a peer, a path or a program are trusted: a file
 that comes with a project may not set them, so it can only choose among installed packages.
@@ -43,12 +43,13 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # of plugins and options: no 
 CHOICES = {
     "plugins.choose.": "which distribution provides {}, a plugin, device, backend or functionality",
     "kernels.choose.": "whose kernel is used for {}",
+    "kernels.prefer.": "whose kernels for {} come first",
     "names.choose.": "which plugin provides turnout.{}",
 }
 
 
 def choice_of(name: str) -> tuple[str, str]:
-    """The x of `plugins.choose.x`, `kernels.choose.x` or `names.choose.x`, and the setting's help; empty for another one."""
+    """The x of `plugins.choose.x` or of another prefix of `CHOICES`, and the setting's help; empty for another setting."""
     found = ((name.removeprefix(prefix), meaning) for prefix, meaning in CHOICES.items() if name.startswith(prefix))
     return next(((subject, meaning.format(subject)) for subject, meaning in found if subject), ("", ""))
 
