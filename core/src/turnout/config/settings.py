@@ -31,6 +31,8 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("compile.engine", "str", "", "what compiles graphs; empty: the engine of the device, else one of any device", scoped=True,
             pattern=rf"|{_NAME}", expected="the name of an engine such as 'eager'"),
     Setting("strict", "bool", False, "problems that are otherwise recorded and warned about are errors", scoped=True),
+    Setting("traceback", "str", "short", "which frames an error shows: the program's, or with 'full' those of Turnout, too",
+            scoped=True, pattern="short|full", expected="'short' or 'full'"),
     Setting("debug.kernels", "bool", False, "each call of an array kernel checks what it is given and what it gives; slow"),
     Setting("debug.locks", "bool", False, "an import by a thread that holds the lock of registrations and plugins is an error"),
     Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all plugins that are not enabled"),
