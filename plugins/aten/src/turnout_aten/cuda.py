@@ -101,7 +101,8 @@ def set_device(device: Place) -> None:
 class device:
     """A block in which "cuda" means this device in this thread.
 
-    device  "cuda:1" or 1; None changes nothing
+    Arguments:
+        device: "cuda:1" or 1; None changes nothing
     """
 
     def __init__(self, device: Place) -> None:
@@ -172,10 +173,10 @@ def synchronize(device: Place = None) -> None:
 class Stream:
     """A queue of work on a device; different ones run side by side. `with turnout.cuda.stream(s):` puts operators on it.
 
-    device    "cuda:1" or 1; None for the current one
-    priority  a number; the lower one goes first where there is a choice
-
     `native` is the stream of the library under the backend.
+
+    Arguments:
+        priority: a number; the lower one goes first where there is a choice
     """
 
     def __init__(self, device: Place = None, priority: int = 0) -> None:

@@ -35,13 +35,13 @@ def text_of(docstrings: dict[str, str]) -> str:
 
 
 def describe(module: Mapping[str, Any], **arguments: str) -> None:
-    """Complete the docstrings of a module's public functions, which is the last thing that the module does.
+    """Complete the docstrings of a module's public functions and classes, which is the last thing that the module does.
 
     An argument that a docstring does not describe itself is described by the text of its name in `arguments`.
     """
     for name, value in list(module.items()):
-        if isinstance(value, FunctionType) and value.__module__ == module["__name__"] and not name.startswith("_"):
-            inner: Any = value
+        inner: Any = value.__init__ if isinstance(value, type) else value  # type: ignore[misc]
+        if isinstance(inner, FunctionType) and value.__module__ == module["__name__"] and not name.startswith("_"):
             while hasattr(inner, "__wrapped__"):
                 inner = inner.__wrapped__
             if value.__doc__ is not None:  # python -OO has none
@@ -62,18 +62,20 @@ def _described(docstring: str, names: list[str], arguments: Mapping[str, str]) -
     first, *lines = docstring.split("\n")
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     lines = [first, *(line[indent:].rstrip() for line in lines)]
-    example = lines.index("Example:") if "Example:" in lines else len(lines)
-    start = lines.index("Arguments:") if "Arguments:" in lines else example
+    start = next((i for i, line in enumerate(lines) if line in ("Arguments:", "Raises:", "Example:")), len(lines))
+    has_own = start < len(lines) and lines[start] == "Arguments:"
+    end = next((i for i in range(start + 1, len(lines)) if lines[i][:1].strip()), len(lines)) if has_own else start
     own: dict[str, list[str]] = {}
-    for line in filter(None, lines[start + 1 : example]):
+    for line in filter(None, lines[start + 1 : end]):
         if not line.startswith("     "):
             own[line.partition(":")[0].strip()] = told = []
         told.append(line)
+    yield from "\n".join(lines[:start]).rstrip().split("\n")
+    yield ""
     known = [name for name in names if name in own or name in arguments]
-    yield from lines[:start]
     if known:
         yield "Arguments:"
         for name in known:
             yield from own.get(name) or [f"    {name}: {arguments[name]}"]
         yield ""
-    yield from lines[example:]
+    yield from lines[end:]
