@@ -20,6 +20,7 @@ from turnout.nn import functional as F
 import turnout
 from outcomes import printed, refused
 from turnout import config
+from turnout.errors import NoKernelError
 from turnout.explanation import explain
 from turnout.library import Library
 from turnout.registry import Registrations
@@ -28,7 +29,7 @@ from turnout_aten import operators as aten
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.contract import misfit
 from turnout_aten.kernels.overriding import register_over
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Accepts, Row
 from turnout_aten.tensor.random import default_generator
 from turnout_conformance.pairwise import pairwise
 from turnout_cpu.kernels import kernels as rows_of_cpu
@@ -222,6 +223,48 @@ def test_a_row_leaves_calls_to_the_library_that_configuration_names_next() -> No
         config.unset("kernels.prefer")
         for group in groups:
             group.undo()
+
+
+def test_a_row_says_why_it_leaves_a_call_and_is_not_called_for_it() -> None:
+    """In functional, in-place and out calls alike; `explain` shows each reason, and so does the error where nothing is below."""
+    called: list[str] = []
+
+    def row(name: str, limit: int) -> Row:
+        def kernel(x: Any, out: Any) -> None:
+            called.append(name)
+            np.cosh(x, out=out)
+
+        return Row(kernel, accepts=Accepts(unless=lambda x, *_: f"over {limit} elements" if x.size > limit else None))
+
+    groups = [Registrations(name) for name in "ab"]
+    config.set({'kernels.prefer."*cosh*@CPU"': ["a", "b"]})
+    try:
+        for group, limit in zip(groups, (2, 4), strict=True):
+            register_over(group, "CPU", {"cosh.out": row(group.name, limit)})
+        for n, wanted in ((2, "a"), (4, "b"), (6, "")):
+            x = turnout.ones(n)
+            for call in (lambda x: x.cosh(), lambda x: x.clone().cosh_(), lambda x: turnout.cosh(x, out=turnout.empty(len(x)))):
+                for _ in range(3):  # then what is kept of the first calls
+                    called.clear()
+                    assert call(x).tolist() == pytest.approx([np.cosh(1.0)] * n)
+                    assert "".join(called) == wanted
+            told = "".join(f"; {name} leaves it: over {limit} elements" for name, limit in (("a", 2), ("b", 4)) if n > limit)
+            assert explain("cosh", x).chosen.path.partition(";")[2] == told.removeprefix(";")
+    finally:
+        config.unset("kernels.prefer")
+        for group in groups:
+            group.undo()
+
+
+def test_an_error_has_the_reasons_of_all_rows() -> None:
+    with Library("lone", "DEF") as library, Registrations("c") as group:
+        library.define("cube(Tensor x) -> Tensor")
+        rows = {"cube": Row(lambda x: x**3, accepts=Accepts(unless=lambda x: "x has dims" if x.shape else None))}
+        register_over(group, "CPU", rows, namespace="lone")
+        assert turnout.ops.lone.cube(turnout.tensor(2.0)).item() == 8.0
+        assert refused(NoKernelError, turnout.ops.lone.cube, turnout.ones(1)) == (
+            "lone::cube: the kernel of CPU leaves this call to the one below, and there is none\n  why  c: x has dims"
+        )
 
 
 def test_without_the_plugin_everything_works() -> None:

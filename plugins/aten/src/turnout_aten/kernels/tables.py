@@ -117,6 +117,12 @@ def _called_with(name: str) -> tuple[tuple[str, ...], int, int]:
     return row_signature(REGISTRY.find(name).schema if overload is None else overload.schema, {})
 
 
+def inputs_of(name: str) -> int:
+    """How many inputs the row of an operator gets, before the outputs."""
+    given, outputs, _ = _called_with(name)
+    return len(given) - outputs
+
+
 class StructuredBinder:
     """Binds a row to one variant of a structured operator."""
 
