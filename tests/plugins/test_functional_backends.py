@@ -225,6 +225,34 @@ def test_views_by_operators_have_paths() -> None:
     assert path_to((6,), (5, 2), (1, 1), 0) is None  # windows overlap
 
 
+# ---- values in and out
+
+
+class Given(np.ndarray):
+    """Arrays of a package of their own, which nobody writes."""
+
+
+class Taking(read_only_arrays.ReadOnlyBackend):
+    name = "Taking"
+    device_type = "taking"
+    adopts = Given
+
+
+def test_an_array_of_a_package_that_a_backend_adopts_is_a_tensor_of_its_device() -> None:
+    array = np.arange(3.0).view(Given)
+    assert turnout.as_tensor(array).device.type == "cpu"
+    library = Registrations("taking")
+    library.backend(Taking(), functional_only=True, adopts=(__name__,))
+    try:
+        x = turnout.as_tensor(array)
+        assert (x.device.type, value_of(x) is array, turnout.asarray(array).device.type) == ("taking", True, "taking")
+        assert turnout.as_tensor(array, device="cpu").device.type == turnout.tensor(array).device.type == "cpu"
+        assert turnout.as_tensor(array, dtype=turnout.float32).device.type == "taking"
+        assert turnout.as_tensor(np.arange(3.0)).device.type == "cpu"
+    finally:
+        library.undo()
+
+
 # ---- what is refused
 
 

@@ -140,11 +140,13 @@ def functional_kernels(xp: Any) -> dict[str, Row]:
     """Operator -> row for `register_functional_kernels`: the rows of `kernels`, on values of an array module without writes.
 
     A row runs its kernel on drafts. What is one function of the module, or is described by steps, is called without a draft where
-    that serves the call. A row whose function the module does not have is left out: a composite or the host fallback serves it.
+    that serves the call. Left out are rows whose function the module does not have, and operators such as `nonzero`, where the
+    numbers say how large the result is: a composite or the host fallback serves them.
     """
     drafts = Drafts(xp)
     table = {name: row if isinstance(row, Row) else Row(row) for name, row in kernels(drafts).items()}
-    return {name: _on_values(drafts, name, row) for name, row in table.items() if row.fn.__class__ is not Absent}
+    left_out = {name for name, row in table.items() if row.fn.__class__ is Absent or not called_with(f"aten::{name}")[1]}
+    return {name: _on_values(drafts, name, row) for name, row in table.items() if name not in left_out}
 
 
 def _on_values(drafts: Drafts, name: str, row: Row) -> Row:

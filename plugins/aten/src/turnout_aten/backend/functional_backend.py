@@ -146,6 +146,9 @@ class FunctionalBackend(TensorBackend):
     def dtype_of(self, array: FunctionalArray) -> DType:
         return array.memory.dtype
 
+    def device_of(self, array: FunctionalArray) -> Device:
+        return array.memory.device
+
     def retyped(self, root: FunctionalArray, dtype: DType) -> FunctionalArray:
         self.check_dtype(dtype)
         memory = RetypedMemory(root.memory, dtype)
