@@ -22,10 +22,13 @@ from outcomes import printed, refused
 from turnout import config
 from turnout.explanation import explain
 from turnout.library import Library
+from turnout.registry import Registrations
 from turnout_arrays.random import random_bits
 from turnout_aten import operators as aten
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.contract import misfit
+from turnout_aten.kernels.overriding import register_over
+from turnout_aten.kernels.rows import Row
 from turnout_aten.tensor.random import default_generator
 from turnout_conformance.pairwise import pairwise
 from turnout_cpu.kernels import kernels as rows_of_cpu
@@ -177,14 +180,48 @@ def test_a_kernel_that_a_program_registers_comes_before_the_compiled_one() -> No
     assert explain("gelu", x).chosen.distribution == "turnout-kernels"
 
 
-def test_configuration_may_choose_the_kernel_of_cpu() -> None:
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [('kernels.choose."aten::gelu@CPU"', "turnout-cpu"), ('kernels.prefer."ge*@CPU"', ["turnout-cpu", "turnout-kernels"])],
+)
+def test_configuration_may_choose_the_kernel_of_cpu(setting, value) -> None:
     x = turnout.ones(3)
     try:
-        config.set({'kernels.choose."aten::gelu@CPU"': "turnout-cpu"})
-        assert explain("gelu", x).chosen.distribution == "turnout-cpu"
+        config.set({setting: value})
+        chosen = explain("gelu", x).chosen
+        assert (chosen.distribution, chosen.note) == ("turnout-cpu", f"preferred by {setting}, turnout.config.set")
     finally:
-        config.unset('kernels.choose."aten::gelu@CPU"')
-    assert explain("gelu", x).chosen.distribution == "turnout-kernels"
+        config.unset(setting)
+    chosen = explain("gelu", x).chosen
+    assert (chosen.distribution, chosen.note) == ("turnout-kernels", "")
+
+
+def test_a_row_leaves_calls_to_the_library_that_configuration_names_next() -> None:
+    """Three libraries with a row for one slot: each is asked in the order of the setting, and the backend's own comes last."""
+    x, asked = turnout.ones(3), []
+
+    def row(name):
+        def digamma(*args):
+            asked.append(name)
+            return NotImplemented
+
+        return Row(digamma)
+
+    groups = [Registrations(name, package="turnout_kernels") for name in "abc"]
+    try:
+        for names in ("cab", "bca"):
+            config.set({'kernels.prefer."digamma*@CPU"': list(names)})  # without it they are in conflict
+            for group in groups:
+                register_over(group, "CPU", {"digamma.out": row(group.name)})
+            asked.clear()
+            turnout.digamma(x)
+            assert "".join(asked) == names
+            for group in groups:
+                group.undo()
+    finally:
+        config.unset("kernels.prefer")
+        for group in groups:
+            group.undo()
 
 
 def test_without_the_plugin_everything_works() -> None:

@@ -13,6 +13,8 @@ from turnout import config
 from turnout.devices import default_device, device
 from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
 from turnout.errors import calls as texts
+from turnout.errors.registry import quoted
+from turnout.explanation.html import table
 from turnout.keys import Functionality
 from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
 from turnout.operators import Step as PlanStep
@@ -137,6 +139,17 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        arguments = [(a.name, a.value, ", ".join(a.keys)) for a in self.arguments]
+        parts = [table(("argument", "value", "brings"), arguments, self.schema)]
+        state = [("added", ", ".join(self.state.added) or "nothing"), ("removed", ", ".join(self.state.removed) or "nothing")]
+        parts.append(table(("state", ""), [*state, *(("note", note) for note in self.state.notes)]))
+        for i, hop in enumerate(self.hops):
+            steps = [(step.key, str(step)) for step in hop.steps]
+            title = f"{'next, if it redispatches: ' if i else 'keys: '}{', '.join(hop.keys) or 'none'}"
+            parts.append(table(("key", "kernel"), steps, title, len(steps) - 1))
+        return "".join(parts)
 
 
 def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:
@@ -285,6 +298,8 @@ def _step(op: Operator, plan: Plan, step: PlanStep, args: tuple[Any, ...]) -> St
     if entry.reason == AMBIGUOUS:
         return Step(step.key, AMBIGUOUS, entry.reason, entry.key, note="a composite kernel and a backend's own both apply")
     kernel, library = entry.kernel, entry.kernel.library
+    if (wish := op.registry.preference(op, entry.key)) and wish.decides(kernel, op.kernels.get(entry.key, ())):
+        note = f"preferred by {quoted(wish.setting)}, {config.origin(wish.setting)}"
     distribution, version = ("", "") if library is None else (library.distribution or library.name, library.version)
     source = "" if kernel.is_fallthrough else source_of(kernel)
     backend = op.registry.backends.get(step.key) if step.verdict == CHOSEN and kernel.form == ARRAY else None

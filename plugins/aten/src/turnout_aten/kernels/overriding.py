@@ -95,15 +95,25 @@ class _Over:
         self.binder = binder
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
+        made = self.structured(op, kernel, key)
+        if made is not None:
+            return made(op, kernel, key)
         entry, row, backend = entry_below(op, kernel, key), self.binder.row, backend_at(op, key)
-        under = None if entry is None else entry.kernel.binder
-        if isinstance(self.binder, StructuredBinder) and isinstance(under, StructuredBinder):
-            made = combined(row, under.row, op)
-            return StructuredBinder(made, self.binder.kind, self.binder.group, self.binder.precomputed)(op, kernel, key)
         call = _missing(op, key) if entry is None else _bound(op, entry, key)
         if isinstance(self.binder, StructuredBinder):
             return call
         return finished(op, backend, plain(op, backend, row.fn, below=call, row=row))
+
+    def structured(self, op: Operator, kernel: Kernel, key: str) -> StructuredBinder | None:
+        """Its row and those below as one; None where what is below has no outputs to write, or this has none."""
+        mine, entry = self.binder, entry_below(op, kernel, key)
+        if entry is None or not isinstance(mine, StructuredBinder):
+            return None
+        under = entry.kernel.binder
+        below = under.structured(op, entry.kernel, key) if isinstance(under, _Over) else under
+        if not isinstance(below, StructuredBinder):
+            return None
+        return StructuredBinder(combined(mine.row, below.row, op), mine.kind, mine.group, mine.precomputed)
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:
@@ -119,11 +129,7 @@ def _bound(op: Operator, entry: Entry, key: str) -> Call:
 def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
     """What would serve a key without the kernels of this one's library and those that come before it; None if nothing would."""
     registry = op.registry
-    left = {
-        at: registry.winner(op, at, stack)
-        for at, whole in op.kernels.items()
-        if (stack := [k for k in whole if k.library is not kernel.library and kernel.yields >= k.yields])
-    }
+    left = {at: registry.winner(op, at, stack) for at in op.kernels if (stack := registry.behind(op, at, kernel))}
     return compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
 
 

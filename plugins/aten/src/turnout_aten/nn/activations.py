@@ -6,6 +6,8 @@ tensor raises DTypeError if the results are not integers.
 
 from __future__ import annotations
 
+from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -18,23 +20,20 @@ if TYPE_CHECKING:
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(0, x).
 
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.relu(turnout.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    return _functions.relu_(input) if inplace else _functions.relu(input)
+    try:
+        return _functions.relu_(input) if inplace else _functions.relu(input)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(0, x), 6).
-
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.relu6(turnout.tensor([-1.0, 2.0, 9.0]))
@@ -43,13 +42,9 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return _generated.relu6_(input) if inplace else _generated.relu6(input)
 
 
+@shortening
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, alpha (exp(x) - 1) below.
-
-    Arguments:
-        input: a tensor of any shape
-        alpha: the lower limit is -alpha
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.elu(turnout.tensor([-1.0, 2.0]))
@@ -58,12 +53,9 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _generated.elu_(input, alpha) if inplace else _generated.elu(input, alpha)
 
 
+@shortening
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu with the constants of self-normalising networks.
-
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.selu(turnout.tensor([-1.0, 2.0]))
@@ -72,13 +64,9 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return _functions.selu_(input) if inplace else _functions.selu(input)
 
 
+@shortening
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, alpha (exp(x / alpha) - 1) below. Raises ArgumentError for alpha 0.
-
-    Arguments:
-        input: a tensor of any shape
-        alpha: the lower limit is -alpha
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.celu(turnout.tensor([-1.0, 2.0]))
@@ -87,13 +75,12 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _functions.celu_(input, alpha) if inplace else _functions.celu(input, alpha)
 
 
+@shortening
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x above 0, negative_slope * x below.
 
     Arguments:
-        input: a tensor of any shape
         negative_slope: the slope below 0
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.leaky_relu(turnout.tensor([-1.0, 2.0]))
@@ -102,14 +89,13 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _generated.leaky_relu_(input, negative_slope) if inplace else _generated.leaky_relu(input, negative_slope)
 
 
+@shortening
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x limited to [min_val, max_val]. Raises ArgumentError if the limits cross.
 
     Arguments:
-        input: a tensor of any shape
         min_val: the lower limit
         max_val: the upper limit
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.hardtanh(turnout.tensor([-2.0, 0.5, 3.0]))
@@ -118,12 +104,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return _generated.hardtanh_(input, min_val, max_val) if inplace else _generated.hardtanh(input, min_val, max_val)
 
 
+@shortening
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(0, x + 3), 6) / 6.
-
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.hardsigmoid(turnout.tensor([-4.0, 0.0, 1.0]))
@@ -132,12 +115,9 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _generated.hardsigmoid_(input) if inplace else _generated.hardsigmoid(input)
 
 
+@shortening
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x hardsigmoid(x).
-
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.hardswish(turnout.tensor([-4.0, 1.0, 4.0]))
@@ -149,23 +129,20 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x sigmoid(x).
 
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.silu(turnout.tensor([-1.0, 2.0]))
         tensor([-0.2689,  1.7616])
     """
-    return _generated.silu_(input) if inplace else _generated.silu(input)
+    try:
+        return _generated.silu_(input) if inplace else _generated.silu(input)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x tanh(softplus(x)).
-
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.mish(turnout.tensor([-1.0, 2.0]))
@@ -174,14 +151,13 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _generated.mish_(input) if inplace else _generated.mish(input)
 
 
+@shortening
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x above the threshold, `value` elsewhere.
 
     Arguments:
-        input: a tensor of any shape
         threshold: the threshold
         value: the value of other elements
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.threshold(turnout.tensor([-1.0, 2.0]), 0.0, 9.0)
@@ -191,11 +167,11 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return chosen(input, threshold, value)
 
 
+@shortening
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second. Raises ShapeError for an odd length.
 
     Arguments:
-        input: a tensor of any shape
         dim: the dimension that is halved
 
     Example:
@@ -205,11 +181,11 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return _generated.glu(input, dim)
 
 
+@shortening
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """leaky_relu with one slope per channel (dim 1), or one for all channels. input and weight must have one dtype.
 
     Arguments:
-        input: a tensor of any shape
         weight: one slope, or one for each channel
 
     Example:
@@ -219,15 +195,14 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _functions.prelu(input, weight)
 
 
+@shortening
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """leaky_relu with random slopes from [lower, upper) while training, else with their mean.
 
     Arguments:
-        input: a tensor of any shape
         lower: the smallest slope
         upper: the largest slope
         training: whether slopes are random
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.rrelu(turnout.tensor([-1.0, 2.0]))
@@ -236,11 +211,9 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     return (_functions.rrelu_ if inplace else _functions.rrelu)(input, lower, upper, training)
 
 
+@shortening
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), computed without cancellation.
-
-    Arguments:
-        input: a tensor of any shape
 
     Example:
         >>> turnout.nn.functional.logsigmoid(turnout.tensor([0.0, 2.0]))
@@ -249,12 +222,9 @@ def logsigmoid(input: Tensor) -> Tensor:
     return _generated.log_sigmoid(input)
 
 
+@shortening
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x outside [-lambd, lambd], 0 inside.
-
-    Arguments:
-        input: a tensor of any shape
-        lambd: half the width of the interval
 
     Example:
         >>> turnout.nn.functional.hardshrink(turnout.tensor([-1.0, 0.2]))
@@ -263,12 +233,9 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _functions.hardshrink(input, lambd)
 
 
+@shortening
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, but not past 0. Raises ArgumentError for a negative lambd.
-
-    Arguments:
-        input: a tensor of any shape
-        lambd: half the width of the interval
 
     Example:
         >>> turnout.nn.functional.softshrink(turnout.tensor([-1.0, 0.2]))
@@ -277,11 +244,11 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _generated.softshrink(input, lambd)
 
 
+@shortening
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta x)) / beta; x where beta x is above the threshold.
 
     Arguments:
-        input: a tensor of any shape
         beta: the factor of x in the exponent
         threshold: where the function becomes linear
 
@@ -292,11 +259,9 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     return _generated.softplus(input, beta, threshold)
 
 
+@shortening
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x).
-
-    Arguments:
-        input: a tensor of any shape
 
     Example:
         >>> turnout.nn.functional.tanhshrink(turnout.tensor([0.0, 1.0]))
@@ -305,11 +270,9 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
+@shortening
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|).
-
-    Arguments:
-        input: a tensor of any shape
 
     Example:
         >>> turnout.nn.functional.softsign(turnout.tensor([-1.0, 3.0]))
@@ -318,11 +281,11 @@ def softsign(input: Tensor) -> Tensor:
     return input / (input.abs() + 1)
 
 
+@shortening
 def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """softmax of the negated input along a dim, computed in `dtype`.
 
     Arguments:
-        input: a tensor of any shape
         dim: the dimension over which the results add up to 1
         dtype: the dtype in which it is computed; by default, that of `input`
 
@@ -333,6 +296,7 @@ def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return _functions.softmax(_functions.neg(input), dim, dtype)
 
 
+@shortening
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A random draw from the categories along a dim that has a gradient, Jang et al. (2017), Maddison et al. (2017).
 
@@ -380,3 +344,12 @@ __all__ = [
     "tanhshrink",
     "threshold",
 ]
+
+
+describe(
+    globals(),
+    input="a tensor of any shape",
+    inplace="whether the result is written into `input`",
+    alpha="the lower limit is -alpha",
+    lambd="half the width of the interval",
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import floor
 
 from turnout.errors import ArgumentError, ModeError
+from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 from turnout_aten.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -41,6 +43,7 @@ _SMOOTH = {
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area", "lanczos")
 
 
+@shortening
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
@@ -52,12 +55,6 @@ def interpolate(
     sizes; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
 
     Arguments:
-        input: the images, [N, C, ...]
-        size: the lengths of the result
-        scale_factor: the lengths of the result as multiples of the input's
-        mode: how elements are computed
-        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
-            outer edges
         recompute_scale_factor: whether the scale is computed anew from the lengths, which are whole numbers
         antialias: whether the input is smoothed before it is made smaller
 
@@ -129,18 +126,11 @@ def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:
     return adaptive_avg_pool2d(input, size) if ndim == 2 else adaptive_avg_pool3d(input, size)
 
 
+@shortening
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
     """`interpolate` under its old name.
-
-    Arguments:
-        input: the images, [N, C, ...]
-        size: the lengths of the result
-        scale_factor: the lengths of the result as multiples of the input's
-        mode: how elements are computed
-        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
-            outer edges
 
     Example:
         >>> turnout.nn.functional.upsample(turnout.tensor([[[1.0, 2.0]]]), scale_factor=2)
@@ -149,13 +139,9 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@shortening
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode nearest.
-
-    Arguments:
-        input: the images, [N, C, ...]
-        size: the lengths of the result
-        scale_factor: the lengths of the result as multiples of the input's
 
     Example:
         >>> turnout.nn.functional.upsample_nearest(turnout.tensor([[[1.0, 2.0]]]), scale_factor=2)
@@ -164,13 +150,9 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
+@shortening
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode bilinear and aligned corners.
-
-    Arguments:
-        input: the images, [N, C, ...]
-        size: the lengths of the result
-        scale_factor: the lengths of the result as multiples of the input's
 
     Example:
         >>> turnout.nn.functional.upsample_bilinear(turnout.ones(1, 1, 2, 2), scale_factor=2).shape
@@ -195,13 +177,18 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         >>> turnout.nn.functional.pad(turnout.tensor([1, 2]), (1, 1))
         tensor([0, 1, 2, 0])
     """
-    return _generated.pad(input, pad, mode, value)
+    try:
+        return _generated.pad(input, pad, mode, value)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 _SAMPLING = ("bilinear", "nearest", "bicubic")
 _OUTSIDE = ("zeros", "border", "reflection")
 
 
+@shortening
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
@@ -211,12 +198,9 @@ def grid_sample(
     ArgumentError for other modes, ShapeError for shapes that do not fit.
 
     Arguments:
-        input: the images, [N, C, ...]
         grid: where to read
         mode: "bilinear", "nearest" or "bicubic"
         padding_mode: "zeros", "border" or "reflection"
-        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
-            outer edges
 
     Example:
         >>> turnout.nn.functional.grid_sample(turnout.ones(1, 1, 2, 2), turnout.zeros(1, 1, 1, 2), align_corners=True).item()
@@ -228,6 +212,7 @@ def grid_sample(
     return _functions.grid_sampler(input, grid, _SAMPLING.index(mode), _OUTSIDE.index(padding_mode), bool(align_corners))
 
 
+@shortening
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid for `grid_sample` of the affine maps theta [N, 2, 3] or [N, 3, 4] and an output size [N, C, *out].
 
@@ -236,8 +221,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     Arguments:
         theta: the matrices of the maps
         size: the shape of the result of `grid_sample`
-        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
-            outer edges
 
     Example:
         >>> F = turnout.nn.functional
@@ -255,15 +238,9 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return _functions.affine_grid_generator(theta, size, bool(align_corners))
 
 
+@shortening
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of [N, C, H, W] as columns: [N, C * kernel, windows]. N is optional.
-
-    Arguments:
-        input: the images, [N, C, ...]
-        kernel_size: the lengths of the windows
-        dilation: the distance of the elements of a window
-        padding: how many zeros are put around
-        stride: the distance of windows
 
     Example:
         >>> turnout.nn.functional.unfold(turnout.ones(1, 2, 2), (2, 1))
@@ -273,16 +250,13 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return _generated.im2col(input, *[_pair("unfold", v) for v in (kernel_size, dilation, padding, stride)])
 
 
+@shortening
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Columns summed at the positions of their windows: [N, C * kernel, windows] to [N, C, *output_size]. N is optional.
 
     Arguments:
         input: the columns
         output_size: the height and width of the image
-        kernel_size: the lengths of the windows
-        dilation: the distance of the elements of a window
-        padding: how many zeros are put around
-        stride: the distance of windows
 
     Example:
         >>> turnout.nn.functional.fold(turnout.ones(4, 1), (2, 2), (2, 2))[0]
@@ -298,3 +272,17 @@ def _pair(name: str, value: Any) -> list[int]:
             raise ArgumentError(f"{name}: sizes are one number or two, got {list(value)}")
         return list(value) * (2 // len(value))
     return [value, value]
+
+
+describe(
+    globals(),
+    input="the images, [N, C, ...]",
+    size="the lengths of the result",
+    scale_factor="the lengths of the result as multiples of the input's",
+    mode="how elements are computed",
+    align_corners="whether the centres of the corner elements are the ends of the coordinates, instead of their outer edges",
+    kernel_size="the lengths of the windows",
+    dilation="the distance of the elements of a window",
+    padding="how many zeros are put around",
+    stride="the distance of windows",
+)

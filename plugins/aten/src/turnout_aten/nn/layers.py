@@ -6,6 +6,8 @@ Dropout functions raise ArgumentError for a probability outside [0, 1].
 from __future__ import annotations
 
 from turnout.errors import ArgumentError
+from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -43,27 +45,20 @@ def _dropped(
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training, sets a random fraction `p` of the elements to 0 and scales the others by 1 / (1 - p). Else the input.
 
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.dropout(turnout.ones(2), training=False)
         tensor([1., 1.])
     """
-    return _dropped("dropout", input, p, training, inplace, _functions.dropout, _functions.dropout_)
+    try:
+        return _dropped("dropout", input, p, training, inplace, _functions.dropout, _functions.dropout_)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout for selu: dropped elements take its lowest value, and mean and variance are preserved.
-
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.alpha_dropout(turnout.ones(2))
@@ -72,14 +67,9 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return _dropped("alpha_dropout", input, p, training, inplace, _functions.alpha_dropout, _functions.alpha_dropout_)
 
 
+@shortening
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """alpha_dropout for whole channels of [N, C, ...].
-
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.feature_alpha_dropout(turnout.ones(1, 2))
@@ -98,7 +88,7 @@ def _channels(name: str, ndim: int, input: Tensor, p: float, training: bool, inp
         warnings.warn(
             f"{name}: 'input' should have {ndim + 1} or {ndim + 2} dimensions, got shape {list(input.shape)}; channels are dim 1",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     lone = single and input.ndim == ndim + 1
     x = input.unsqueeze_(0) if lone and inplace else input.unsqueeze(0) if lone else input
@@ -106,14 +96,9 @@ def _channels(name: str, ndim: int, input: Tensor, p: float, training: bool, inp
     return made if not lone else made.squeeze_(0) if inplace else made.squeeze(0)
 
 
+@shortening
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, L] or [C, L].
-
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.dropout1d(turnout.ones(2, 3), training=False)
@@ -123,14 +108,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels("dropout1d", 1, input, p, training, inplace, True)
 
 
+@shortening
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, H, W]. With three dims, dim 1 also holds the channels.
-
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.dropout2d(turnout.ones(1, 2, 2), training=False).shape
@@ -139,14 +119,9 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels("dropout2d", 2, input, p, training, inplace, False)
 
 
+@shortening
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, D, H, W] or [C, D, H, W].
-
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.dropout3d(turnout.ones(1, 1, 2, 2), training=False).shape
@@ -169,22 +144,21 @@ def embedding(
 
     Arguments:
         input: the indices, of any shape
-        weight: the table [n, d]
         padding_idx: a row that gets no gradient
-        max_norm: the largest norm of a row that is used
-        norm_type: the order of that norm
-        scale_grad_by_freq: whether gradients are divided by how often an index occurs
-        sparse: without effect; gradients are dense
 
     Example:
         >>> turnout.nn.functional.embedding(turnout.tensor([1, 0]), turnout.tensor([[1.0, 2.0], [3.0, 4.0]]))
         tensor([[3., 4.],
                 [1., 2.]])
     """
-    padding = _padding(padding_idx, weight)
-    if max_norm is not None:
-        _functions.embedding_renorm_(weight.detach(), input.contiguous(), max_norm, norm_type)
-    return _functions.embedding(weight, input, padding, scale_grad_by_freq, sparse)
+    try:
+        padding = _padding(padding_idx, weight)
+        if max_norm is not None:
+            _functions.embedding_renorm_(weight.detach(), input.contiguous(), max_norm, norm_type)
+        return _functions.embedding(weight, input, padding, scale_grad_by_freq, sparse)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def _padding(padding_idx: int | None, weight: Tensor) -> int:
@@ -196,6 +170,7 @@ def _padding(padding_idx: int | None, weight: Tensor) -> int:
     return padding_idx % n
 
 
+@shortening
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
@@ -208,13 +183,8 @@ def embedding_bag(
 
     Arguments:
         input: the indices [bags, length], or all in a row
-        weight: the table [n, d]
         offsets: where each bag begins, for indices in a row
-        max_norm: the largest norm of a row that is used
-        norm_type: the order of that norm
-        scale_grad_by_freq: whether gradients are divided by how often an index occurs
         mode: "sum", "mean" or "max"
-        sparse: without effect; gradients are dense
         per_sample_weights: a factor for each index, with mode "sum"
         include_last_offset: whether `offsets` ends with the number of indices
         padding_idx: a row that takes no part
@@ -279,6 +249,7 @@ def _as_summand(mask: Tensor | None, like: Tensor) -> Tensor | None:
     return _functions.zeros_like(mask, dtype=like.dtype).masked_fill(mask, float("-inf"))
 
 
+@shortening
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
@@ -387,3 +358,17 @@ def _attended(
     if dropout_p:
         weights = _functions.dropout(weights, dropout_p, True)
     return _functions.matmul(weights, v), weights
+
+
+describe(
+    globals(),
+    input="a tensor of any shape",
+    p="the probability of an element, or a channel, to be dropped",
+    training="whether anything is dropped",
+    inplace="whether the result is written into `input`",
+    weight="the table [n, d]",
+    max_norm="the largest norm of a row that is used",
+    norm_type="the order of that norm",
+    scale_grad_by_freq="whether gradients are divided by how often an index occurs",
+    sparse="without effect; gradients are dense",
+)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import log, pi
 
 from turnout.errors import ArgumentError, ShapeError
+from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten.functions.broadcasting import broadcast_tensors
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -72,20 +74,20 @@ def cross_entropy(
 
     Arguments:
         input: logits
-        target: the expected values
-        weight: a factor for each class
-        ignore_index: the target that gives no loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-        label_smoothing: the share of the uniform distribution that is mixed into the targets
 
     Example:
         >>> turnout.nn.functional.cross_entropy(turnout.tensor([[0.0, 0.0]]), turnout.tensor([1]))
         tensor(0.6931)
     """
-    number = _reduction("cross_entropy", reduction)
-    return _generated.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
+    try:
+        number = _reduction("cross_entropy", reduction)
+        return _generated.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def linear_cross_entropy(
     input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
     weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
@@ -101,10 +103,6 @@ def linear_cross_entropy(
         linear_weight: the matrix of the linear map
         target: class indices
         linear_bias: what is added to the logits
-        weight: a factor for each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-        ignore_index: the target that gives no loss
-        label_smoothing: the share of the uniform distribution that is mixed into the targets
         options: without effect
 
     Example:
@@ -138,20 +136,22 @@ def nll_loss(
     Arguments:
         input: the logarithms of probabilities
         target: class indices
-        weight: a factor for each class
-        ignore_index: the target that gives no loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.nll_loss(turnout.tensor([[-0.5, -1.0]]), turnout.tensor([1]))
         tensor(1.)
     """
-    number = REDUCTIONS.get(reduction)
-    if number is None:
-        number = _reduction("nll_loss", reduction)
-    return _generated.nll_loss_nd(input, target, weight, number, ignore_index)
+    try:
+        number = REDUCTIONS.get(reduction)
+        if number is None:
+            number = _reduction("nll_loss", reduction)
+        return _generated.nll_loss_nd(input, target, weight, number, ignore_index)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -160,12 +160,8 @@ def multi_margin_loss(
     Raises ArgumentError for another p.
 
     Arguments:
-        input: the predictions
         target: class indices
         p: the exponent, 1 or 2
-        margin: the margin
-        weight: a factor for each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.multi_margin_loss(turnout.tensor([[0.2, 0.8]]), turnout.tensor([1]))
@@ -177,13 +173,12 @@ def multi_margin_loss(
     return _generated.multi_margin_loss(input, target, p, margin, weight, number)
 
 
+@shortening
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The sum of max(0, 1 - x[t] + x[i]) over labels t and other classes i. A row's labels end at the first negative one.
 
     Arguments:
-        input: the predictions
         target: the labels of each row, then -1
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.multilabel_margin_loss(turnout.tensor([[0.2, 0.8]]), turnout.tensor([[1, -1]]))
@@ -192,14 +187,13 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     return _generated.multilabel_margin_loss(input, target, _reduction("multilabel_margin_loss", reduction))
 
 
+@shortening
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """The mean over classes of the binary cross entropy of logits [N, C] and targets of the same shape.
 
     Arguments:
         input: logits
         target: 0 or 1 for each class
-        weight: a factor for each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.multilabel_soft_margin_loss(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[1.0, 0.0]]))
@@ -210,6 +204,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     return _reduced(losses.mean(-1), number)
 
 
+@shortening
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
@@ -225,7 +220,6 @@ def ctc_loss(
         input_lengths: the length in time of each example
         target_lengths: the number of labels of each example
         blank: the class of blanks
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         zero_infinity: whether infinite losses become 0
 
     Example:
@@ -243,29 +237,28 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     """The mean (or sum, or none) of the squared differences of two tensors that broadcast. `weight` is optional.
 
     Arguments:
-        input: the predictions
-        target: the expected values
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         weight: a factor for each loss
 
     Example:
         >>> turnout.nn.functional.mse_loss(turnout.tensor([1.0, 2.0]), turnout.tensor([2.0, 4.0]))
         tensor(2.5000)
     """
-    number = _reduction("mse_loss", reduction)
-    input, target = _of_one_rank(input, target)
-    if weight is None:
-        return _generated.mse_loss(input, target, number)
-    return _weighted(_generated.mse_loss(input, target, 0), weight, number)
+    try:
+        number = _reduction("mse_loss", reduction)
+        input, target = _of_one_rank(input, target)
+        if weight is None:
+            return _generated.mse_loss(input, target, number)
+        return _weighted(_generated.mse_loss(input, target, 0), weight, number)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The mean (or sum, or none) of the absolute differences; see mse_loss.
 
     Arguments:
-        input: the predictions
-        target: the expected values
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         weight: a factor for each loss
 
     Example:
@@ -296,13 +289,11 @@ def _weighted(losses: Tensor, weight: Tensor, number: int) -> Tensor:
     return total.sum() / weight.sum() if number == 1 else _reduced(total, number)
 
 
+@shortening
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Quadratic for differences below beta, then linear: 0.5 d^2 / beta, d - 0.5 beta.
 
     Arguments:
-        input: the predictions
-        target: the expected values
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         beta: where the loss becomes linear
 
     Example:
@@ -313,15 +304,13 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     return _generated.smooth_l1_loss(input, target, _reduction("smooth_l1_loss", reduction), beta)
 
 
+@shortening
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """0.5 d^2 for differences up to delta, then delta (d - 0.5 delta).
 
     Arguments:
-        input: the predictions
-        target: the expected values
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         delta: where the loss becomes linear
         weight: a factor for each loss
 
@@ -339,6 +328,7 @@ def huber_loss(
 # ---- likelihoods
 
 
+@shortening
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are limited to at least -100.
 
@@ -348,7 +338,6 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         input: probabilities
         target: the expected probabilities
         weight: a factor for each loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.binary_cross_entropy(turnout.tensor([0.5]), turnout.tensor([1.0]))
@@ -362,6 +351,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     return _generated.binary_cross_entropy(input, target, weight, number)
 
 
+@shortening
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
 ) -> Tensor:
@@ -373,7 +363,6 @@ def binary_cross_entropy_with_logits(
         input: logits
         target: the expected probabilities
         weight: a factor for each loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         pos_weight: a factor for positive targets
 
     Example:
@@ -389,6 +378,7 @@ def binary_cross_entropy_with_logits(
     return _functions.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
+@shortening
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """t (log t - x) for log-probabilities x; "batchmean" divides the sum by the length of dim 0.
 
@@ -408,6 +398,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     return _functions.kl_div(input, target, _reduction("kl_div", reduction), log_target=log_target)
 
 
+@shortening
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Tensor:
@@ -415,11 +406,8 @@ def poisson_nll_loss(
 
     Arguments:
         input: the means, or their logarithms with `log_input`
-        target: the expected values
         log_input: whether `input` holds logarithms
         full: whether Stirling's approximation is added
-        eps: what is added so that a logarithm or a difference is not that of 0
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.poisson_nll_loss(turnout.tensor([0.0]), turnout.tensor([1.0]))
@@ -429,6 +417,7 @@ def poisson_nll_loss(
     return _functions.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
+@shortening
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -439,11 +428,9 @@ def gaussian_nll_loss(
 
     Arguments:
         input: the means
-        target: the expected values
         var: the variances
         full: whether the constant part is added
         eps: the smallest variance
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.gaussian_nll_loss(turnout.tensor([1.0]), turnout.tensor([2.0]), turnout.tensor([1.0]))
@@ -470,13 +457,12 @@ def gaussian_nll_loss(
     return _reduced(losses + 0.5 * log(2 * pi) if full else losses, number)
 
 
+@shortening
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-t x)) for targets 1 and -1.
 
     Arguments:
-        input: the predictions
         target: 1 or -1 for each value
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.soft_margin_loss(turnout.tensor([0.0]), turnout.tensor([1.0]))
@@ -488,14 +474,12 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 # ---- margins
 
 
+@shortening
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1.
 
     Arguments:
-        input: the predictions
         target: 1 or -1 for each value
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.hinge_embedding_loss(turnout.tensor([0.5, 0.5]), turnout.tensor([1, -1]))
@@ -504,15 +488,12 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     return _functions.hinge_embedding_loss(input, target, margin, _reduction("hinge_embedding_loss", reduction))
 
 
+@shortening
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """max(0, margin - t (x1 - x2)) for targets 1 and -1.
 
     Arguments:
-        input1: the first values
-        input2: the second values
         target: 1 if the first value is to be larger, else -1
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.margin_ranking_loss(turnout.tensor([1.0]), turnout.tensor([2.0]), turnout.tensor([1.0]))
@@ -527,15 +508,12 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return _functions.margin_ranking_loss(input1, input2, target, margin, number)
 
 
+@shortening
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """1 - cos(x1, x2) where the target is 1, max(0, cos - margin) where it is -1.
 
     Arguments:
-        input1: the first values
-        input2: the second values
         target: 1 or -1 for each pair
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> F = turnout.nn.functional
@@ -546,6 +524,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return _functions.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
+@shortening
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",
@@ -555,14 +534,7 @@ def triplet_margin_loss(
     Raises ArgumentError for a margin that is not positive.
 
     Arguments:
-        anchor: the points that are compared
-        positive: points that should be near
-        negative: points that should be far
-        margin: the margin
         p: the order of the norm
-        eps: what is added so that a logarithm or a difference is not that of 0
-        swap: whether the distance of `positive` and `negative` counts if it is smaller
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> F = turnout.nn.functional
@@ -575,6 +547,7 @@ def triplet_margin_loss(
     return _functions.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
+@shortening
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
@@ -582,13 +555,7 @@ def triplet_margin_with_distance_loss(
     """triplet_margin_loss with any distance, Euclidean by default. Raises ArgumentError for a margin that is not positive.
 
     Arguments:
-        anchor: the points that are compared
-        positive: points that should be near
-        negative: points that should be far
         distance_function: the distance of two tensors of points
-        margin: the margin
-        swap: whether the distance of `positive` and `negative` counts if it is smaller
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> F = turnout.nn.functional
@@ -609,3 +576,22 @@ def triplet_margin_with_distance_loss(
     if swap:
         far = _functions.minimum(far, distance(positive, negative))
     return _reduced((margin + near - far).clamp(min=0), number)
+
+
+describe(
+    globals(),
+    input="the predictions",
+    target="the expected values",
+    weight="a factor for each class",
+    ignore_index="the target that gives no loss",
+    reduction='"none" returns every loss, "mean" their mean, "sum" their sum',
+    label_smoothing="the share of the uniform distribution that is mixed into the targets",
+    margin="the margin",
+    eps="what is added so that a logarithm or a difference is not that of 0",
+    input1="the first values",
+    input2="the second values",
+    anchor="the points that are compared",
+    positive="points that should be near",
+    negative="points that should be far",
+    swap="whether the distance of `positive` and `negative` counts if it is smaller",
+)

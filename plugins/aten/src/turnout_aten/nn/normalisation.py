@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from turnout.errors import ArgumentError
+from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -24,16 +26,18 @@ def layer_norm(
 
     Arguments:
         input: the input
-        normalized_shape: the lengths of the last dimensions
         weight: a factor for each element of the last dimensions
         bias: what is added to each element of the last dimensions
-        eps: what is added to the variance, so that it is not 0
 
     Example:
         >>> turnout.nn.functional.layer_norm(turnout.tensor([1.0, 3.0]), (2,))
         tensor([-1.0000,  1.0000])
     """
-    return _functions.layer_norm(input, normalized_shape, weight, bias, eps)
+    try:
+        return _functions.layer_norm(input, normalized_shape, weight, bias, eps)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -41,7 +45,6 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
 
     Arguments:
         input: the input
-        normalized_shape: the lengths of the last dimensions
         weight: a factor for each element of the last dimensions
         eps: what is added to the mean square
 
@@ -49,7 +52,11 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         >>> turnout.nn.functional.rms_norm(turnout.tensor([1.0, 3.0]), (2,))
         tensor([0.4472, 1.3416])
     """
-    return _functions.rms_norm(input, normalized_shape, weight, eps)
+    try:
+        return _functions.rms_norm(input, normalized_shape, weight, eps)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def group_norm(
@@ -60,21 +67,21 @@ def group_norm(
     Raises ShapeError, a RuntimeError, if the channels are not a multiple of the groups, ValueError for one element per group.
 
     Arguments:
-        input: the input, [N, C, ...]
         num_groups: the number of groups of channels
-        weight: a factor for each channel, 1 by default
-        bias: what is added to each channel, 0 by default
-        eps: what is added to the variance, so that it is not 0
 
     Example:
         >>> turnout.nn.functional.group_norm(turnout.tensor([[1.0, 3.0]]), 1)
         tensor([[-1.0000,  1.0000]])
     """
-    shape = input.shape
-    if len(shape) >= 2 and num_groups > 0:
-        images, channels, *places = shape
-        _more_than_one("group_norm", [images * channels // num_groups, num_groups, *places])
-    return _functions.group_norm(input, num_groups, weight, bias, eps)
+    try:
+        shape = input.shape
+        if len(shape) >= 2 and num_groups > 0:
+            images, channels, *places = shape
+            _more_than_one("group_norm", [images * channels // num_groups, num_groups, *places])
+        return _functions.group_norm(input, num_groups, weight, bias, eps)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def _more_than_one(name: str, shape: Sequence[int]) -> None:
@@ -94,25 +101,23 @@ def batch_norm(
     Training updates the running statistics by `momentum`. Raises ArgumentError for one element per channel in training.
 
     Arguments:
-        input: the input, [N, C, ...]
-        running_mean: the running means, one for each channel
-        running_var: the running variances, one for each channel
-        weight: a factor for each channel, 1 by default
-        bias: what is added to each channel, 0 by default
         training: whether statistics are those of the batch
-        momentum: the share of the new statistics in the running ones
-        eps: what is added to the variance, so that it is not 0
 
     Example:
         >>> turnout.nn.functional.batch_norm(turnout.tensor([[1.0], [3.0]]), None, None, training=True)
         tensor([[-1.0000],
                 [ 1.0000]])
     """
-    if training and input.ndim >= 2:
-        _more_than_one("batch_norm", input.shape)
-    return _functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+    try:
+        if training and input.ndim >= 2:
+            _more_than_one("batch_norm", input.shape)
+        return _functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
@@ -120,14 +125,7 @@ def instance_norm(
     """Normalise each channel of each image to mean 0 and variance 1; see `batch_norm`.
 
     Arguments:
-        input: the input, [N, C, ...]
-        running_mean: the running means, one for each channel
-        running_var: the running variances, one for each channel
-        weight: a factor for each channel, 1 by default
-        bias: what is added to each channel, 0 by default
         use_input_stats: whether statistics are those of the input, else the running ones
-        momentum: the share of the new statistics in the running ones
-        eps: what is added to the variance, so that it is not 0
 
     Example:
         >>> turnout.nn.functional.instance_norm(turnout.tensor([[[1.0, 3.0]]]))
@@ -144,13 +142,13 @@ def instance_norm(
     return _functions.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
+@shortening
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta. Krizhevsky et al. (2012).
 
     Raises ArgumentError for fewer than 3 dimensions.
 
     Arguments:
-        input: the input, [N, C, ...]
         size: the number of neighbouring channels
         alpha: the factor of the mean
         beta: the exponent
@@ -179,6 +177,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return done
 
 
+@shortening
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """The input divided by its p-norm along a dim, or by eps if that is larger.
 
@@ -197,3 +196,16 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
 
     norm = linalg.vector_norm(input, p, dim, keepdim=True).clamp(min=eps).expand_as(input)
     return _functions.div(input, norm, out=out)
+
+
+describe(
+    globals(),
+    input="the input, [N, C, ...]",
+    normalized_shape="the lengths of the last dimensions",
+    weight="a factor for each channel, 1 by default",
+    bias="what is added to each channel, 0 by default",
+    eps="what is added to the variance, so that it is not 0",
+    running_mean="the running means, one for each channel",
+    running_var="the running variances, one for each channel",
+    momentum="the share of the new statistics in the running ones",
+)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from turnout.errors import ArgumentError, ShapeError
+from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -50,6 +52,7 @@ def _each(value: Any, ndim: int) -> tuple[Any, ...]:
     return tuple([v.__index__() if hasattr(v, "__index__") else v for v in given])
 
 
+@shortening
 def max_pool1d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
@@ -57,15 +60,6 @@ def max_pool1d(
     """The largest elements of windows over [N, C, L] or [C, L]; with `return_indices`, also their indices along L.
 
     The stride defaults to the kernel. Raises ShapeError for windows that do not fit.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.max_pool1d(turnout.tensor([[1.0, 3.0, 5.0]]), 2, 1)
@@ -75,20 +69,12 @@ def max_pool1d(
     return made if return_indices else made[0]
 
 
+@shortening
 def max_pool1d_with_indices(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """max_pool1d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.max_pool1d_with_indices(turnout.tensor([[1.0, 3.0, 5.0]]), 2, 1)
@@ -103,22 +89,17 @@ def max_pool2d(
 ) -> Tensor | MaybeTwo:  # fmt: skip
     """max_pool1d for [N, C, H, W] or [C, H, W]; indices count in the flattened image.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.max_pool2d(turnout.ones(1, 4, 4), 2)[0]
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return made if return_indices else made[0]
+    try:
+        made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return made if return_indices else made[0]
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def max_pool2d_with_indices(
@@ -127,37 +108,26 @@ def max_pool2d_with_indices(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """max_pool2d that always returns the indices.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.max_pool2d_with_indices(turnout.ones(1, 4, 4), 2)[1][0]
         tensor([[ 0,  2],
                 [ 8, 10]])
     """
-    return _generated.max_pool2d_with_indices(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+    try:
+        return _generated.max_pool2d_with_indices(
+            input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+        )
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def max_pool3d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | MaybeTwo:  # fmt: skip
     """max_pool1d for [N, C, D, H, W] or [C, D, H, W].
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.max_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
@@ -167,20 +137,12 @@ def max_pool3d(
     return made if return_indices else made[0]
 
 
+@shortening
 def max_pool3d_with_indices(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """max_pool3d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
@@ -197,12 +159,9 @@ def _filled(name: str, input: Tensor, output_size: Any, ndim: int) -> list[int]:
     return [n if o is None else o for n, o in zip(lengths, given, strict=True)] if len(given) == ndim else list(given)
 
 
+@shortening
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of windows that cover the image evenly; None keeps a length.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
 
     Example:
         >>> turnout.nn.functional.adaptive_avg_pool2d(turnout.ones(1, 4, 4), 2)[0]
@@ -212,12 +171,9 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _generated.adaptive_avg_pool2d(input, _filled("adaptive_avg_pool2d", input, output_size, 2))
 
 
+@shortening
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """adaptive_avg_pool2d with three dims.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
 
     Example:
         >>> turnout.nn.functional.adaptive_avg_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
@@ -226,13 +182,9 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return _generated.adaptive_avg_pool3d(input, _filled("adaptive_avg_pool3d", input, output_size, 3))
 
 
+@shortening
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Tensor | MaybeTwo:
     """The largest elements of windows that cover the last dim evenly; with `return_indices`, also their indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool1d(turnout.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
@@ -242,13 +194,9 @@ def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool =
     return made if return_indices else made[0]
 
 
+@shortening
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool1d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool1d_with_indices(turnout.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
@@ -257,13 +205,9 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_ind
     return _functions.adaptive_max_pool1d(input, output_size)
 
 
+@shortening
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
     """adaptive_max_pool1d with two dims; None keeps a length.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool2d(turnout.ones(1, 4, 4), 2)[0]
@@ -274,13 +218,9 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return made if return_indices else made[0]
 
 
+@shortening
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool2d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool2d_with_indices(turnout.ones(1, 4, 4), 2)[1][0]
@@ -290,13 +230,9 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_ind
     return _generated.adaptive_max_pool2d(input, _filled("adaptive_max_pool2d", input, output_size, 2))
 
 
+@shortening
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
     """adaptive_max_pool2d with three dims.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
@@ -306,13 +242,9 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return made if return_indices else made[0]
 
 
+@shortening
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool3d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
@@ -337,6 +269,7 @@ def _fractional(
     return made
 
 
+@shortening
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -346,11 +279,7 @@ def fractional_max_pool2d(
     Raises ArgumentError if neither is given.
 
     Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
         output_size: the number of windows in each dim
-        output_ratio: the number of windows as a fraction of the input's length
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.fractional_max_pool2d(turnout.ones(1, 4, 4), 2, output_size=2)[0]
@@ -361,18 +290,12 @@ def fractional_max_pool2d(
     return made if return_indices else made[0]
 
 
+@shortening
 def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """fractional_max_pool2d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        output_size: the number of windows, one number or one for each dim
-        output_ratio: the number of windows as a fraction of the input's length
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.fractional_max_pool2d_with_indices(turnout.ones(1, 4, 4), 2, output_size=2)[0][0]
@@ -382,18 +305,12 @@ def fractional_max_pool2d_with_indices(
     return _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@shortening
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor | MaybeTwo:  # fmt: skip
     """fractional_max_pool2d with three dims.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        output_size: the number of windows, one number or one for each dim
-        output_ratio: the number of windows as a fraction of the input's length
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.fractional_max_pool3d(turnout.ones(1, 4, 4, 4), 2, output_size=2).shape
@@ -403,18 +320,12 @@ def fractional_max_pool3d(
     return made if return_indices else made[0]
 
 
+@shortening
 def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """fractional_max_pool3d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        output_size: the number of windows, one number or one for each dim
-        output_ratio: the number of windows as a fraction of the input's length
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.fractional_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2, output_size=2)[0].shape
@@ -441,6 +352,7 @@ def _unpooled_size(
     return wanted, steps, pads
 
 
+@shortening
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
@@ -450,11 +362,6 @@ def max_unpool1d(
     `output_size` chooses among the lengths that pool to the input's length. Raises ShapeError if it is not one of them.
 
     Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        indices: where the elements come from, as max pooling returned them
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
         output_size: the length of the result
 
     Example:
@@ -466,6 +373,7 @@ def max_unpool1d(
     return made.squeeze(-1)
 
 
+@shortening
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
@@ -473,11 +381,6 @@ def max_unpool2d(
     """max_unpool1d with two dims.
 
     Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        indices: where the elements come from, as max pooling returned them
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
         output_size: the lengths of the result
 
     Example:
@@ -489,6 +392,7 @@ def max_unpool2d(
     return _generated.max_unpool2d(input, indices, size)
 
 
+@shortening
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
@@ -496,11 +400,6 @@ def max_unpool3d(
     """max_unpool1d with three dims.
 
     Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        indices: where the elements come from, as max pooling returned them
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
         output_size: the lengths of the result
 
     Example:
@@ -525,15 +424,9 @@ def _lp_pool(name: str, ndim: int, input: Tensor, norm_type: float, kernel_size:
     return made
 
 
+@shortening
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of the elements of each window, (sum x^p)^(1/p).
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        norm_type: the order p of the norm
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        ceil_mode: whether a last window that is only partly inside counts
 
     Example:
         >>> turnout.nn.functional.lp_pool1d(turnout.tensor([[3.0, 4.0]]), 2, 2)
@@ -542,15 +435,9 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size |
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@shortening
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """lp_pool1d with two dims.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        norm_type: the order p of the norm
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        ceil_mode: whether a last window that is only partly inside counts
 
     Example:
         >>> turnout.nn.functional.lp_pool2d(turnout.ones(1, 2, 2), 2, 2)[0]
@@ -559,18 +446,28 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size |
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@shortening
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """lp_pool1d with three dims.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        norm_type: the order p of the norm
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        ceil_mode: whether a last window that is only partly inside counts
 
     Example:
         >>> turnout.nn.functional.lp_pool3d(turnout.ones(1, 2, 2, 2), 2, 2).shape
         turnout.Size([1, 1, 1, 1])
     """
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+describe(
+    globals(),
+    input="the input, [N, C, ...] or [C, ...]",
+    kernel_size="the length of the windows, one number or one for each dim",
+    stride="the distance of windows; by default, their length",
+    padding="how far windows may begin and end outside",
+    dilation="the distance of the elements of a window",
+    ceil_mode="whether a last window that is only partly inside counts",
+    return_indices="whether the places of the elements are returned too",
+    output_size="the number of windows, one number or one for each dim",
+    output_ratio="the number of windows as a fraction of the input's length",
+    indices="where the elements come from, as max pooling returned them",
+    norm_type="the order p of the norm",
+)
