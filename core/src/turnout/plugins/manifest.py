@@ -245,6 +245,7 @@ _BACKEND = {
     "rank": _one_of(RANKS, MIDDLE),
     "functional_only": _FLAG,
     "dataless": _FLAG,
+    "adopts": _NAMES,
 }
 _KEY = {
     "name": _Field("a name such as 'Profiler'", pattern=KEY_NAME, required="the functionality"),
