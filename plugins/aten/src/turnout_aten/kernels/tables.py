@@ -119,7 +119,7 @@ def called_with(name: str) -> tuple[tuple[str, ...], int, int]:
 
 def inputs_of(name: str) -> int:
     """How many inputs the row of an operator gets, before the outputs."""
-    given, outputs, _ = _called_with(name)
+    given, outputs, _ = called_with(name)
     return len(given) - outputs
 
 
