@@ -90,7 +90,7 @@ def unary(xp: Any) -> Table:
         # Not the array module's sign, which gives NaN for NaN and means something else for complex numbers.
         real(self)
         if self.dtype.kind == "b":
-            return store(xp, out, self)
+            return store(xp, out, xp.greater(self, 0))
         dtype = self.dtype
         return store(xp, out, xp.greater(self, 0).astype(dtype) - xp.less(self, 0).astype(dtype))
 
