@@ -119,4 +119,4 @@ def test_instances_of_a_subclass_have_attributes_and_plain_tensors_have_none() -
     def name(tensor: Any) -> None:
         tensor.tag = "weight"
 
-    assert refused(AttributeError, name, turnout.ones(2)) == "'Tensor' object has no attribute 'tag'"
+    assert refused(AttributeError, name, turnout.ones(2)).startswith("'Tensor' object has no attribute 'tag'")

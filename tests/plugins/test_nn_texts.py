@@ -77,17 +77,18 @@ def grown() -> None:
         scheduler.step(1.0)
 
 
+class Slow(data.Dataset):
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> int:
+        import time
+
+        time.sleep(5)
+        return index
+
+
 def late() -> None:
-    class Slow(data.Dataset):
-        def __len__(self) -> int:
-            return 1
-
-        def __getitem__(self, index: int) -> int:
-            import time
-
-            time.sleep(5)
-            return index
-
     next(iter(data.DataLoader(Slow(), num_workers=1, timeout=0.05)))
 
 
