@@ -31,9 +31,10 @@ TOLERANCES = {"float32": 2e-5, "float64": 1e-10, "bfloat16": 2e-2}
 # An entry has up to 600 cases. So many are compared, evenly chosen.
 MOST = {"float32": 16, "float64": 64, "bfloat16": 16}
 
-# Entries whose results in bfloat16 are farther from PyTorch's, because operators made of others round after each of them:
-# by how many times the tolerance. PyTorch itself does not try CrossEntropyLoss in bfloat16.
-ROUGH = {"CrossEntropyLoss": 3, "TransformerDecoderLayer": 3, "Transformer": 5}
+# Entries whose results in bfloat16 may be farther from the exact ones, by how many times the tolerance. So far are PyTorch's own:
+# at most 3.8 times, where Turnout's are at most 1.9 (TransformerDecoderLayer) and 3.0 times (Transformer). Layers that normalise
+# their results enlarge each rounding before, so which of a case's gradients is far is chance, and differs in both libraries.
+ROUGH: dict[str, float] = {"TransformerDecoderLayer": 2, "Transformer": 3.2}
 
 # Entries without a class here, and why. At most four.
 ABSENT: dict[str, str] = {}

@@ -52,3 +52,35 @@ def test_dropout_keeps_the_input_outside_of_training_and_scales_what_it_keeps():
     kept = functional.dropout(x, 0.25)
     assert {round(v, 4) for v in kept.tolist()} == {0.0, 1.3333}
     assert 0.2 < (kept == 0).float().mean().item() < 0.3
+
+
+# What adds up many numbers: a function of x [rows, classes], targets and signs, with only one rounding of two bytes at its end.
+ROUNDED_ONCE = {
+    "log_softmax": lambda x, target, signs: functional.log_softmax(x, 1),
+    "softmax": lambda x, target, signs: functional.softmax(x, 1),
+    "logsumexp": lambda x, target, signs: x.logsumexp(1),
+    "mean": lambda x, target, signs: x.abs().mean(),
+    "var": lambda x, target, signs: x.var(1),
+    "vector_norm": lambda x, target, signs: turnout.linalg.vector_norm(x, 2, 1),
+    "layer_norm": lambda x, target, signs: functional.layer_norm(x, x.shape[1:]),
+    "nll_loss": lambda x, target, signs: functional.nll_loss(x, target),
+    "mse_loss": lambda x, target, signs: functional.mse_loss(x, signs),
+    "cross_entropy": lambda x, target, signs: functional.cross_entropy(0 * x, signs, reduction="sum"),
+    "weighted cross_entropy": lambda x, target, signs: functional.cross_entropy(
+        0 * x, signs, 2.0 * abs(signs[0]), reduction="sum"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED_ONCE)
+def test_two_byte_floats_are_rounded_once_where_many_are_added(name, seeds):
+    for seed in seeds(3, many=500):
+        turnout.manual_seed(seed)
+        for dtype in (turnout.bfloat16, turnout.float16):
+            x = (2 * turnout.randn(40, 11)).to(dtype)
+            target, signs = turnout.randint(0, 11, (40,)), (2 * turnout.randint(0, 2, (40, 11)) - 1).to(dtype)
+            found = ROUNDED_ONCE[name](x, target, signs).double()
+            exact = ROUNDED_ONCE[name](x.double(), target, signs.double())
+            if "cross_entropy" in name:  # its logarithms are rounded on their way
+                exact = exact * (turnout.zeros(11, dtype=dtype).log_softmax(0)[0].item() / -math.log(11))
+            assert ((found - exact).abs() <= turnout.finfo(dtype).eps * exact.abs() + 1e-6).all(), seed

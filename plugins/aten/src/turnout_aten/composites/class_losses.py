@@ -9,6 +9,7 @@ from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import ZERO, Ending, ends_in
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 
 if TYPE_CHECKING:
@@ -124,11 +125,13 @@ def _of_probabilities(
     terms = aten.mul__Tensor(logs, target)
     if weight is not None:
         terms = aten.mul__Tensor(terms, _per_class(weight, logs, classes))
-    losses: Tensor = aten.neg(aten.sum__dim_IntList(terms, (classes,)))
+    made: Tensor
     if reduction == NONE:
-        return losses
-    total: Tensor = aten.sum(losses)
-    return aten.div__Scalar(total, max(losses.numel(), 1)) if reduction == MEAN else total
+        made = aten.neg(aten.sum__dim_IntList(terms, (classes,)))
+        return made
+    made = aten.neg(aten.sum(terms))  # at once: the sums of rows may cancel, and two-byte floats would round each of them
+    shape = logs.shape
+    return aten.div__Scalar(made, max(numel(shape[:classes] + shape[classes + 1 :]), 1)) if reduction == MEAN else made
 
 
 def _smoothed(
