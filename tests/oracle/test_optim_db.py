@@ -22,8 +22,9 @@ CASES = [
     for flag in [{}, *({flag: True} for flag in info.supported_impls)]
     if not (name.startswith("Adam") and "foreach" in flag and isinstance(kwargs.get("lr"), torch.Tensor))
 ]
-# Muon computes in bfloat16, where one rounding is 0.4 per cent, and the ways part from there.
-TOLERANCE = {"LBFGS": 1e-6, "Muon": 2e-2}
+# Muon's iteration runs in bfloat16 in both, with the same bits. Where the learning rate is a tensor of float32, PyTorch computes
+# the decay's factor in float32; Turnout reads the number.
+TOLERANCE = {"LBFGS": 1e-6, "Muon with a tensor": 1e-6}
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +97,8 @@ def compare(mine: Way, theirs: Way, steps: int, tolerance: float) -> None:
 @pytest.mark.parametrize(("name", "kwargs"), CASES)
 def test_fifty_steps_are_those_of_pytorch(name: str, kwargs: dict[str, Any]) -> None:
     mine, theirs = Way(turnout, name, ours(kwargs)), Way(torch, name, copy.deepcopy(kwargs))
-    compare(mine, theirs, 50, TOLERANCE.get(name, 1e-10))
+    given = f"{name} with a tensor" if isinstance(kwargs.get("lr"), torch.Tensor) else name
+    compare(mine, theirs, 50, TOLERANCE.get(given, TOLERANCE.get(name, 1e-10)))
     state, wanted = mine.optimizer.state_dict(), theirs.optimizer.state_dict()
     assert [sorted(s) for s in state["state"].values()] == [sorted(s) for s in wanted["state"].values()]
     assert [sorted(g) for g in state["param_groups"]] == [sorted(g) for g in wanted["param_groups"]]
