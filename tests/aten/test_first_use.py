@@ -207,12 +207,12 @@ def test_a_function_and_a_method_are_the_same_object_at_every_use():
 def test_tracebacks_show_the_lines_of_stubs_and_functions():
     for call, line in (
         (lambda: turnout.exp(3), "return miss('aten::exp', (input,))"),
-        (lambda: turnout.ops.aten.exp(3), "return miss('aten::exp', (self,))"),
+        (lambda: turnout.ops.aten.exp.default(3), "return miss('aten::exp', (self,))"),
         (lambda: turnout.ones(2).sum("a"), "return P_sum(self, *args, **kwargs)"),
     ):
-        with pytest.raises(turnout.errors.TurnoutError) as caught:
+        with turnout.config.override(traceback="full"), pytest.raises(turnout.errors.TurnoutError) as caught:
             call()
-        assert line in "".join(traceback.format_exception(caught.value))
+        assert line in [frame.line for frame in traceback.extract_tb(caught.value.__traceback__)]
 
 
 def test_names_that_no_operator_has_are_attribute_errors():

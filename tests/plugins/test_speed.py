@@ -51,6 +51,7 @@ def test_random_calls_return_raise_and_warn_the_same_with_and_without(seeds: Cal
 
 RAISED = """
 import traceback, turnout
+turnout.config.set(traceback="full")
 x, aten = turnout.ones(2, 3), turnout.ops.aten
 for call in ({calls}):
     for _ in range(3):

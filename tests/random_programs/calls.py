@@ -14,6 +14,8 @@ import traceback
 import warnings
 from typing import Any
 
+import turnout
+
 UNARY = [
     "exp", "relu", "neg", "abs", "sqrt", "log", "sin", "tanh", "sigmoid", "isnan", "floor", "square", "reciprocal", "sum",
     "mean", "t",
@@ -249,6 +251,7 @@ def metas(value: Any) -> Any:
 
 def main(first: int, count: int) -> None:
     """Print the outcomes of the programs `first` to `first + count - 1`."""
+    turnout.config.set(traceback="full")
     for seed in range(first, first + count):
         lines = program(seed)
         sys.stdout.write(json.dumps([seed, lines, outcome(lines)]) + "\n")

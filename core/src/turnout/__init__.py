@@ -29,6 +29,7 @@ from turnout.dtypes import (  # isort: skip
 )  # fmt: skip
 from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
+from turnout.operators.tracebacks import shorten as _shorten
 from turnout.plugins.module_finder import ModuleFinder as _ModuleFinder
 from turnout.registry.namespaces import ops as ops
 
@@ -74,7 +75,11 @@ def __getattr__(name: str) -> Any:
     if path is None:
         if name.startswith("_"):
             raise AttributeError(f"module 'turnout' has no attribute {name!r}")
-        return plugins.facade().get(name)
+        try:
+            return plugins.facade().get(name)
+        except Exception as error:
+            _shorten(error)
+            raise
     from importlib import import_module
 
     module, _, attribute = path.partition(":")

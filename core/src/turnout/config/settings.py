@@ -27,6 +27,8 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("default_device", "str", "", "the device of tensors made without device=; empty: the lowest backend's", scoped=True,
             pattern=r"|[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
     Setting("strict", "bool", False, "problems that are otherwise recorded and warned about are errors", scoped=True),
+    Setting("traceback", "str", "short", "which frames an error shows: the program's, or with 'full' those of Turnout, too",
+            scoped=True, pattern="short|full", expected="'short' or 'full'"),
     Setting("debug.kernels", "bool", False, "each call of an array kernel checks what it is given and what it gives; slow"),
     Setting("debug.locks", "bool", False, "an import by a thread that holds the lock of registrations and plugins is an error"),
     Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all plugins that are not enabled"),

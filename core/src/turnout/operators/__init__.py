@@ -8,6 +8,7 @@
 | `packet` | `Packet`: the overloads of a name, and the choice among them |
 | `kernels` | `Kernel`: what was registered, bound as a callable of the internal convention |
 | `stubs` | the source text of an operator's entry point, and its compilation at the first call |
+| `tracebacks` | `shorten`: errors that leave a call show the lines of the program |
 | `arguments` | one normaliser for each type of argument, which stubs call |
 | `values` | what dispatch takes for a tensor |
 | `placement` | the one device of a call, and the guard it runs under |
@@ -19,8 +20,9 @@ from turnout.operators.kernels import FALLTHROUGH
 from turnout.operators.operator import Operator
 from turnout.operators.packet import Packet
 from turnout.operators.path import Next
+from turnout.operators.tracebacks import shorten
 from turnout.operators.values import tensors_in
 from turnout.table import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Plan, Step
 
 __all__ = ["CHOSEN", "DISABLED", "FALLS_THROUGH", "FALLTHROUGH", "MISSING", "Next", "ONLY_TRACKED",
-    "ONLY_UNTRACKED", "Operator", "PASSED_OVER", "Packet", "Plan", "Step", "tensors_in"]  # fmt: skip
+    "ONLY_UNTRACKED", "Operator", "PASSED_OVER", "Packet", "Plan", "Step", "shorten", "tensors_in"]  # fmt: skip

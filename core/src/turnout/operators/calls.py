@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import NamedTuple
 
 from turnout.config.installed import replaceable
+from turnout.operators.tracebacks import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,8 +71,26 @@ class Line(NamedTuple):
 
     @classmethod
     def last(cls, lines: Sequence[str], names: Sequence[str]) -> Line:
-        """The last line of a text, which uses these names."""
-        return cls(len(lines), lines[-1].strip(), names)
+        """The last line of a function, which uses these names. `public_lines` moves it down by one."""
+        return cls(len(lines) + 1, lines[-1].strip(), names)
+
+
+def public_lines(lines: Sequence[str]) -> list[str]:
+    """The lines of functions as they are compiled: each function shortens the tracebacks of errors that leave it."""
+    made: list[str] = []
+    inside = False
+    for line in [*lines, ""]:
+        if inside and not line.startswith(" "):
+            made += _SHORTENING
+            inside = False
+        made.append(f"    {line}" if inside else line)
+        if line.startswith("def "):
+            made.append("    try:")
+            inside = True
+    return made
+
+
+_SHORTENING = ("    except Exception as error:", "        shorten(error)", "        raise")
 
 
 class CallSpec(NamedTuple):
@@ -99,8 +118,10 @@ class Source(NamedTuple):
     def line(self, line: Line) -> Callable[..., Any]:
         """A line as a function of the names that it uses. Called, it has the frame that the whole function would have."""
         number, statement, names = line
-        before = (number - 1) * "\n"
-        return self._compiled(f"def {self.function}({', '.join(names)}):{before}    {statement}\n", self.variables)
+        head, before = f"def {self.function}({', '.join(names)}):", [""] * (number - 3)
+        text = [head, *before, "    try:", f"        {statement}", *_SHORTENING, ""]
+        self.variables.setdefault("shorten", shorten)  # a kernel's text does not have it
+        return self._compiled("\n".join(text), self.variables)
 
     def framed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function in a frame of this text, to which filters of warnings look."""

@@ -17,6 +17,7 @@ from turnout.operators.missing import no_kernel
 from turnout.operators.path import Next, following
 from turnout.operators.placement import checked, mixed
 from turnout.operators.stubs import compile_stub, forget_source
+from turnout.operators.tracebacks import shorten
 from turnout.operators.values import keys_of
 from turnout.state import in_effect
 
@@ -143,11 +144,19 @@ class Operator:
     # ---- calling
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.call(*args, **kwargs)
+        try:
+            return self.call(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Takes the place of the stub until the first call compiles it."""
-        return self.stub(*args, **kwargs)
+        try:
+            return self.stub(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     @property
     def stub(self) -> Call:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.errors import OverloadError, UnknownOperatorError
 from turnout.errors import calls as texts
 from turnout.operators.arguments import Missing, check_dtypes
+from turnout.operators.tracebacks import shorten
 from turnout.operators.values import is_tensor
 
 TYPE_CHECKING = False
@@ -45,10 +46,16 @@ class Packet:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            op = self.chosen[type_key(args, kwargs)]
-        except (KeyError, TypeError):
-            op = self.choose(*args, **kwargs)
-        return op.call(*args, **kwargs)
+            try:
+                op = self.chosen[type_key(args, kwargs)]
+            except (KeyError, TypeError):
+                op = None
+            if op is None:  # not above: an error would be shown with that one as its context
+                op = self.choose(*args, **kwargs)
+            return op.call(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def choose(self, /, *args: Any, **kwargs: Any) -> Operator:
         """The overload that a call with these arguments would use. Raises OverloadError when none accepts them."""

@@ -11,6 +11,7 @@ from keyword import iskeyword
 
 from turnout.dtypes import DType
 from turnout.operators import arguments
+from turnout.operators.tracebacks import shorten
 from turnout.state import STUB_BUILTINS
 
 TYPE_CHECKING = False
@@ -165,6 +166,7 @@ def run_source(source: str, code: CodeType, namespace: dict[str, Any]) -> None:
     import linecache  # loads re: not before the first stub is compiled
 
     filename = code.co_filename
+    namespace.setdefault("__name__", __name__)  # whose frames these are
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     exec(code, namespace)
 
@@ -179,12 +181,12 @@ def forget_source(filename: str) -> None:
 def compile_stub(op: Operator) -> Callable[..., Any]:
     """The stub of an operator."""
     # Loads typing: not before the first stub is made.
-    from turnout.operators.calls import CallSpec, Given, Line, Source, Target, entry_point
+    from turnout.operators.calls import CallSpec, Given, Line, Source, Target, entry_point, public_lines
 
     namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}
     function, file = python_name(op.name + ("_" + op.overload if op.overload else "")), f"<stub of {op.qualified_name}>"
     text = stub_source(op.schema, op.qualified_name, function, "CACHE")
-    stub = compile_function(text, function, file, namespace)
+    stub = compile_function("\n".join(public_lines(text.splitlines())), function, file, namespace)
     stub.__qualname__ = op.qualified_name
     names = [python_name(a.name) for a in op.schema.arguments]
     count = len(op.schema.positional)
@@ -193,12 +195,13 @@ def compile_stub(op: Operator) -> Callable[..., Any]:
     return entry_point(stub, CallSpec((Target(op, given, count),), last), Source(file, function, namespace))
 
 
-_LOCALS = ("state", "ks", "kernel", "each")
-_BUILTINS = ("DISPATCH", "KeyError", "AttributeError", "TypeError")
+_LOCALS = ("state", "ks", "kernel", "each", "error")
+_BUILTINS = ("DISPATCH", "KeyError", "AttributeError", "TypeError", "Exception")
 _FROM_ARGUMENTS = ("DTYPES", "DType", "Device", "FRESH", "as_sequence", *(name for _, name in _TESTS.values()), *_LISTS.values())
 STUB_GLOBALS: dict[str, Any] = {
     **{name: getattr(arguments, name) for name in _FROM_ARGUMENTS},
     **{name: value for value, name in _COMMON.items()},
+    "shorten": shorten,
     "__builtins__": STUB_BUILTINS,
 }
 _RESERVED = frozenset({*_LOCALS, *_BUILTINS, *STUB_GLOBALS, "CACHE", "miss"})

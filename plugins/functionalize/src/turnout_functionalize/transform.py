@@ -8,6 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
+from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.errors import transforms as transform_texts
@@ -61,6 +62,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
         raise errors.FunctionalizeError(errors.bad_remove(remove))
     copies = remove == "mutations_and_views"
 
+    @shortening
     @wraps(func)
     def functionalized(*args: P.args, **kwargs: P.kwargs) -> R:
         outer = REGION.get()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import turnout
 from turnout import Tensor
 from turnout.errors import CallError
+from turnout.operators import shorten
 from turnout_aten.plugin_api import role_of
 from turnout_nn import errors, hooks, states
 from turnout_nn.hooks import Handle, Hook, Hooks
@@ -59,9 +60,13 @@ class Module:
         def __getattr__(self, name: str) -> Any: ...
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._module_hooks is not None:
-            return hooks.call(self, self._module_hooks, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if self._module_hooks is not None:
+                return hooks.call(self, self._module_hooks, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     # ---- members
 

@@ -20,6 +20,7 @@ from turnout.devices import device
 from turnout.explanation.user_frames import user_frame
 from turnout.guards import during
 from turnout.keys import KEYS, TRACKED
+from turnout.operators.tracebacks import shortening
 from turnout.operators.values import is_symbol, tensors_in
 from turnout.state import StateChange, current
 from turnout_aten.tensor.devices import TensorDevice
@@ -302,6 +303,7 @@ def trace(function: Callable[P, Any], *, replay: str = "") -> Callable[P, Graph]
         tensor([3])
     """
 
+    @shortening
     @wraps(function)
     def traced(*args: Any, **kwargs: Any) -> Graph:
         if LEVELS.get():

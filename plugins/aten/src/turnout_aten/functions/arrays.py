@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout.operators.tracebacks import shortening
 from turnout_aten import array_api
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
+@shortening
 def asarray(
     obj: Any, *, dtype: DType | type | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:

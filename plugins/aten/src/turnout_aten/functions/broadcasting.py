@@ -5,6 +5,7 @@ Their operators take a list. `broadcast_shapes` takes shapes in the same two way
 
 from __future__ import annotations
 
+from turnout.operators.tracebacks import shortening
 from turnout_aten.generated import functions
 from turnout_aten.tensor.size import Size
 
@@ -23,6 +24,7 @@ def _listed(tensors: tuple[Any, ...]) -> Any:
     return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
+@shortening
 def atleast_1d(*tensors: Any) -> Any:
     """The tensors with at least 1 dimension: a tensor for one argument, a tuple for several.
 
@@ -37,6 +39,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return listed.atleast_1d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_1d(given))
 
 
+@shortening
 def atleast_2d(*tensors: Any) -> Any:
     """The tensors with at least 2 dimensions: a tensor for one argument, a tuple for several.
 
@@ -51,6 +54,7 @@ def atleast_2d(*tensors: Any) -> Any:
     return listed.atleast_2d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_2d(given))
 
 
+@shortening
 def atleast_3d(*tensors: Any) -> Any:
     """The tensors with at least 3 dimensions: a tensor for one argument, a tuple for several.
 
@@ -65,6 +69,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return listed.atleast_3d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_3d(given))
 
 
+@shortening
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape. Raises ShapeError if they have none.
 
@@ -78,6 +83,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(listed.broadcast_tensors(_listed(tensors)))
 
 
+@shortening
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all given shapes broadcast to; an int is a shape of 1 dimension. Raises ShapeError if there is none.
 
@@ -98,6 +104,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(broadcast_all(found))
 
 
+@shortening
 def block_diag(*tensors: Any) -> Tensor:
     """A block-diagonal matrix of the given matrices, with zeros elsewhere.
 
@@ -113,6 +120,7 @@ def block_diag(*tensors: Any) -> Tensor:
     return made
 
 
+@shortening
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All combinations of one element from each vector, one per row.
 
@@ -130,6 +138,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return made
 
 
+@shortening
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid: for each axis, a tensor with the shape of the grid.
 
@@ -148,6 +157,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(listed.meshgrid(_listed(tensors), indexing="ij" if indexing is None else indexing))
 
 
+@shortening
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """The coordinates of flat indices into a row-major tensor of `shape`, one tensor of int64 per dim.
 

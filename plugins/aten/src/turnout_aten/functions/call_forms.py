@@ -162,6 +162,8 @@ class Overloads:
         try:
             op = self.chosen[full := type_key(args, kwargs)]
         except (KeyError, TypeError):
+            pass  # not here: an error below would be shown with this one as its context
+        if op is None:
             reflected_name = NUMBER_FIRST.get(self._packet.name)
             if reflected_name and len(args) == 2 and not kwargs and is_number(args[0]) and is_tensor(args[1]):
                 return getattr(args[1], reflected_name)(args[0])

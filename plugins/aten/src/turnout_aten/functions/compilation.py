@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import CodeType
 
 from turnout.operators.arguments import MISSING
-from turnout.operators.calls import Source, entry_point
+from turnout.operators.calls import Source, entry_point, public_lines
 from turnout.operators.stubs import STUB_GLOBALS, run_source
 from turnout.registry import REGISTRY
 from turnout_aten.declarations.tables import standard
@@ -87,7 +87,7 @@ def _written(table: Table, packet: str) -> Sequence[Overload]:
 
 def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str) -> tuple[Any, Source]:
     """The value of `name` after running the lines, with all their variables bound, and what it came from."""
-    source = "\n".join(lines) + "\n"
+    source = "\n".join(public_lines(lines))
     code = compile(source, filename, "exec", dont_inherit=True)
     namespace = {**GLOBALS, "__name__": __name__}
     for variable in _variables(code):

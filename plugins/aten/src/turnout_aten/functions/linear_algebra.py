@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from turnout import plugins
 from turnout.errors import ArgumentError, ShapeError
+from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten import operators as _operators
 from turnout_aten.tensor.tensor import Tensor
 
@@ -34,19 +35,23 @@ def einsum(*args: Any) -> Tensor:
         >>> turnout.einsum("ij,j->i", turnout.tensor([[1, 2], [3, 4]]), turnout.tensor([1, 1]))
         tensor([3, 7])
     """
-    if len(args) < 2:
-        raise ArgumentError("einsum: needs an equation and an operand, or an operand and its labels")
-    if isinstance(args[0], str):
-        equation, operands = args[0], args[1:]
-        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-            operands = tuple(operands[0])
-    else:
-        operands = args[0 : len(args) // 2 * 2 : 2]
-        equation = ",".join(_written(labels) for labels in args[1 : len(args) // 2 * 2 : 2])
-        if len(args) % 2:
-            equation += "->" + _written(args[-1])
-    made: Tensor = _operators.einsum(equation, list(operands))
-    return made
+    try:
+        if len(args) < 2:
+            raise ArgumentError("einsum: needs an equation and an operand, or an operand and its labels")
+        if isinstance(args[0], str):
+            equation, operands = args[0], args[1:]
+            if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+                operands = tuple(operands[0])
+        else:
+            operands = args[0 : len(args) // 2 * 2 : 2]
+            equation = ",".join(_written(labels) for labels in args[1 : len(args) // 2 * 2 : 2])
+            if len(args) % 2:
+                equation += "->" + _written(args[-1])
+        made: Tensor = _operators.einsum(equation, list(operands))
+        return made
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def _written(labels: Sequence[Any]) -> str:
@@ -56,6 +61,7 @@ def _written(labels: Sequence[Any]) -> str:
     return "".join("..." if label is Ellipsis else _LETTERS[label] for label in labels)
 
 
+@shortening
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The sum of products over dims of both tensors.
 
@@ -100,6 +106,7 @@ if TYPE_CHECKING:
     def trace(input: Callable[P, Any], *, replay: str = "") -> Callable[P, Any]: ...
 
 
+@shortening
 def trace(input: Any, **options: Any) -> Any:
     """The sum of the diagonal of a matrix; of a function, what records the graph of its operators: `turnout.graphs.trace`.
 
@@ -121,6 +128,7 @@ def trace(input: Any, **options: Any) -> Any:
     return plugins.service("Tracer").trace(input, **options)
 
 
+@shortening
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the cheapest order.
 
@@ -140,6 +148,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     return made
 
 
+@shortening
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
     """(LU, pivots), or (LU, pivots, info) with `get_infos`. `info` is the index of a zero pivot, from 1; 0 means success.
 
@@ -170,6 +179,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Ten
 # ---- low-rank approximations
 
 
+@shortening
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V) with U diag(S) V^H close to A - M. `q` should be slightly larger than the rank. The result is random.
 
@@ -201,6 +211,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     return (right, S, left) if wide else (left, S, right)
 
 
+@shortening
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """svd_lowrank of A. `center` subtracts the mean of the rows first. `q` defaults to min(6, rows, columns).
 

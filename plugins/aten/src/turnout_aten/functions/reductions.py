@@ -7,6 +7,7 @@ before the generated methods with the same names.
 from __future__ import annotations
 
 from turnout.errors import ArgumentError
+from turnout.operators.tracebacks import shorten, shortening
 from turnout.registry import find_operator
 from turnout_aten.generated import functions as _functions
 
@@ -51,19 +52,24 @@ def norm(
         >>> turnout.norm(turnout.tensor([3.0, 4.0]))
         tensor(5.)
     """
-    from turnout_aten import linalg
+    try:
+        from turnout_aten import linalg
 
-    given = {} if out is None else {"out": out}
-    if not isinstance(p, str) or p == "fro":
-        order = 2 if p is None or isinstance(p, str) else p
-        found: Tensor = linalg.vector_norm(input, order, dim, keepdim, dtype=dtype, **given)
-        return found
-    if p != "nuc":
-        raise ArgumentError(f"norm: p must be a number, 'fro' or 'nuc', got {p!r}")
-    dims = (-2, -1) if dim is None else (dim,) if isinstance(dim, int) else dim
-    return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, **given)
+        given = {} if out is None else {"out": out}
+        if not isinstance(p, str) or p == "fro":
+            order = 2 if p is None or isinstance(p, str) else p
+            found: Tensor = linalg.vector_norm(input, order, dim, keepdim, dtype=dtype, **given)
+            return found
+        if p != "nuc":
+            raise ArgumentError(f"norm: p must be a number, 'fro' or 'nuc', got {p!r}")
+        dims = (-2, -1) if dim is None else (dim,) if isinstance(dim, int) else dim
+        return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, **given)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Tensor | MaybeMore:
@@ -90,6 +96,7 @@ def unique(
     return _asked(found, return_inverse, return_counts)
 
 
+@shortening
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Tensor | MaybeMore:
@@ -116,6 +123,7 @@ def _asked(found: Any, return_inverse: bool, return_counts: bool) -> Any:
     return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
 
 
+@shortening
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Tensor | MaybeMore:
     """The indices of the nonzero elements, one per row. With `as_tuple`: one index tensor per dim.
 
@@ -136,6 +144,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(_functions.nonzero_numpy(input))
 
 
+@shortening
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-distance of every row of x1 [..., P, M] to every row of x2 [..., R, M]: [..., P, R].
 

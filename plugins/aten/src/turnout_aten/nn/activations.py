@@ -6,6 +6,7 @@ tensor raises DTypeError if the results are not integers.
 
 from __future__ import annotations
 
+from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -26,9 +27,14 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> turnout.nn.functional.relu(turnout.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    return _functions.relu_(input) if inplace else _functions.relu(input)
+    try:
+        return _functions.relu_(input) if inplace else _functions.relu(input)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(0, x), 6).
 
@@ -43,6 +49,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return _generated.relu6_(input) if inplace else _generated.relu6(input)
 
 
+@shortening
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, alpha (exp(x) - 1) below.
 
@@ -58,6 +65,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _generated.elu_(input, alpha) if inplace else _generated.elu(input, alpha)
 
 
+@shortening
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu with the constants of self-normalising networks.
 
@@ -72,6 +80,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return _functions.selu_(input) if inplace else _functions.selu(input)
 
 
+@shortening
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, alpha (exp(x / alpha) - 1) below. Raises ArgumentError for alpha 0.
 
@@ -87,6 +96,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _functions.celu_(input, alpha) if inplace else _functions.celu(input, alpha)
 
 
+@shortening
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x above 0, negative_slope * x below.
 
@@ -102,6 +112,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _generated.leaky_relu_(input, negative_slope) if inplace else _generated.leaky_relu(input, negative_slope)
 
 
+@shortening
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x limited to [min_val, max_val]. Raises ArgumentError if the limits cross.
 
@@ -118,6 +129,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return _generated.hardtanh_(input, min_val, max_val) if inplace else _generated.hardtanh(input, min_val, max_val)
 
 
+@shortening
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(0, x + 3), 6) / 6.
 
@@ -132,6 +144,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _generated.hardsigmoid_(input) if inplace else _generated.hardsigmoid(input)
 
 
+@shortening
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x hardsigmoid(x).
 
@@ -157,9 +170,14 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> turnout.nn.functional.silu(turnout.tensor([-1.0, 2.0]))
         tensor([-0.2689,  1.7616])
     """
-    return _generated.silu_(input) if inplace else _generated.silu(input)
+    try:
+        return _generated.silu_(input) if inplace else _generated.silu(input)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x tanh(softplus(x)).
 
@@ -174,6 +192,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _generated.mish_(input) if inplace else _generated.mish(input)
 
 
+@shortening
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x above the threshold, `value` elsewhere.
 
@@ -191,6 +210,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return chosen(input, threshold, value)
 
 
+@shortening
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second. Raises ShapeError for an odd length.
 
@@ -205,6 +225,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return _generated.glu(input, dim)
 
 
+@shortening
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """leaky_relu with one slope per channel (dim 1), or one for all channels. input and weight must have one dtype.
 
@@ -219,6 +240,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _functions.prelu(input, weight)
 
 
+@shortening
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """leaky_relu with random slopes from [lower, upper) while training, else with their mean.
 
@@ -236,6 +258,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     return (_functions.rrelu_ if inplace else _functions.rrelu)(input, lower, upper, training)
 
 
+@shortening
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), computed without cancellation.
 
@@ -249,6 +272,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     return _generated.log_sigmoid(input)
 
 
+@shortening
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x outside [-lambd, lambd], 0 inside.
 
@@ -263,6 +287,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _functions.hardshrink(input, lambd)
 
 
+@shortening
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, but not past 0. Raises ArgumentError for a negative lambd.
 
@@ -277,6 +302,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _generated.softshrink(input, lambd)
 
 
+@shortening
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta x)) / beta; x where beta x is above the threshold.
 
@@ -292,6 +318,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     return _generated.softplus(input, beta, threshold)
 
 
+@shortening
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x).
 
@@ -305,6 +332,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
+@shortening
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|).
 
@@ -318,6 +346,7 @@ def softsign(input: Tensor) -> Tensor:
     return input / (input.abs() + 1)
 
 
+@shortening
 def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """softmax of the negated input along a dim, computed in `dtype`.
 
@@ -333,6 +362,7 @@ def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return _functions.softmax(_functions.neg(input), dim, dtype)
 
 
+@shortening
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A random draw from the categories along a dim that has a gradient, Jang et al. (2017), Maddison et al. (2017).
 

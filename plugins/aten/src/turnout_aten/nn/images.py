@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import floor
 
 from turnout.errors import ArgumentError, ModeError
+from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 from turnout_aten.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -41,6 +42,7 @@ _SMOOTH = {
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area", "lanczos")
 
 
+@shortening
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
@@ -129,6 +131,7 @@ def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:
     return adaptive_avg_pool2d(input, size) if ndim == 2 else adaptive_avg_pool3d(input, size)
 
 
+@shortening
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
@@ -149,6 +152,7 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@shortening
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode nearest.
 
@@ -164,6 +168,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
+@shortening
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode bilinear and aligned corners.
 
@@ -195,13 +200,18 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         >>> turnout.nn.functional.pad(turnout.tensor([1, 2]), (1, 1))
         tensor([0, 1, 2, 0])
     """
-    return _generated.pad(input, pad, mode, value)
+    try:
+        return _generated.pad(input, pad, mode, value)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 _SAMPLING = ("bilinear", "nearest", "bicubic")
 _OUTSIDE = ("zeros", "border", "reflection")
 
 
+@shortening
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
@@ -228,6 +238,7 @@ def grid_sample(
     return _functions.grid_sampler(input, grid, _SAMPLING.index(mode), _OUTSIDE.index(padding_mode), bool(align_corners))
 
 
+@shortening
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid for `grid_sample` of the affine maps theta [N, 2, 3] or [N, 3, 4] and an output size [N, C, *out].
 
@@ -255,6 +266,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return _functions.affine_grid_generator(theta, size, bool(align_corners))
 
 
+@shortening
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of [N, C, H, W] as columns: [N, C * kernel, windows]. N is optional.
 
@@ -273,6 +285,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return _generated.im2col(input, *[_pair("unfold", v) for v in (kernel_size, dilation, padding, stride)])
 
 
+@shortening
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Columns summed at the positions of their windows: [N, C * kernel, windows] to [N, C, *output_size]. N is optional.
 

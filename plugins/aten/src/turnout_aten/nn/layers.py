@@ -6,6 +6,7 @@ Dropout functions raise ArgumentError for a probability outside [0, 1].
 from __future__ import annotations
 
 from turnout.errors import ArgumentError
+from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -53,9 +54,14 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         >>> turnout.nn.functional.dropout(turnout.ones(2), training=False)
         tensor([1., 1.])
     """
-    return _dropped("dropout", input, p, training, inplace, _functions.dropout, _functions.dropout_)
+    try:
+        return _dropped("dropout", input, p, training, inplace, _functions.dropout, _functions.dropout_)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout for selu: dropped elements take its lowest value, and mean and variance are preserved.
 
@@ -72,6 +78,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return _dropped("alpha_dropout", input, p, training, inplace, _functions.alpha_dropout, _functions.alpha_dropout_)
 
 
+@shortening
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """alpha_dropout for whole channels of [N, C, ...].
 
@@ -98,7 +105,7 @@ def _channels(name: str, ndim: int, input: Tensor, p: float, training: bool, inp
         warnings.warn(
             f"{name}: 'input' should have {ndim + 1} or {ndim + 2} dimensions, got shape {list(input.shape)}; channels are dim 1",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     lone = single and input.ndim == ndim + 1
     x = input.unsqueeze_(0) if lone and inplace else input.unsqueeze(0) if lone else input
@@ -106,6 +113,7 @@ def _channels(name: str, ndim: int, input: Tensor, p: float, training: bool, inp
     return made if not lone else made.squeeze_(0) if inplace else made.squeeze(0)
 
 
+@shortening
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, L] or [C, L].
 
@@ -123,6 +131,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels("dropout1d", 1, input, p, training, inplace, True)
 
 
+@shortening
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, H, W]. With three dims, dim 1 also holds the channels.
 
@@ -139,6 +148,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels("dropout2d", 2, input, p, training, inplace, False)
 
 
+@shortening
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, D, H, W] or [C, D, H, W].
 
@@ -181,10 +191,14 @@ def embedding(
         tensor([[3., 4.],
                 [1., 2.]])
     """
-    padding = _padding(padding_idx, weight)
-    if max_norm is not None:
-        _functions.embedding_renorm_(weight.detach(), input.contiguous(), max_norm, norm_type)
-    return _functions.embedding(weight, input, padding, scale_grad_by_freq, sparse)
+    try:
+        padding = _padding(padding_idx, weight)
+        if max_norm is not None:
+            _functions.embedding_renorm_(weight.detach(), input.contiguous(), max_norm, norm_type)
+        return _functions.embedding(weight, input, padding, scale_grad_by_freq, sparse)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def _padding(padding_idx: int | None, weight: Tensor) -> int:
@@ -196,6 +210,7 @@ def _padding(padding_idx: int | None, weight: Tensor) -> int:
     return padding_idx % n
 
 
+@shortening
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
@@ -279,6 +294,7 @@ def _as_summand(mask: Tensor | None, like: Tensor) -> Tensor | None:
     return _functions.zeros_like(mask, dtype=like.dtype).masked_fill(mask, float("-inf"))
 
 
+@shortening
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,

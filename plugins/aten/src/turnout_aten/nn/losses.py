@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log, pi
 
 from turnout.errors import ArgumentError, ShapeError
+from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten.functions.broadcasting import broadcast_tensors
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
@@ -82,10 +83,15 @@ def cross_entropy(
         >>> turnout.nn.functional.cross_entropy(turnout.tensor([[0.0, 0.0]]), turnout.tensor([1]))
         tensor(0.6931)
     """
-    number = _reduction("cross_entropy", reduction)
-    return _generated.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
+    try:
+        number = _reduction("cross_entropy", reduction)
+        return _generated.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def linear_cross_entropy(
     input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
     weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
@@ -146,12 +152,17 @@ def nll_loss(
         >>> turnout.nn.functional.nll_loss(turnout.tensor([[-0.5, -1.0]]), turnout.tensor([1]))
         tensor(1.)
     """
-    number = REDUCTIONS.get(reduction)
-    if number is None:
-        number = _reduction("nll_loss", reduction)
-    return _generated.nll_loss_nd(input, target, weight, number, ignore_index)
+    try:
+        number = REDUCTIONS.get(reduction)
+        if number is None:
+            number = _reduction("nll_loss", reduction)
+        return _generated.nll_loss_nd(input, target, weight, number, ignore_index)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -177,6 +188,7 @@ def multi_margin_loss(
     return _generated.multi_margin_loss(input, target, p, margin, weight, number)
 
 
+@shortening
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The sum of max(0, 1 - x[t] + x[i]) over labels t and other classes i. A row's labels end at the first negative one.
 
@@ -192,6 +204,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     return _generated.multilabel_margin_loss(input, target, _reduction("multilabel_margin_loss", reduction))
 
 
+@shortening
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """The mean over classes of the binary cross entropy of logits [N, C] and targets of the same shape.
 
@@ -210,6 +223,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     return _reduced(losses.mean(-1), number)
 
 
+@shortening
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
@@ -252,13 +266,18 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
         >>> turnout.nn.functional.mse_loss(turnout.tensor([1.0, 2.0]), turnout.tensor([2.0, 4.0]))
         tensor(2.5000)
     """
-    number = _reduction("mse_loss", reduction)
-    input, target = _of_one_rank(input, target)
-    if weight is None:
-        return _generated.mse_loss(input, target, number)
-    return _weighted(_generated.mse_loss(input, target, 0), weight, number)
+    try:
+        number = _reduction("mse_loss", reduction)
+        input, target = _of_one_rank(input, target)
+        if weight is None:
+            return _generated.mse_loss(input, target, number)
+        return _weighted(_generated.mse_loss(input, target, 0), weight, number)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The mean (or sum, or none) of the absolute differences; see mse_loss.
 
@@ -296,6 +315,7 @@ def _weighted(losses: Tensor, weight: Tensor, number: int) -> Tensor:
     return total.sum() / weight.sum() if number == 1 else _reduced(total, number)
 
 
+@shortening
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Quadratic for differences below beta, then linear: 0.5 d^2 / beta, d - 0.5 beta.
 
@@ -313,6 +333,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     return _generated.smooth_l1_loss(input, target, _reduction("smooth_l1_loss", reduction), beta)
 
 
+@shortening
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -339,6 +360,7 @@ def huber_loss(
 # ---- likelihoods
 
 
+@shortening
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are limited to at least -100.
 
@@ -362,6 +384,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     return _generated.binary_cross_entropy(input, target, weight, number)
 
 
+@shortening
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
 ) -> Tensor:
@@ -389,6 +412,7 @@ def binary_cross_entropy_with_logits(
     return _functions.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
+@shortening
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """t (log t - x) for log-probabilities x; "batchmean" divides the sum by the length of dim 0.
 
@@ -408,6 +432,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     return _functions.kl_div(input, target, _reduction("kl_div", reduction), log_target=log_target)
 
 
+@shortening
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Tensor:
@@ -429,6 +454,7 @@ def poisson_nll_loss(
     return _functions.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
+@shortening
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -470,6 +496,7 @@ def gaussian_nll_loss(
     return _reduced(losses + 0.5 * log(2 * pi) if full else losses, number)
 
 
+@shortening
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-t x)) for targets 1 and -1.
 
@@ -488,6 +515,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 # ---- margins
 
 
+@shortening
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1.
 
@@ -504,6 +532,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     return _functions.hinge_embedding_loss(input, target, margin, _reduction("hinge_embedding_loss", reduction))
 
 
+@shortening
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """max(0, margin - t (x1 - x2)) for targets 1 and -1.
 
@@ -527,6 +556,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return _functions.margin_ranking_loss(input1, input2, target, margin, number)
 
 
+@shortening
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """1 - cos(x1, x2) where the target is 1, max(0, cos - margin) where it is -1.
 
@@ -546,6 +576,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return _functions.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
+@shortening
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",
@@ -575,6 +606,7 @@ def triplet_margin_loss(
     return _functions.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
+@shortening
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import ArgumentError
+from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -33,7 +34,11 @@ def layer_norm(
         >>> turnout.nn.functional.layer_norm(turnout.tensor([1.0, 3.0]), (2,))
         tensor([-1.0000,  1.0000])
     """
-    return _functions.layer_norm(input, normalized_shape, weight, bias, eps)
+    try:
+        return _functions.layer_norm(input, normalized_shape, weight, bias, eps)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -49,7 +54,11 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         >>> turnout.nn.functional.rms_norm(turnout.tensor([1.0, 3.0]), (2,))
         tensor([0.4472, 1.3416])
     """
-    return _functions.rms_norm(input, normalized_shape, weight, eps)
+    try:
+        return _functions.rms_norm(input, normalized_shape, weight, eps)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def group_norm(
@@ -70,11 +79,15 @@ def group_norm(
         >>> turnout.nn.functional.group_norm(turnout.tensor([[1.0, 3.0]]), 1)
         tensor([[-1.0000,  1.0000]])
     """
-    shape = input.shape
-    if len(shape) >= 2 and num_groups > 0:
-        images, channels, *places = shape
-        _more_than_one("group_norm", [images * channels // num_groups, num_groups, *places])
-    return _functions.group_norm(input, num_groups, weight, bias, eps)
+    try:
+        shape = input.shape
+        if len(shape) >= 2 and num_groups > 0:
+            images, channels, *places = shape
+            _more_than_one("group_norm", [images * channels // num_groups, num_groups, *places])
+        return _functions.group_norm(input, num_groups, weight, bias, eps)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def _more_than_one(name: str, shape: Sequence[int]) -> None:
@@ -108,11 +121,16 @@ def batch_norm(
         tensor([[-1.0000],
                 [ 1.0000]])
     """
-    if training and input.ndim >= 2:
-        _more_than_one("batch_norm", input.shape)
-    return _functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+    try:
+        if training and input.ndim >= 2:
+            _more_than_one("batch_norm", input.shape)
+        return _functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
@@ -144,6 +162,7 @@ def instance_norm(
     return _functions.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
+@shortening
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta. Krizhevsky et al. (2012).
 
@@ -179,6 +198,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return done
 
 
+@shortening
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """The input divided by its p-norm along a dim, or by eps if that is larger.
 

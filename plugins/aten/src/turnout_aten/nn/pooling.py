@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import ArgumentError, ShapeError
+from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -50,6 +51,7 @@ def _each(value: Any, ndim: int) -> tuple[Any, ...]:
     return tuple([v.__index__() if hasattr(v, "__index__") else v for v in given])
 
 
+@shortening
 def max_pool1d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
@@ -75,6 +77,7 @@ def max_pool1d(
     return made if return_indices else made[0]
 
 
+@shortening
 def max_pool1d_with_indices(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = True,
@@ -117,8 +120,12 @@ def max_pool2d(
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return made if return_indices else made[0]
+    try:
+        made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return made if return_indices else made[0]
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def max_pool2d_with_indices(
@@ -141,9 +148,16 @@ def max_pool2d_with_indices(
         tensor([[ 0,  2],
                 [ 8, 10]])
     """
-    return _generated.max_pool2d_with_indices(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+    try:
+        return _generated.max_pool2d_with_indices(
+            input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+        )
+    except Exception as error:
+        shorten(error)
+        raise
 
 
+@shortening
 def max_pool3d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
@@ -167,6 +181,7 @@ def max_pool3d(
     return made if return_indices else made[0]
 
 
+@shortening
 def max_pool3d_with_indices(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = True,
@@ -197,6 +212,7 @@ def _filled(name: str, input: Tensor, output_size: Any, ndim: int) -> list[int]:
     return [n if o is None else o for n, o in zip(lengths, given, strict=True)] if len(given) == ndim else list(given)
 
 
+@shortening
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of windows that cover the image evenly; None keeps a length.
 
@@ -212,6 +228,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _generated.adaptive_avg_pool2d(input, _filled("adaptive_avg_pool2d", input, output_size, 2))
 
 
+@shortening
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """adaptive_avg_pool2d with three dims.
 
@@ -226,6 +243,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return _generated.adaptive_avg_pool3d(input, _filled("adaptive_avg_pool3d", input, output_size, 3))
 
 
+@shortening
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Tensor | MaybeTwo:
     """The largest elements of windows that cover the last dim evenly; with `return_indices`, also their indices.
 
@@ -242,6 +260,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool =
     return made if return_indices else made[0]
 
 
+@shortening
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool1d that always returns the indices.
 
@@ -257,6 +276,7 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_ind
     return _functions.adaptive_max_pool1d(input, output_size)
 
 
+@shortening
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
     """adaptive_max_pool1d with two dims; None keeps a length.
 
@@ -274,6 +294,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return made if return_indices else made[0]
 
 
+@shortening
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool2d that always returns the indices.
 
@@ -290,6 +311,7 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_ind
     return _generated.adaptive_max_pool2d(input, _filled("adaptive_max_pool2d", input, output_size, 2))
 
 
+@shortening
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
     """adaptive_max_pool2d with three dims.
 
@@ -306,6 +328,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return made if return_indices else made[0]
 
 
+@shortening
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool3d that always returns the indices.
 
@@ -337,6 +360,7 @@ def _fractional(
     return made
 
 
+@shortening
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -361,6 +385,7 @@ def fractional_max_pool2d(
     return made if return_indices else made[0]
 
 
+@shortening
 def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
     _random_samples: Tensor | None = None,
@@ -382,6 +407,7 @@ def fractional_max_pool2d_with_indices(
     return _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@shortening
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -403,6 +429,7 @@ def fractional_max_pool3d(
     return made if return_indices else made[0]
 
 
+@shortening
 def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
     _random_samples: Tensor | None = None,
@@ -441,6 +468,7 @@ def _unpooled_size(
     return wanted, steps, pads
 
 
+@shortening
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
@@ -466,6 +494,7 @@ def max_unpool1d(
     return made.squeeze(-1)
 
 
+@shortening
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
@@ -489,6 +518,7 @@ def max_unpool2d(
     return _generated.max_unpool2d(input, indices, size)
 
 
+@shortening
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
@@ -525,6 +555,7 @@ def _lp_pool(name: str, ndim: int, input: Tensor, norm_type: float, kernel_size:
     return made
 
 
+@shortening
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of the elements of each window, (sum x^p)^(1/p).
 
@@ -542,6 +573,7 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size |
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@shortening
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """lp_pool1d with two dims.
 
@@ -559,6 +591,7 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size |
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@shortening
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """lp_pool1d with three dims.
 

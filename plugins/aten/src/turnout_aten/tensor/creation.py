@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import DataError, DTypeError
 from turnout.operators.arguments import as_dtype
+from turnout.operators.tracebacks import shorten
 from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor import host_bytes as elements
 from turnout_aten.tensor.devices import default_device
@@ -46,16 +47,20 @@ def tensor(
         tensor([[1, 2],
                 [3, 4]])
     """
-    place = place_of(device)
-    if dtype is not None and type(dtype) is not DType:
-        dtype = as_dtype("tensor", "dtype", dtype)
-    if isinstance(data, Tensor):
-        made = data.detach().clone() if device is None else data.detach().to(device=place, copy=True)
-        made = made if dtype is None else made.to(dtype)
-    else:
-        found = _from_array(data, dtype, place)
-        made = inference_made(_from_numbers(data, dtype, place) if found is None else found)
-    return made.requires_grad_() if requires_grad else made
+    try:
+        place = place_of(device)
+        if dtype is not None and type(dtype) is not DType:
+            dtype = as_dtype("tensor", "dtype", dtype)
+        if isinstance(data, Tensor):
+            made = data.detach().clone() if device is None else data.detach().to(device=place, copy=True)
+            made = made if dtype is None else made.to(dtype)
+        else:
+            found = _from_array(data, dtype, place)
+            made = inference_made(_from_numbers(data, dtype, place) if found is None else found)
+        return made.requires_grad_() if requires_grad else made
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def new_tensor(
@@ -88,18 +93,22 @@ def as_tensor(data: Any, dtype: DType | type | None = None, device: str | Device
         >>> turnout.as_tensor([1, 2])
         tensor([1, 2])
     """
-    place = None if device is None else place_of(device)
-    if dtype is not None and type(dtype) is not DType:
-        dtype = as_dtype("as_tensor", "dtype", dtype)
-    if not isinstance(data, Tensor):
-        adopted = (place or default_device()).backend.adopt(data)
-        if adopted is None:
-            return tensor(data, dtype=dtype, device=device)
-        data = inference_made(wrap(adopted, place_of(device)))
-    if place is not None and data.device != place:
-        data = data.to(device=place)
-    made: Tensor = data if dtype is None or data.dtype is dtype else data.to(dtype)
-    return made
+    try:
+        place = None if device is None else place_of(device)
+        if dtype is not None and type(dtype) is not DType:
+            dtype = as_dtype("as_tensor", "dtype", dtype)
+        if not isinstance(data, Tensor):
+            adopted = (place or default_device()).backend.adopt(data)
+            if adopted is None:
+                return tensor(data, dtype=dtype, device=device)
+            data = inference_made(wrap(adopted, place_of(device)))
+        if place is not None and data.device != place:
+            data = data.to(device=place)
+        made: Tensor = data if dtype is None or data.dtype is dtype else data.to(dtype)
+        return made
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def operand(self: Tensor, array: Any) -> Tensor:

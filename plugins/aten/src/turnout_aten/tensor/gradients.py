@@ -9,6 +9,7 @@ from turnout import plugins
 from turnout.dtypes import FLOAT
 from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DTypeError, ShapeError
 from turnout.keys import TRACKED
+from turnout.operators.tracebacks import shorten
 from turnout.operators.values import is_tensor
 from turnout.registry import REGISTRY
 from turnout_aten.tensor.grad_mode import grad_fn, is_inference_mode_enabled, tracked_levels
@@ -113,33 +114,39 @@ class GradientMethods:
             >>> turnout.tensor([1.0]).requires_grad_()
             tensor([1.], requires_grad=True)
         """
-        if requires_grad.__class__ is not bool:
-            raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
-        if requires_grad == bool(self.gmask & 1):
+        try:
+            if requires_grad.__class__ is not bool:
+                raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
+            if requires_grad == bool(self.gmask & 1):
+                return self  # type: ignore[no-any-return]
+            if not requires_grad:
+                if self.node is not None:
+                    raise AliasError(
+                        "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"
+                    )
+                self.set_gmask(self.gmask & ~1)
+                return self  # type: ignore[no-any-return]
+            if self.gmask & GRAD.get()[1] & ~1:
+                raise AliasError(
+                    "requires_grad_: a running functional transform tracks this tensor, so it cannot become a leaf\n"
+                    "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
+                )
+            key = "Autograd" + self.device.backend.name
+            if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled(key, "Autograd"):
+                plugins.require_functionality("Autograd", key)
+            if self.dtype.category < FLOAT:
+                raise DTypeError(f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}")
+            if self.is_inference() and not is_inference_mode_enabled():
+                raise AliasError(
+                    "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
+                )
+            # Any history left belongs to functional transforms that have ended.
+            self.node = None
+            self.set_gmask(1)
             return self  # type: ignore[no-any-return]
-        if not requires_grad:
-            if self.node is not None:
-                raise AliasError("requires_grad can be switched off on leaves only; use .detach() for a tensor without history")
-            self.set_gmask(self.gmask & ~1)
-            return self  # type: ignore[no-any-return]
-        if self.gmask & GRAD.get()[1] & ~1:
-            raise AliasError(
-                "requires_grad_: a running functional transform tracks this tensor, so it cannot become a leaf\n"
-                "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
-            )
-        key = "Autograd" + self.device.backend.name
-        if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled(key, "Autograd"):
-            plugins.require_functionality("Autograd", key)
-        if self.dtype.category < FLOAT:
-            raise DTypeError(f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}")
-        if self.is_inference() and not is_inference_mode_enabled():
-            raise AliasError(
-                "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
-            )
-        # Any history left belongs to functional transforms that have ended.
-        self.node = None
-        self.set_gmask(1)
-        return self  # type: ignore[no-any-return]
+        except Exception as error:
+            shorten(error)
+            raise
 
     def detach_(self: Any) -> Tensor:
         """Drop the history; returns self, now a leaf that requires no gradient. Raises AliasError for a view.
@@ -225,10 +232,14 @@ class GradientMethods:
             >>> x.grad
             tensor(6.)
         """
-        service: Any = REGISTRY.services.get("Autograd")
-        if service is None:
-            service = plugins.service("Autograd")
-        service.backward(self, gradient, retain_graph, create_graph, inputs)
+        try:
+            service: Any = REGISTRY.services.get("Autograd")
+            if service is None:
+                service = plugins.service("Autograd")
+            service.backward(self, gradient, retain_graph, create_graph, inputs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call `hook(grad)` whenever the gradient with respect to this tensor is computed; returns a handle to remove it.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import INT, bool_, int64
 from turnout.errors import CallError, DataError, DimError, IndexKindError, RangeError, ShapeError
 from turnout.keys import KEYS
+from turnout.operators.tracebacks import shorten
 from turnout.operators.values import is_symbol
 from turnout_aten import operators as aten
 from turnout_aten.errors import tensors as texts
@@ -34,22 +35,26 @@ def get(tensor: Tensor, index: Any) -> Tensor:
 
     Raises DimError for an index out of range or too many indices, IndexKindError for an object that is not an index.
     """
-    made: Tensor
-    if index.__class__ is int:
-        made = aten.select__int(tensor, 0, index)
-        return made
-    if index is None:
-        made = aten.unsqueeze(tensor, 0)
-        return made
-    found = _cut(tensor, index) if index.__class__ is tuple else _usual(tensor, index)
-    backwards: list[int] = []
-    viewed, tensors = found or _apply(tensor, index, backwards)
-    if backwards:
-        viewed = aten.flip(viewed, backwards)
-    if tensors:
-        made = aten.index__Tensor(viewed, tensors)
-        return made
-    return aten.alias(tensor) if viewed is tensor else viewed
+    try:
+        made: Tensor
+        if index.__class__ is int:
+            made = aten.select__int(tensor, 0, index)
+            return made
+        if index is None:
+            made = aten.unsqueeze(tensor, 0)
+            return made
+        found = _cut(tensor, index) if index.__class__ is tuple else _usual(tensor, index)
+        backwards: list[int] = []
+        viewed, tensors = found or _apply(tensor, index, backwards)
+        if backwards:
+            viewed = aten.flip(viewed, backwards)
+        if tensors:
+            made = aten.index__Tensor(viewed, tensors)
+            return made
+        return aten.alias(tensor) if viewed is tensor else viewed
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def set(tensor: Tensor, index: Any, value: Any) -> None:
@@ -58,38 +63,42 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
     x[True] = value writes everything, and x[False] = value nothing, whatever the value. Raises as `get` does, ShapeError for a
     value that does not fit, CallError for one that is neither a number nor a tensor.
     """
-    if value.__class__ is float and _put_at_once(tensor, index, value):
-        return
-    if index is False:
-        return
-    if index is True:
-        index = None
-    backwards: list[int] = []
-    viewed, tensors = _usual(tensor, index) or _apply(tensor, index, backwards)
-    if not isinstance(value, Tensor):
-        if value.__class__ is not float and not is_number(value):
-            raise CallError(f"x[index] = value: 'value' must be a number or a tensor, got {type(value).__name__}")
-        if not tensors:
-            aten.fill___Scalar(viewed, value)
+    try:
+        if value.__class__ is float and _put_at_once(tensor, index, value):
             return
-        value = aten.full((), value, dtype=tensor.dtype, device=tensor.device)
-    # The value may have more dims than the target if the additional leading ones have length 1.
-    shape = value.array.shape
-    if shape and shape[0] == 1:
-        while shape and shape[0] == 1:
-            shape = shape[1:]
-        value = aten.reshape(value, shape)
-    if not tensors:
-        aten.copy_(viewed, aten.flip(aten.expand(value, viewed.array.shape), backwards) if backwards else value)
-        return
-    if value.device is not tensor.device and not shape:
-        value = aten._to_copy(value, device=tensor.device)
-    if backwards:
-        turned = aten.flip(viewed, backwards)
-        aten.index_put_(turned, tensors, value)
-        aten.copy_(viewed, aten.flip(turned, backwards))
-        return
-    aten.index_put_(viewed, tensors, value)
+        if index is False:
+            return
+        if index is True:
+            index = None
+        backwards: list[int] = []
+        viewed, tensors = _usual(tensor, index) or _apply(tensor, index, backwards)
+        if not isinstance(value, Tensor):
+            if value.__class__ is not float and not is_number(value):
+                raise CallError(f"x[index] = value: 'value' must be a number or a tensor, got {type(value).__name__}")
+            if not tensors:
+                aten.fill___Scalar(viewed, value)
+                return
+            value = aten.full((), value, dtype=tensor.dtype, device=tensor.device)
+        # The value may have more dims than the target if the additional leading ones have length 1.
+        shape = value.array.shape
+        if shape and shape[0] == 1:
+            while shape and shape[0] == 1:
+                shape = shape[1:]
+            value = aten.reshape(value, shape)
+        if not tensors:
+            aten.copy_(viewed, aten.flip(aten.expand(value, viewed.array.shape), backwards) if backwards else value)
+            return
+        if value.device is not tensor.device and not shape:
+            value = aten._to_copy(value, device=tensor.device)
+        if backwards:
+            turned = aten.flip(viewed, backwards)
+            aten.index_put_(turned, tensors, value)
+            aten.copy_(viewed, aten.flip(turned, backwards))
+            return
+        aten.index_put_(viewed, tensors, value)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 _PUTS = Standing(full="factory", index_put_="put")

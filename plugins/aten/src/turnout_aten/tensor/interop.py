@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import INT
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.operators.arguments import as_dtype
+from turnout.operators.tracebacks import shorten
 from turnout.state import BELOW_AUTOGRAD, in_effect
 from turnout_aten import operators as aten
 from turnout_aten.tensor import host_bytes as elements
@@ -45,9 +46,13 @@ def item(tensor: Tensor) -> Any:
         >>> turnout.tensor([3]).item()
         3
     """
-    if tensor.array.shape and tensor.numel() != 1:
-        raise ArgumentError(f"item: expected a tensor with one element, got {tensor.numel()} elements; use tolist()")
-    return aten._local_scalar_dense(tensor)
+    try:
+        if tensor.array.shape and tensor.numel() != 1:
+            raise ArgumentError(f"item: expected a tensor with one element, got {tensor.numel()} elements; use tolist()")
+        return aten._local_scalar_dense(tensor)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def tolist(tensor: Tensor) -> Any:
@@ -62,13 +67,17 @@ def tolist(tensor: Tensor) -> Any:
         >>> turnout.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
     """
-    if tensor.fake_mode is not None and tensor.dtype.category == INT:
-        return [tolist(each) for each in tensor.unbind()] if tensor.shape else item(tensor)
-    made = tensor.device.backend.tolist(tensor.array)
-    if made is not None:
-        return made
-    values = elements.decode(host_bytes(tensor), tensor.dtype)
-    return nested(values, tensor.shape) if tensor.shape else values[0]
+    try:
+        if tensor.fake_mode is not None and tensor.dtype.category == INT:
+            return [tolist(each) for each in tensor.unbind()] if tensor.shape else item(tensor)
+        made = tensor.device.backend.tolist(tensor.array)
+        if made is not None:
+            return made
+        values = elements.decode(host_bytes(tensor), tensor.dtype)
+        return nested(values, tensor.shape) if tensor.shape else values[0]
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def host_bytes(tensor: Tensor) -> bytes | memoryview:
@@ -107,17 +116,21 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
         >>> turnout.tensor([1, 2]).numpy()
         array([1, 2])
     """
-    if force:
-        tensor = tensor.detach()
+    try:
+        if force:
+            tensor = tensor.detach()
+            made = tensor.device.backend.numpy(tensor.array)
+            return made if made is not None else numpy(tensor.to(device="cpu"))
+        # Kernels that run below Autograd may read the array: nothing that they compute is recorded.
+        if tensor.gmask and tensor.gmask & GRAD.get()[0] and in_effect(~BELOW_AUTOGRAD) & ~BELOW_AUTOGRAD:
+            raise AliasError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
         made = tensor.device.backend.numpy(tensor.array)
-        return made if made is not None else numpy(tensor.to(device="cpu"))
-    # Kernels that run below Autograd may read the array: nothing that they compute is recorded.
-    if tensor.gmask and tensor.gmask & GRAD.get()[0] and in_effect(~BELOW_AUTOGRAD) & ~BELOW_AUTOGRAD:
-        raise AliasError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
-    made = tensor.device.backend.numpy(tensor.array)
-    if made is None:
-        raise CallError(f"numpy: the tensor is on {tensor.device}; use .cpu().numpy(), or .numpy(force=True)")
-    return made
+        if made is None:
+            raise CallError(f"numpy: the tensor is on {tensor.device}; use .cpu().numpy(), or .numpy(force=True)")
+        return made
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from turnout.devices import Device
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, FileFormatError, NoDataError, ShapeError
+from turnout.operators.tracebacks import shortening
 from turnout_aten import archives, plain_data
 from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
@@ -36,6 +37,7 @@ FORMAT, VERSION = "turnout", 1
 DOCUMENT = "data.json"
 
 
+@shortening
 def save(obj: Any, path: FilePath | IO[bytes]) -> None:
     """Write `obj`, tensors in dicts, lists and tuples, with numbers, strings and None, to the file `path`.
 
@@ -156,6 +158,7 @@ def _key(key: Any) -> str:
     return shown(key) if type(key) is int else repr(key)
 
 
+@shortening
 def load(path: FilePath | IO[bytes], map_location: MapLocation = None, *, weights_only: bool = True) -> Any:
     """Read an object that `save` wrote to `path`.
 

@@ -11,6 +11,7 @@ from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import AliasError, ArgumentError, CallError, DimError
+from turnout.operators.tracebacks import shorten
 from turnout_aten import constants
 from turnout_aten import operators as aten
 from turnout_aten.functions.reductions import ReductionMethods
@@ -108,11 +109,15 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             >>> turnout.zeros(2, 3).size(1)
             3
         """
-        shape = self.array.shape
         try:
-            return new_size(Size, shape) if dim is None else shape[dim]
-        except IndexError:
-            raise DimError(f"size: dim {dim} is out of range for a tensor of shape {list(shape)}") from None
+            shape = self.array.shape
+            try:
+                return new_size(Size, shape) if dim is None else shape[dim]
+            except IndexError:
+                raise DimError(f"size: dim {dim} is out of range for a tensor of shape {list(shape)}") from None
+        except Exception as error:
+            shorten(error)
+            raise
 
     def numel(self) -> int:
         """The number of elements.
@@ -478,16 +483,20 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             >>> turnout.tensor([1, 2]).to(turnout.float32)
             tensor([1., 2.])
         """
-        if len(args) == 1 and not kwargs and args[0].__class__ is DType:
-            converted: Tensor = aten.to__dtype(self, args[0])
-            return converted
-        if args and (args[0] is None or isinstance(args[0], (str, Device))):
-            if len(args) > 4:
-                raise CallError(f"to: takes at most 4 positional arguments after a device, got {len(args)}")
-            kwargs = {**dict(zip(("device", "dtype", "non_blocking", "copy"), args, strict=False)), **kwargs}
-            args = ()
-        made: Tensor = super().to(*args, **kwargs)
-        return made
+        try:
+            if len(args) == 1 and not kwargs and args[0].__class__ is DType:
+                converted: Tensor = aten.to__dtype(self, args[0])
+                return converted
+            if args and (args[0] is None or isinstance(args[0], (str, Device))):
+                if len(args) > 4:
+                    raise CallError(f"to: takes at most 4 positional arguments after a device, got {len(args)}")
+                kwargs = {**dict(zip(("device", "dtype", "non_blocking", "copy"), args, strict=False)), **kwargs}
+                args = ()
+            made: Tensor = super().to(*args, **kwargs)
+            return made
+        except Exception as error:
+            shorten(error)
+            raise
 
     def cpu(self, memory_format: str = "preserve_format") -> Tensor:
         """On the host: `to("cpu")`.
@@ -620,38 +629,64 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     # ---- Python's sequence and number protocols
 
     def __len__(self) -> int:
-        if not self.array.shape:
-            raise CallError("len() of a 0-dim tensor")
-        length: int = self.array.shape[0]
-        return length
+        try:
+            if not self.array.shape:
+                raise CallError("len() of a 0-dim tensor")
+            length: int = self.array.shape[0]
+            return length
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self.array.shape:
-            raise CallError("iteration over a 0-dim tensor")
-        return iter([self[i] for i in range(self.array.shape[0])])
+        try:
+            if not self.array.shape:
+                raise CallError("iteration over a 0-dim tensor")
+            return iter([self[i] for i in range(self.array.shape[0])])
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __bool__(self) -> bool:
-        if self.array.shape and self.numel() != 1:
-            raise ArgumentError(f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()")
-        plain = self.__class__ is Tensor and not self.array.shape  # then without the frame of `item`
-        return bool(aten._local_scalar_dense(self) if plain else self.item())
+        try:
+            if self.array.shape and self.numel() != 1:
+                raise ArgumentError(
+                    f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()"
+                )
+            plain = self.__class__ is Tensor and not self.array.shape  # then without the frame of `item`
+            return bool(aten._local_scalar_dense(self) if plain else self.item())
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __float__(self) -> float:
-        plain = self.__class__ is Tensor and not self.array.shape
-        return float(aten._local_scalar_dense(self) if plain else self.item())
+        try:
+            plain = self.__class__ is Tensor and not self.array.shape
+            return float(aten._local_scalar_dense(self) if plain else self.item())
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __int__(self) -> int:
-        plain = self.__class__ is Tensor and not self.array.shape
-        return int(aten._local_scalar_dense(self) if plain else self.item())
+        try:
+            plain = self.__class__ is Tensor and not self.array.shape
+            return int(aten._local_scalar_dense(self) if plain else self.item())
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __complex__(self) -> complex:
         return complex(self.item())
 
     def __index__(self) -> int:
-        if self.numel() != 1 or self.dtype.category >= FLOAT:
-            kind = f"a {self.dtype.name} tensor of shape {list(self.shape)}"
-            raise CallError(f"only a tensor of one integer can be used as an index, got {kind}")
-        return int(self.item())
+        try:
+            if self.numel() != 1 or self.dtype.category >= FLOAT:
+                kind = f"a {self.dtype.name} tensor of shape {list(self.shape)}"
+                raise CallError(f"only a tensor of one integer can be used as an index, got {kind}")
+            return int(self.item())
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __hash__(self) -> int:
         return id(self)

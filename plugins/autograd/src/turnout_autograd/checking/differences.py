@@ -55,7 +55,7 @@ class Check:
             value = self.args[i]
             if value.dtype is not float64:
                 warnings.warn(
-                    f"gradcheck: input {i} is {value.dtype.name}; differences need float64 to mean something", stacklevel=4
+                    f"gradcheck: input {i} is {value.dtype.name}; differences need float64 to mean something", stacklevel=5
                 )
             if any(length > 1 and stride == 0 for length, stride in zip(value.shape, value.stride(), strict=True)):
                 raise ArgumentError(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.checking.differences import Check
 from turnout_autograd.checking.samples import (
@@ -23,6 +24,7 @@ from turnout_autograd.engine.recorded_levels import recording
 from turnout_autograd.passes.backward import grad
 
 
+@shortening
 def gradcheck(
     func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_batched_grad: bool = False,
@@ -76,6 +78,7 @@ def gradcheck(
     return True
 
 
+@shortening
 def gradgradcheck(
     func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad_outputs: Tensor | Sequence[Tensor] | None = None, *,
     eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,

@@ -9,6 +9,7 @@ from typing import Any
 
 from turnout.errors import ArgumentError, CallError
 from turnout.guards import Changes, Guard
+from turnout.operators.tracebacks import shortening
 from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.grad_mode import is_grad_enabled
 from turnout_autograd import errors
@@ -41,6 +42,7 @@ def noop_context_fn() -> Contexts:
     return nullcontext(), nullcontext()
 
 
+@shortening
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -105,6 +107,7 @@ def checkpoint(
     return call.run(forward, args, kwargs)
 
 
+@shortening
 def checkpoint_sequential(
     functions: Sequence[Callable[[Any], Any]],
     segments: int,

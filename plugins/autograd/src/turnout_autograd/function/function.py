@@ -11,6 +11,7 @@ from typing import Any
 
 from turnout.errors import CallError
 from turnout.keys import KEYS
+from turnout.operators.tracebacks import shorten
 from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor
@@ -107,11 +108,15 @@ class Function:
         `setup_context` omitted ones count with their defaults. Raises CallError for a tracked tensor that forward takes by
         keyword only, TypeError where the arguments do not fit.
         """
-        if kwargs or cls.setup_context is not Function.setup_context:
-            args, kwargs = _positional(cls, args, kwargs)
-        if LEVELS.get() and _has_batched(args if cls.vmap is Function.vmap else trees.flatten(args)[0]):
-            return apply_to_elements(Function, cls, args, kwargs)
-        return _applied(cls, args, kwargs)[0]
+        try:
+            if kwargs or cls.setup_context is not Function.setup_context:
+                args, kwargs = _positional(cls, args, kwargs)
+            if LEVELS.get() and _has_batched(args if cls.vmap is Function.vmap else trees.flatten(args)[0]):
+                return apply_to_elements(Function, cls, args, kwargs)
+            return _applied(cls, args, kwargs)[0]
+        except Exception as error:
+            shorten(error)
+            raise
 
 
 def _applied(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, FunctionCtx]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from turnout_autograd.functional.arguments import Function
 
 
+@shortening
 def jacobian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = REVERSE,
@@ -51,6 +53,7 @@ def jacobian(
     return computed("jacobian", derivative, given, create_graph and strict)[0]
 
 
+@shortening
 def hessian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = REVERSE,

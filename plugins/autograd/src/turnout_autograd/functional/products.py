@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.functional.arguments import as_tuple, fitting_vector, like_given, ones_like
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from turnout_autograd.functional.arguments import Function
 
 
+@shortening
 def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(func(*inputs), the gradients of its results times `v`); `v` is optional for one number."""
     several, given = as_tuple("vjp", "inputs", inputs)
@@ -26,6 +28,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     return computed("vjp", derivative, given, create_graph and strict)[::-1]
 
 
+@shortening
 def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(func(*inputs), its derivative along `v`); `v` is optional for one input of one number."""
     given = as_tuple("jvp", "inputs", inputs)[1]
@@ -41,11 +44,13 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     return computed("jvp", derivative, given, create_graph and strict)[::-1]
 
 
+@shortening
 def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(func(*inputs), `v` times the Hessian of a function that returns one number); `v` as for `jvp`."""
     return _with_hessian("vhp", func, inputs, v, create_graph, strict)
 
 
+@shortening
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(func(*inputs), the Hessian times `v`): what `vhp` gives, because a Hessian is symmetric."""
     return _with_hessian("hvp", func, inputs, v, create_graph, strict)

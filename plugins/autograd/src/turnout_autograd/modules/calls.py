@@ -10,6 +10,7 @@ from types import MethodType
 from typing import Any
 
 from turnout.errors import ArgumentError, CallError
+from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as aten
 from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.tensor import Tensor
@@ -19,6 +20,7 @@ from turnout_autograd.modules.places import Place, names_itself, places_of
 Tensors = dict[str, Tensor]
 
 
+@shortening
 def functional_call(
     module: Any,
     parameter_and_buffer_dicts: Tensors | Sequence[Tensors],
@@ -134,6 +136,7 @@ def _owner(module: Any) -> Any:
     return module.__self__ if isinstance(module, MethodType) else module
 
 
+@shortening
 def module_state(module: Any) -> tuple[Tensors, Tensors]:
     """The parameters and buffers of a module, by name. `functional_call` takes both.
 
@@ -163,6 +166,7 @@ def module_state(module: Any) -> tuple[Tensors, Tensors]:
     return state
 
 
+@shortening
 def stack_module_state(models: Sequence[Any]) -> tuple[Tensors, Tensors]:
     """`module_state` of several modules of one class, stacked: for `turnout.vmap` over `functional_call`.
 

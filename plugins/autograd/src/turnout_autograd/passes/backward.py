@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from turnout.errors import ArgumentError
 from turnout.guards import restore
 from turnout.keys import KEYS
+from turnout.operators.tracebacks import shorten
 from turnout.registry import find_operator
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -63,11 +64,11 @@ def backward(
         >>> x.grad
         tensor(6.)
     """
-    outputs = (tensors,) if tensors.__class__ is Tensor else places("backward", "output", tensors)
-    retain = create_graph if retain_graph is None else retain_graph
     before = GRAD.get()
     allowed = before[1]
     try:
+        outputs = (tensors,) if tensors.__class__ is Tensor else places("backward", "output", tensors)
+        retain = create_graph if retain_graph is None else retain_graph
         # Functional levels do not see imperative gradients: `.grad` would leak out of them.
         GRAD.set((allowed | 1 if create_graph else 0, allowed))
         roots = roots_of(outputs, grad_tensors, 1)
@@ -87,6 +88,7 @@ def backward(
     except Exception as error:
         if ANOMALY.enabled:
             blame(error)
+        shorten(error)
         raise
     finally:
         try:
@@ -202,56 +204,60 @@ def grad(
         >>> turnout.autograd.grad(x * x, x)
         (tensor(6.),)
     """
-    if materialize_grads and allow_unused is False:
-        raise ArgumentError(errors.passes.unused_contradiction())
-    if isinstance(inputs, dict):
-        listed = grad(
-            outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
-            is_grads_batched, materialize_grads,
-        )  # fmt: skip
-        return dict(zip(inputs, listed, strict=True))
-    ends = places("grad", "output", outputs)
-    into = places("grad", "input", inputs)
-    if is_grads_batched:
-        return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    if any(t.keys & _BATCHED for t in (*ends, *into) if isinstance(t, Tensor)):
-        if any(isinstance(t, GradientEdge) for t in (*ends, *into)):
-            raise errors.GradientError(errors.passes.edge_inside_vmap())
-
-        plain = PlainTensors(ends, into)
-        cotangents = plain.cotangents(root_gradients(ends, grad_outputs))
-        elements = grad(
-            plain.outputs, plain.inputs, cotangents, retain_graph, create_graph, True, allow_unused, False, materialize_grads
-        )
-        return plain.elements(elements)
-    levels = GRAD.get()[1] | 1
-    check_inputs("grad", into, levels)
-    if materialize_grads:
-        for i, each in enumerate(into):
-            if isinstance(each, GradientEdge):
-                raise ArgumentError(errors.passes.edge_zeros(i))
-    retain = create_graph if retain_graph is None else retain_graph
-    before = enabled, allowed = GRAD.get()
     try:
-        GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
-        roots = roots_of(ends, grad_outputs, levels)
-        found = _limited(roots, into, retain)
+        if materialize_grads and allow_unused is False:
+            raise ArgumentError(errors.passes.unused_contradiction())
+        if isinstance(inputs, dict):
+            listed = grad(
+                outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+                is_grads_batched, materialize_grads,
+            )  # fmt: skip
+            return dict(zip(inputs, listed, strict=True))
+        ends = places("grad", "output", outputs)
+        into = places("grad", "input", inputs)
+        if is_grads_batched:
+            return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+        if any(t.keys & _BATCHED for t in (*ends, *into) if isinstance(t, Tensor)):
+            if any(isinstance(t, GradientEdge) for t in (*ends, *into)):
+                raise errors.GradientError(errors.passes.edge_inside_vmap())
+
+            plain = PlainTensors(ends, into)
+            cotangents = plain.cotangents(root_gradients(ends, grad_outputs))
+            elements = grad(
+                plain.outputs, plain.inputs, cotangents, retain_graph, create_graph, True, allow_unused, False, materialize_grads
+            )
+            return plain.elements(elements)
+        levels = GRAD.get()[1] | 1
+        check_inputs("grad", into, levels)
         if materialize_grads:
-            return tuple(_zeros(t, create_graph) if g is None else g for t, g in zip(into, found, strict=True))
-    except Exception as error:
-        if ANOMALY.enabled:
-            blame(error)
-        raise
-    finally:
+            for i, each in enumerate(into):
+                if isinstance(each, GradientEdge):
+                    raise ArgumentError(errors.passes.edge_zeros(i))
+        retain = create_graph if retain_graph is None else retain_graph
+        before = enabled, allowed = GRAD.get()
         try:
-            GRAD.set(before)
-        except MemoryError:
-            restore(GRAD, before)
-    if not allow_unused:
-        for i, each in enumerate(found):
-            if each is None:
-                raise errors.GradientError(errors.passes.unused(i))
-    return tuple(found)
+            GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
+            roots = roots_of(ends, grad_outputs, levels)
+            found = _limited(roots, into, retain)
+            if materialize_grads:
+                return tuple(_zeros(t, create_graph) if g is None else g for t, g in zip(into, found, strict=True))
+        except Exception as error:
+            if ANOMALY.enabled:
+                blame(error)
+            raise
+        finally:
+            try:
+                GRAD.set(before)
+            except MemoryError:
+                restore(GRAD, before)
+        if not allow_unused:
+            for i, each in enumerate(found):
+                if each is None:
+                    raise errors.GradientError(errors.passes.unused(i))
+        return tuple(found)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def _zeros(tensor: Tensor, tracked: bool) -> Tensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.dtypes import FLOAT
+from turnout.operators.tracebacks import shortening
 from turnout.registry import find_operator
 from turnout_aten import trees
 from turnout_autograd import errors
@@ -42,6 +43,7 @@ def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) ->
     """
     both = _with_value("grad", func, argnums, has_aux)
 
+    @shortening
     @wraps(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         found, value = both(*args, **kwargs)
@@ -69,6 +71,7 @@ def _with_value(name: str, func: Function, argnums: Argnums, has_aux: bool) -> F
     """`grad_and_value`; `name` is the transform that messages name."""
     plugins.service("Autograd")  # raises where autograd is disabled
 
+    @shortening
     @wraps(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout.dtypes import COMPLEX
 from turnout.errors import ArgumentError
+from turnout.operators.tracebacks import shortening
 from turnout.registry import find_operator
 from turnout_aten import trees
 from turnout_aten.errors import transforms as transform_texts
@@ -93,6 +94,7 @@ def _by_rows(name: str, func: Function, argnums: Argnums, has_aux: bool, chunk_s
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(transform_texts.chunk_size(name, chunk_size))
 
+    @shortening
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)
@@ -153,6 +155,7 @@ def basis(tensor: Tensor) -> Tensor:
 def _by_columns(name: str, func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> Function:
     plugins.service("Autograd")  # raises where autograd is disabled
 
+    @shortening
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)

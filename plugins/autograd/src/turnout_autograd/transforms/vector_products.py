@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
+from turnout.operators.tracebacks import shortening
 from turnout_aten import trees
 from turnout_aten.tensor.grad_mode import enable_grad, no_grad
 from turnout_aten.tensor.levels import GRAD, LEVELS, lower
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Function
 
 
+@shortening
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """(func(*primals), pullback), and what else `func` returned with `has_aux`.
 
@@ -54,6 +56,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (run.result, pullback, run.aux) if has_aux else (run.result, pullback)
 
 
+@shortening
 def jvp(
     func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False, has_aux: bool = False
 ) -> Any:
@@ -89,6 +92,7 @@ def jvp(
     return (run.result, made, run.aux) if has_aux else (run.result, made)
 
 
+@shortening
 def linearize(func: Function, *primals: Any) -> Any:
     """(func(*primals), the linear function of tangents that `jvp` would compute); `func` runs once.
 

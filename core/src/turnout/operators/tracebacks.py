@@ -1,0 +1,82 @@
+"""`shorten`: an error that leaves a call of Turnout shows the lines of the program, not those of Turnout.
+
+Public functions, methods and operators catch an error that leaves them, call `shorten` and raise it again with a bare `raise`,
+which adds no frame. Without an error, a `try` costs nothing; with one, each such call on its way takes a few microseconds. What a
+functionality reads in a traceback, it reads before its own public function raises the error again.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+
+from turnout import config
+from turnout.config.installed import installed
+from turnout.errors import ConfigError, TurnoutError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+# An error of these says what is wrong with a call, wherever it was raised.
+_ABOUT_CALLS = (TurnoutError, Warning)
+_UNTOUCHED = (StopIteration, StopAsyncIteration)  # Python's own protocols
+
+
+def shorten(error: Exception) -> None:
+    """Take the frames of Turnout out of the tracebacks of an error, its causes and its contexts.
+
+    An error that Turnout neither wrote nor passed on from elsewhere is a fault in Turnout: its traceback stays whole. Frames of
+    kernels, hooks and functions that are not Turnout's stay. The setting `traceback = "full"` keeps all.
+    """
+    if isinstance(error, _UNTOUCHED) or _shows_all():
+        return
+    left: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while left:
+        each = left.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            _shorten(each)
+            left += [each.__cause__, each.__context__]
+
+
+def shortening(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: the function shortens the errors that leave it. It costs a frame, so small functions have their own `try`."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
+
+    return call
+
+
+def _shows_all() -> bool:
+    try:
+        return bool(config.get("traceback") == "full")
+    except ConfigError:  # which may be the error that is to be shown
+        return False
+
+
+def _shorten(error: BaseException) -> None:
+    is_ours = installed().is_ours
+    entries: list[tuple[TracebackType, bool]] = []
+    entry = error.__traceback__
+    while entry is not None:
+        entries.append((entry, is_ours(str(entry.tb_frame.f_globals.get("__name__", "")))))
+        entry = entry.tb_next
+    if not any(ours for _, ours in entries) or (entries[-1][1] and not isinstance(error, _ABOUT_CALLS)):
+        return
+    kept: TracebackType | None = None
+    for entry, ours in reversed(entries):
+        if not ours:
+            kept = entry if entry.tb_next is kept else type(entry)(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    error.__traceback__ = kept

@@ -1,0 +1,70 @@
+"""Errors of every kind show the lines of the program alone, at the first call and at the second."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+# What is wrong -> the call. `a` is 2 x 3, `b` 2 x 4, `p` 2 x 3 and requires a gradient.
+KINDS = {
+    "matmul": "m.matmul(a, b)", "an operator": "a @ b", "add": "a + b", "cat": "m.cat([a, b])", "reshape": "a.reshape(7)",
+    "index": "a[5]", "index of another kind": "a[:, 'x']", "setting": "a.__setitem__(7, 1.0)", "conv2d": "F.conv2d(a, b)",
+    "overload": "m.add(a, 'x')", "operators": "m.ops.aten.add.Tensor(a, b)", "dtype": "m.bitwise_and(a, a)",
+    "linalg": "m.linalg.inv(m.zeros(2, 2))", "vmap": "m.vmap(lambda x: x.item())(a)",
+    "in vmap": "m.vmap(lambda x: m.matmul(x, b))(a)", "backward": "(p * 2).backward()", "grad": "m.func.grad(lambda x: x @ b)(a)",
+    "autograd.grad": "m.autograd.grad(p.sum(), a)", "out=": "m.add(a, a, out=m.ones(2, 3, dtype=m.int64))", "sum": "a.sum(7)",
+    "a loss": "F.cross_entropy(a, b)", "a check of ours": "F.dropout(a, 2.0)", "a rare function": "F.max_pool3d(a, 2)",
+    "a module": "m.nn.Linear(3, 4)(b)", "data": "m.tensor([[1], [1, 2]])", "a device": "a.to('nowhere')", "a name": "m.nosuch",
+    "a hook": "hooked()", "a kernel": "op(a)", "item": "a.item()", "bool": "bool(a)", "einsum": "m.einsum('ij,jk', a, b)",
+    "recorded": "p + b", "a factory": "m.ones(-1)",
+}  # fmt: skip
+PROGRAM = """
+import json, sys, traceback
+import turnout as m
+from turnout.nn import functional as F
+a, b, p = m.ones(2, 3), m.ones(2, 4), m.ones(2, 3, requires_grad=True)
+def fails(*_): raise RuntimeError("of the program")
+def hooked():
+    x = m.ones(2, requires_grad=True)
+    x.register_hook(fails)
+    x.sum().backward()
+op = m.library.custom_op("tracebacks::fails", fails, mutates_args=(), schema="(Tensor x) -> Tensor")
+def frames(error):
+    while error is not None:
+        yield from [f"{f.filename}:{f.lineno} {f.name}" for f in traceback.extract_tb(error.__traceback__)]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+found = {}
+for kind, call in json.load(sys.stdin).items():
+    for which in ("first", "second"):
+        try:
+            eval(compile(call, "<program>", "eval"))
+        except Exception as error:
+            shown = list(frames(error))
+            theirs = [frame for frame in shown if not frame.startswith(("<program>", "<string>"))]
+            if theirs or ("of the program" in str(error)) != any("fails" in frame for frame in shown):
+                found[f"{kind}, {which}"] = shown
+        else:
+            found[kind] = ["no error"]
+print(json.dumps(found))
+"""
+
+
+def shown(**variables: str) -> dict[str, list[str]]:
+    """The frames of each error that shows others than the program's, or lacks one of these."""
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=json.dumps(KINDS), capture_output=True, text=True, check=True,
+        env={**os.environ, **variables},
+    )  # fmt: skip
+    found: dict[str, list[str]] = json.loads(run.stdout)
+    return found
+
+
+@pytest.mark.parametrize("speed", ["on", "off"])
+def test_no_error_shows_a_frame_of_turnout_unless_all_are_asked_for(speed: str) -> None:
+    assert shown(TURNOUT_SPEED=speed) == {}
+    full = shown(TURNOUT_SPEED=speed, TURNOUT_TRACEBACK="full")
+    assert {name.rpartition(",")[0] for name in full} == set(KINDS)
