@@ -301,7 +301,7 @@ def test_texts_that_are_written_begin_and_end_as_sentences_do():
 def test_help_shows_the_signature_and_the_docstring(capsys):
     help(turnout.add)
     shown = capsys.readouterr().out
-    assert shown.startswith("Help on function add in module turnout:\n\nadd(input, other, *, alpha=1, out=None)\n")
+    assert shown.startswith("Help on function add in module turnout:\n\nadd(input: 'Tensor', other: 'Number | Tensor', *, alpha")
     assert "The sum input + alpha * other, element by element." in shown
 
 
@@ -325,11 +325,27 @@ def test_signatures_are_those_of_the_schemas(name, signature):
     found = turnout
     for part in name.split(".")[1:]:
         found = getattr(found, part)
-    assert str(inspect.signature(found)) == signature
+    typed = inspect.signature(found)
+    bare = [parameter.replace(annotation=parameter.empty) for parameter in typed.parameters.values()]
+    assert str(inspect.Signature(bare)) == signature
+    assert [p.name for p in typed.parameters.values() if p.annotation is p.empty and p.name != "self"] == []
 
 
-def test_the_signature_of_a_bound_method_leaves_out_the_tensor():
-    assert str(inspect.signature(turnout.ones(2).sum)) == "(dim=..., keepdim=False, *, dtype=None)"
+def test_signatures_have_types_and_that_of_a_bound_method_leaves_out_the_tensor():
+    shown = {
+        turnout.ones(2).sum: "(dim: 'int | Sequence[int] | None' = ..., keepdim: 'bool' = False, *, "
+        "dtype: 'DType | type | None' = None) -> 'Tensor'",
+        turnout.cat: "(tensors: 'Sequence[Tensor]', dim: 'int' = 0, *, out: 'Any' = None) -> 'Tensor'",
+    }
+    assert {each: str(inspect.signature(each)) for each in shown} == shown
+    assert inspect.signature(turnout.max).return_annotation is inspect.Signature.empty  # a tensor, or two
+
+
+def test_the_source_of_a_generated_function_says_where_it_comes_from():
+    first = inspect.getsource(turnout.exp).splitlines()[0]
+    assert first == "def exp(input=MISSING, **more):  # written by turnout_aten.generation from the schemas of its overloads"
+    stub = inspect.getsource(turnout.ops.aten.exp.default.stub)
+    assert stub.startswith("def exp(self):  # the stub of aten::exp, written from its schema")
 
 
 def test_every_signature_has_the_arguments_of_the_docstring():

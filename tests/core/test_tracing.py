@@ -11,6 +11,7 @@ import pytest
 
 from outcomes import refused
 from turnout.errors import NoKernelError
+from turnout.explanation import explain
 from turnout.explanation.tracing import spelled, trace_dispatch
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import Registrations
@@ -57,6 +58,18 @@ def test_redispatches_and_inner_calls_are_nested(registry, x):
     assert outer.source.startswith(f"{__file__}:")
     assert outer.ns >= outer.calls[0].ns > 0
     assert outer.own_ns == outer.ns - outer.calls[0].ns
+
+
+def test_a_notebook_shows_the_tree_with_every_word_escaped(registry, x):
+    with trace_dispatch(registry=registry) as log:
+        call(registry, "lib::f", x)
+    log.calls[0].kernel = "<b>&"
+    shown = log._repr_html_()
+    assert (shown.count("<details"), shown.count("</details>"), shown.count("&lt;b&gt;&amp;"), "<b>" in shown) == (2, 2, 1, False)
+    explained = explain(registry.find("lib::f"), x)
+    shown = explained._repr_html_()
+    assert shown.count("<table>") == shown.count("</table>") == 2 + len(explained.hops)
+    assert [word in shown for word in ("lib::f(Tensor x) -&gt; Tensor", "AutogradCPU", "cpu_f")] == [True] * 3
 
 
 def test_a_printed_trace_has_times(registry, x):

@@ -197,3 +197,10 @@ def test_options_set_by_several_threads_are_all_there_afterwards() -> None:
     in_threads(*[lambda name=name: turnout.set_printoptions(**{name: 7}) for name in names])
     assert repr(turnout.tensor([1.5])) == "tensor([1.5000000])"
     assert repr(turnout.arange(40)).count("\n") > 10
+
+
+def test_a_notebook_shows_the_text_below_shape_dtype_and_device():
+    shown = turnout.tensor([[1.0, 2.0]])._repr_html_()
+    assert "<small>1 x 2 float32 on cpu</small>" in shown
+    assert "tensor([[1., 2.]])</pre>" in shown
+    assert "v1 = turnout.ops.aten.add.Scalar(x, 1)" in turnout.trace(lambda x: x + 1)(turnout.ones(1))._repr_html_()

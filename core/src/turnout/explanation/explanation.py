@@ -13,6 +13,7 @@ from turnout import config
 from turnout.devices import default_device, device
 from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
 from turnout.errors import calls as texts
+from turnout.explanation.html import table
 from turnout.keys import Functionality
 from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
 from turnout.operators import Step as PlanStep
@@ -137,6 +138,17 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        arguments = [(a.name, a.value, ", ".join(a.keys)) for a in self.arguments]
+        parts = [table(("argument", "value", "brings"), arguments, self.schema)]
+        state = [("added", ", ".join(self.state.added) or "nothing"), ("removed", ", ".join(self.state.removed) or "nothing")]
+        parts.append(table(("state", ""), [*state, *(("note", note) for note in self.state.notes)]))
+        for i, hop in enumerate(self.hops):
+            steps = [(step.key, str(step)) for step in hop.steps]
+            title = f"{'next, if it redispatches: ' if i else 'keys: '}{', '.join(hop.keys) or 'none'}"
+            parts.append(table(("key", "kernel"), steps, title, len(steps) - 1))
+        return "".join(parts)
 
 
 def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:

@@ -13,6 +13,7 @@ from threading import get_ident
 from time import perf_counter_ns
 from typing import Any
 
+from turnout.explanation.html import branch
 from turnout.guards import Changes, Guard, restore
 from turnout.keys import TRACKED
 from turnout.operators import Operator, Plan
@@ -107,15 +108,26 @@ class Log:
     def __str__(self) -> str:
         return self.tree()
 
+    def _repr_html_(self) -> str:
+        return "".join(map(_branch, self.calls))
+
     def __len__(self) -> int:
         return sum(1 for _ in self.walk())
 
 
-def _lines(call: Call, depth: int, times: bool) -> Iterator[str]:
+def _line(call: Call, times: bool) -> str:
     what = f"{call.op}({', '.join(call.arguments)})" if call.arguments else call.op
-    line = f"{'  ' * depth}{call.key}  {what}  {call.kernel}" + (f" ({call.distribution})" if call.distribution else "")
+    line = f"{call.key}  {what}  {call.kernel}" + (f" ({call.distribution})" if call.distribution else "")
     line += f"  raised {call.error}" if call.error else ""
-    yield f"{line}  {call.ns / 1000:.1f} us" if times else line
+    return f"{line}  {call.ns / 1000:.1f} us" if times else line
+
+
+def _branch(call: Call) -> str:
+    return branch(_line(call, True), [_branch(below) for below in call.calls])
+
+
+def _lines(call: Call, depth: int, times: bool) -> Iterator[str]:
+    yield "  " * depth + _line(call, times)
     for below in call.calls:
         yield from _lines(below, depth + 1, times)
 

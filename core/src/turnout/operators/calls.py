@@ -75,18 +75,21 @@ class Line(NamedTuple):
         return cls(len(lines) + 1, lines[-1].strip(), names)
 
 
-def public_lines(lines: Sequence[str]) -> list[str]:
-    """The lines of functions as they are compiled: each function shortens the tracebacks of errors that leave it."""
+def public_lines(lines: Sequence[str], origin: str) -> list[str]:
+    """The lines of functions as they are compiled: each says where it comes from, for `inspect.getsource`, and shortens the
+    tracebacks of errors that leave it.
+    """
     made: list[str] = []
     inside = False
     for line in [*lines, ""]:
         if inside and not line.startswith(" "):
             made += _SHORTENING
             inside = False
-        made.append(f"    {line}" if inside else line)
         if line.startswith("def "):
-            made.append("    try:")
+            made += [f"{line}  # {origin}", "    try:"]
             inside = True
+        else:
+            made.append(f"    {line}" if inside else line)
     return made
 
 

@@ -186,7 +186,8 @@ def compile_stub(op: Operator) -> Callable[..., Any]:
     namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}
     function, file = python_name(op.name + ("_" + op.overload if op.overload else "")), f"<stub of {op.qualified_name}>"
     text = stub_source(op.schema, op.qualified_name, function, "CACHE")
-    stub = compile_function("\n".join(public_lines(text.splitlines())), function, file, namespace)
+    lines = public_lines(text.splitlines(), f"the stub of {op.qualified_name}, written from its schema")
+    stub = compile_function("\n".join(lines), function, file, namespace)
     stub.__qualname__ = op.qualified_name
     names = [python_name(a.name) for a in op.schema.arguments]
     count = len(op.schema.positional)

@@ -7,6 +7,7 @@ from typing import Any
 
 import turnout
 from turnout.errors import TurnoutError
+from turnout.explanation.html import preformatted
 
 SUCCESS = "SUCCESS"
 
@@ -105,6 +106,9 @@ class Report(dict[str, str]):
         count = len(self.found)
         head = f"{self.operator}: opcheck found {count} fault{'' if count == 1 else 's'}"
         return "\n".join([head, *map(str, self.found)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
     def __str__(self) -> str:
         width = max(map(len, self), default=0)

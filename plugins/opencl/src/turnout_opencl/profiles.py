@@ -11,6 +11,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnout.errors import ArgumentError
+from turnout.explanation.html import preformatted
 from turnout.explanation.tracing import Call, Log, trace_dispatch
 from turnout.guards import Changes
 from turnout_opencl.queues import PROFILES, SPECIAL
@@ -124,6 +125,9 @@ class Profile:
         if not replays:
             raise ArgumentError(f"by_node: no call of the graph {graph.name!r} is among the {len(calls)} calls of this profile")
         return list(zip(graph.nodes, times, strict=True))
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
     def __str__(self) -> str:
         """The operators, as a table."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, device
+from turnout.explanation.html import preformatted
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer import data, errors, reading, source
@@ -110,6 +111,9 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}({', '.join(self.inputs)}): {len(self.nodes)} calls>"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.code, f"{self.name}: {len(self.nodes)} calls")
 
     def save(self, path: FilePath) -> None:
         """Write it into a file, with its constants and its state; a file that exists is replaced at once, when all is written.

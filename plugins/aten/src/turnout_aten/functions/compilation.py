@@ -19,7 +19,7 @@ from turnout_aten.functions.public_modules import HOMES, PUBLIC
 from turnout_aten.generation.functions import function_source
 from turnout_aten.generation.methods import SPECIAL, UNARY, method_source, operator_method
 from turnout_aten.generation.packets import Packet
-from turnout_aten.generation.parameters import LateSignature, of_packet
+from turnout_aten.generation.parameters import LateSignature, shown
 from turnout_aten.tensor.late_methods import named
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def make_function(table: Table, packet: Packet, home: str) -> Any:
     made.operator_name = f"{packet.namespace}::{packet.name}"
     text = docstrings.of(f"{home}.{name}") if table is standard() else None
     made.__doc__ = text or ", ".join(f.qualified_name for f in packet.all)
-    made.__signature__ = LateSignature(make=lambda: of_packet(packet, method=False))
+    made.__signature__ = LateSignature(make=lambda: shown(packet, method=False))
     return made if written.spec is None else entry_point(made, written.spec, source)
 
 
@@ -69,7 +69,7 @@ def make_method(table: Table, name: str) -> Any:
     served = UNARY[name][0] if name in UNARY else name  # one docstring for `neg` and `__neg__`
     made.operator_name = f"aten::{served}"
     if packet is not None:
-        made.__signature__ = LateSignature(make=lambda: of_packet(packet, method=True))
+        made.__signature__ = LateSignature(make=lambda: shown(packet, method=True))
     made.__doc__ = docstrings.of(f"turnout.Tensor.{served}")
     return made if written.spec is None else entry_point(made, written.spec, source)
 
@@ -87,7 +87,7 @@ def _written(table: Table, packet: str) -> Sequence[Overload]:
 
 def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str) -> tuple[Any, Source]:
     """The value of `name` after running the lines, with all their variables bound, and what it came from."""
-    source = "\n".join(public_lines(lines))
+    source = "\n".join(public_lines(lines, "written by turnout_aten.generation from the schemas of its overloads"))
     code = compile(source, filename, "exec", dont_inherit=True)
     namespace = {**GLOBALS, "__name__": __name__}
     for variable in _variables(code):

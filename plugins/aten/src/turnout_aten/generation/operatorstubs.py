@@ -11,8 +11,9 @@ from keyword import iskeyword
 from turnout.operators.stubs import python_name
 from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.generation.annotations import accepted_text, returns_text, type_text
 from turnout_aten.generation.source import indented
-from turnout_aten.generation.typestubs import accepted_text, header, returns_text, type_text
+from turnout_aten.generation.typestubs import header
 
 _PACKET = """
 class _Packet:

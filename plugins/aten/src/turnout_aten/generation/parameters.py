@@ -13,7 +13,8 @@ from typing import NamedTuple
 from turnout.dtypes import DType
 from turnout.operators.stubs import python_name
 from turnout_aten.declarations.signatures import tensor_options
-from turnout_aten.generation.packets import int_list_spreads, same_inputs, takes_requires_grad
+from turnout_aten.generation.annotations import accepted_text, plain, returns_text
+from turnout_aten.generation.packets import gives_list, int_list_spreads, result_fields, same_inputs, takes_requires_grad
 from turnout_aten.generation.source import public_schema
 
 TYPE_CHECKING = False
@@ -104,23 +105,42 @@ def of_packet(packet: Packet, *, method: bool) -> list[Parameter]:
     return sorted(made, key=lambda p: p.kind)
 
 
+def shown(packet: Packet, *, method: bool) -> tuple[list[Parameter], Any]:
+    """What a signature shows: `of_packet`, and the type of the result where all overloads have the same."""
+    kinds = {"tuple[Tensor, ...]" if gives_list(f) else plain(returns_text(f.schema)) for f in packet.bases}
+    fields = result_fields(packet)
+    return of_packet(packet, method=method), kinds.pop() if len(kinds) == 1 and not fields else _EMPTY
+
+
+def _annotation(p: Parameter) -> Any:
+    if p.name == "self":
+        return _EMPTY
+    if p.type is None:
+        return "bool" if p.name == "requires_grad" else "Any"
+    text = plain(accepted_text(p.type)) if p.kind != SPREAD else "int"
+    return f"{text} | None" if p.default is None and not text.endswith("| None") else text
+
+
 class LateSignature(Signature):
     """A signature whose parameters are made when they are asked for: making them takes as long as compiling the function."""
 
     __slots__ = ("_make",)
 
-    def __init__(self, *args: Any, make: Callable[[], Iterable[Parameter]] | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, make: Callable[[], tuple[Iterable[Parameter], Any]] | None = None, **kwargs: Any) -> None:
         self._make = make
         if make is None:
             super().__init__(*args, **kwargs)
 
     def _complete(self) -> None:
         if self._make is not None:
+            made, returned = self._make()
             parameters = [
-                inspect.Parameter(p.name, _KINDS[p.kind], default=_EMPTY if p.default is REQUIRED else p.default)
-                for p in self._make()
+                inspect.Parameter(
+                    p.name, _KINDS[p.kind], default=_EMPTY if p.default is REQUIRED else p.default, annotation=_annotation(p)
+                )
+                for p in made
             ]
-            super().__init__(parameters)
+            super().__init__(parameters, return_annotation=returned)
             self._make = None
 
     @property

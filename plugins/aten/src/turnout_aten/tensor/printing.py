@@ -92,6 +92,14 @@ def tensor_text(tensor: Tensor) -> str:
     return _with_suffixes(prefix + body, _suffixes(tensor, body), indent, options.linewidth)
 
 
+def tensor_html(tensor: Tensor) -> str:
+    """What notebooks show of a tensor: its text, below its shape, dtype and device."""
+    from turnout.explanation.html import preformatted
+
+    shape = " x ".join(map(str, tensor.shape)) or "0-dim"
+    return preformatted(repr(tensor), f"{shape} {tensor.dtype.name} on {tensor.device}")
+
+
 # ---- the elements
 
 

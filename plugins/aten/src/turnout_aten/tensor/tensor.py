@@ -602,6 +602,8 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
         def __repr__(self) -> str: ...
 
+        def _repr_html_(self) -> str: ...
+
         def __copy__(self) -> Tensor: ...
 
         def __deepcopy__(self, memo: dict[int, Any]) -> Tensor: ...
@@ -622,6 +624,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         __getitem__ = Late("turnout_aten.tensor.indexing:get")
         __setitem__ = Late("turnout_aten.tensor.indexing:set")
         __repr__ = Late("turnout_aten.tensor.printing:tensor_text")
+        _repr_html_ = Late("turnout_aten.tensor.printing:tensor_html")
         __copy__ = Late("turnout_aten.tensor.copying:shallow_copy")
         __deepcopy__ = Late("turnout_aten.tensor.copying:deepcopy")
         __reduce_ex__ = Late("turnout_aten.tensor.copying:reduce")
