@@ -69,6 +69,15 @@ def pytest_runtest_protocol() -> Iterator[Any]:
 _OF_DISTRIBUTED = "MALLOC_TRIM_THRESHOLD_"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[Any]:
+    """Say in the report of a phase how much CPU time it took, which other work on the machine changes little."""
+    report = yield
+    now = progress.cpu()
+    report.cpu, progress.CPU[0] = now - progress.CPU[0], now
+    return report
+
+
 @pytest.fixture(scope="session")
 def seeds(request: pytest.FixtureRequest) -> Callable[..., range]:
     """`seeds(200)`: the seeds of a suite that runs 200 random programs unless the command line asks for another number.

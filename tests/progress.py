@@ -30,6 +30,15 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def cpu() -> float:
+    """The CPU time of this process and of those that it has waited for, in seconds."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+CPU = [cpu()]  # what it was at the end of the last phase of a test
+
+
 class Progress:
     """The reporter of the process that the user started."""
 
@@ -62,7 +71,7 @@ class Progress:
         self.total = sum(seconds) or 1.0
         chosen = self.config.getoption("--selection")
         self.out.write_line(
-            f"{len(names):,} tests ({chosen}), {self.total:.0f} s of test time when last recorded: "
+            f"{len(names):,} tests ({chosen}), {self.total:.0f} s of CPU time when last recorded: "
             f"about {clock(1.15 * self.total / workers)} from here"
         )
 
@@ -92,7 +101,7 @@ class Progress:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up what a phase of a test took."""
-        self.measured[report.nodeid] += report.duration
+        self.measured[report.nodeid] += getattr(report, "cpu", 0.0)
         if report.skipped and not hasattr(report, "wasxfail"):
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
             self.skipped[reason.removeprefix("Skipped: ")] += 1
@@ -139,9 +148,9 @@ class Progress:
                 out.write_line(f"{prefix}.venv/bin/python -m pytest {shlex.quote(nodeid)}")
         spent = sum(self.measured.values())
         memory = ", ".join(f"{name} {size / 2**30:.2f}" for name, size in sorted({**self.memory, "this process": peak()}.items()))
-        out.write_line(f"{spent:.0f} s of test time; peak memory in GiB: {memory}")
+        out.write_line(f"{spent:.0f} s of CPU time in tests; peak memory in GiB: {memory}")
         if self.config.getoption("--selection") == "fast" and spent > selection.BUDGET:
-            out.write_line(f"that is more than the {selection.BUDGET:.0f} s that the fast selection may take on an idle machine")
+            out.write_line(f"that is more than the {selection.BUDGET:.0f} s that the fast selection may take")
 
     def pytest_sessionfinish(self) -> None:
         """Write the record, if that was asked for."""

@@ -1,6 +1,6 @@
 """A loopback device whose arrays cannot be written: NumPy's, with `writeable` off. Writes into them raise.
 
-Its rows are those of cpu on new arrays. `register()` adds device `readonly` to this process.
+Its rows are those of `functional_kernels(numpy)`. `register()` adds device `readonly` to this process.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import turnout_arrays
 from turnout import plugins
 from turnout.registry import Registrations
-from turnout_arrays.functional import FunctionalArrayBackend, in_scratch
+from turnout_arrays.functional import FunctionalArrayBackend, functional_kernels
 from turnout_aten.backend.functional_rows import register_functional_kernels
 from turnout_aten.backend.host_fallback import host
 
@@ -39,8 +38,6 @@ def register() -> Registrations:
     library = Registrations("readonly")
     backend = ReadOnlyBackend()
     library.backend(backend, functional_only=True)
-    rows = turnout_arrays.kernels(np)
-    del rows["nonzero"]  # it returns a column-major array, and a value has no strides: cpu runs it, and its strides are kept
-    register_functional_kernels(library, backend, in_scratch(rows, backend))
+    register_functional_kernels(library, backend, functional_kernels(np))
     library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
     return library

@@ -1,8 +1,8 @@
 """Which tests a run takes: all, the fast selection of `make test`, what is left of all of them, or what the call path may change.
 
-A test belongs to the fast selection if the seconds that were recorded for it are within the limit of its folder and no row of
-`LEFT_OUT` names it. `KEPT` has the slow tests without which a mechanism would not be tried. The recorded seconds stand in
-`seconds.tsv`, which `make seconds` writes.
+A test belongs to the fast selection if the seconds of CPU time that were recorded for it are within the limit of its folder and
+no row of `LEFT_OUT` names it. `KEPT` has the slow tests without which a mechanism would not be tried. The recorded seconds
+stand in `seconds.tsv`, which `make seconds` writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 RECORD = TESTS / "seconds.tsv"
-BUDGET = 380.0  # seconds of test time that the fast selection may take, added up over all workers
+BUDGET = 380.0  # seconds of CPU time that the fast selection may take, added up over all workers
 LISTED = 0.1  # seconds from which a function or a test has a row of its own in the record
 
 # Folder or file -> the most seconds that one of its tests takes in the fast selection. The longest name counts.

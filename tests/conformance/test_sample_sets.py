@@ -16,6 +16,7 @@ import pytest
 from pretended_cuda import pretended
 
 import turnout
+from random_programs.on_device import let_go_of_programs
 from turnout_aten.backend import host_fallback as hosting
 from turnout_conformance.accuracy import Accuracy, differs
 from turnout_conformance.cases import SETS
@@ -64,13 +65,8 @@ def opencl(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @contextlib.contextmanager
 def few_programs() -> Iterator[None]:
-    """A compiled program takes more than a megabyte: where there are many, they are let go."""
     yield
-    place = turnout.empty(1, device="opencl").array.place
-    if len(place._programs) > 100:
-        place.finish()
-        place._programs.clear()
-        place._kernels.clear()
+    let_go_of_programs()
 
 
 @contextlib.contextmanager

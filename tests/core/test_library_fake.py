@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from plain_objects import Box, Ghost, backends, box, values  # noqa: F401
 
 from outcomes import refused
 from turnout import library
-from turnout.errors import NoKernelError, RegistrationError
+from turnout.errors import KernelSignatureError, NoKernelError, RegistrationError
 from turnout.errors.library import LibraryError
 from turnout.library import Library, custom, custom_op, get_ctx
 from turnout.registry import REGISTRY
@@ -119,3 +121,20 @@ def test_bounds_that_no_size_has_are_refused(bounds):
     assert str(caught.value) == (
         f"new_dynamic_size: min and max must be ints with 0 <= min <= max, got min={low!r}, max={high!r}"
     )
+
+
+@pytest.mark.parametrize("register", [
+    lambda f, fn: library.register_fake("t::f", fn),
+    lambda f, fn: library.register_kernel("t::f", "shelf", fn),
+    lambda f, fn: library.register_kernel("t::f", "default", fn),
+    lambda f, fn: f.register_fake(fn),
+    lambda f, fn: f.register_kernel("shelf", fn),
+    lambda f, fn: Library("t", "IMPL").impl("f", fn, "Shelf"),
+    lambda f, fn: library.impl("t::f", "shelf", fn),
+    lambda f, fn: custom_op("t::g", fn, mutates_args=(), schema="(Tensor x, int n, int m) -> Tensor"),
+])  # fmt: skip
+def test_the_names_of_the_schema_in_another_order_are_refused_by_all_that_register_a_kernel(register):
+    f = custom_op("t::f", lambda x, n, m: x, mutates_args=(), device_types="shelf", schema="(Tensor x, int n, int m) -> Tensor")
+    for names in list(permutations("xnm"))[1:]:
+        said = refused(KernelSignatureError, register, f, eval(f"lambda {', '.join(names)}: x"))
+        assert f"it takes {', '.join(names)} by position, and is given x, n, m\n" in said

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager
 
 import pytest
 from plain_objects import Handle
 
 from outcomes import refused
+from turnout import config
 from turnout.errors import (
+    ConfigError,
     ConflictError,
     KernelSignatureError,
     RegistrationError,
@@ -20,6 +23,7 @@ from turnout.errors import (
 from turnout.keys import BackendRow
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import Registrations, Registry
+from turnout.registry.preferences import preference
 
 
 def tensor(registry: Registry, backend: str = "CPU") -> Handle:
@@ -29,6 +33,16 @@ def tensor(registry: Registry, backend: str = "CPU") -> Handle:
 def run(op, *args):
     """Call an operator as its stub would, over the registry of the test."""
     return op.call_boxed(args)
+
+
+@contextmanager
+def settings(values):
+    """Set some settings for a block."""
+    config.set(values)
+    try:
+        yield
+    finally:
+        config.unset(*values)
 
 
 def state_of(registry: Registry) -> tuple:
@@ -90,6 +104,50 @@ def test_two_libraries_at_one_slot_are_a_conflict_that_names_both(registry, libr
     )
     assert state_of(registry) == before
     assert len(op.kernels["CPU"]) == 1
+
+
+# Patterns of kernels.prefer for g::mul_add.Tensor at CPU -> the one that decides, or two that are equal.
+PREFERRED = {
+    ("*@CPU", "mul*@CPU", "mul_*@CPU"): ["mul_*@CPU"],
+    ("mul*d@CPU", "mul_*@CPU"): ["mul_*@CPU"],
+    ("mul_add@CPU", "mul_add*@CPU", "g::mul_a*@CPU"): ["mul_add@CPU"],
+    ("g::mul_add@CPU", "mul_add.Tensor@CPU"): ["mul_add.Tensor@CPU"],
+    ("g::mul_add@CPU", "mul_add@CPU"): ["g::mul_add@CPU", "mul_add@CPU"],
+    ("mul*d@CPU", "mul*a*@CPU", "m*@CPU"): ["mul*a*@CPU", "mul*d@CPU"],
+    ("h::mul*@CPU", "mul*@CUDA", "mul@CPU", "add*@CPU", "mul_add.Scalar@CPU"): [],
+}
+
+
+@pytest.mark.parametrize("patterns", PREFERRED, ids=" ".join)
+def test_the_closest_preference_decides_whatever_their_order(patterns):
+    for given in (patterns, patterns[::-1]):
+        with settings({f'kernels.prefer."{pattern}"': [pattern] for pattern in given}):
+            found = preference("g::mul_add.Tensor", "CPU")
+            deciding = [] if found is None else sorted(filter(None, (found.setting, found.equal)))
+            assert deciding == [f"kernels.prefer.{pattern}" for pattern in PREFERRED[patterns]]
+            assert found is None or found.equal or found.names == (PREFERRED[patterns][0],)
+            with settings({'kernels.choose."g::mul_add.Tensor@CPU"': "own"}):
+                assert preference("g::mul_add.Tensor", "CPU").names == ("own",)
+
+
+def test_preferred_libraries_come_first_and_end_conflicts(library, registry):
+    configured = Registry(registry.keys, follows_config=True)
+    a, b, c = (Registrations(name, registry=configured) for name in "abc")
+    op = a.define("lib::f(Tensor x) -> Tensor")
+    a.impl("lib::f", "CPU", lambda x: "a")
+    b.impl("lib::f", "CPU", lambda x: "b", allow_override=True)
+    assert run(op, tensor(configured)) == "b"
+    with settings({'kernels.prefer."f@CPU"': ["c", "a"]}):
+        assert run(op, tensor(configured)) == "a"
+        c.impl("lib::f", "CPU", lambda x: "c")  # without the setting a conflict
+        assert run(op, tensor(configured)) == "c"
+    assert run(op, tensor(configured)) == "b"
+    with settings({'kernels.prefer."f@CPU"': ["a"], 'kernels.prefer."lib::f@CPU"': ["b"]}):
+        assert refused(ConfigError, run, op, tensor(configured)) == (
+            "lib::f: two settings say whose kernels for CPU come first\n"
+            '  first   kernels.prefer."f@CPU" (turnout.config.set)\n  second  kernels.prefer."lib::f@CPU" (turnout.config.set)\n'
+            '  to fix  write kernels.prefer."lib::f@CPU", which comes before both'
+        )
 
 
 @pytest.mark.parametrize("override_first", [True, False])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +19,7 @@ from installed import clean
 from packages_on_path import write_package
 
 from turnout_conformance import expected
+from turnout_conformance.choosing import Candidate, Choice, chosen
 
 HERE = Path(__file__).parent
 
@@ -143,6 +147,55 @@ def test_a_device_that_is_missing_proves_nothing_and_is_a_failure_where_it_is_re
     required = run_kit(folder, *asked, "--require-backend=nowhere", mutants=True)
     assert "no device nowhere: device 'nowhere': there is no such device" in required.output
     assert required.status == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_sample_depends_on_names_alone_and_has_a_test_of_each_operator() -> None:
+    arrangements = ("row-major", "spread", "column-major")
+    tests = [
+        Candidate(f"test_{kind}[{op}-{way}]", "acme", op, kind, frozenset(["case", way]))
+        for kind in ("operator_gives_what_cpu_gives", "vmap")
+        for op in map(str, range(100))
+        for way in arrangements
+    ]
+    tests += [Candidate("test_plugin[acme]", "acme", "", "test_plugin", frozenset())]
+    taken = [chosen(tests, Choice(share=share)) for share in (0.01, 0.1, 0.5, 1.0)]
+    assert all(fewer <= more for fewer, more in pairwise(taken))
+    assert taken[1] == chosen(reversed(tests), Choice(share=0.1))
+    assert 100 <= len(taken[0]) < len(taken[1]) < 200 < len(taken[2]) < 400 < len(taken[3]) == len(tests)
+    for found in taken:
+        assert {test.op for test in tests if test.name in found} == {test.op for test in tests}
+
+
+def test_a_whole_run_writes_a_badge_and_a_part_of_one_says_why_not(folder: Path) -> None:
+    asked = ("--turnout-backend=sane", f"--turnout-badge={folder / 'badge.json'}")
+    part = run_kit(folder, *asked, "--turnout-level=quick", "--turnout-sample=0.5", mutants=True)
+    assert part.status == pytest.ExitCode.OK, part.output
+    assert re.search(r"turnout: kernels of sane ran for \d+ operators \(level quick, a sample of 0\.5\)", part.output)
+    assert "turnout: no badge: it takes a whole run, and this was level quick, a sample of 0.5" in part.output
+    left_out = run_kit(folder, *asked, "-k", "exp", mutants=True)
+    assert re.search(r"turnout: no badge: it takes a whole run, and \d+ tests were left out", left_out.output)
+    assert not (folder / "badge.json").exists()
+    whole = run_kit(folder, *asked, "-n", "2", mutants=True)
+    badge = json.loads((folder / "badge.json").read_text(encoding="utf-8"))
+    assert list(badge) == ["format", "date", "turnout-core", "turnout-conformance", "proved"]
+    [proved] = badge["proved"]
+    assert (proved["name"], proved["key"], proved["distribution"]) == ("sane", "Sane", "")
+    assert f"{proved['tests']['passed']} passed" in whole.output
+    assert f"turnout: kernels of sane ran for {proved['operators']} operators" in whole.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--turnout-sample=0"], "argument --turnout-sample: expected a number above 0 and up to 1, got '0'"),
+        (["--turnout-option=autocast.nosuch=1"], "plugin.autocast.nosuch: the plugin autocast has no option 'nosuch'"),
+        (["--turnout-option=autocast.dtype=3"], "plugin.autocast.dtype: expected"),
+    ],
+)
+def test_options_that_cannot_be_are_errors(folder: Path, options: list[str], said: str) -> None:
+    found = run_kit(folder, "--turnout-backend=sane", "-k", "exp-row", *options, mutants=True)
+    assert found.status != pytest.ExitCode.OK
+    assert said in found.output
 
 
 def test_a_run_that_is_told_nothing_says_what_to_tell_it(folder: Path) -> None:

@@ -46,6 +46,12 @@ def test_each_kernel_comes_from_the_package_that_has_it(reader):
     assert broken_links(PAGE) == []
 
 
+def test_the_page_says_how_a_subclass_has_fields_and_wraps_other_tensors():
+    section = PAGE.read_text(encoding="utf-8").partition("\n## Tensors with fields of their own\n")[2].partition("\n## ")[0]
+    assert "`_make_wrapper_subclass` is `as_subclass`" in section
+    assert ".as_subclass(cls)" in section
+
+
 def test_the_steps_of_ci_pass_and_check_the_operators(reader):
     workflow = yaml.safe_load((reader.clone / "curves/.github/workflows/check.yml").read_text())
     steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]

@@ -134,6 +134,13 @@ def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():
             public_names.resolve(f"turnout.{name}")
 
 
+def test_the_page_about_other_plugin_systems_is_behind_in_three_rows_at_most_and_names_options_that_exist():
+    rows = [row for row in (DOCS / "peers.md").read_text(encoding="utf-8").splitlines() if row.startswith("| ")]
+    assert sum("**behind**: " in row for row in rows) <= 3
+    kit = (DOCS.parent / "tools/conformance/README.md").read_text(encoding="utf-8")
+    assert [option for row in rows for option in re.findall(r"`(--[\w-]+)", row) if option not in kit] == []
+
+
 def test_what_sources_and_pages_cite_is_in_the_repository():
     cited: set[str] = set()
     for file in tracked(("core", "plugins", "tools", "examples", "docs", "README.md", "CONTRIBUTING.md")):

@@ -59,19 +59,21 @@ def test_a_run_says_what_it_takes_how_far_it_is_and_how_to_repeat_a_failure(tmp_
     for name in ("conftest", "progress", "selection"):
         shutil.copy(selection.TESTS / f"{name}.py", core.parent)
     (core / "test_numbers.py").write_text(
-        "import pytest\n@pytest.mark.parametrize('n', range(40))\ndef test_all(n):\n"
-        "    if n == 3:\n        pytest.skip('no reason at all')\n    assert n != 7\n"
+        "import pytest, time\n@pytest.mark.parametrize('n', range(40))\ndef test_all(n):\n"
+        "    if n == 3:\n        pytest.skip('no reason at all')\n    time.sleep(0.05)\n    assert n != 7\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-o", "console_output_style=classic", "-p", "no:cacheprovider"]
+    options = ["-q", "-n", "2", "-o", "console_output_style=classic", "-p", "no:cacheprovider", "--record-seconds"]
+    command = [sys.executable, "-m", "pytest", *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     said = done.stdout
     assert done.returncode == 1, said + done.stderr
     for line in (
-        r"40 tests \(all\), \d+ s of test time when last recorded: about \d+:\d\d from here",
+        r"40 tests \(all\), \d+ s of CPU time when last recorded: about \d+:\d\d from here",
         r"100 %  40 of 40 tests, \d+:\d\d gone, about 0:00 left, 1 FAILED",
         r"skipped: 1, no reason at all",
         r"\.venv/bin/python -m pytest 'tests/core/test_numbers\.py::test_all\[7\]'",
-        r"\d+ s of test time; peak memory in GiB: gw0 \d\.\d\d, gw1 \d\.\d\d, this process \d\.\d\d",
+        r"\d+ s of CPU time in tests; peak memory in GiB: gw0 \d\.\d\d, gw1 \d\.\d\d, this process \d\.\d\d",
     ):
         assert re.search(f"^{line}$", said, re.MULTILINE), (line, said)
     assert len(said.splitlines()) < 40
+    assert float((core.parent / "seconds.tsv").read_text().split("\t")[1]) < 40 * 0.05  # which is CPU time: who waits takes none

@@ -26,7 +26,7 @@ from turnout.errors import RegistrationError
 from turnout.library import Library
 from turnout.registry import Registrations
 from turnout_aten.backend.functional_arrays import FunctionalArray
-from turnout_aten.backend.functional_rows import register_functional_kernels
+from turnout_aten.backend.functional_rows import Wanted, register_functional_kernels
 from turnout_aten.backend.paths import path_to, positions
 from turnout_aten.errors.rows import RowError
 from turnout_aten.kernels.tables import register_kernels
@@ -148,6 +148,40 @@ def test_threads_write_different_parts_of_one_memory() -> None:
     assert x.tolist() == [[50.0] * 50] * 8
 
 
+# ---- rows
+
+
+def test_rows_that_make_their_results_take_the_fast_path() -> None:
+    x, row = on_readonly([1.0, 2.0]), on_readonly([[1.0, 2.0]])
+    paths = {
+        "add.Tensor (x, y)": ("text: array kernel, simple", [x, x]),
+        "relu": ("text: array kernel, simple", [x]),  # by its steps
+        "sum": ("text: array kernel, simple", [x]),
+        "gt.Scalar": ("text: array kernel, simple", [x, 1.5]),
+        "_softmax": ("text: array kernel", [x, 0, False]),
+        "gelu": ("text: kept plan", [x]),
+        "relu of a column": ("text: kept plan; self does not lie row by row", [row.expand(2, 2).t()]),
+    }
+    for name, (path, args) in paths.items():
+        found = turnout.explain(f"aten::{name.partition(' ')[0]}", *args).path[-1].path
+        assert found.startswith(path), (name, found)
+
+
+def test_a_row_that_the_array_module_has_no_function_for_is_left_out() -> None:
+    class Small:
+        """NumPy without some functions."""
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("nextafter", "cumsum"):
+                raise AttributeError(name)
+            return getattr(np, name)
+
+    whole, small = turnout_arrays.functional_kernels(np), turnout_arrays.functional_kernels(Small())
+    assert {*whole} - {*small} == {"nextafter.out"}  # a running sum is combined step by step
+    value = small["cumsum.out"].fn(np.arange(5.0), 0, None, Wanted((5,), turnout.float64, turnout.device("cpu")))
+    assert value.tolist() == [0.0, 1.0, 3.0, 6.0, 10.0]
+
+
 # ---- paths
 
 
@@ -189,6 +223,34 @@ def test_views_by_operators_have_paths() -> None:
     }
     assert [name for name, case in cases.items() if path_to(*case) is None] == []
     assert path_to((6,), (5, 2), (1, 1), 0) is None  # windows overlap
+
+
+# ---- values in and out
+
+
+class Given(np.ndarray):
+    """Arrays of a package of their own, which nobody writes."""
+
+
+class Taking(read_only_arrays.ReadOnlyBackend):
+    name = "Taking"
+    device_type = "taking"
+    adopts = Given
+
+
+def test_an_array_of_a_package_that_a_backend_adopts_is_a_tensor_of_its_device() -> None:
+    array = np.arange(3.0).view(Given)
+    assert turnout.as_tensor(array).device.type == "cpu"
+    library = Registrations("taking")
+    library.backend(Taking(), functional_only=True, adopts=(__name__,))
+    try:
+        x = turnout.as_tensor(array)
+        assert (x.device.type, value_of(x) is array, turnout.asarray(array).device.type) == ("taking", True, "taking")
+        assert turnout.as_tensor(array, device="cpu").device.type == turnout.tensor(array).device.type == "cpu"
+        assert turnout.as_tensor(array, dtype=turnout.float32).device.type == "taking"
+        assert turnout.as_tensor(np.arange(3.0)).device.type == "cpu"
+    finally:
+        library.undo()
 
 
 # ---- what is refused

@@ -20,12 +20,16 @@ from turnout.nn import functional as F
 import turnout
 from outcomes import printed, refused
 from turnout import config
+from turnout.errors import NoKernelError
 from turnout.explanation import explain
 from turnout.library import Library
+from turnout.registry import Registrations
 from turnout_arrays.random import random_bits
 from turnout_aten import operators as aten
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.contract import misfit
+from turnout_aten.kernels.overriding import register_over
+from turnout_aten.kernels.rows import Accepts, Row
 from turnout_aten.tensor.random import default_generator
 from turnout_conformance.pairwise import pairwise
 from turnout_cpu.kernels import kernels as rows_of_cpu
@@ -177,14 +181,90 @@ def test_a_kernel_that_a_program_registers_comes_before_the_compiled_one() -> No
     assert explain("gelu", x).chosen.distribution == "turnout-kernels"
 
 
-def test_configuration_may_choose_the_kernel_of_cpu() -> None:
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [('kernels.choose."aten::gelu@CPU"', "turnout-cpu"), ('kernels.prefer."ge*@CPU"', ["turnout-cpu", "turnout-kernels"])],
+)
+def test_configuration_may_choose_the_kernel_of_cpu(setting, value) -> None:
     x = turnout.ones(3)
     try:
-        config.set({'kernels.choose."aten::gelu@CPU"': "turnout-cpu"})
-        assert explain("gelu", x).chosen.distribution == "turnout-cpu"
+        config.set({setting: value})
+        chosen = explain("gelu", x).chosen
+        assert (chosen.distribution, chosen.note) == ("turnout-cpu", f"preferred by {setting}, turnout.config.set")
     finally:
-        config.unset('kernels.choose."aten::gelu@CPU"')
-    assert explain("gelu", x).chosen.distribution == "turnout-kernels"
+        config.unset(setting)
+    chosen = explain("gelu", x).chosen
+    assert (chosen.distribution, chosen.note) == ("turnout-kernels", "")
+
+
+def test_a_row_leaves_calls_to_the_library_that_configuration_names_next() -> None:
+    """Three libraries with a row for one slot: each is asked in the order of the setting, and the backend's own comes last."""
+    x, asked = turnout.ones(3), []
+
+    def row(name):
+        def digamma(*args):
+            asked.append(name)
+            return NotImplemented
+
+        return Row(digamma)
+
+    groups = [Registrations(name, package="turnout_kernels") for name in "abc"]
+    try:
+        for names in ("cab", "bca"):
+            config.set({'kernels.prefer."digamma*@CPU"': list(names)})  # without it they are in conflict
+            for group in groups:
+                register_over(group, "CPU", {"digamma.out": row(group.name)})
+            asked.clear()
+            turnout.digamma(x)
+            assert "".join(asked) == names
+            for group in groups:
+                group.undo()
+    finally:
+        config.unset("kernels.prefer")
+        for group in groups:
+            group.undo()
+
+
+def test_a_row_says_why_it_leaves_a_call_and_is_not_called_for_it() -> None:
+    """In functional, in-place and out calls alike; `explain` shows each reason, and so does the error where nothing is below."""
+    called: list[str] = []
+
+    def row(name: str, limit: int) -> Row:
+        def kernel(x: Any, out: Any) -> None:
+            called.append(name)
+            np.cosh(x, out=out)
+
+        return Row(kernel, accepts=Accepts(unless=lambda x, *_: f"over {limit} elements" if x.size > limit else None))
+
+    groups = [Registrations(name) for name in "ab"]
+    config.set({'kernels.prefer."*cosh*@CPU"': ["a", "b"]})
+    try:
+        for group, limit in zip(groups, (2, 4), strict=True):
+            register_over(group, "CPU", {"cosh.out": row(group.name, limit)})
+        for n, wanted in ((2, "a"), (4, "b"), (6, "")):
+            x = turnout.ones(n)
+            for call in (lambda x: x.cosh(), lambda x: x.clone().cosh_(), lambda x: turnout.cosh(x, out=turnout.empty(len(x)))):
+                for _ in range(3):  # then what is kept of the first calls
+                    called.clear()
+                    assert call(x).tolist() == pytest.approx([np.cosh(1.0)] * n)
+                    assert "".join(called) == wanted
+            told = "".join(f"; {name} leaves it: over {limit} elements" for name, limit in (("a", 2), ("b", 4)) if n > limit)
+            assert explain("cosh", x).chosen.path.partition(";")[2] == told.removeprefix(";")
+    finally:
+        config.unset("kernels.prefer")
+        for group in groups:
+            group.undo()
+
+
+def test_an_error_has_the_reasons_of_all_rows() -> None:
+    with Library("lone", "DEF") as library, Registrations("c") as group:
+        library.define("cube(Tensor x) -> Tensor")
+        rows = {"cube": Row(lambda x: x**3, accepts=Accepts(unless=lambda x: "x has dims" if x.shape else None))}
+        register_over(group, "CPU", rows, namespace="lone")
+        assert turnout.ops.lone.cube(turnout.tensor(2.0)).item() == 8.0
+        assert refused(NoKernelError, turnout.ops.lone.cube, turnout.ones(1)) == (
+            "lone::cube: the kernel of CPU leaves this call to the one below, and there is none\n  why  c: x has dims"
+        )
 
 
 def test_without_the_plugin_everything_works() -> None:

@@ -305,7 +305,10 @@ UNFIT = [
     (Row(text, accepts="c"), "accepts is 'c'; expected Accepts(...)"),
     (Row(text, sizes=8), "sizes is 8; expected Sizes(...)"),
     (Row(text, program="sort"), "program is 'sort'; expected Steps(...), a Move or Compiled(...)"),
-    (Row(text, accepts=Accepts("c")), "accepts is about calls for which the kernel allocates the result; give allocates, too"),
+    (
+        Row(text, accepts=Accepts("c")),
+        "refuses, bools and ranks are about calls for which the kernel allocates the result; give allocates, too",
+    ),
     (Row(text, "same", accepts=Accepts("complex")), "refuses is 'complex'; expected letters of 'biufcV'"),
     (Row(text, sizes=Sizes(simple=np.exp)), "simple makes its result; give allocates, too"),
     (Row(text, sizes=Sizes(4, 8)), "halves is 8, above upto, which is 4"),
@@ -328,9 +331,9 @@ def test_a_row_over_another_one_keeps_all_that_it_does_not_decide():
     steps = Steps(((np.add, "self", "other"),), 8)
     below = Row(text, "always", True, True, Accepts("c", False, (1, 1)), Sizes(8, 4, "", text, np.add), steps, text)
     above = Row(silent, "", True, True, sizes=Sizes(100))
-    made = combined(above, below, turnout.ops.aten.add.out)
+    made = combined(above, below, turnout.ops.aten.add.out, 2)
     assert {name for name, own, kept in zip(Row._fields, made, below, strict=True) if own != kept} == {"fn", "prepares"}
-    plain = combined(above.but(pointwise=False, quiet=False, sizes=Sizes()), below, turnout.ops.aten.add.out)
+    plain = combined(above.but(pointwise=False, quiet=False, sizes=Sizes()), below, turnout.ops.aten.add.out, 2)
     assert (plain.pointwise, plain.quiet, plain.sizes, plain.program) == (False, False, Sizes(8, 4), None)
 
 

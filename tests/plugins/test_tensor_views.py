@@ -210,6 +210,15 @@ def test_functions_of_tensors_take_them_one_by_one_or_as_a_list() -> None:
     assert "meshgrid: needs at least one tensor" in refused(ShapeError, turnout.meshgrid)
 
 
+@pytest.mark.parametrize("name", ["conj", "adjoint", "H", "mH"])
+def test_a_conjugate_is_a_tensor_of_its_own(name) -> None:
+    z = turnout.tensor([[1 + 2j]])
+    made = getattr(z, name) if name in ("H", "mH") else getattr(z, name)()
+    made.mul_(2)
+    z.add_(1)
+    assert (z.tolist(), made.tolist(), made.resolve_conj() is made) == ([[2 + 2j]], [[2 - 4j]], True)
+
+
 @pytest.mark.parametrize("name", ["hsplit", "vsplit", "dsplit", "tensor_split"])
 def test_one_int_is_a_number_of_parts_and_several_are_where_to_split(name) -> None:
     x = turnout.ones(3, 3, 3)

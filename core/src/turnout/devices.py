@@ -175,6 +175,9 @@ class Backend:
     def synchronize(self, device: Device) -> None:
         """Wait until all work queued on the device is done."""
 
+    def empty_cache(self) -> None:
+        """Give memory that is kept for later calls back to the system. The kit calls it between operators."""
+
     def resolve_device(self, wanted: Device) -> Device:
         """The device on which a tensor is made when `wanted` is named. Raises DeviceError for an index that does not exist."""
         if wanted.index is None:

@@ -193,6 +193,10 @@ def test_every_problem_of_a_file_is_reported_with_its_line(home):
             '1  kernels.choose.add: expected kernels.choose."namespace::operator.overload@Key"',
         ),
         (
+            'kernels.prefer."a-d@CPU" = ["x"]',
+            '1  kernels.prefer.a-d@CPU: expected kernels.prefer."name@Key", where * stands for any part of the name',
+        ),
+        (
             'x = """\n[keys]\n"""\nstrict = 1',
             "1  x: there is no such setting\n  {file}:4  strict: expected true or false, got 1",
         ),

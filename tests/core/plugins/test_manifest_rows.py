@@ -217,7 +217,7 @@ def test_backends_stand_by_rank_and_name_with_what_their_rows_say(site):
     for name, row in (
         ("zeta", 'rank = "lowest"'),
         ("alpha", 'rank = "highest"\ndataless = true'),
-        ("mid", "functional_only = true"),
+        ("mid", 'functional_only = true\nadopts = ["numbers"]'),
     ):
         site.plugin(name)
         path = site.folder / f"fake_{name}/plugin.toml"
@@ -226,6 +226,12 @@ def test_backends_stand_by_rank_and_name_with_what_their_rows_say(site):
     assert KEYS.universe
     assert KEYS.backends == ("Zeta", "Beta", "Mid", "Alpha")
     assert KEYS.dataless_backends == ("Alpha",)
+    assert {row.device: row.adopts for row in KEYS.backend_rows.values()} == {
+        "zeta": (),
+        "beta": (),
+        "mid": ("numbers",),
+        "alpha": (),
+    }
     assert KEYS.universe.aliases["CompositeExplicitAutogradNonFunctional"] == {"Zeta", "Beta", "Alpha"}
 
 

@@ -117,10 +117,11 @@ def key_disabled(key: str, functionality: str) -> str:
     return next((name for name in names if name in disabled), "")
 
 
-def choices(table: str) -> dict[str, str]:
+def choices(table: str) -> dict[str, Any]:
     """The values of a table of choices.
 
     "kernels.choose"  "mylib::add.Tensor@CPU" -> the library or distribution whose kernel wins a conflict there
+    "kernels.prefer"  "add*@CPU" -> the libraries or distributions whose kernels come first there, in this order
     "names.choose"    a public name -> the plugin that provides it when several could
     """
     prefix, values = f"{table}.", current_store().snapshot

@@ -1,4 +1,4 @@
-"""The settings of core, one row each. Any name may follow `plugins.choose.`, `plugin.`, `kernels.choose.` and `names.choose.`.
+"""The settings of core, one row each. Any name may follow `plugin.` and the prefixes of `CHOICES`.
 
 No setting of core takes a module, a path or code. Options of plugins that name a peer, a path or a program are trusted: a file
 that comes with a project may not set them, so it can only choose among installed packages.
@@ -22,10 +22,14 @@ class Setting(NamedTuple):
     expected: str = ""
 
 
+_NAME = r"[a-z][a-z0-9]*(_[a-z0-9]+)*"
+
 # fmt: off
 SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("default_device", "str", "", "the device of tensors made without device=; empty: the lowest backend's", scoped=True,
             pattern=r"|[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
+    Setting("compile.engine", "str", "", "what compiles graphs; empty: the device's engine, else one for any", scoped=True,
+            pattern=rf"|{_NAME}", expected="the name of an engine such as 'eager'"),
     Setting("strict", "bool", False, "problems that are otherwise recorded and warned about are errors", scoped=True),
     Setting("traceback", "str", "short", "which frames an error shows: the program's, or with 'full' those of Turnout, too",
             scoped=True, pattern="short|full", expected="'short' or 'full'"),
@@ -39,18 +43,19 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
 )}
 # fmt: on
 
-NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # of plugins and options: no `__`, which separates in the environment
+NAME = re.compile(_NAME)  # of plugins and options: no `__`, which separates in the environment
 
 # Settings with an open last part, and what each is for.
 CHOICES = {
     "plugins.choose.": "which distribution provides {}, a plugin, device, backend or functionality",
     "kernels.choose.": "whose kernel is used for {}",
+    "kernels.prefer.": "whose kernels for {} come first",
     "names.choose.": "which plugin provides turnout.{}",
 }
 
 
 def choice_of(name: str) -> tuple[str, str]:
-    """The x of `plugins.choose.x`, `kernels.choose.x` or `names.choose.x`, and the setting's help; empty for another one."""
+    """The x of `plugins.choose.x` or of another prefix of `CHOICES`, and the setting's help; empty for another setting."""
     found = ((name.removeprefix(prefix), meaning) for prefix, meaning in CHOICES.items() if name.startswith(prefix))
     return next(((subject, meaning.format(subject)) for subject, meaning in found if subject), ("", ""))
 

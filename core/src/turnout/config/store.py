@@ -158,8 +158,8 @@ class Store:
 _LOWEST = 99
 _ALIASES = [row.name for row in STANDARD if row.each_backend]  # functionalities of one backend each stand behind them
 _TABLES = (
-    "tool.turnout", "debug", "plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose", "names",
-    "names.choose",
+    "tool.turnout", "debug", "plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose", "kernels.prefer",
+    "names", "names.choose",
 )  # fmt: skip
 
 
@@ -218,11 +218,14 @@ class _Checker:
             return self._core_value(setting, _typed(setting.type, raw), raw, shared), setting.help
         subject, text = settings.choice_of(name)
         if subject:
-            value = _typed("str", raw)
+            value = _typed("strings" if name.startswith("kernels.prefer.") else "str", raw)
             if name.startswith("plugins."):
                 self._distribution(name, subject, value, raw, shared)
             elif name.startswith("names."):
                 self._plugin(name, value, raw, shared, known_is_enough=False)
+            elif name.startswith("kernels.prefer."):
+                if not re.fullmatch(r"(\w+::)?[\w.*]+@\w+", subject):
+                    raise UnexpectedValueError('expected kernels.prefer."name@Key", where * stands for any part of the name')
             elif not re.fullmatch(r"\w+::[\w.]+@\w+", subject):
                 raise UnexpectedValueError('expected kernels.choose."namespace::operator.overload@Key"')
             return value, text

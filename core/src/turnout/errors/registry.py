@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout import config
 from turnout.errors.layout import near, report
 
 TYPE_CHECKING = False
@@ -21,6 +22,21 @@ def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_over
         fix = f'both say allow_override=True: choose one with the setting kernels.choose."{op.qualified_name}@{key}"'
     head = f"{op.qualified_name}: two kernels for {key}"
     return report(head, ("first", _who(first)), ("second", _who(second)), ("to fix", fix))
+
+
+def preferred_twice(op: Operator, key: str, first: str, second: str) -> str:
+    """For two settings of `kernels.prefer` that fit equally well. Their order says nothing."""
+    names = sorted((first, second))
+    places = [f"{quoted(name)} ({config.origin(name)})" for name in names]
+    fix = f'write kernels.prefer."{op.qualified_name}@{key}", which comes before both'
+    head = f"{op.qualified_name}: two settings say whose kernels for {key} come first"
+    return report(head, ("first", places[0]), ("second", places[1]), ("to fix", fix))
+
+
+def quoted(setting: str) -> str:
+    """A setting about kernels as a file has it: kernels.prefer."add*@CPU"."""
+    table, name = setting.split(".", 2)[:2], setting.split(".", 2)[2]
+    return f'{".".join(table)}."{name}"'
 
 
 def defined_twice(op: Operator, library: Registrations) -> str:

@@ -13,6 +13,7 @@ from turnout import config
 from turnout.devices import default_device, device
 from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
 from turnout.errors import calls as texts
+from turnout.errors.registry import quoted
 from turnout.explanation.html import table
 from turnout.keys import Functionality
 from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
@@ -297,6 +298,8 @@ def _step(op: Operator, plan: Plan, step: PlanStep, args: tuple[Any, ...]) -> St
     if entry.reason == AMBIGUOUS:
         return Step(step.key, AMBIGUOUS, entry.reason, entry.key, note="a composite kernel and a backend's own both apply")
     kernel, library = entry.kernel, entry.kernel.library
+    if (wish := op.registry.preference(op, entry.key)) and wish.decides(kernel, op.kernels.get(entry.key, ())):
+        note = f"preferred by {quoted(wish.setting)}, {config.origin(wish.setting)}"
     distribution, version = ("", "") if library is None else (library.distribution or library.name, library.version)
     source = "" if kernel.is_fallthrough else source_of(kernel)
     backend = op.registry.backends.get(step.key) if step.verdict == CHOSEN and kernel.form == ARRAY else None

@@ -104,16 +104,19 @@ class BackendRow:
     rank             when several backends meet in a call, the highest rank serves it; equal ranks are ordered by name
     functional_only  it cannot write in place, and CompositeExplicitAutogradNonFunctional does not cover it
     dataless         its tensors have no data, and fake kernels serve its key
+    adopts           the packages of the objects that it takes as its arrays, as they are
     """
 
     def __init__(
-        self, name: str, *, device: str = "", rank: str = MIDDLE, functional_only: bool = False, dataless: bool = False
-    ) -> None:
+        self, name: str, *, device: str = "", rank: str = MIDDLE, functional_only: bool = False, dataless: bool = False,
+        adopts: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self.name = name
         self.device = device
         self.rank = rank
         self.functional_only = functional_only
         self.dataless = dataless
+        self.adopts = adopts
 
     @property
     def order(self) -> tuple[int, str]:

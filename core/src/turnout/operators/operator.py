@@ -283,6 +283,7 @@ class Operator:
         registry = self.registry
         registry.keys.discovered()
         registry.follow_config()
+        registry.know_owners(self)
         while True:
             try:
                 with registry.lock:

@@ -234,8 +234,8 @@ class Registrations:
     def backend(self, backend: Backend, **row: Any) -> None:
         """Add a backend: its name to the universe, its device string to `turnout.device`.
 
-        A plugin's manifest has its row already. `rank`, `functional_only` and `dataless` (see `BackendRow`) are for a backend
-        without a manifest. Raises UniverseError when the name or the device string is taken, or is not one.
+        A plugin's manifest has its row already. `rank`, `functional_only`, `dataless` and `adopts` (see `BackendRow`) are for
+        a backend without a manifest. Raises UniverseError when the name or the device string is taken, or is not one.
         """
         registry = self.registry
         check_names(type(backend).__name__, backend.name, backend.device_type)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from turnout import config
 from turnout.config import LOCK
 from turnout.config.installed import installed
-from turnout.errors import ConflictError, StaleOperatorError, UniverseError, UnknownOperatorError, calls
+from turnout.errors import ConfigError, ConflictError, StaleOperatorError, UniverseError, UnknownOperatorError, calls
 from turnout.errors import registry as texts
 from turnout.keys import KEYS
 from turnout.operators import Operator, Packet
 from turnout.operators.arguments import check_tensors
 from turnout.operators.kernels import INTERNAL, Kernel
+from turnout.registry.preferences import has_preferences, preference
 from turnout.state import hide_fresh, unsettle
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from turnout.devices import Backend
     from turnout.keys import KeySpace
     from turnout.operators import Plan
+    from turnout.registry.preferences import Preference
 
     Call = Callable[..., Any]
 
@@ -223,12 +225,18 @@ class Registry:
             self._disabled = frozenset(config.get("keys.disable"))
         return bool(self._disabled and config.key_disabled(key, functionality))
 
-    def choice(self, op: Operator, key: str) -> str | None:
-        """The library or distribution that configuration chose for a slot, or None."""
+    def preference(self, op: Operator, key: str) -> Preference | None:
+        """Whose kernels come first in a slot, as configuration says; None if it does not."""
         if not self.follows_config:
             return None
         self.follow_config()
-        return config.choices("kernels.choose").get(f"{op.qualified_name}@{key}")
+        return preference(op.qualified_name, key)
+
+    def know_owners(self, op: Operator) -> None:
+        """Learn whose kernels an operator has, if a setting prefers some: that may import, so it comes before the lock."""
+        if self.follows_config and has_preferences():
+            for kernel in [k for stack in list(op.kernels.values()) for k in stack]:
+                kernel.library.distribution if kernel.library is not None else None  # noqa: B018 - found at its first use
 
     def follow_config(self) -> None:
         """Clear the caches at every change of settings from now on, if this registry follows them."""
@@ -250,11 +258,13 @@ class Registry:
         """
         if len({id(k.library) for k in stack}) == 1:
             return stack[-1]
-        chosen = self.choice(op, key)
-        if chosen is not None:
-            found = [k for k in stack if k.library is not None and chosen in (k.library.name, k.library.distribution)]
-            if found:
-                return found[-1]
+        wish = self.preference(op, key)
+        if wish is not None:
+            if wish.equal:
+                return _raising(lambda: ConfigError(texts.preferred_twice(op, key, wish.setting, wish.equal)))
+            first = min(map(wish.place, stack))
+            if first < len(wish.names):
+                return [k for k in stack if wish.place(k) == first][-1]
         if yielding := [k for k in stack if k.yields]:
             stack = [k for k in stack if not k.yields]
             own = f"backend:{key}"
@@ -264,11 +274,20 @@ class Registry:
         if len({id(k.library) for k in overriding}) == 1:
             return overriding[-1]
 
-        def call_conflict(ks: int, *args: Any) -> Any:  # the text may import a kernel: not under the lock
+        def conflict() -> ConflictError:
             contenders = sorted(overriding or stack, key=lambda k: (k.origin, k.source))
-            raise ConflictError(texts.conflict(op, key, contenders[0], contenders[-1], both_override=bool(overriding)))
+            return ConflictError(texts.conflict(op, key, contenders[0], contenders[-1], both_override=bool(overriding)))
 
-        return Kernel(call_conflict, INTERNAL, calls_operators=False, label="conflict")
+        return _raising(conflict)
+
+    def behind(self, op: Operator, key: str, kernel: Kernel) -> list[Kernel]:
+        """The kernels at a key of other libraries than this one's, without those that come before it."""
+        wish = self.preference(op, key)
+
+        def place(k: Kernel) -> tuple[int, bool]:
+            return 0 if wish is None else wish.place(k), not k.yields
+
+        return [k for k in op.kernels[key] if k.library is not kernel.library and place(k) >= place(kernel)]
 
     def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
         """Raise ConflictError for a kernel that conflicts with others. The text may import them."""
@@ -281,7 +300,7 @@ class Registry:
         None where configuration chooses, or exactly one of the libraries has `allow_override`.
         """
         others = [k for k in op.kernels.get(key, ()) if k.library is not kernel.library and k.yields == kernel.yields]
-        if not others or self.choice(op, key) is not None:
+        if not others or self.preference(op, key) is not None:
             return None
         overriding = {id(k.library) for k in (*others, kernel) if k.allow_override}
         return None if len(overriding) == 1 else (others[-1], bool(overriding))
@@ -376,6 +395,15 @@ class Registry:
 def without_default(qualified_name: str) -> str:
     """The name without ".default", another spelling of the unnamed overload."""
     return qualified_name.removesuffix(".default")
+
+
+def _raising(error: Callable[[], Exception]) -> Kernel:
+    """A kernel whose call is an error. Its text may import other kernels, so it is made at the call and not under the lock."""
+
+    def call_conflict(ks: int, *args: Any) -> Any:
+        raise error()
+
+    return Kernel(call_conflict, INTERNAL, calls_operators=False, label="conflict")
 
 
 def conflict_error(op: Operator, key: str, kernel: Kernel, other: Kernel, both_override: bool) -> ConflictError:

@@ -1,6 +1,6 @@
 """`FunctionalArrayBackend`: a backend whose values are arrays of a module with NumPy's names that are not written.
 
-`in_scratch` makes rows for it of the rows of this package: they write into a new array, which is a value from then on.
+`functional_kernels(xp)` is its table of rows, made of the kernels of this package.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import DType
+from turnout_arrays.drafts import Absent, Drafts, Function, bare, positions, with_part
 from turnout_arrays.native_dtypes import NativeDtypes
 from turnout_arrays.random import random_bits
+from turnout_arrays.table import kernels
 from turnout_aten.backend.functional_backend import FunctionalBackend
 from turnout_aten.backend.functional_rows import Wanted
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import COUNT, FREEDOM, Row, Sizes, Steps
+from turnout_aten.kernels.tables import called_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
     from turnout_aten.backend.functional_arrays import FunctionalArray
 
@@ -30,9 +33,11 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
 
     xp        the array module
     bfloat16  the scalar type for that dtype, if the module has one (`ml_dtypes.bfloat16` for NumPy)
+    adopts    None, or the class of arrays that `turnout.as_tensor` takes as values without a copy, because nobody can write them
     """
 
     wrapper_module = "turnout_arrays.wrapped"
+    adopts: Any = None
 
     def __init__(self, xp: Any, bfloat16: Any = None) -> None:
         super().__init__()
@@ -80,9 +85,7 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
         return value[index]
 
     def assigned(self, value: Any, index: tuple[slice, ...], part: Any) -> Any:
-        made = value.copy()
-        made[index] = part
-        return self.frozen(made)
+        return self.frozen(with_part(self.xp, value, index, part))
 
     def repeated(self, value: Any, shape: Ints) -> Any:
         return self.xp.broadcast_to(value, shape)
@@ -91,27 +94,19 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
         return self.frozen(flat[self.element_positions(shape, strides, offset)])
 
     def scattered(self, flat: Any, shape: Ints, strides: Ints, offset: int, part: Any) -> Any:
-        made = flat.copy()
-        made[self.element_positions(shape, strides, offset)] = part
-        return self.frozen(made)
+        return self.frozen(with_part(self.xp, flat, self.element_positions(shape, strides, offset), part))
 
     def element_positions(self, shape: Ints, strides: Ints, offset: int) -> Any:
         """The positions of the elements of a geometry, in its shape."""
-        found = self.xp.full((1,) * len(shape), offset, "int64")
-        for d, (length, stride) in enumerate(zip(shape, strides, strict=True)):
-            found = found + self.xp.arange(length).reshape((1,) * d + (length,) + (1,) * (len(shape) - d - 1)) * stride
-        return found
+        return positions(self.xp, shape, strides, offset)
 
     def reinterpreted(self, value: Any, dtype: DType) -> Any:
         native = self.native_dtype(dtype)
-        flat = self.xp.ascontiguousarray(value).reshape(-1).view("u1")
+        flat = getattr(self.xp, "ascontiguousarray", self.xp.asarray)(value).reshape(-1).view("u1")
         return self.frozen(flat[: flat.size // native.itemsize * native.itemsize].view(native))
 
     def value_to_host(self, value: Any) -> bytes | memoryview:
-        flat = self.xp.ascontiguousarray(value).reshape(-1)
-        if sys.byteorder == "big":
-            flat = flat.byteswap()
-        data: memoryview = flat.view("u1").data
+        data: bytes = (value.byteswap() if sys.byteorder == "big" else value).tobytes()
         return data
 
     def value_from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
@@ -119,6 +114,11 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
         return self.frozen((flat.byteswap() if sys.byteorder == "big" else flat).reshape(shape))
 
     # ---- arrays
+
+    def adopt(self, value: Any) -> FunctionalArray | None:
+        if self.adopts is None or not isinstance(value, self.adopts) or value.dtype not in self._dtypes:
+            return None
+        return self.array_of(value, self._dtypes[value.dtype], self.device_of_value(value))
 
     def ramp(self, target: FunctionalArray, start: Any, step: Any) -> bool:
         native = self.native_dtype(target.dtype)
@@ -136,18 +136,72 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
         return nullcontext() if errstate is None else errstate(all="ignore")
 
 
-def in_scratch(rows: Mapping[str, Any], backend: FunctionalArrayBackend) -> dict[str, Row]:
-    """Rows that write into their last arguments, as rows that return values: each result is a new array of the module."""
-    made = {name: row if isinstance(row, Row) else Row(row) for name, row in rows.items()}
-    return {name: Row(_in_scratch(name, row.fn, backend), pointwise=row.pointwise) for name, row in made.items()}
+def functional_kernels(xp: Any) -> dict[str, Row]:
+    """Operator -> row for `register_functional_kernels`: the rows of `kernels`, on values of an array module without writes.
+
+    A row runs its kernel on drafts. What is one function of the module, or is described by steps, is called without a draft where
+    that serves the call. Left out are rows whose function the module does not have, and operators such as `nonzero`, where the
+    numbers say how large the result is: a composite or the host fallback serves them.
+    """
+    drafts = Drafts(xp)
+    table = {name: row if isinstance(row, Row) else Row(row) for name, row in kernels(drafts).items()}
+    left_out = {name for name, row in table.items() if row.fn.__class__ is Absent or not called_with(f"aten::{name}")[1]}
+    return {name: _on_values(drafts, name, row) for name, row in table.items() if name not in left_out}
 
 
-def _in_scratch(name: str, function: Callable[..., Any], backend: FunctionalArrayBackend) -> Callable[..., Any]:
+def _on_values(drafts: Drafts, name: str, row: Row) -> Row:
+    kernel, dtype_named = row.fn, drafts.xp.dtype
+
     def on_values(*args: Any) -> Any:
-        given = [a for a in args if a.__class__ is not Wanted]
-        outs = [backend.xp.empty(a.shape, backend.native_dtype(a.dtype)) for a in args if a.__class__ is Wanted]
-        made = function(*given, *outs)
-        return tuple(map(backend.frozen, outs)) if outs else made
+        given = list(map(drafts.of_argument, args))
+        outs = []
+        for at, want in enumerate(args):
+            if want.__class__ is Wanted:
+                given[at] = drafts.empty(want.shape, dtype_named(want.dtype.name))
+                outs.append(given[at])
+        made = kernel(*given)
+        return bare(made) if not outs else outs[0].value() if len(outs) == 1 else tuple([out.value() for out in outs])
 
-    on_values.__name__ = on_values.__qualname__ = getattr(function, "__name__", name)
-    return on_values
+    on_values.__name__ = on_values.__qualname__ = getattr(kernel, "__name__", name)
+    on_values.__wrapped__ = kernel  # type: ignore[attr-defined]  # so that `explain` names it
+    simple, upto = row.sizes.simple, row.sizes.upto
+    if simple.__class__ is Function:
+        simple = simple.function
+    elif kernel.__class__ is Function and row.allocates:
+        simple = kernel.function
+    elif isinstance(row.program, Steps) and row.allocates:
+        simple, upto = _stepped(name, row.program.steps), row.program.upto
+    sizes = Sizes(upto, simple=simple) if simple is not None else Sizes()
+    return Row(on_values, row.allocates, pointwise=row.pointwise, accepts=row.accepts, sizes=sizes)
+
+
+def _stepped(name: str, steps: Sequence[tuple[Any, ...]]) -> Callable[..., Any] | None:
+    """The steps of a kernel as a function of its operator's required arguments; None if they need others.
+
+    It serves floats, for which steps are written, and raises NotImplementedError for what it does not serve.
+    """
+    names, _, required = called_with(f"aten::{name}")
+    names = names[:required]
+    named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
+    reducing = [len(given) == 1 and f.reduction is not None for f, *given in steps]
+    if not {*names} - {"dim"} <= named <= {*names} or any(reducing[1:]) or any(FREEDOM in given for _, *given in steps):
+        return None
+
+    def stepped(*args: Any) -> Any:
+        first, given = args[0], dict(zip(names, args, strict=True))
+        if first.dtype.char not in "fd" or not first.size or not first.shape:
+            raise NotImplementedError
+        made: list[Any] = []
+        for (function, *operands), reduces in zip(steps, reducing, strict=True):
+            values = [given[v] if v.__class__ is str else made[v] if v.__class__ is int else v for v in operands]
+            if reduces:
+                made.append(function.reduction(*values, axis=_axis(given.get("dim"))))
+            else:  # COUNT is how many elements were reduced to one
+                made.append(function.function(*[first.size // made[0].size if v is COUNT else v for v in values]))
+        return made[-1]
+
+    return stepped
+
+
+def _axis(dim: Any) -> Any:
+    return dim if dim is None or dim.__class__ is int else tuple(dim) or None

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import DeviceError, TurnoutError
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.random import default_generator
 
@@ -100,7 +101,8 @@ def set_device(device: Place) -> None:
 class device:
     """A block in which "cuda" means this device in this thread.
 
-    device  "cuda:1" or 1; None changes nothing
+    Arguments:
+        device: "cuda:1" or 1; None changes nothing
     """
 
     def __init__(self, device: Place) -> None:
@@ -120,9 +122,6 @@ class device:
 def get_device_name(device: Place = None) -> str:
     """The name of a device, such as "NVIDIA H100".
 
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
-
     Example:
         >>> name = turnout.cuda.get_device_name() if turnout.cuda.is_available() else ""
     """
@@ -131,9 +130,6 @@ def get_device_name(device: Place = None) -> str:
 
 def get_device_capability(device: Place = None) -> tuple[int, int]:
     """The compute capability of a device, as (major, minor).
-
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
 
     Example:
         >>> at_least = turnout.cuda.is_available() and turnout.cuda.get_device_capability() >= (7, 0)
@@ -144,9 +140,6 @@ def get_device_capability(device: Place = None) -> tuple[int, int]:
 
 def get_device_properties(device: Place = None) -> Any:
     """What a device is: `name`, `major`, `minor`, `total_memory` in bytes, `multi_processor_count`, `warp_size`.
-
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
 
     Example:
         >>> if turnout.cuda.is_available():
@@ -167,9 +160,6 @@ def is_bf16_supported() -> bool:
 def synchronize(device: Place = None) -> None:
     """Wait until everything that was queued on a device is done.
 
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
-
     Example:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.synchronize()
@@ -183,10 +173,10 @@ def synchronize(device: Place = None) -> None:
 class Stream:
     """A queue of work on a device; different ones run side by side. `with turnout.cuda.stream(s):` puts operators on it.
 
-    device    "cuda:1" or 1; None for the current one
-    priority  a number; the lower one goes first where there is a choice
-
     `native` is the stream of the library under the backend.
+
+    Arguments:
+        priority: a number; the lower one goes first where there is a choice
     """
 
     def __init__(self, device: Place = None, priority: int = 0) -> None:
@@ -276,9 +266,6 @@ class Event:
 def current_stream(device: Place = None) -> Stream:
     """The stream of a device that operators of this thread go to.
 
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
-
     Example:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.current_stream().synchronize()
@@ -288,9 +275,6 @@ def current_stream(device: Place = None) -> Stream:
 
 def default_stream(device: Place = None) -> Stream:
     """The stream of a device that operators go to where no other one was chosen.
-
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
 
     Example:
         >>> if turnout.cuda.is_available():
@@ -329,9 +313,6 @@ def memory_stats(device: Place = None) -> dict[str, int]:
     | `allocated_bytes.all.current`, `.peak` | bytes that arrays use |
     | `reserved_bytes.all.current`, `.peak` | bytes taken from the driver, with those kept for later arrays |
 
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
-
     Example:
         >>> if turnout.cuda.is_available():
         ...     used = turnout.cuda.memory_stats()["allocated_bytes.all.current"]
@@ -343,9 +324,6 @@ def memory_stats(device: Place = None) -> dict[str, int]:
 def memory_allocated(device: Place = None) -> int:
     """The bytes that arrays use on a device.
 
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
-
     Example:
         >>> used = turnout.cuda.memory_allocated() if turnout.cuda.is_available() else 0
     """
@@ -354,9 +332,6 @@ def memory_allocated(device: Place = None) -> int:
 
 def max_memory_allocated(device: Place = None) -> int:
     """The most bytes that arrays have used on a device, since the start or since `reset_peak_memory_stats`.
-
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
 
     Example:
         >>> most = turnout.cuda.max_memory_allocated() if turnout.cuda.is_available() else 0
@@ -367,9 +342,6 @@ def max_memory_allocated(device: Place = None) -> int:
 def memory_reserved(device: Place = None) -> int:
     """The bytes taken from the driver, with those that are kept for later arrays.
 
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
-
     Example:
         >>> taken = turnout.cuda.memory_reserved() if turnout.cuda.is_available() else 0
     """
@@ -378,9 +350,6 @@ def memory_reserved(device: Place = None) -> int:
 
 def max_memory_reserved(device: Place = None) -> int:
     """The most bytes taken from the driver, since the start or since `reset_peak_memory_stats`.
-
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
 
     Example:
         >>> most = turnout.cuda.max_memory_reserved() if turnout.cuda.is_available() else 0
@@ -391,9 +360,6 @@ def max_memory_reserved(device: Place = None) -> int:
 def reset_peak_memory_stats(device: Place = None) -> None:
     """Let the peaks of a device start from what is in use now.
 
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
-
     Example:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.reset_peak_memory_stats()
@@ -403,9 +369,6 @@ def reset_peak_memory_stats(device: Place = None) -> None:
 
 def mem_get_info(device: Place = None) -> tuple[int, int]:
     """The bytes of a device that are free for any process, and all that it has.
-
-    Arguments:
-        device: "cuda:1" or 1; None for the current one
 
     Example:
         >>> free, total = turnout.cuda.mem_get_info() if turnout.cuda.is_available() else (0, 0)
@@ -430,9 +393,6 @@ def empty_cache() -> None:
 def manual_seed(seed: int) -> None:
     """Restart the default generator of the current device from a seed.
 
-    Arguments:
-        seed: the seed, an int
-
     Example:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.manual_seed(0)
@@ -442,9 +402,6 @@ def manual_seed(seed: int) -> None:
 
 def manual_seed_all(seed: int) -> None:
     """Restart the default generators of all devices of type "cuda" from a seed; without a device it does nothing.
-
-    Arguments:
-        seed: the seed, an int
 
     Example:
         >>> turnout.cuda.manual_seed_all(0)
@@ -516,3 +473,6 @@ def _recording(cuda_graph: CUDAGraph, on: Stream | None) -> Iterator[None]:
                 cuda_graph.reset()
             raise
         cuda_graph.capture_end()
+
+
+describe(globals(), device='"cuda:1" or 1; None for the current one', seed="the seed, an int")

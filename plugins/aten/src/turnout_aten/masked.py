@@ -11,6 +11,7 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, bool_, get_default_dtype
 from turnout.errors import DTypeError, ShapeError
 from turnout.operators.arguments import as_dtype
 from turnout_aten import operators as _operators
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.shapes.extents import wrap_dim
 
@@ -86,13 +87,6 @@ def sum(
 ) -> Tensor:
     """The sum over some dims; for integers and bools in int64.
 
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
-
     Example:
         >>> turnout.masked.sum(turnout.tensor([1, 9, 3]), mask=turnout.tensor([True, False, True]))
         tensor(4)
@@ -105,13 +99,6 @@ def prod(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The product over some dims; for integers and bools in int64.
-
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.prod(turnout.tensor([2, 9, 3]), mask=turnout.tensor([True, False, True]))
@@ -128,13 +115,6 @@ def amax(
 ) -> Tensor:
     """The largest element over some dims.
 
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
-
     Example:
         >>> turnout.masked.amax(turnout.tensor([1, 9]), mask=turnout.tensor([True, False]))
         tensor(1)
@@ -147,13 +127,6 @@ def amin(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The smallest element over some dims.
-
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.amin(turnout.tensor([1, 9]), mask=turnout.tensor([False, True]))
@@ -169,13 +142,6 @@ def argmax(
 ) -> Tensor:  # fmt: skip
     """The index of the largest element, in the input's dtype. With dim=None: in the flattened tensor.
 
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
-
     Example:
         >>> turnout.masked.argmax(turnout.tensor([1, 9]), mask=turnout.tensor([True, False]))
         tensor(0)
@@ -189,13 +155,6 @@ def argmin(
     mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The index of the smallest element. See `argmax`.
-
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.argmin(turnout.tensor([1, 9]), mask=turnout.tensor([False, True]))
@@ -220,13 +179,6 @@ def mean(
 ) -> Tensor:
     """The mean over some dims; nan where no elements are selected. Raises DTypeError for bools.
 
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
-
     Example:
         >>> turnout.masked.mean(turnout.tensor([1.0, 9.0]), mask=turnout.tensor([True, False]))
         tensor(1.)
@@ -245,11 +197,7 @@ def median(
     """The median along a dim, the lower of two; nan where no elements are selected. Raises DTypeError for non-float tensors.
 
     Arguments:
-        input: a tensor
         dim: the dim to reduce
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.median(turnout.tensor([1.0, 9.0, 5.0]), mask=turnout.tensor([True, False, True]))
@@ -268,14 +216,6 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """The vector norm over some dims.
 
-    Arguments:
-        input: a tensor
-        ord: the order of the norm
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
-
     Example:
         >>> turnout.masked.norm(turnout.tensor([3.0, 4.0, 9.0]), mask=turnout.tensor([True, True, False]))
         tensor(5.)
@@ -291,15 +231,6 @@ def var(
     keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The variance over some dims. `correction` is subtracted from the count: 1 by default, 0 for unbiased=False.
-
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        unbiased: whether the correction is 1
-        correction: what is subtracted from the count
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.var(turnout.tensor([1.0, 3.0, 9.0]), mask=turnout.tensor([True, True, False]))
@@ -324,15 +255,6 @@ def std(
 ) -> Tensor:  # fmt: skip
     """The standard deviation: the root of `var`.
 
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        unbiased: whether the correction is 1
-        correction: what is subtracted from the count
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
-
     Example:
         >>> turnout.masked.std(turnout.tensor([1.0, 3.0, 9.0]), mask=turnout.tensor([True, True, False]))
         tensor(1.4142)
@@ -345,13 +267,6 @@ def logsumexp(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """log(sum(exp(input))) over some dims.
-
-    Arguments:
-        input: a tensor
-        dim: the dim, or the dims, to reduce; None means all
-        keepdim: whether a reduced dim stays, with length 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.logsumexp(turnout.tensor([0.0, 9.0]), mask=turnout.tensor([True, False]))
@@ -368,10 +283,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor 
     """The running sum along a dim.
 
     Arguments:
-        input: a tensor
         dim: the dim along which it runs
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.cumsum(turnout.tensor([1, 9, 3]), 0, mask=turnout.tensor([True, False, True]))
@@ -384,10 +296,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
     """The running product along a dim.
 
     Arguments:
-        input: a tensor
         dim: the dim along which it runs
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.cumprod(turnout.tensor([1, 9, 3]), 0, mask=turnout.tensor([True, False, True]))
@@ -400,10 +309,7 @@ def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
     """softmax along a dim: 0 where the mask is False, nan where it is False everywhere.
 
     Arguments:
-        input: a tensor
         dim: the dim over which the results add up to 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.softmax(turnout.tensor([0.0, 9.0]), 0, mask=turnout.tensor([True, False]))
@@ -417,10 +323,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Te
     """The logarithm of `softmax`.
 
     Arguments:
-        input: a tensor
         dim: the dim over which the exponentials add up to 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.log_softmax(turnout.tensor([0.0, 9.0]), 0, mask=turnout.tensor([True, False]))
@@ -434,10 +337,7 @@ def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
     """softmax of the negated input.
 
     Arguments:
-        input: a tensor
         dim: the dim over which the results add up to 1
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.softmin(turnout.tensor([0.0, 1.0]), 0)
@@ -453,12 +353,8 @@ def normalize(
     """The input divided by its vector norm along a dim, or by `eps` if that is larger; 0 where the mask is False.
 
     Arguments:
-        input: a tensor
-        ord: the order of the norm
         dim: the dim of a vector
         eps: the smallest divisor
-        dtype: the dtype to which the elements are converted first
-        mask: the elements that count, bool, broadcast to `input`; all by default
 
     Example:
         >>> turnout.masked.normalize(turnout.tensor([3.0, 4.0, 9.0]), 2.0, 0, mask=turnout.tensor([True, True, False]))
@@ -476,9 +372,7 @@ def logaddexp(
     """log(exp(input) + exp(other)); an element that its mask does not select counts as -inf.
 
     Arguments:
-        input: a tensor
         other: the second operand
-        dtype: the dtype to which the elements are converted first
         input_mask: the elements of `input` that count
         other_mask: the elements of `other` that count
 
@@ -497,3 +391,16 @@ __all__ = [
     "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
 __dir__ = __all__.copy
+
+
+describe(
+    globals(),
+    input="a tensor",
+    dim="the dim, or the dims, to reduce; None means all",
+    keepdim="whether a reduced dim stays, with length 1",
+    dtype="the dtype to which the elements are converted first",
+    mask="the elements that count, bool, broadcast to `input`; all by default",
+    ord="the order of the norm",
+    unbiased="whether the correction is 1",
+    correction="what is subtracted from the count",
+)

@@ -13,6 +13,8 @@ from turnout_aten.backend.host_fallback import host
 from turnout_aten.backend.overlap import Extent, partly_overlap
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.files import replacing
+from turnout_aten.functions.docstrings import describe
+from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.rows import Accepts, Row, Sizes
 from turnout_aten.kernels.tables import register_kernels, structured_operators
 from turnout_aten.shapes.extents import contiguous_strides, iterated_strides
@@ -24,7 +26,7 @@ from turnout_aten.tensor.tensor import Tensor
 
 __all__ = [
     "Accepts", "Extent", "FunctionalBackend", "Memory", "Row", "Sizes", "Tensor", "TensorBackend", "as_subclass",
-    "contiguous_strides", "device", "host", "iterated_strides", "partly_overlap", "register_functional_kernels",
-    "register_kernels", "replacing", "role_of", "set_role", "structured_operators", "with_key", "without_key",
+    "contiguous_strides", "describe", "device", "host", "iterated_strides", "partly_overlap", "register_functional_kernels",
+    "register_kernels", "register_over", "replacing", "role_of", "set_role", "structured_operators", "with_key", "without_key",
 ]  # fmt: skip
 __dir__ = __all__.copy

@@ -66,6 +66,9 @@ class CUDABackend(ArrayBackend):
     def synchronize(self, device: Device) -> None:
         self.cupy.cuda.Device(self.resolve_device(device).index).synchronize()
 
+    def empty_cache(self) -> None:
+        self.runtime.empty_cache()
+
     def _on(self, device: Device) -> AbstractContextManager[object]:
         return self.guard(device) or nullcontext()
 

@@ -33,6 +33,7 @@ class DaskBackend(FunctionalArrayBackend):
     name = "Dask"
     device_type = "dask"
     memory_type: type[Memory] = ChunkedMemory
+    adopts = da.Array
 
     def __init__(self, option: Callable[[str], Any]) -> None:
         super().__init__(np, ml_dtypes.bfloat16)
@@ -128,8 +129,8 @@ class DaskBackend(FunctionalArrayBackend):
     # ---- arrays
 
     def adopt(self, value: Any) -> FunctionalArray | None:
-        known = isinstance(value, da.Array) and value.dtype in self._dtypes and not any(np.isnan(n) for n in value.shape)
-        return self.as_array(value) if known else None
+        unknown = isinstance(value, da.Array) and any(np.isnan(n) for n in value.shape)
+        return None if unknown else super().adopt(value)
 
     def ramp(self, target: FunctionalArray, start: Any, step: Any) -> bool:
         native = self.native_dtype(target.dtype)

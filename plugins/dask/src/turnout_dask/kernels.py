@@ -11,6 +11,7 @@ import numpy as np
 
 from turnout_aten.backend.functional_rows import Wanted
 from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.tables import called_with
 from turnout_dask import losses, reductions
 from turnout_dask.backend import DaskBackend
 from turnout_dask.blocks import OUTPUT, Labels, Length, by_blocks, dims_of, own, pointwise, rows, split
@@ -56,10 +57,9 @@ ENDS: dict[str, Call] = {name: lambda x, args, count=count: count for name, coun
 
 def kernels(backend: DaskBackend) -> dict[str, Row]:
     """Operator -> row that takes and returns values."""
-    made = {name: Row(_row(name, _way(name, row, backend), backend), pointwise=row.pointwise) for name, row in rows().items()}
-    for name in ("nonzero", "_unique2", "unique_dim", "unique_consecutive", "bincount"):
-        del made[name]  # how large the result is depends on the numbers: the host fallback computes them
-    return made
+    # Where the row gets no outputs, the numbers say how large the result is: the host fallback computes it.
+    sized = {name: row for name, row in rows().items() if called_with(f"aten::{name}")[1]}
+    return {name: Row(_row(name, _way(name, row, backend), backend), pointwise=row.pointwise) for name, row in sized.items()}
 
 
 def _way(name: str, row: Row, backend: DaskBackend) -> Call:

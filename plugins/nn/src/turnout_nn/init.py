@@ -12,6 +12,7 @@ import warnings
 
 import turnout
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.plugin_api import describe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,12 +83,6 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a tensor from the uniform distribution over [a, b).
 
-    Arguments:
-        tensor: the tensor
-        a: the lower bound
-        b: the upper bound
-        generator: where the random numbers come from
-
     Example:
         >>> w = turnout.nn.init.uniform_(turnout.empty(3, 5), 2.0, 3.0)
         >>> (w >= 2).all() & (w <= 3).all()
@@ -101,10 +96,8 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     """Fill a tensor from the normal distribution.
 
     Arguments:
-        tensor: the tensor
         mean: the mean
         std: the standard deviation
-        generator: where the random numbers come from
 
     Example:
         >>> turnout.nn.init.normal_(turnout.empty(2, 3), std=0.0)
@@ -121,12 +114,8 @@ def trunc_normal_(
     """Fill a tensor from the normal distribution, truncated to [a, b].
 
     Arguments:
-        tensor: the tensor
         mean: the mean before truncation
         std: the standard deviation before truncation
-        a: the lower bound
-        b: the upper bound
-        generator: where the random numbers come from
 
     Example:
         >>> w = turnout.nn.init.trunc_normal_(turnout.empty(100))
@@ -144,7 +133,6 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill a tensor with one value.
 
     Arguments:
-        tensor: the tensor
         val: the value
 
     Example:
@@ -158,9 +146,6 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a tensor with ones.
 
-    Arguments:
-        tensor: the tensor
-
     Example:
         >>> turnout.nn.init.ones_(turnout.empty(3))
         tensor([1., 1., 1.])
@@ -170,9 +155,6 @@ def ones_(tensor: Tensor) -> Tensor:
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a tensor with zeros.
-
-    Arguments:
-        tensor: the tensor
 
     Example:
         >>> turnout.nn.init.zeros_(turnout.empty(3))
@@ -236,8 +218,6 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
     Arguments:
         tensor: a weight of at least 2 dimensions
-        gain: the factor for the nonlinearity; see `calculate_gain`
-        generator: where the random numbers come from
 
     Raises:
         ShapeError: the tensor has fewer than 2 dimensions.
@@ -255,8 +235,6 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
     Arguments:
         tensor: a weight of at least 2 dimensions
-        gain: the factor for the nonlinearity; see `calculate_gain`
-        generator: where the random numbers come from
 
     Raises:
         ShapeError: the tensor has fewer than 2 dimensions.
@@ -278,9 +256,6 @@ def kaiming_uniform_(
     Arguments:
         tensor: a weight of at least 2 dimensions
         a: the negative slope of "leaky_relu"
-        mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass
-        nonlinearity: the function that follows; see `calculate_gain`
-        generator: where the random numbers come from
 
     Raises:
         ShapeError: the tensor has fewer than 2 dimensions.
@@ -304,9 +279,6 @@ def kaiming_normal_(
     Arguments:
         tensor: a weight of at least 2 dimensions
         a: the negative slope of "leaky_relu"
-        mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass
-        nonlinearity: the function that follows; see `calculate_gain`
-        generator: where the random numbers come from
 
     Raises:
         ShapeError: the tensor has fewer than 2 dimensions.
@@ -328,7 +300,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     Arguments:
         tensor: a tensor of at least 2 dimensions
         gain: the factor of the matrix
-        generator: where the random numbers come from
 
     Raises:
         ShapeError: the tensor has fewer than 2 dimensions.
@@ -357,7 +328,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
         tensor: a tensor of 2 dimensions
         sparsity: the share of each column that is zero, rounded up to a whole number of elements
         std: the standard deviation of the other elements
-        generator: where the random numbers come from
 
     Raises:
         ShapeError: the tensor is not a matrix.
@@ -389,3 +359,15 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
         raise ArgumentError(f"nn.init: mode must be 'fan_in' or 'fan_out', got {mode!r}")
     fan = fans(tensor)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+describe(
+    globals(),
+    nonlinearity="the function that follows; see `calculate_gain`",
+    tensor="the tensor",
+    a="the lower bound",
+    b="the upper bound",
+    generator="where the random numbers come from",
+    gain="the factor for the nonlinearity; see `calculate_gain`",
+    mode='"fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass',
+)

@@ -74,6 +74,10 @@ class OpenCLBackend(TensorBackend):
     def synchronize(self, device: Device) -> None:
         self.opened(device).finish()
 
+    def empty_cache(self) -> None:
+        for opened in list(self._open.values()):
+            opened.release()
+
     def close(self) -> None:
         """Finish what is queued and forget the devices; arrays that are still alive keep theirs."""
         for opened in self._open.values():

@@ -5,14 +5,19 @@ pytest loads this file in every run where the kit is installed. So it imports no
 
 from __future__ import annotations
 
+import argparse
+import sys
+import time
+import tomllib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from turnout_conformance import expected
+from turnout_conformance import choosing, expected
 
 if TYPE_CHECKING:
     from turnout_conformance.functionality import Functionality
@@ -45,10 +50,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--turnout-key-changes", action="append", default=[], metavar="PATTERN",
         help="operators whose results the functionality changes, such as '*_backward'",
     )  # fmt: skip
+    add(
+        "--turnout-option", action="append", default=[], metavar="PLUGIN.OPTION=VALUE",
+        help="an option of a plugin in this run, such as 'acme.limit=3'",
+    )  # fmt: skip
+    add("--turnout-level", choices=choosing.LEVELS, default="full", help="quick: one test for each operator (default: full)")
+    add("--turnout-sample", type=_share, default=1.0, metavar="SHARE", help="a share of the tests of each operator, such as 0.1")
     add("--turnout-expected-failures", metavar="FILE", help="tests that must fail, one a line")
     add("--turnout-write-expected-failures", metavar="FILE", help="write the tests that failed to a file")
     add("--turnout-report", metavar="FILE.html", help="write a page of all operators and their tests")
+    add("--turnout-badge", metavar="FILE.json", help="write what a whole run has proved, for plugin directories")
     add("--require-backend", action="append", default=[], metavar="DEVICE", help="fail where this device is missing")
+
+
+def _share(text: str) -> float:
+    """A number above 0 and up to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0 and up to 1, got {text!r}")
+    return value
 
 
 # ---- which tests there are
@@ -96,6 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.name in failures:
             item.add_marker(pytest.mark.xfail(strict=True, reason=failures[item.name] or "expected"), append=False)
     items.sort(key=_place())
+    _choose(config, items)
     wrong = expected.stale(failures, collected)
     if wrong:
         raise pytest.UsageError(
@@ -103,6 +127,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             + "".join(f"  {name}\n" for name in wrong)
             + "  to fix  take these lines out"
         )
+
+
+def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of the kit that the level and the sample do not take."""
+    choice = config.stash[SESSION].choice
+    tests = {item: _about(item, subject) for item in items if (subject := _subject(item)) is not None}
+    if choice.is_whole or not tests:
+        return
+    kept = choosing.chosen(tests.values(), choice)
+    left_out = {item for item, test in tests.items() if test.name not in kept}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _about(item: pytest.Item, subject: dict[str, str]) -> choosing.Candidate:
+    params: dict[str, Any] = getattr(item, "callspec").params  # noqa: B009 - a test with a subject has it, an Item need not
+    words = frozenset([*params, *(value for value in params.values() if isinstance(value, str))])
+    return choosing.Candidate(item.name, subject["subject"], subject["op"], subject["test"], words)
 
 
 def _place() -> Callable[[pytest.Item], int]:
@@ -136,7 +178,9 @@ class Session:
     keys      device or functionality -> its key
     ran       device or functionality -> operator -> how often its kernel ran in workers that have ended
     failed    test -> reason, of the tests that failed
-    outcomes  device or functionality -> (test function, operator, outcome) of each test
+    outcomes  device or functionality -> (test function, operator, outcome, seconds) of each test
+    left_out  how many tests of the kit were collected and did not run
+    peaks     the most memory of this process and of each worker, in bytes
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -144,7 +188,11 @@ class Session:
         self.keys: dict[str, str] = {}
         self.ran: dict[str, Counter[str]] = {}
         self.failed: dict[str, str] = {}
-        self.outcomes: dict[str, list[tuple[str, str, str]]] = {}
+        self.outcomes: dict[str, list[Outcome]] = {}
+        self.left_out = 0
+        self.peaks: list[int] = []
+        self.choice = choosing.Choice(config.getoption("--turnout-level"), config.getoption("--turnout-sample"))
+        self._start = time.monotonic()
         self._watch: Watch | None = None
 
     def watch(self, subject: str, key: str) -> Watch:
@@ -179,7 +227,30 @@ class Session:
         devices = self.config.getoption("--turnout-backend")
         return {name: device(name).backend.name if name in devices else name for name in self.outcomes}
 
+    def without_badge(self) -> str:
+        """Why no badge is written; "" where the run was whole."""
+        if not self.choice.is_whole:
+            return f"it takes a whole run, and this was {self.choice}"
+        if self.left_out:
+            return f"it takes a whole run, and {self.left_out:,} tests were left out"
+        if any(argument.partition("::")[0] != "turnout_conformance" for argument in self.config.args):
+            return f"it takes a whole run, and this was of {' '.join(self.config.args)}"
+        return "it takes a run in which something was proved" if self.idle() or not self.outcomes else ""
+
     # ---- hooks
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Count what is left out."""
+        self.left_out += sum(_subject(item) is not None for item in items)
+
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Let the backend give back memory where the tests of an operator end."""
+        before = _subject(item)
+        if before and before["op"] and (nextitem is None or (_subject(nextitem) or {}).get("op") != before["op"]):
+            from turnout.devices import device
+
+            if before["subject"] in self.config.getoption("--turnout-backend"):
+                device(before["subject"]).backend.empty_cache()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note an outcome."""
@@ -194,13 +265,17 @@ class Session:
         elif report.failed and not text.startswith("[XPASS(strict)]"):
             self.failed[name] = _reason(text)
         outcome = "expected failure" if expectedly else report.outcome
-        self.outcomes.setdefault(subject["subject"], []).append((subject["test"], subject["op"], outcome))
+        self.outcomes.setdefault(subject["subject"], []).append((subject["test"], subject["op"], outcome, report.duration))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Add what a worker counted."""
-        for subject, counts in getattr(node, "workeroutput", {}).get("turnout", {}).items():
-            self.ran.setdefault(subject, Counter()).update(counts)
+        told = getattr(node, "workeroutput", {}).get("turnout")
+        if told is not None:
+            for subject, counts in told["ran"].items():
+                self.ran.setdefault(subject, Counter()).update(counts)
+            self.peaks.append(told["peak"])
+            self.left_out = max(self.left_out, told["left out"])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -208,8 +283,10 @@ class Session:
         if self._watch is not None:
             self._watch.stop()
         if hasattr(self.config, "workeroutput"):
-            self.config.workeroutput["turnout"] = {name: dict(counts) for name, counts in self.counted().items()}
+            ran = {name: dict(counts) for name, counts in self.counted().items()}
+            self.config.workeroutput["turnout"] = {"ran": ran, "peak": peak(), "left out": self.left_out}
             return
+        self.peaks.append(peak())
         path = self.config.getoption("--turnout-write-expected-failures")
         if path:
             expected.write(Path(path), self.failed)
@@ -217,7 +294,14 @@ class Session:
         if page:
             from turnout_conformance import report
 
-            report.write(Path(page), self.outcomes, self.asked_keys(), self.counted())
+            cost = f"{time.monotonic() - self._start:,.0f} s, at most {max(self.peaks) / 2**30:.1f} GiB in a process"
+            report.write(Path(page), self.outcomes, self.asked_keys(), self.counted(), f"{self.choice} run, {cost}")
+        path = self.config.getoption("--turnout-badge")
+        if path and not self.without_badge():
+            from turnout_conformance import badge
+
+            results = {name: [outcome for _, _, outcome, _ in outcomes] for name, outcomes in self.outcomes.items()}
+            badge.write(Path(path), results, self.asked_keys(), self.counted())
         if self.idle() and not self.config.option.collectonly and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -229,7 +313,23 @@ class Session:
                 terminalreporter.write_line(f"turnout: no kernel of {subject} ran, so nothing is proved", red=True)
             else:
                 count = len(counted.get(subject, ()))
-                terminalreporter.write_line(f"turnout: kernels of {subject} ran for {count} operators")
+                of = "" if self.choice.is_whole else f" ({self.choice})"
+                terminalreporter.write_line(f"turnout: kernels of {subject} ran for {count} operators{of}")
+        why = self.without_badge()
+        if self.config.getoption("--turnout-badge") and why:
+            terminalreporter.write_line(f"turnout: no badge: {why}", red=True)
+
+
+Outcome = tuple[str, str, str, float]
+
+
+def peak() -> int:
+    """The most memory that this process has had, in bytes; 0 where the system does not say."""
+    with suppress(ImportError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return 0
 
 
 def _reason(text: str) -> str:
@@ -275,7 +375,28 @@ def why_not(device_type: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def turnout_device(request: pytest.FixtureRequest, need_device: Callable[[str], None]) -> str:
+def turnout_options(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The options of plugins that the command line sets."""
+    from turnout import config
+
+    given = [text.partition("=") for text in request.config.getoption("--turnout-option")]
+    values = {f"plugin.{name}": _value(text) for name, _, text in given}
+    config.set(values)
+    yield
+    if values:
+        config.unset(*values)
+
+
+def _value(text: str) -> Any:
+    """A value as TOML has it; any other text is itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+@pytest.fixture(scope="session")
+def turnout_device(request: pytest.FixtureRequest, turnout_options: None, need_device: Callable[[str], None]) -> str:
     """The device that is proved; its kernels are watched."""
     name: str = request.param
     from turnout.devices import device
@@ -286,7 +407,7 @@ def turnout_device(request: pytest.FixtureRequest, need_device: Callable[[str], 
 
 
 @pytest.fixture(scope="session")
-def turnout_key(request: pytest.FixtureRequest) -> Functionality:
+def turnout_key(request: pytest.FixtureRequest, turnout_options: None) -> Functionality:
     """The functionality that is proved; its kernels are watched."""
     from turnout_conformance.functionality import Functionality
 

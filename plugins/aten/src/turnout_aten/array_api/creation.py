@@ -7,6 +7,7 @@ from turnout.dtypes import DType, get_default_dtype, int64
 from turnout.errors import ArgumentError
 from turnout.operators.arguments import as_dtype
 from turnout_aten.functions import broadcasting as variadics
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
 from turnout_aten.tensor import creation as factories
 from turnout_aten.tensor import interop
@@ -38,9 +39,6 @@ def asarray(obj: Any, /, *, dtype: DType | type | None = None, device: Place = N
 
     Arguments:
         obj: the array, number or sequences
-        dtype: the dtype; the default depends on the values
-        device: the device
-        copy: True always copies, False never does, None does where it is needed
 
     Example:
         >>> turnout.array_api.asarray([1, 2])
@@ -74,11 +72,6 @@ def from_dlpack(x: Any, /, *, device: Place = None, copy: bool | None = None) ->
 
     Raises ArgumentError if a copy is needed but copy=False; otherwise as `turnout.from_dlpack` does.
 
-    Arguments:
-        x: an array
-        device: the device
-        copy: True always copies, False never does, None does where it is needed
-
     Example:
         >>> turnout.array_api.from_dlpack(turnout.tensor([1, 2]))
         tensor([1, 2])
@@ -95,8 +88,6 @@ def arange(
         start: the first number, or the end if it is alone
         stop: the number before which it ends
         step: the distance of neighbours
-        dtype: the dtype; the default depends on the values
-        device: the device
 
     Example:
         >>> turnout.array_api.arange(1, 10, 3)
@@ -120,8 +111,6 @@ def linspace(
         start: the first number
         stop: the last number
         num: how many numbers
-        dtype: the dtype; the default depends on the values
-        device: the device
         endpoint: whether `stop` is the last number
 
     Example:
@@ -139,9 +128,6 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType |
     Arguments:
         n_rows: the number of rows
         n_cols: the number of columns, by default that of rows
-        k: the diagonal, counted upwards from the main one
-        dtype: the dtype; the default depends on the values
-        device: the device
 
     Example:
         >>> turnout.array_api.eye(2)
@@ -159,11 +145,6 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType |
 def empty(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
     """An array with unspecified contents.
 
-    Arguments:
-        shape: the lengths of the axes
-        dtype: the dtype; the default depends on the values
-        device: the device
-
     Example:
         >>> turnout.array_api.empty((2, 3)).shape
         turnout.Size([2, 3])
@@ -173,11 +154,6 @@ def empty(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> 
 
 def zeros(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
     """An array of zeros.
-
-    Arguments:
-        shape: the lengths of the axes
-        dtype: the dtype; the default depends on the values
-        device: the device
 
     Example:
         >>> turnout.array_api.zeros((2,))
@@ -189,11 +165,6 @@ def zeros(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> 
 def ones(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
     """An array of ones.
 
-    Arguments:
-        shape: the lengths of the axes
-        dtype: the dtype; the default depends on the values
-        device: the device
-
     Example:
         >>> turnout.array_api.ones((2,))
         tensor([1., 1.])
@@ -203,12 +174,6 @@ def ones(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> T
 
 def full(shape: Shape, fill_value: Number, *, dtype: DType | None = None, device: Place = None) -> Tensor:
     """An array filled with one number. The dtype defaults to the default dtype of the number's kind.
-
-    Arguments:
-        shape: the lengths of the axes
-        fill_value: the number
-        dtype: the dtype; the default depends on the values
-        device: the device
 
     Example:
         >>> turnout.array_api.full((2,), 7)
@@ -220,11 +185,6 @@ def full(shape: Shape, fill_value: Number, *, dtype: DType | None = None, device
 def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
     """`empty` in the shape, dtype and device of x.
 
-    Arguments:
-        x: an array
-        dtype: the dtype; the default depends on the values
-        device: the device
-
     Example:
         >>> turnout.array_api.empty_like(turnout.tensor([1, 2])).shape
         turnout.Size([2])
@@ -234,11 +194,6 @@ def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None
 
 def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
     """`zeros` in the shape, dtype and device of x.
-
-    Arguments:
-        x: an array
-        dtype: the dtype; the default depends on the values
-        device: the device
 
     Example:
         >>> turnout.array_api.zeros_like(turnout.tensor([1, 2]))
@@ -250,11 +205,6 @@ def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None
 def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
     """`ones` in the shape, dtype and device of x.
 
-    Arguments:
-        x: an array
-        dtype: the dtype; the default depends on the values
-        device: the device
-
     Example:
         >>> turnout.array_api.ones_like(turnout.tensor([1, 2]))
         tensor([1, 1])
@@ -264,12 +214,6 @@ def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None)
 
 def full_like(x: Tensor, /, fill_value: Number, *, dtype: DType | None = None, device: Place = None) -> Tensor:
     """`full` in the shape, dtype and device of x.
-
-    Arguments:
-        x: an array
-        fill_value: the number
-        dtype: the dtype; the default depends on the values
-        device: the device
 
     Example:
         >>> turnout.array_api.full_like(turnout.tensor([1, 2]), 7)
@@ -281,10 +225,6 @@ def full_like(x: Tensor, /, fill_value: Number, *, dtype: DType | None = None, d
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The lower triangles of matrices, up to the k-th diagonal above the main one; zeros elsewhere.
 
-    Arguments:
-        x: an array
-        k: the diagonal, counted upwards from the main one
-
     Example:
         >>> turnout.array_api.tril(turnout.tensor([[1, 2], [3, 4]]))
         tensor([[1, 0],
@@ -295,10 +235,6 @@ def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The upper triangles of matrices, from the k-th diagonal above the main one; zeros elsewhere.
-
-    Arguments:
-        x: an array
-        k: the diagonal, counted upwards from the main one
 
     Example:
         >>> turnout.array_api.triu(turnout.tensor([[1, 2], [3, 4]]))
@@ -325,3 +261,15 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         if each.dtype is not arrays[0].dtype:
             raise ArgumentError(f"meshgrid: the arrays must have one dtype, got {arrays[0].dtype.name} and {each.dtype.name}")
     return variadics.meshgrid(*arrays, indexing=indexing) if arrays else ()
+
+
+describe(
+    globals(),
+    dtype="the dtype; the default depends on the values",
+    device="the device",
+    copy="True always copies, False never does, None does where it is needed",
+    x="an array",
+    k="the diagonal, counted upwards from the main one",
+    shape="the lengths of the axes",
+    fill_value="the number",
+)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from turnout_aten import fft as operators
+from turnout_aten.functions.docstrings import describe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,12 +91,6 @@ irfftn = _along_several("irfftn", "The inverse of `rfftn`")
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
     """The frequencies of `fft` of n samples at distances d.
 
-    Arguments:
-        n: the number of samples
-        d: their distance
-        dtype: the dtype, floating-point
-        device: the device
-
     Example:
         >>> turnout.array_api.fft.fftfreq(4)
         tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
@@ -105,12 +100,6 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: st
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
     """The frequencies of `rfft` of n samples at distances d.
-
-    Arguments:
-        n: the number of samples
-        d: their distance
-        dtype: the dtype, floating-point
-        device: the device
 
     Example:
         >>> turnout.array_api.fft.rfftfreq(4)
@@ -122,10 +111,6 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: s
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """Frequency 0 moved to the middle of some axes; None means all axes.
 
-    Arguments:
-        x: an array
-        axes: the axes
-
     Example:
         >>> turnout.array_api.fft.fftshift(turnout.tensor([0, 1, -2, -1]))
         tensor([-2, -1,  0,  1])
@@ -136,12 +121,19 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`.
 
-    Arguments:
-        x: an array
-        axes: the axes
-
     Example:
         >>> turnout.array_api.fft.ifftshift(turnout.tensor([-2, -1, 0, 1]))
         tensor([ 0,  1, -2, -1])
     """
     return operators.ifftshift(x, axes)
+
+
+describe(
+    globals(),
+    n="the number of samples",
+    d="their distance",
+    dtype="the dtype, floating-point",
+    device="the device",
+    x="an array",
+    axes="the axes",
+)

@@ -8,6 +8,7 @@ from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import linalg as operators
 from turnout_aten.array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from turnout_aten.array_api.promotion import axes_of, pair, widened
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.tensor.tensor import Tensor
@@ -54,7 +55,6 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The triangle L with L L^H = x, or U with U^H U = x. Raises LinAlgError for a matrix that is not positive-definite.
 
     Arguments:
-        x: matrices, in the last two axes
         upper: whether the upper triangle is wanted
 
     Example:
@@ -69,8 +69,6 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Cross products of vectors of length 3 along an axis, counted from the end; the other axes broadcast.
 
     Arguments:
-        x1: the first operand
-        x2: the second operand
         axis: the axis of the vectors
 
     Example:
@@ -86,9 +84,6 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 def det(x: Tensor, /) -> Tensor:
     """The determinants of square matrices.
 
-    Arguments:
-        x: matrices, in the last two axes
-
     Example:
         >>> turnout.array_api.linalg.det(turnout.tensor([[1.0, 2.0], [3.0, 4.0]]))
         tensor(-2.0000)
@@ -98,10 +93,6 @@ def det(x: Tensor, /) -> Tensor:
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """A view of the diagonals, `offset` above the main ones.
-
-    Arguments:
-        x: matrices, in the last two axes
-        offset: the diagonal, counted upwards from the main one
 
     Example:
         >>> turnout.array_api.linalg.diagonal(turnout.tensor([[1, 2], [3, 4]]))
@@ -113,9 +104,6 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 def eig(x: Tensor, /) -> EigResult:
     """Eigenvalues, in no order, and eigenvectors as columns, of square matrices. Both are complex.
 
-    Arguments:
-        x: matrices, in the last two axes
-
     Example:
         >>> turnout.array_api.linalg.eig(turnout.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
         tensor([2.+0.j, 3.+0.j])
@@ -125,9 +113,6 @@ def eig(x: Tensor, /) -> EigResult:
 
 def eigvals(x: Tensor, /) -> Tensor:
     """Only the eigenvalues of `eig`.
-
-    Arguments:
-        x: matrices, in the last two axes
 
     Example:
         >>> turnout.array_api.linalg.eigvals(turnout.tensor([[0.0, -1.0], [1.0, 0.0]])).imag.abs()
@@ -139,9 +124,6 @@ def eigvals(x: Tensor, /) -> Tensor:
 def eigh(x: Tensor, /) -> EighResult:
     """Eigenvalues in ascending order, and eigenvectors as columns, of Hermitian matrices. Only lower triangles are read.
 
-    Arguments:
-        x: matrices, in the last two axes
-
     Example:
         >>> turnout.array_api.linalg.eigh(turnout.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
         tensor([2., 3.])
@@ -152,9 +134,6 @@ def eigh(x: Tensor, /) -> EighResult:
 def eigvalsh(x: Tensor, /) -> Tensor:
     """Only the eigenvalues of `eigh`.
 
-    Arguments:
-        x: matrices, in the last two axes
-
     Example:
         >>> turnout.array_api.linalg.eigvalsh(turnout.tensor([[2.0, 0.0], [0.0, 3.0]]))
         tensor([2., 3.])
@@ -164,9 +143,6 @@ def eigvalsh(x: Tensor, /) -> Tensor:
 
 def inv(x: Tensor, /) -> Tensor:
     """Inverses. Raises LinAlgError for a singular matrix.
-
-    Arguments:
-        x: matrices, in the last two axes
 
     Example:
         >>> turnout.array_api.linalg.inv(turnout.tensor([[2.0, 0.0], [0.0, 4.0]]))
@@ -179,11 +155,6 @@ def inv(x: Tensor, /) -> Tensor:
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Tensor:
     """Norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf; None means "fro".
 
-    Arguments:
-        x: matrices, in the last two axes
-        keepdims: whether reduced axes stay, with length 1
-        ord: the order of the norm
-
     Example:
         >>> turnout.array_api.linalg.matrix_norm(turnout.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(5.)
@@ -195,7 +166,6 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """Each matrix to the n-th power; a negative n uses the inverse.
 
     Arguments:
-        x: matrices, in the last two axes
         n: the exponent
 
     Example:
@@ -209,10 +179,6 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """The number of singular values above `rtol` times the largest one. `rtol` defaults to max(M, N) * eps.
 
-    Arguments:
-        x: matrices, in the last two axes
-        rtol: the tolerance
-
     Example:
         >>> turnout.array_api.linalg.matrix_rank(turnout.tensor([[2.0, 0.0], [0.0, 0.0]]))
         tensor(1)
@@ -222,10 +188,6 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The products of each element of one vector with each element of another. Raises ShapeError for other shapes.
-
-    Arguments:
-        x1: the first operand
-        x2: the second operand
 
     Example:
         >>> turnout.array_api.linalg.outer(turnout.tensor([1, 2]), turnout.tensor([3, 4]))
@@ -241,10 +203,6 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Pseudoinverses. Singular values up to `rtol` times the largest count as 0; `rtol` defaults to max(M, N) * eps.
 
-    Arguments:
-        x: matrices, in the last two axes
-        rtol: the tolerance
-
     Example:
         >>> turnout.array_api.linalg.pinv(turnout.tensor([[2.0, 0.0], [0.0, 4.0]]))
         tensor([[0.5000, 0.0000],
@@ -257,7 +215,6 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and an upper triangle R, with Q R = x; `mode` "complete" gives a square Q.
 
     Arguments:
-        x: matrices, in the last two axes
         mode: "reduced" or "complete"
 
     Example:
@@ -273,9 +230,6 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """The signs of determinants and the logarithms of their absolute values.
 
-    Arguments:
-        x: matrices, in the last two axes
-
     Example:
         >>> turnout.array_api.linalg.slogdet(turnout.tensor([[2.0, 0.0], [0.0, 3.0]])).logabsdet
         tensor(1.7918)
@@ -285,10 +239,6 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The y with x1 y = x2. An x2 of 1 dimension is a vector; others are matrices. Raises LinAlgError if x1 is singular.
-
-    Arguments:
-        x1: the first operand
-        x2: the second operand
 
     Example:
         >>> turnout.array_api.linalg.solve(turnout.tensor([[2.0, 0.0], [0.0, 4.0]]), turnout.tensor([2.0, 8.0]))
@@ -309,7 +259,6 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """U, S and Vh with U diag(S) Vh = x. The singular values S are in descending order.
 
     Arguments:
-        x: matrices, in the last two axes
         full_matrices: whether U and Vh are square
 
     Example:
@@ -322,9 +271,6 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
 def svdvals(x: Tensor, /) -> Tensor:
     """The singular values, in descending order.
 
-    Arguments:
-        x: matrices, in the last two axes
-
     Example:
         >>> turnout.array_api.linalg.svdvals(turnout.tensor([[3.0, 0.0], [0.0, 2.0]]))
         tensor([3., 2.])
@@ -336,8 +282,6 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tenso
     """Sums of the diagonals. Integers are summed as int64 or uint64 unless `dtype` is given.
 
     Arguments:
-        x: matrices, in the last two axes
-        offset: the diagonal, counted upwards from the main one
         dtype: the dtype of the sum
 
     Example:
@@ -353,8 +297,6 @@ def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord:
     Arguments:
         x: an array
         axis: the axis, or the axes, of a vector
-        keepdims: whether reduced axes stay, with length 1
-        ord: the order of the norm
 
     Example:
         >>> turnout.array_api.linalg.vector_norm(turnout.tensor([3.0, 4.0]))
@@ -364,3 +306,15 @@ def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord:
     if axes:
         return operators.vector_norm(x, ord, axes, keepdims)
     return operators.vector_norm(fn.unsqueeze(x, -1), ord, -1)
+
+
+describe(
+    globals(),
+    x="matrices, in the last two axes",
+    x1="the first operand",
+    x2="the second operand",
+    offset="the diagonal, counted upwards from the main one",
+    keepdims="whether reduced axes stay, with length 1",
+    ord="the order of the norm",
+    rtol="the tolerance",
+)

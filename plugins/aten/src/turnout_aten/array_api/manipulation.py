@@ -8,6 +8,7 @@ from turnout.dtypes import INT, int64
 from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout_aten.array_api.promotion import axes_of, promote
 from turnout_aten.functions import broadcasting as variadics
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """The arrays expanded to their common shape. Raises ShapeError if they have none.
-
-    Arguments:
-        arrays: the arrays
 
     Example:
         >>> turnout.array_api.broadcast_arrays(turnout.tensor([1, 2]), turnout.tensor([[3]]))
@@ -51,10 +49,6 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
     """x expanded to a shape, without a copy. Raises ShapeError if it does not fit.
 
-    Arguments:
-        x: an array
-        shape: the shape
-
     Example:
         >>> turnout.array_api.broadcast_to(turnout.tensor([1, 2]), (2, 2))
         tensor([[1, 2],
@@ -73,10 +67,6 @@ def _alike(name: str, arrays: Sequence[Tensor]) -> list[Tensor]:
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """The arrays joined along an existing axis; None flattens them first.
 
-    Arguments:
-        arrays: the arrays
-        axis: the axis, or the axes
-
     Example:
         >>> turnout.array_api.concat([turnout.tensor([1, 2]), turnout.tensor([3])])
         tensor([1, 2, 3])
@@ -88,10 +78,6 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """The arrays joined along a new axis.
 
-    Arguments:
-        arrays: the arrays
-        axis: the axis, or the axes
-
     Example:
         >>> turnout.array_api.stack([turnout.tensor([1, 2]), turnout.tensor([3, 4])])
         tensor([[1, 2],
@@ -102,10 +88,6 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of x along an axis, as views without it.
-
-    Arguments:
-        x: an array
-        axis: the axis, or the axes
 
     Example:
         >>> turnout.array_api.unstack(turnout.tensor([[1, 2], [3, 4]]))
@@ -120,7 +102,6 @@ def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     Raises DimError, an IndexError, for a position out of range, ArgumentError, a ValueError, for one that is named twice.
 
     Arguments:
-        x: an array
         axis: the place of the new axis in the result, or the places of several
 
     Example:
@@ -141,10 +122,6 @@ def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     """A view without the given axes, which must have length 1. Raises ArgumentError, a ValueError, for a longer axis.
 
-    Arguments:
-        x: an array
-        axis: the axis, or the axes
-
     Example:
         >>> turnout.array_api.squeeze(turnout.tensor([[1, 2]]), 0)
         tensor([1, 2])
@@ -159,10 +136,6 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
 def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
     """The elements in reverse order along some axes; None means all axes.
 
-    Arguments:
-        x: an array
-        axis: the axis, or the axes
-
     Example:
         >>> turnout.array_api.flip(turnout.tensor([1, 2]))
         tensor([2, 1])
@@ -174,7 +147,6 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
     """A view with axes moved elsewhere; the others keep their order.
 
     Arguments:
-        x: an array
         source: the axes to move
         destination: where to
 
@@ -189,7 +161,6 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     """A view with the axes in another order.
 
     Arguments:
-        x: an array
         axes: the axes of x, in the order of the result
 
     Example:
@@ -204,7 +175,6 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     """Each slice along an axis repeated; `repeats` is a number, or an integer array of one per slice. axis=None flattens x.
 
     Arguments:
-        x: an array
         repeats: how often
         axis: the axis, or None
 
@@ -223,8 +193,6 @@ def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> 
     copy  True: always new memory. None: a view if the strides allow it. False: ArgumentError, a ValueError, if they do not
 
     Arguments:
-        x: an array
-        shape: the shape
         copy: True always copies, False never does, None does where it is needed
 
     Example:
@@ -248,9 +216,7 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tens
     """The elements shifted along axes, wrapping around at the ends. axis=None shifts x flattened.
 
     Arguments:
-        x: an array
         shift: by how many places
-        axis: the axis, or the axes
 
     Example:
         >>> turnout.array_api.roll(turnout.tensor([1, 2, 3]), 1)
@@ -266,7 +232,6 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     """x repeated the given number of times along each axis.
 
     Arguments:
-        x: an array
         repetitions: how often, for each axis
 
     Example:
@@ -274,3 +239,6 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
         tensor([1, 2, 1, 2])
     """
     return fn.tile(x, tuple(repetitions))
+
+
+describe(globals(), arrays="the arrays", x="an array", shape="the shape", axis="the axis, or the axes")

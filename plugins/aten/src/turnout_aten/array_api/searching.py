@@ -8,6 +8,7 @@ from turnout.dtypes import bool_, int64, uint8
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.array_api.promotion import as_array, axes_of, common, pair
 from turnout_aten.functions import reductions
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
@@ -39,11 +40,6 @@ class UniqueInverse(NamedTuple):
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the largest element (the first of equals), along an axis or in x flattened.
 
-    Arguments:
-        x: an array
-        axis: the axis
-        keepdims: whether a reduced axis stays, with length 1
-
     Example:
         >>> turnout.array_api.argmax(turnout.tensor([3, 9, 5]))
         tensor(1)
@@ -53,11 +49,6 @@ def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the smallest element (the first of equals), along an axis or in x flattened.
-
-    Arguments:
-        x: an array
-        axis: the axis
-        keepdims: whether a reduced axis stays, with length 1
 
     Example:
         >>> turnout.array_api.argmin(turnout.tensor([3, 1, 5]))
@@ -74,11 +65,6 @@ def _ordered(x: Tensor) -> Tensor:
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The number of nonzero elements, as int64.
 
-    Arguments:
-        x: an array
-        axis: the axis
-        keepdims: whether a reduced axis stays, with length 1
-
     Example:
         >>> turnout.array_api.count_nonzero(turnout.tensor([0, 3, 4]))
         tensor(2)
@@ -90,9 +76,6 @@ def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) ->
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """The indices of the nonzero elements, one vector per axis. Raises ShapeError for a 0-dim array.
-
-    Arguments:
-        x: an array
 
     Example:
         >>> turnout.array_api.nonzero(turnout.tensor([0, 3, 4]))
@@ -166,9 +149,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices at the given indices along an axis; only a vector needs no `axis`. Negative indices count from the end.
 
     Arguments:
-        x: an array
         indices: the indices, a vector
-        axis: the axis
 
     Example:
         >>> turnout.array_api.take(turnout.tensor([1, 2, 3]), turnout.tensor([2, 0]))
@@ -185,9 +166,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """The elements at indices along an axis, separate for each slice; the other axes broadcast.
 
     Arguments:
-        x: an array
         indices: the indices
-        axis: the axis
 
     Example:
         >>> turnout.array_api.take_along_axis(turnout.tensor([[3, 1], [2, 4]]), turnout.tensor([[1], [0]]))
@@ -205,12 +184,6 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along an axis.
 
-    Arguments:
-        x: an array
-        axis: the axis
-        descending: whether the largest element comes first
-        stable: whether equal elements keep their order
-
     Example:
         >>> turnout.array_api.sort(turnout.tensor([3, 1, 2]))
         tensor([1, 2, 3])
@@ -220,12 +193,6 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices that sort x along an axis. With `stable`, equal elements keep their order, also when descending.
-
-    Arguments:
-        x: an array
-        axis: the axis
-        descending: whether the largest element comes first
-        stable: whether equal elements keep their order
 
     Example:
         >>> turnout.array_api.argsort(turnout.tensor([3, 1, 2]))
@@ -240,9 +207,6 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct elements, in order.
 
-    Arguments:
-        x: an array
-
     Example:
         >>> turnout.array_api.unique_values(turnout.tensor([3, 1, 3]))
         tensor([1, 3])
@@ -254,9 +218,6 @@ def unique_values(x: Tensor, /) -> Tensor:
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """The distinct elements, and the number of times that each occurs.
 
-    Arguments:
-        x: an array
-
     Example:
         >>> turnout.array_api.unique_counts(turnout.tensor([3, 1, 3])).counts
         tensor([1, 2])
@@ -266,9 +227,6 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
     """The distinct elements, and for each element of x its index among them.
-
-    Arguments:
-        x: an array
 
     Example:
         >>> turnout.array_api.unique_inverse(turnout.tensor([3, 1, 3])).inverse_indices
@@ -280,9 +238,6 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The distinct elements, their first indices in x flattened, for each element of x its index among them, and the counts.
 
-    Arguments:
-        x: an array
-
     Example:
         >>> turnout.array_api.unique_all(turnout.tensor([3, 1, 3])).indices
         tensor([1, 0])
@@ -290,3 +245,13 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     values, inverse, counts = reductions.unique(x, return_inverse=True, return_counts=True)
     order = fn.sort(fn.flatten(inverse), stable=True, dim=0)[1]
     return UniqueAll(values, order[fn.cumsum(counts, 0) - counts], inverse, counts)
+
+
+describe(
+    globals(),
+    x="an array",
+    axis="the axis",
+    keepdims="whether a reduced axis stays, with length 1",
+    descending="whether the largest element comes first",
+    stable="whether equal elements keep their order",
+)

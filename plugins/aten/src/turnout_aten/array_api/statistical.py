@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import bool_
 from turnout.errors import ArgumentError
 from turnout_aten.array_api.promotion import axes_of, promote, widened
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import wrap_dim
 
@@ -26,12 +27,6 @@ def _over(name: str, x: Tensor, axis: Axis) -> tuple[Tensor, tuple[int, ...]]:
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """Sums, of integers as int64 or uint64 unless `dtype` says another.
 
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        dtype: the dtype of the result
-        keepdims: whether a reduced axis stays, with length 1
-
     Example:
         >>> turnout.array_api.sum(turnout.tensor([1, 2]))
         tensor(3)
@@ -42,12 +37,6 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims
 
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """Products, of integers as int64 or uint64 unless `dtype` says another.
-
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        dtype: the dtype of the result
-        keepdims: whether a reduced axis stays, with length 1
 
     Example:
         >>> turnout.array_api.prod(turnout.tensor([2, 3]))
@@ -62,11 +51,6 @@ def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdim
 def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The arithmetic means of the elements.
 
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        keepdims: whether a reduced axis stays, with length 1
-
     Example:
         >>> turnout.array_api.mean(turnout.tensor([1.0, 2.0]))
         tensor(1.5000)
@@ -77,12 +61,6 @@ def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Variances: sums of squares over the number of elements less `correction`.
-
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        correction: what is subtracted from the number of elements
-        keepdims: whether a reduced axis stays, with length 1
 
     Example:
         >>> turnout.array_api.var(turnout.tensor([1.0, 3.0]))
@@ -95,12 +73,6 @@ def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: b
 def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Standard deviations, the roots of `var`.
 
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        correction: what is subtracted from the number of elements
-        keepdims: whether a reduced axis stays, with length 1
-
     Example:
         >>> turnout.array_api.std(turnout.tensor([1.0, 3.0]))
         tensor(1.)
@@ -111,11 +83,6 @@ def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: b
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The largest elements; NaN if any element is NaN. Raises ShapeError for an empty reduction.
-
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        keepdims: whether a reduced axis stays, with length 1
 
     Example:
         >>> turnout.array_api.max(turnout.tensor([1, 3]))
@@ -128,11 +95,6 @@ def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The smallest elements; NaN if any element is NaN. Raises ShapeError for an empty reduction.
 
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        keepdims: whether a reduced axis stays, with length 1
-
     Example:
         >>> turnout.array_api.min(turnout.tensor([1, 3]))
         tensor(1)
@@ -143,11 +105,6 @@ def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether all elements differ from 0, as bool.
-
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        keepdims: whether a reduced axis stays, with length 1
 
     Example:
         >>> turnout.array_api.all(turnout.tensor([1, 0]))
@@ -160,11 +117,6 @@ def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether any element differs from 0, as bool.
 
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        keepdims: whether a reduced axis stays, with length 1
-
     Example:
         >>> turnout.array_api.any(turnout.tensor([1, 0]))
         tensor(True)
@@ -175,12 +127,6 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False) -> Tensor:
     """Running sums along an axis, which only a vector may leave out; `include_initial` puts a 0 before them.
-
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        dtype: the dtype of the result
-        include_initial: whether the result begins with the neutral element
 
     Example:
         >>> turnout.array_api.cumulative_sum(turnout.tensor([1, 2, 3]))
@@ -193,12 +139,6 @@ def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
     """Running products along an axis, which only a vector may leave out; `include_initial` puts a 1 before them.
-
-    Arguments:
-        x: an array
-        axis: the axis, or the axes; None means all
-        dtype: the dtype of the result
-        include_initial: whether the result begins with the neutral element
 
     Example:
         >>> turnout.array_api.cumulative_prod(turnout.tensor([1, 2, 3]))
@@ -230,7 +170,6 @@ def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = N
     """The n-th differences of neighbours along an axis. `prepend` and `append` are joined to x first.
 
     Arguments:
-        x: an array
         axis: the axis
         n: how many times differences are taken
         prepend: elements put in front
@@ -245,3 +184,14 @@ def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = N
         dtype = dtype if each is None else promote(dtype, each.dtype)
     before, behind = [each if each is None else each.to(dtype) for each in (prepend, append)]
     return fn.diff(x.to(dtype), n, axis, before, behind)
+
+
+describe(
+    globals(),
+    x="an array",
+    axis="the axis, or the axes; None means all",
+    dtype="the dtype of the result",
+    keepdims="whether a reduced axis stays, with length 1",
+    correction="what is subtracted from the number of elements",
+    include_initial="whether the result begins with the neutral element",
+)

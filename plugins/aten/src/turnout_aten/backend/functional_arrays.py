@@ -114,6 +114,24 @@ class FunctionalArray:
         """The number of elements."""
         return prod(self.shape)
 
+    @property
+    def ndim(self) -> int:
+        """The number of dims."""
+        return len(self.shape)
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether its elements lie in the memory in their order, without gaps. A dim of length 1 may have any stride."""
+        if self.strides == contiguous_strides(self.shape):
+            return True
+        long = [d for d, n in enumerate(self.shape) if n != 1]
+        lengths = tuple([self.shape[d] for d in long])
+        return tuple([self.strides[d] for d in long]) == contiguous_strides(lengths)
+
+    def reshape(self, shape: Ints) -> FunctionalArray:
+        """The same part of the memory, which is row-major, in another shape."""
+        return FunctionalArray(self.memory, shape, contiguous_strides(shape), self.offset)
+
     def value(self) -> Any:
         """The elements, as an array of the backend's own. It is made anew if the memory has been written."""
         memory = self.memory

@@ -7,6 +7,7 @@ on values, which a derived class defines.
 from __future__ import annotations
 
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnout.config.lock import new_lock
@@ -43,6 +44,8 @@ class FunctionalBackend(TensorBackend):
     array_type = FunctionalArray
     memory_type: type[Memory] = Memory  # a class derived from it sees each new value
     is_functional = True
+    keeps_answers = True
+    row_major = attrgetter("is_row_major")
 
     def __init__(self) -> None:
         self.writing = new_lock()  # held while a part of a memory is written
@@ -60,6 +63,10 @@ class FunctionalBackend(TensorBackend):
     def as_value(self, made: Any) -> Any:
         """What a row returned, as a value, if it is a scalar of your library. By default it is one already."""
         return made
+
+    def device_of_value(self, value: Any) -> Device:
+        """Where a value is that a row or another library made."""
+        return self.current_device()
 
     def converted(self, value: Any, dtype: DType) -> Any:
         """A value with its elements in another dtype, as `Tensor.to` converts them."""
@@ -112,9 +119,9 @@ class FunctionalBackend(TensorBackend):
         shape = tuple(value.shape)
         return FunctionalArray(self.memory_type(self, shape, dtype, device, value), shape, contiguous_strides(shape))
 
-    def as_array(self, value: Any) -> FunctionalArray:
+    def as_array(self, value: Any, device: Device | None = None) -> FunctionalArray:
         value = self.as_value(value)
-        return self.array_of(value, self.dtype_of_value(value), self.current_device())
+        return self.array_of(value, self.dtype_of_value(value), device or self.device_of_value(value))
 
     def check_dtype(self, dtype: DType) -> None:
         """Raise DTypeError for a dtype that the device does not have. By default it has all."""
@@ -138,6 +145,9 @@ class FunctionalBackend(TensorBackend):
 
     def dtype_of(self, array: FunctionalArray) -> DType:
         return array.memory.dtype
+
+    def device_of(self, array: FunctionalArray) -> Device:
+        return array.memory.device
 
     def retyped(self, root: FunctionalArray, dtype: DType) -> FunctionalArray:
         self.check_dtype(dtype)

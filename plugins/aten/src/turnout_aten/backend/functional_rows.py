@@ -11,8 +11,8 @@ from turnout.registry import REGISTRY
 from turnout_aten.backend.functional_arrays import FunctionalArray
 from turnout_aten.backend.functional_backend import values_in
 from turnout_aten.errors import rows as errors
-from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.tables import checked_rows, register_kernels
+from turnout_aten.kernels.rows import Row, Sizes
+from turnout_aten.kernels.tables import called_with, checked_rows, register_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,8 +38,8 @@ def register_functional_kernels(
 
     A row is called with all arguments by position, tensors as values, and a `Wanted` for each output last. It returns the values
     of the outputs: one, or a tuple of several. A value of another dtype than the one wanted is converted. The row of an operator
-    without outputs, such as `nonzero`, returns its new values. One RegistrationError reports all rows that name no operator or
-    cannot be called so.
+    without outputs, such as `nonzero`, returns its new values. A row that says `allocates` is also called without a `Wanted`, and
+    then returns what it makes. One RegistrationError reports all rows that name no operator or cannot be called so.
     """
     rows = checked_rows(library, backend.name, table, namespace)
     register_kernels(library, backend, {name: _row(backend, name, row) for name, row in rows.items()}, namespace=namespace)
@@ -47,28 +47,42 @@ def register_functional_kernels(
 
 def _row(backend: FunctionalBackend, name: str, row: Row) -> Row:
     function = row.fn
+    given = len(called_with(name)[0])
+    count = len(REGISTRY.find(name).schema.out_arguments)
 
-    def allocate(*args: Any) -> Any:
-        return function(*map(values_in, args))
-
-    def kernel(*args: Any) -> None:
+    def kernel(*args: Any) -> Any:
+        if len(args) < given or not count:
+            return _made(backend, function, args)
         outs = args[len(args) - count :]
-        given = [values_in(a) for a in args[: len(args) - count]]
-        made = function(*given, *[Wanted(out.shape, out.dtype, out.memory.device) for out in outs])
+        values = [values_in(a) for a in args[: len(args) - count]]
+        made = function(*values, *[Wanted(out.shape, out.dtype, out.memory.device) for out in outs])
         made = made if isinstance(made, (tuple, list)) else (made,)
         if len(made) != count:
             raise errors.too_few_values(name, backend.name, function, len(made), count)
         # All are looked at before the first is written: a row that fails changes nothing.
-        values = [_fitted(backend, name, function, value, out) for value, out in zip(made, outs, strict=True)]
-        for value, out in zip(values, outs, strict=True):
+        fitted = [_fitted(backend, name, function, value, out) for value, out in zip(made, outs, strict=True)]
+        for value, out in zip(fitted, outs, strict=True):
             out.write(value)
+        return None
 
-    count = len(REGISTRY.find(name).schema.out_arguments)
-    if not count:
-        return Row(allocate)
     kernel.__name__ = kernel.__qualname__ = getattr(function, "__name__", name)
     kernel.__wrapped__ = function  # type: ignore[attr-defined]  # so that `explain` names the function that computes
-    return Row(kernel, pointwise=row.pointwise)
+    if not count:
+        return Row(kernel)
+    simple, sizes = row.sizes.simple, Sizes()
+    if simple is not None:
+        sizes = Sizes(row.sizes.upto, simple=lambda *args: _made(backend, simple, args))
+    return Row(kernel, row.allocates, pointwise=row.pointwise, accepts=row.accepts, sizes=sizes)
+
+
+def _made(backend: FunctionalBackend, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """What a row that makes its results returns, as new arrays on the device of the first one that it is given."""
+    values = [a.value() if a.__class__ is FunctionalArray else values_in(a) for a in args]
+    place = next((a.memory.device for a in args if a.__class__ is FunctionalArray), None) or backend.current_device()
+    made = function(*values)
+    if isinstance(made, (tuple, list)):
+        return [backend.as_array(each, place) for each in made]
+    return backend.as_array(made, place)
 
 
 def _fitted(backend: FunctionalBackend, name: str, function: Callable[..., Any], value: Any, out: FunctionalArray) -> Any:

@@ -235,6 +235,10 @@ class TensorBackend(Backend):
         """An array around `value` without a copy, if `value` is an array of the backend's library; else None."""
         return None
 
+    def device_of(self, array: Any) -> Device:
+        """The device that an adopted array is on."""
+        return self.current_device()
+
     def over_buffer(self, data: memoryview, dtype: DType) -> Any:
         """A vector over the memory of bytes of the host, for the backend of `cpu`."""
         raise missing(self, "over_buffer")

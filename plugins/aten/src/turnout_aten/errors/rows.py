@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnout.errors import TurnoutError
+from turnout.errors import TurnoutError, report
 
 
 class RowError(TurnoutError, RuntimeError):
@@ -77,6 +77,12 @@ def not_finite(op_name: str, backend: str, fn: Any) -> RowError:
 def too_few_values(op_name: str, backend: str, fn: Any, found: int, expected: int) -> RowError:
     """A row that returned another number of values than its operator has outputs."""
     return RowError(f"{_who(op_name, backend, fn)} returned {found} values; expected {expected}")
+
+
+def all_leave(op_name: str, key: str, reasons: Sequence[tuple[str, str]]) -> str:
+    """For a call that every row leaves to what is below it: the packages that say why, and their reasons."""
+    head = f"{op_name}: the kernel of {key} leaves this call to the one below, and there is none"
+    return report(head, *[("why", f"{package}: {reason}") for package, reason in sorted(reasons)])
 
 
 def not_callable_so(owner: str, backend: str, problems: Sequence[tuple[str, Any, str, Sequence[str]]]) -> str:

@@ -1,13 +1,19 @@
-"""The docstrings that the build made, by full name: "turnout.add", "turnout.Tensor.add".
+"""The docstrings that the build made, by full name: "turnout.add", "turnout.Tensor.add"; and those of a module written by hand.
 
-They are in one text file, which is read when the first function or method is compiled: a docstring is an attribute of a function
-and cannot be looked up later. A module of them would be compiled anew, in 20 ms, where Python may not write bytecode.
+The first are in one text file, which is read when the first function or method is compiled: a docstring is an attribute of a
+function and cannot be looked up later. A module of them would be compiled anew, in 20 ms, where Python may not write bytecode.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
 FILE = Path(__file__).parent.parent / "generated" / "docstrings.txt"
 
@@ -26,3 +32,50 @@ def _read() -> dict[str, str]:
 def text_of(docstrings: dict[str, str]) -> str:
     """The text of the file: names and docstrings in turn, with a zero character between them."""
     return "\0".join(part for pair in docstrings.items() for part in pair)
+
+
+def describe(module: Mapping[str, Any], **arguments: str) -> None:
+    """Complete the docstrings of a module's public functions and classes, which is the last thing that the module does.
+
+    An argument that a docstring does not describe itself is described by the text of its name in `arguments`.
+    """
+    for name, value in list(module.items()):
+        inner: Any = value.__init__ if isinstance(value, type) else value  # type: ignore[misc]
+        if isinstance(inner, FunctionType) and value.__module__ == module["__name__"] and not name.startswith("_"):
+            while hasattr(inner, "__wrapped__"):
+                inner = inner.__wrapped__
+            if value.__doc__ is not None:  # python -OO has none
+                value.__doc__ = "\n".join(_described(value.__doc__, _parameters(inner.__code__), arguments))
+
+
+def _parameters(code: CodeType) -> list[str]:
+    """The names of a function's parameters, as its signature has them."""
+    positional, keywords = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = list(code.co_varnames)
+    starred = [names[keywords]] if code.co_flags & 4 else []
+    options = [names[keywords + len(starred)]] if code.co_flags & 8 else []
+    return [*names[:positional], *starred, *names[positional:keywords], *options]
+
+
+def _described(docstring: str, names: list[str], arguments: Mapping[str, str]) -> Iterator[str]:
+    """The lines of a docstring that describes all arguments of these names that it can, in their order."""
+    first, *lines = docstring.split("\n")
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    lines = [first, *(line[indent:].rstrip() for line in lines)]
+    start = next((i for i, line in enumerate(lines) if line in ("Arguments:", "Raises:", "Example:")), len(lines))
+    has_own = start < len(lines) and lines[start] == "Arguments:"
+    end = next((i for i in range(start + 1, len(lines)) if lines[i][:1].strip()), len(lines)) if has_own else start
+    own: dict[str, list[str]] = {}
+    for line in filter(None, lines[start + 1 : end]):
+        if not line.startswith("     "):
+            own[line.partition(":")[0].strip()] = told = []
+        told.append(line)
+    yield from "\n".join(lines[:start]).rstrip().split("\n")
+    yield ""
+    known = [name for name in names if name in own or name in arguments]
+    if known:
+        yield "Arguments:"
+        for name in known:
+            yield from own.get(name) or [f"    {name}: {arguments[name]}"]
+        yield ""
+    yield from lines[end:]

@@ -1,14 +1,16 @@
 """Kernels of one package over those of a backend of another: they may leave any call to the kernel below.
 
-A row that returns NotImplemented, before it has written anything, does not serve this dtype, layout or size. The call goes on
-to what would serve it if the row were not there: the backend's own row or, where it has none, a composite kernel. So a package
-need not be complete, and uninstalling it changes speed only. Which kernel is below is decided when a call is first resolved,
-and again after any registration.
+A row that returns NotImplemented, before it has written anything, does not serve this dtype, layout or size. Better, it says so
+with `Accepts(unless=...)`, which has a reason for `explain` and errors. The call goes on to what would serve it if the row were
+not there: the row of another package, the backend's own or, where it has none, a composite kernel. So a package need not be
+complete, and uninstalling it changes speed only. Which kernel is below is decided when a call is first resolved, and again
+after any registration.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnout.errors import NoKernelError
 from turnout.keys import IMPLICIT, TRACKED
@@ -16,20 +18,24 @@ from turnout.operators.kernels import ARRAY, INTERNAL, bind
 from turnout.registry import Registrations
 from turnout.table import Entry, compute_entry
 from turnout_aten.declarations.tables import standard
+from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels.rows import Compiled, Move, Row, Sizes, Steps
+from turnout_aten.kernels.contract import misfit
+from turnout_aten.kernels.rows import Accepts, Compiled, Move, Row, Sizes, Steps
 from turnout_aten.kernels.rules import ASKED
-from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
+from turnout_aten.kernels.structured import to_array
+from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows, inputs_of
 from turnout_aten.kernels.unstructured import finished, plain
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
+    from turnout_aten.backend.tensor_backend import TensorBackend
 
     Call = Callable[..., Any]
 
@@ -46,13 +52,42 @@ def register_over(
 
     With `yields=False` they are rows of the backend's own library, over composite kernels: those of other packages come first.
     """
-    for name, row in checked_rows(library, backend, table, namespace).items():
+    for name, given in checked_rows(library, backend, table, namespace).items():
+        row = given if given.accepts.unless is None else _asking(given, inputs_of(name), library.origin)
         label = f"{getattr(row.fn, '__name__', 'kernel')}, or the kernel below"
         for variant, binder in binders(name, row):
             how: dict[str, Any] = {"form": ARRAY, "yields": yields, "may_decline": True, "label": label}
             library.impl(variant, backend, row.fn, binder=_Over(binder), **how)
         if name not in STRUCTURED and _is_composed(library, name):
             _compose(library, name)
+
+
+class Leaves(NamedTuple):
+    """What is asked before the kernel of a row over others: the package, its question, and how many arguments are inputs."""
+
+    package: str
+    unless: Callable[..., str | None]
+    inputs: int
+
+    def reason(self, args: Sequence[Any]) -> str | None:
+        """Why the row leaves a call with these arguments to what is below it."""
+        return self.unless(*args[: self.inputs])
+
+
+def _asking(row: Row, inputs: int, package: str) -> Row:
+    """A row whose functions are called for calls that it does not leave, and nothing in their place."""
+    assert row.accepts.unless is not None
+    leaves = Leaves(package, row.accepts.unless, inputs)
+
+    def around(word: str, fn: Call) -> Call:
+        @wraps(fn)
+        def kernel(*args: Any) -> Any:
+            return fn(*args) if leaves.reason(args) is None else NotImplemented
+
+        kernel.leaves = (leaves,)  # type: ignore[attr-defined]
+        return kernel
+
+    return row.but(sizes=row.sizes._replace(simple=None)).through(around)
 
 
 def _is_composed(library: Registrations, name: str) -> bool:
@@ -95,15 +130,25 @@ class _Over:
         self.binder = binder
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
+        made = self.structured(op, kernel, key)
+        if made is not None:
+            return made(op, kernel, key)
         entry, row, backend = entry_below(op, kernel, key), self.binder.row, backend_at(op, key)
-        under = None if entry is None else entry.kernel.binder
-        if isinstance(self.binder, StructuredBinder) and isinstance(under, StructuredBinder):
-            made = combined(row, under.row, op)
-            return StructuredBinder(made, self.binder.kind, self.binder.group, self.binder.precomputed)(op, kernel, key)
-        call = _missing(op, key) if entry is None else _bound(op, entry, key)
+        call = _missing(op, key, backend) if entry is None else _bound(op, entry, key)
         if isinstance(self.binder, StructuredBinder):
             return call
         return finished(op, backend, plain(op, backend, row.fn, below=call, row=row))
+
+    def structured(self, op: Operator, kernel: Kernel, key: str) -> StructuredBinder | None:
+        """Its row and those below as one; None where what is below has no outputs to write, or this has none."""
+        mine, entry = self.binder, entry_below(op, kernel, key)
+        if entry is None or not isinstance(mine, StructuredBinder):
+            return None
+        under = entry.kernel.binder
+        below = under.structured(op, entry.kernel, key) if isinstance(under, _Over) else under
+        if not isinstance(below, StructuredBinder):
+            return None
+        return StructuredBinder(combined(mine.row, below.row, op, inputs_of(mine.group)), mine.kind, mine.group, mine.precomputed)
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:
@@ -119,11 +164,7 @@ def _bound(op: Operator, entry: Entry, key: str) -> Call:
 def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
     """What would serve a key without the kernels of this one's library and those that come before it; None if nothing would."""
     registry = op.registry
-    left = {
-        at: registry.winner(op, at, stack)
-        for at, whole in op.kernels.items()
-        if (stack := [k for k in whole if k.library is not kernel.library and kernel.yields >= k.yields])
-    }
+    left = {at: registry.winner(op, at, stack) for at in op.kernels if (stack := registry.behind(op, at, kernel))}
     return compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
 
 
@@ -132,17 +173,20 @@ def only_few(*args: Any) -> Any:
     return NotImplemented
 
 
-def combined(above: Row, below: Row, op: Operator) -> Row:
-    """One row of two, for an operator. Arrays of up to the limit of the row above go to the row below at once."""
+def combined(above: Row, below: Row, op: Operator, inputs: int) -> Row:
+    """One row of two, for an operator with so many inputs. Arrays of up to the limit of the row above go to the row below."""
     first, second = above.fn, below.fn
     if first is only_few:
         return below.but(program=above.program)
+    if misfit(getattr(first, "__wrapped__", first), [inputs]):  # it makes no result
+        below = below.but(allocates="", accepts=Accepts(), sizes=below.sizes._replace(simple=None))
 
     def kernel(*args: Any) -> Any:
         made = first(*args)
         return second(*args) if made is NotImplemented else made
 
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
+    kernel.leaves = (*getattr(first, "leaves", ()), *getattr(second, "leaves", ()))  # type: ignore[attr-defined]
     sizes, over = above.sizes, above.sizes.over
     few = (below.sizes.fn or second) if sizes.upto and op.schema.arguments[0].type.canonical == "Tensor" else None
     # Where every argument is required, the row below is its own `simple`.
@@ -217,8 +261,11 @@ def _is_recorded(args: tuple[Any, ...]) -> bool:
     return False
 
 
-def _missing(op: Operator, key: str) -> Call:
+def _missing(op: Operator, key: str, backend: TensorBackend) -> Call:
     def call_missing(ks: int, *args: Any) -> Any:
-        raise NoKernelError(f"{op.qualified_name}: the kernel of {key} leaves this call to the one below, and there is none")
+        arrays = [to_array(backend, each) for each in args]
+        found = [each for k in op.kernels[key] for each in getattr(k.fn, "leaves", ())]
+        reasons = [(leaves.package, reason) for leaves in found if (reason := leaves.reason(arrays)) is not None]
+        raise NoKernelError(errors.all_leave(op.qualified_name, key, reasons))
 
     return call_missing

@@ -41,6 +41,17 @@ BELOW = "the kernel below, which calls operators"
 GENERAL = frozenset(f"turnout_aten.kernels.{name}" for name in ("functional", "inplace", "outputs", "custom"))
 
 
+def left(fn: Call, args: Sequence[Any]) -> str:
+    """Which rows leave a call to those below them, and why, in words."""
+    told = ""
+    for leaves in getattr(fn, "leaves", ()):
+        reason = leaves.reason(args)
+        if reason is None:
+            break
+        told += f"; {leaves.package} leaves it: {reason}"
+    return told
+
+
 class Reached(BaseException):
     """A function that was asked for its path was called. The text is the path."""
 
@@ -67,7 +78,7 @@ class Question:
             def said(*args: Any, **_: Any) -> Any:
                 outs = args[s.given :] if s is not None else ()
                 if not self.learning:
-                    raise Reached(self.path(sys._getframe(1), word, args, outs))
+                    raise Reached(self.path(sys._getframe(1), word, args, outs) + left(fn, args))
                 if not outs:
                     raise NotImplementedError  # go on where there is an output
                 self.results = outs

@@ -25,16 +25,20 @@ FREEDOM: Any = object()
 
 
 class Accepts(NamedTuple):
-    """Which calls a kernel that allocates gets at once. All others take the general path, where the shape function looks first.
+    """Which calls a kernel gets. Those that a kernel that allocates does not get at once take the general path, where the shape
+    function looks first.
 
     refuses  dtypes (as NumPy kinds) that the shape function refuses and the kernel does not
     bools    False: a bool in place of a number may be refused
     ranks    the ndim of each tensor, None for any
+    unless   of a row over another one: `unless(*inputs)`, asked before the kernel, says why the row leaves a call to what is
+             below it, or returns None. It looks at shapes, dtypes and other arguments, and changes nothing
     """
 
     refuses: str = ""
     bools: bool = True
     ranks: tuple[int | None, ...] = ()
+    unless: Callable[..., str | None] | None = None
 
 
 class Sizes(NamedTuple):
@@ -169,8 +173,8 @@ class Row(NamedTuple):
                 return
         if not isinstance(self.program, (Steps, Move, Compiled, type(None))):
             yield f"program is {self.program!r}; expected Steps(...), a Move or Compiled(...)"
-        if not self.allocates and accepts != Accepts():
-            yield "accepts is about calls for which the kernel allocates the result; give allocates, too"
+        if not self.allocates and accepts != Accepts(unless=accepts.unless):
+            yield "refuses, bools and ranks are about calls for which the kernel allocates the result; give allocates, too"
         if set(accepts.refuses) - set("biufcV"):
             yield f"refuses is {accepts.refuses!r}; expected letters of 'biufcV'"
         if not self.allocates and sizes.simple is not None:

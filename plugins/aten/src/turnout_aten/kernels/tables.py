@@ -80,7 +80,7 @@ def checked_rows(library: Registrations, backend: str, table: Mapping[str, Any],
     problems = [(name, fn, takes, given) for name, row in made.items() for fn, takes, given in _misfits(name, row)]
     if problems:
         raise RegistrationError(errors.not_callable_so(library.origin, backend, problems))
-    unfit = [(name, problem) for name, row in made.items() if (problem := row.problem(_called_with(name)[0]))]
+    unfit = [(name, problem) for name, row in made.items() if (problem := row.problem(called_with(name)[0]))]
     if unfit:
         raise RegistrationError(errors.options_unfit(library.origin, backend, unfit))
     return made
@@ -98,7 +98,7 @@ def binders(name: str, row: Row) -> Iterator[tuple[str, StructuredBinder | Plain
 
 def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
     """The functions of a row that cannot be called, with what they take and what they are called with."""
-    given, outputs, required = _called_with(name)
+    given, outputs, required = called_with(name)
     inputs = len(given) - outputs
     takes = misfit(row.fn, [len(given), inputs] if row.allocates else [len(given)])
     if takes:
@@ -108,13 +108,19 @@ def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]
         yield simple, misfit(simple, [required]), given[:required]
 
 
-def _called_with(name: str) -> tuple[tuple[str, ...], int, int]:
+def called_with(name: str) -> tuple[tuple[str, ...], int, int]:
     """The names of what an operator's row is called with, how many are outputs, and how many inputs have no default."""
     if name in STRUCTURED:
         found: tuple[tuple[str, ...], int, int] = STRUCTURED[name][2]
         return found
     overload = standard().named(name)  # this does not define the operator
     return row_signature(REGISTRY.find(name).schema if overload is None else overload.schema, {})
+
+
+def inputs_of(name: str) -> int:
+    """How many inputs the row of an operator gets, before the outputs."""
+    given, outputs, _ = called_with(name)
+    return len(given) - outputs
 
 
 class StructuredBinder:

@@ -7,6 +7,7 @@ tensor raises DTypeError if the results are not integers.
 from __future__ import annotations
 
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(0, x).
-
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.relu(turnout.tensor([-1.0, 2.0]))
@@ -38,10 +35,6 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(0, x), 6).
 
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.relu6(turnout.tensor([-1.0, 2.0, 9.0]))
         tensor([0., 2., 6.])
@@ -52,11 +45,6 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 @shortening
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, alpha (exp(x) - 1) below.
-
-    Arguments:
-        input: a tensor of any shape
-        alpha: the lower limit is -alpha
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.elu(turnout.tensor([-1.0, 2.0]))
@@ -69,10 +57,6 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu with the constants of self-normalising networks.
 
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.selu(turnout.tensor([-1.0, 2.0]))
         tensor([-1.1113,  2.1014])
@@ -83,11 +67,6 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 @shortening
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, alpha (exp(x / alpha) - 1) below. Raises ArgumentError for alpha 0.
-
-    Arguments:
-        input: a tensor of any shape
-        alpha: the lower limit is -alpha
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.celu(turnout.tensor([-1.0, 2.0]))
@@ -101,9 +80,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """x above 0, negative_slope * x below.
 
     Arguments:
-        input: a tensor of any shape
         negative_slope: the slope below 0
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.leaky_relu(turnout.tensor([-1.0, 2.0]))
@@ -117,10 +94,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """x limited to [min_val, max_val]. Raises ArgumentError if the limits cross.
 
     Arguments:
-        input: a tensor of any shape
         min_val: the lower limit
         max_val: the upper limit
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.hardtanh(turnout.tensor([-2.0, 0.5, 3.0]))
@@ -133,10 +108,6 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(0, x + 3), 6) / 6.
 
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.hardsigmoid(turnout.tensor([-4.0, 0.0, 1.0]))
         tensor([0.0000, 0.5000, 0.6667])
@@ -148,10 +119,6 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x hardsigmoid(x).
 
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.hardswish(turnout.tensor([-4.0, 1.0, 4.0]))
         tensor([-0.0000, 0.6667, 4.0000])
@@ -161,10 +128,6 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x sigmoid(x).
-
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.silu(turnout.tensor([-1.0, 2.0]))
@@ -181,10 +144,6 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x tanh(softplus(x)).
 
-    Arguments:
-        input: a tensor of any shape
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.mish(turnout.tensor([-1.0, 2.0]))
         tensor([-0.3034,  1.9440])
@@ -197,10 +156,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """x above the threshold, `value` elsewhere.
 
     Arguments:
-        input: a tensor of any shape
         threshold: the threshold
         value: the value of other elements
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.threshold(turnout.tensor([-1.0, 2.0]), 0.0, 9.0)
@@ -215,7 +172,6 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second. Raises ShapeError for an odd length.
 
     Arguments:
-        input: a tensor of any shape
         dim: the dimension that is halved
 
     Example:
@@ -230,7 +186,6 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """leaky_relu with one slope per channel (dim 1), or one for all channels. input and weight must have one dtype.
 
     Arguments:
-        input: a tensor of any shape
         weight: one slope, or one for each channel
 
     Example:
@@ -245,11 +200,9 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     """leaky_relu with random slopes from [lower, upper) while training, else with their mean.
 
     Arguments:
-        input: a tensor of any shape
         lower: the smallest slope
         upper: the largest slope
         training: whether slopes are random
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.rrelu(turnout.tensor([-1.0, 2.0]))
@@ -262,9 +215,6 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), computed without cancellation.
 
-    Arguments:
-        input: a tensor of any shape
-
     Example:
         >>> turnout.nn.functional.logsigmoid(turnout.tensor([0.0, 2.0]))
         tensor([-0.6931, -0.1269])
@@ -276,10 +226,6 @@ def logsigmoid(input: Tensor) -> Tensor:
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x outside [-lambd, lambd], 0 inside.
 
-    Arguments:
-        input: a tensor of any shape
-        lambd: half the width of the interval
-
     Example:
         >>> turnout.nn.functional.hardshrink(turnout.tensor([-1.0, 0.2]))
         tensor([-1.,  0.])
@@ -290,10 +236,6 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 @shortening
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, but not past 0. Raises ArgumentError for a negative lambd.
-
-    Arguments:
-        input: a tensor of any shape
-        lambd: half the width of the interval
 
     Example:
         >>> turnout.nn.functional.softshrink(turnout.tensor([-1.0, 0.2]))
@@ -307,7 +249,6 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta x)) / beta; x where beta x is above the threshold.
 
     Arguments:
-        input: a tensor of any shape
         beta: the factor of x in the exponent
         threshold: where the function becomes linear
 
@@ -322,9 +263,6 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x).
 
-    Arguments:
-        input: a tensor of any shape
-
     Example:
         >>> turnout.nn.functional.tanhshrink(turnout.tensor([0.0, 1.0]))
         tensor([0.0000, 0.2384])
@@ -335,9 +273,6 @@ def tanhshrink(input: Tensor) -> Tensor:
 @shortening
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|).
-
-    Arguments:
-        input: a tensor of any shape
 
     Example:
         >>> turnout.nn.functional.softsign(turnout.tensor([-1.0, 3.0]))
@@ -351,7 +286,6 @@ def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """softmax of the negated input along a dim, computed in `dtype`.
 
     Arguments:
-        input: a tensor of any shape
         dim: the dimension over which the results add up to 1
         dtype: the dtype in which it is computed; by default, that of `input`
 
@@ -410,3 +344,12 @@ __all__ = [
     "tanhshrink",
     "threshold",
 ]
+
+
+describe(
+    globals(),
+    input="a tensor of any shape",
+    inplace="whether the result is written into `input`",
+    alpha="the lower limit is -alpha",
+    lambd="half the width of the interval",
+)

@@ -6,6 +6,7 @@ from math import floor
 
 from turnout.errors import ArgumentError, ModeError
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 from turnout_aten.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -54,12 +55,6 @@ def interpolate(
     sizes; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
 
     Arguments:
-        input: the images, [N, C, ...]
-        size: the lengths of the result
-        scale_factor: the lengths of the result as multiples of the input's
-        mode: how elements are computed
-        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
-            outer edges
         recompute_scale_factor: whether the scale is computed anew from the lengths, which are whole numbers
         antialias: whether the input is smoothed before it is made smaller
 
@@ -137,14 +132,6 @@ def upsample(
 ) -> Tensor:
     """`interpolate` under its old name.
 
-    Arguments:
-        input: the images, [N, C, ...]
-        size: the lengths of the result
-        scale_factor: the lengths of the result as multiples of the input's
-        mode: how elements are computed
-        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
-            outer edges
-
     Example:
         >>> turnout.nn.functional.upsample(turnout.tensor([[[1.0, 2.0]]]), scale_factor=2)
         tensor([[[1., 1., 2., 2.]]])
@@ -156,11 +143,6 @@ def upsample(
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode nearest.
 
-    Arguments:
-        input: the images, [N, C, ...]
-        size: the lengths of the result
-        scale_factor: the lengths of the result as multiples of the input's
-
     Example:
         >>> turnout.nn.functional.upsample_nearest(turnout.tensor([[[1.0, 2.0]]]), scale_factor=2)
         tensor([[[1., 1., 2., 2.]]])
@@ -171,11 +153,6 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 @shortening
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode bilinear and aligned corners.
-
-    Arguments:
-        input: the images, [N, C, ...]
-        size: the lengths of the result
-        scale_factor: the lengths of the result as multiples of the input's
 
     Example:
         >>> turnout.nn.functional.upsample_bilinear(turnout.ones(1, 1, 2, 2), scale_factor=2).shape
@@ -221,12 +198,9 @@ def grid_sample(
     ArgumentError for other modes, ShapeError for shapes that do not fit.
 
     Arguments:
-        input: the images, [N, C, ...]
         grid: where to read
         mode: "bilinear", "nearest" or "bicubic"
         padding_mode: "zeros", "border" or "reflection"
-        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
-            outer edges
 
     Example:
         >>> turnout.nn.functional.grid_sample(turnout.ones(1, 1, 2, 2), turnout.zeros(1, 1, 1, 2), align_corners=True).item()
@@ -247,8 +221,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     Arguments:
         theta: the matrices of the maps
         size: the shape of the result of `grid_sample`
-        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
-            outer edges
 
     Example:
         >>> F = turnout.nn.functional
@@ -270,13 +242,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of [N, C, H, W] as columns: [N, C * kernel, windows]. N is optional.
 
-    Arguments:
-        input: the images, [N, C, ...]
-        kernel_size: the lengths of the windows
-        dilation: the distance of the elements of a window
-        padding: how many zeros are put around
-        stride: the distance of windows
-
     Example:
         >>> turnout.nn.functional.unfold(turnout.ones(1, 2, 2), (2, 1))
         tensor([[1., 1.],
@@ -292,10 +257,6 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     Arguments:
         input: the columns
         output_size: the height and width of the image
-        kernel_size: the lengths of the windows
-        dilation: the distance of the elements of a window
-        padding: how many zeros are put around
-        stride: the distance of windows
 
     Example:
         >>> turnout.nn.functional.fold(turnout.ones(4, 1), (2, 2), (2, 2))[0]
@@ -311,3 +272,17 @@ def _pair(name: str, value: Any) -> list[int]:
             raise ArgumentError(f"{name}: sizes are one number or two, got {list(value)}")
         return list(value) * (2 // len(value))
     return [value, value]
+
+
+describe(
+    globals(),
+    input="the images, [N, C, ...]",
+    size="the lengths of the result",
+    scale_factor="the lengths of the result as multiples of the input's",
+    mode="how elements are computed",
+    align_corners="whether the centres of the corner elements are the ends of the coordinates, instead of their outer edges",
+    kernel_size="the lengths of the windows",
+    dilation="the distance of the elements of a window",
+    padding="how many zeros are put around",
+    stride="the distance of windows",
+)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -44,12 +45,6 @@ def _dropped(
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training, sets a random fraction `p` of the elements to 0 and scales the others by 1 / (1 - p). Else the input.
 
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.dropout(turnout.ones(2), training=False)
         tensor([1., 1.])
@@ -65,12 +60,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout for selu: dropped elements take its lowest value, and mean and variance are preserved.
 
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.alpha_dropout(turnout.ones(2))
         tensor([1., 1.])
@@ -81,12 +70,6 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 @shortening
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """alpha_dropout for whole channels of [N, C, ...].
-
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.feature_alpha_dropout(turnout.ones(1, 2))
@@ -117,12 +100,6 @@ def _channels(name: str, ndim: int, input: Tensor, p: float, training: bool, inp
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, L] or [C, L].
 
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.dropout1d(turnout.ones(2, 3), training=False)
         tensor([[1., 1., 1.],
@@ -135,12 +112,6 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, H, W]. With three dims, dim 1 also holds the channels.
 
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
-
     Example:
         >>> turnout.nn.functional.dropout2d(turnout.ones(1, 2, 2), training=False).shape
         turnout.Size([1, 2, 2])
@@ -151,12 +122,6 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 @shortening
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """dropout of whole channels of [N, C, D, H, W] or [C, D, H, W].
-
-    Arguments:
-        input: a tensor of any shape
-        p: the probability of an element, or a channel, to be dropped
-        training: whether anything is dropped
-        inplace: whether the result is written into `input`
 
     Example:
         >>> turnout.nn.functional.dropout3d(turnout.ones(1, 1, 2, 2), training=False).shape
@@ -179,12 +144,7 @@ def embedding(
 
     Arguments:
         input: the indices, of any shape
-        weight: the table [n, d]
         padding_idx: a row that gets no gradient
-        max_norm: the largest norm of a row that is used
-        norm_type: the order of that norm
-        scale_grad_by_freq: whether gradients are divided by how often an index occurs
-        sparse: without effect; gradients are dense
 
     Example:
         >>> turnout.nn.functional.embedding(turnout.tensor([1, 0]), turnout.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -223,13 +183,8 @@ def embedding_bag(
 
     Arguments:
         input: the indices [bags, length], or all in a row
-        weight: the table [n, d]
         offsets: where each bag begins, for indices in a row
-        max_norm: the largest norm of a row that is used
-        norm_type: the order of that norm
-        scale_grad_by_freq: whether gradients are divided by how often an index occurs
         mode: "sum", "mean" or "max"
-        sparse: without effect; gradients are dense
         per_sample_weights: a factor for each index, with mode "sum"
         include_last_offset: whether `offsets` ends with the number of indices
         padding_idx: a row that takes no part
@@ -403,3 +358,17 @@ def _attended(
     if dropout_p:
         weights = _functions.dropout(weights, dropout_p, True)
     return _functions.matmul(weights, v), weights
+
+
+describe(
+    globals(),
+    input="a tensor of any shape",
+    p="the probability of an element, or a channel, to be dropped",
+    training="whether anything is dropped",
+    inplace="whether the result is written into `input`",
+    weight="the table [n, d]",
+    max_norm="the largest norm of a row that is used",
+    norm_type="the order of that norm",
+    scale_grad_by_freq="whether gradients are divided by how often an index occurs",
+    sparse="without effect; gradients are dense",
+)

@@ -7,6 +7,7 @@ from math import log, pi
 from turnout.errors import ArgumentError, ShapeError
 from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten.functions.broadcasting import broadcast_tensors
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -73,11 +74,6 @@ def cross_entropy(
 
     Arguments:
         input: logits
-        target: the expected values
-        weight: a factor for each class
-        ignore_index: the target that gives no loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-        label_smoothing: the share of the uniform distribution that is mixed into the targets
 
     Example:
         >>> turnout.nn.functional.cross_entropy(turnout.tensor([[0.0, 0.0]]), turnout.tensor([1]))
@@ -107,10 +103,6 @@ def linear_cross_entropy(
         linear_weight: the matrix of the linear map
         target: class indices
         linear_bias: what is added to the logits
-        weight: a factor for each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-        ignore_index: the target that gives no loss
-        label_smoothing: the share of the uniform distribution that is mixed into the targets
         options: without effect
 
     Example:
@@ -144,9 +136,6 @@ def nll_loss(
     Arguments:
         input: the logarithms of probabilities
         target: class indices
-        weight: a factor for each class
-        ignore_index: the target that gives no loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.nll_loss(turnout.tensor([[-0.5, -1.0]]), turnout.tensor([1]))
@@ -171,12 +160,8 @@ def multi_margin_loss(
     Raises ArgumentError for another p.
 
     Arguments:
-        input: the predictions
         target: class indices
         p: the exponent, 1 or 2
-        margin: the margin
-        weight: a factor for each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.multi_margin_loss(turnout.tensor([[0.2, 0.8]]), turnout.tensor([1]))
@@ -193,9 +178,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     """The sum of max(0, 1 - x[t] + x[i]) over labels t and other classes i. A row's labels end at the first negative one.
 
     Arguments:
-        input: the predictions
         target: the labels of each row, then -1
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.multilabel_margin_loss(turnout.tensor([[0.2, 0.8]]), turnout.tensor([[1, -1]]))
@@ -211,8 +194,6 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     Arguments:
         input: logits
         target: 0 or 1 for each class
-        weight: a factor for each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.multilabel_soft_margin_loss(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[1.0, 0.0]]))
@@ -239,7 +220,6 @@ def ctc_loss(
         input_lengths: the length in time of each example
         target_lengths: the number of labels of each example
         blank: the class of blanks
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         zero_infinity: whether infinite losses become 0
 
     Example:
@@ -257,9 +237,6 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     """The mean (or sum, or none) of the squared differences of two tensors that broadcast. `weight` is optional.
 
     Arguments:
-        input: the predictions
-        target: the expected values
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         weight: a factor for each loss
 
     Example:
@@ -282,9 +259,6 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
     """The mean (or sum, or none) of the absolute differences; see mse_loss.
 
     Arguments:
-        input: the predictions
-        target: the expected values
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         weight: a factor for each loss
 
     Example:
@@ -320,9 +294,6 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     """Quadratic for differences below beta, then linear: 0.5 d^2 / beta, d - 0.5 beta.
 
     Arguments:
-        input: the predictions
-        target: the expected values
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         beta: where the loss becomes linear
 
     Example:
@@ -340,9 +311,6 @@ def huber_loss(
     """0.5 d^2 for differences up to delta, then delta (d - 0.5 delta).
 
     Arguments:
-        input: the predictions
-        target: the expected values
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         delta: where the loss becomes linear
         weight: a factor for each loss
 
@@ -370,7 +338,6 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         input: probabilities
         target: the expected probabilities
         weight: a factor for each loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.binary_cross_entropy(turnout.tensor([0.5]), turnout.tensor([1.0]))
@@ -396,7 +363,6 @@ def binary_cross_entropy_with_logits(
         input: logits
         target: the expected probabilities
         weight: a factor for each loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         pos_weight: a factor for positive targets
 
     Example:
@@ -440,11 +406,8 @@ def poisson_nll_loss(
 
     Arguments:
         input: the means, or their logarithms with `log_input`
-        target: the expected values
         log_input: whether `input` holds logarithms
         full: whether Stirling's approximation is added
-        eps: what is added so that a logarithm or a difference is not that of 0
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.poisson_nll_loss(turnout.tensor([0.0]), turnout.tensor([1.0]))
@@ -465,11 +428,9 @@ def gaussian_nll_loss(
 
     Arguments:
         input: the means
-        target: the expected values
         var: the variances
         full: whether the constant part is added
         eps: the smallest variance
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.gaussian_nll_loss(turnout.tensor([1.0]), turnout.tensor([2.0]), turnout.tensor([1.0]))
@@ -501,9 +462,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     """log(1 + exp(-t x)) for targets 1 and -1.
 
     Arguments:
-        input: the predictions
         target: 1 or -1 for each value
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.soft_margin_loss(turnout.tensor([0.0]), turnout.tensor([1.0]))
@@ -520,10 +479,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     """x where the target is 1, max(0, margin - x) where it is -1.
 
     Arguments:
-        input: the predictions
         target: 1 or -1 for each value
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.hinge_embedding_loss(turnout.tensor([0.5, 0.5]), turnout.tensor([1, -1]))
@@ -537,11 +493,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     """max(0, margin - t (x1 - x2)) for targets 1 and -1.
 
     Arguments:
-        input1: the first values
-        input2: the second values
         target: 1 if the first value is to be larger, else -1
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.functional.margin_ranking_loss(turnout.tensor([1.0]), turnout.tensor([2.0]), turnout.tensor([1.0]))
@@ -561,11 +513,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """1 - cos(x1, x2) where the target is 1, max(0, cos - margin) where it is -1.
 
     Arguments:
-        input1: the first values
-        input2: the second values
         target: 1 or -1 for each pair
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> F = turnout.nn.functional
@@ -586,14 +534,7 @@ def triplet_margin_loss(
     Raises ArgumentError for a margin that is not positive.
 
     Arguments:
-        anchor: the points that are compared
-        positive: points that should be near
-        negative: points that should be far
-        margin: the margin
         p: the order of the norm
-        eps: what is added so that a logarithm or a difference is not that of 0
-        swap: whether the distance of `positive` and `negative` counts if it is smaller
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> F = turnout.nn.functional
@@ -614,13 +555,7 @@ def triplet_margin_with_distance_loss(
     """triplet_margin_loss with any distance, Euclidean by default. Raises ArgumentError for a margin that is not positive.
 
     Arguments:
-        anchor: the points that are compared
-        positive: points that should be near
-        negative: points that should be far
         distance_function: the distance of two tensors of points
-        margin: the margin
-        swap: whether the distance of `positive` and `negative` counts if it is smaller
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> F = turnout.nn.functional
@@ -641,3 +576,22 @@ def triplet_margin_with_distance_loss(
     if swap:
         far = _functions.minimum(far, distance(positive, negative))
     return _reduced((margin + near - far).clamp(min=0), number)
+
+
+describe(
+    globals(),
+    input="the predictions",
+    target="the expected values",
+    weight="a factor for each class",
+    ignore_index="the target that gives no loss",
+    reduction='"none" returns every loss, "mean" their mean, "sum" their sum',
+    label_smoothing="the share of the uniform distribution that is mixed into the targets",
+    margin="the margin",
+    eps="what is added so that a logarithm or a difference is not that of 0",
+    input1="the first values",
+    input2="the second values",
+    anchor="the points that are compared",
+    positive="points that should be near",
+    negative="points that should be far",
+    swap="whether the distance of `positive` and `negative` counts if it is smaller",
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -25,10 +26,8 @@ def layer_norm(
 
     Arguments:
         input: the input
-        normalized_shape: the lengths of the last dimensions
         weight: a factor for each element of the last dimensions
         bias: what is added to each element of the last dimensions
-        eps: what is added to the variance, so that it is not 0
 
     Example:
         >>> turnout.nn.functional.layer_norm(turnout.tensor([1.0, 3.0]), (2,))
@@ -46,7 +45,6 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
 
     Arguments:
         input: the input
-        normalized_shape: the lengths of the last dimensions
         weight: a factor for each element of the last dimensions
         eps: what is added to the mean square
 
@@ -69,11 +67,7 @@ def group_norm(
     Raises ShapeError, a RuntimeError, if the channels are not a multiple of the groups, ValueError for one element per group.
 
     Arguments:
-        input: the input, [N, C, ...]
         num_groups: the number of groups of channels
-        weight: a factor for each channel, 1 by default
-        bias: what is added to each channel, 0 by default
-        eps: what is added to the variance, so that it is not 0
 
     Example:
         >>> turnout.nn.functional.group_norm(turnout.tensor([[1.0, 3.0]]), 1)
@@ -107,14 +101,7 @@ def batch_norm(
     Training updates the running statistics by `momentum`. Raises ArgumentError for one element per channel in training.
 
     Arguments:
-        input: the input, [N, C, ...]
-        running_mean: the running means, one for each channel
-        running_var: the running variances, one for each channel
-        weight: a factor for each channel, 1 by default
-        bias: what is added to each channel, 0 by default
         training: whether statistics are those of the batch
-        momentum: the share of the new statistics in the running ones
-        eps: what is added to the variance, so that it is not 0
 
     Example:
         >>> turnout.nn.functional.batch_norm(turnout.tensor([[1.0], [3.0]]), None, None, training=True)
@@ -138,14 +125,7 @@ def instance_norm(
     """Normalise each channel of each image to mean 0 and variance 1; see `batch_norm`.
 
     Arguments:
-        input: the input, [N, C, ...]
-        running_mean: the running means, one for each channel
-        running_var: the running variances, one for each channel
-        weight: a factor for each channel, 1 by default
-        bias: what is added to each channel, 0 by default
         use_input_stats: whether statistics are those of the input, else the running ones
-        momentum: the share of the new statistics in the running ones
-        eps: what is added to the variance, so that it is not 0
 
     Example:
         >>> turnout.nn.functional.instance_norm(turnout.tensor([[[1.0, 3.0]]]))
@@ -169,7 +149,6 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     Raises ArgumentError for fewer than 3 dimensions.
 
     Arguments:
-        input: the input, [N, C, ...]
         size: the number of neighbouring channels
         alpha: the factor of the mean
         beta: the exponent
@@ -217,3 +196,16 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
 
     norm = linalg.vector_norm(input, p, dim, keepdim=True).clamp(min=eps).expand_as(input)
     return _functions.div(input, norm, out=out)
+
+
+describe(
+    globals(),
+    input="the input, [N, C, ...]",
+    normalized_shape="the lengths of the last dimensions",
+    weight="a factor for each channel, 1 by default",
+    bias="what is added to each channel, 0 by default",
+    eps="what is added to the variance, so that it is not 0",
+    running_mean="the running means, one for each channel",
+    running_var="the running variances, one for each channel",
+    momentum="the share of the new statistics in the running ones",
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError, ShapeError
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -60,15 +61,6 @@ def max_pool1d(
 
     The stride defaults to the kernel. Raises ShapeError for windows that do not fit.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.max_pool1d(turnout.tensor([[1.0, 3.0, 5.0]]), 2, 1)
         tensor([[3., 5.]])
@@ -84,15 +76,6 @@ def max_pool1d_with_indices(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """max_pool1d that always returns the indices.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.max_pool1d_with_indices(turnout.tensor([[1.0, 3.0, 5.0]]), 2, 1)
         (tensor([[3., 5.]]), tensor([[1, 2]]))
@@ -105,15 +88,6 @@ def max_pool2d(
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | MaybeTwo:  # fmt: skip
     """max_pool1d for [N, C, H, W] or [C, H, W]; indices count in the flattened image.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.max_pool2d(turnout.ones(1, 4, 4), 2)[0]
@@ -133,15 +107,6 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False, return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """max_pool2d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.max_pool2d_with_indices(turnout.ones(1, 4, 4), 2)[1][0]
@@ -164,15 +129,6 @@ def max_pool3d(
 ) -> Tensor | MaybeTwo:  # fmt: skip
     """max_pool1d for [N, C, D, H, W] or [C, D, H, W].
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.max_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
         turnout.Size([1, 2, 2, 2])
@@ -187,15 +143,6 @@ def max_pool3d_with_indices(
     ceil_mode: bool = False, return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """max_pool3d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
-        dilation: the distance of the elements of a window
-        ceil_mode: whether a last window that is only partly inside counts
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
@@ -216,10 +163,6 @@ def _filled(name: str, input: Tensor, output_size: Any, ndim: int) -> list[int]:
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of windows that cover the image evenly; None keeps a length.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-
     Example:
         >>> turnout.nn.functional.adaptive_avg_pool2d(turnout.ones(1, 4, 4), 2)[0]
         tensor([[1., 1.],
@@ -232,10 +175,6 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """adaptive_avg_pool2d with three dims.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-
     Example:
         >>> turnout.nn.functional.adaptive_avg_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
         turnout.Size([1, 2, 2, 2])
@@ -246,11 +185,6 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 @shortening
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Tensor | MaybeTwo:
     """The largest elements of windows that cover the last dim evenly; with `return_indices`, also their indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool1d(turnout.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
@@ -264,11 +198,6 @@ def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool =
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool1d that always returns the indices.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.adaptive_max_pool1d_with_indices(turnout.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
         (tensor([[3., 7.]]), tensor([[1, 3]]))
@@ -279,11 +208,6 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_ind
 @shortening
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
     """adaptive_max_pool1d with two dims; None keeps a length.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool2d(turnout.ones(1, 4, 4), 2)[0]
@@ -298,11 +222,6 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool2d that always returns the indices.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.adaptive_max_pool2d_with_indices(turnout.ones(1, 4, 4), 2)[1][0]
         tensor([[ 0,  2],
@@ -315,11 +234,6 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_ind
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
     """adaptive_max_pool2d with three dims.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.adaptive_max_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
         turnout.Size([1, 2, 2, 2])
@@ -331,11 +245,6 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 @shortening
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool3d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        output_size: the number of windows, one number or one for each dim
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
@@ -370,11 +279,7 @@ def fractional_max_pool2d(
     Raises ArgumentError if neither is given.
 
     Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
         output_size: the number of windows in each dim
-        output_ratio: the number of windows as a fraction of the input's length
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.fractional_max_pool2d(turnout.ones(1, 4, 4), 2, output_size=2)[0]
@@ -392,13 +297,6 @@ def fractional_max_pool2d_with_indices(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """fractional_max_pool2d that always returns the indices.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        output_size: the number of windows, one number or one for each dim
-        output_ratio: the number of windows as a fraction of the input's length
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.fractional_max_pool2d_with_indices(turnout.ones(1, 4, 4), 2, output_size=2)[0][0]
         tensor([[1., 1.],
@@ -414,13 +312,6 @@ def fractional_max_pool3d(
 ) -> Tensor | MaybeTwo:  # fmt: skip
     """fractional_max_pool2d with three dims.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        output_size: the number of windows, one number or one for each dim
-        output_ratio: the number of windows as a fraction of the input's length
-        return_indices: whether the places of the elements are returned too
-
     Example:
         >>> turnout.nn.functional.fractional_max_pool3d(turnout.ones(1, 4, 4, 4), 2, output_size=2).shape
         turnout.Size([1, 2, 2, 2])
@@ -435,13 +326,6 @@ def fractional_max_pool3d_with_indices(
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """fractional_max_pool3d that always returns the indices.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        kernel_size: the length of the windows, one number or one for each dim
-        output_size: the number of windows, one number or one for each dim
-        output_ratio: the number of windows as a fraction of the input's length
-        return_indices: whether the places of the elements are returned too
 
     Example:
         >>> turnout.nn.functional.fractional_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2, output_size=2)[0].shape
@@ -478,11 +362,6 @@ def max_unpool1d(
     `output_size` chooses among the lengths that pool to the input's length. Raises ShapeError if it is not one of them.
 
     Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        indices: where the elements come from, as max pooling returned them
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
         output_size: the length of the result
 
     Example:
@@ -502,11 +381,6 @@ def max_unpool2d(
     """max_unpool1d with two dims.
 
     Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        indices: where the elements come from, as max pooling returned them
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
         output_size: the lengths of the result
 
     Example:
@@ -526,11 +400,6 @@ def max_unpool3d(
     """max_unpool1d with three dims.
 
     Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        indices: where the elements come from, as max pooling returned them
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        padding: how far windows may begin and end outside
         output_size: the lengths of the result
 
     Example:
@@ -559,13 +428,6 @@ def _lp_pool(name: str, ndim: int, input: Tensor, norm_type: float, kernel_size:
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of the elements of each window, (sum x^p)^(1/p).
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        norm_type: the order p of the norm
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        ceil_mode: whether a last window that is only partly inside counts
-
     Example:
         >>> turnout.nn.functional.lp_pool1d(turnout.tensor([[3.0, 4.0]]), 2, 2)
         tensor([[5.]])
@@ -576,13 +438,6 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size |
 @shortening
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """lp_pool1d with two dims.
-
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        norm_type: the order p of the norm
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        ceil_mode: whether a last window that is only partly inside counts
 
     Example:
         >>> turnout.nn.functional.lp_pool2d(turnout.ones(1, 2, 2), 2, 2)[0]
@@ -595,15 +450,24 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size |
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """lp_pool1d with three dims.
 
-    Arguments:
-        input: the input, [N, C, ...] or [C, ...]
-        norm_type: the order p of the norm
-        kernel_size: the length of the windows, one number or one for each dim
-        stride: the distance of windows; by default, their length
-        ceil_mode: whether a last window that is only partly inside counts
-
     Example:
         >>> turnout.nn.functional.lp_pool3d(turnout.ones(1, 2, 2, 2), 2, 2).shape
         turnout.Size([1, 1, 1, 1])
     """
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+describe(
+    globals(),
+    input="the input, [N, C, ...] or [C, ...]",
+    kernel_size="the length of the windows, one number or one for each dim",
+    stride="the distance of windows; by default, their length",
+    padding="how far windows may begin and end outside",
+    dilation="the distance of the elements of a window",
+    ceil_mode="whether a last window that is only partly inside counts",
+    return_indices="whether the places of the elements are returned too",
+    output_size="the number of windows, one number or one for each dim",
+    output_ratio="the number of windows as a fraction of the input's length",
+    indices="where the elements come from, as max pooling returned them",
+    norm_type="the order p of the norm",
+)

@@ -10,6 +10,7 @@ from math import pi, sqrt
 
 from turnout.dtypes import float32, float64, get_default_dtype
 from turnout.errors import ArgumentError, CallError
+from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 
 TYPE_CHECKING = False
@@ -45,11 +46,8 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
     """exp(-|n - center| / tau), around the middle unless `center` says otherwise, which symmetric windows do not allow.
 
     Arguments:
-        M: the length of the window
         center: the place of the largest element
         tau: the length over which it falls by the factor e
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
 
     Example:
         >>> turnout.signal.windows.exponential(5)
@@ -69,11 +67,6 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """sin(pi (n + 1/2) / M).
 
-    Arguments:
-        M: the length of the window
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
-
     Example:
         >>> turnout.signal.windows.cosine(4)
         tensor([0.3827, 0.9239, 0.9239, 0.3827])
@@ -85,10 +78,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
     """exp(-x^2 / (2 std^2)), x counted from the middle.
 
     Arguments:
-        M: the length of the window
         std: the standard deviation
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
 
     Example:
         >>> turnout.signal.windows.gaussian(5)
@@ -108,10 +98,7 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
     """I0(beta sqrt(1 - x^2)) / I0(beta), x from -1 to 1.
 
     Arguments:
-        M: the length of the window
         beta: the shape: larger values make it narrower
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
 
     Example:
         >>> turnout.signal.windows.kaiser(5)
@@ -131,10 +118,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
     """The sum of (-1)^k a[k] cos(2 pi k n / last).
 
     Arguments:
-        M: the length of the window
         a: the factors of the cosines
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
 
     Example:
         >>> turnout.signal.windows.general_cosine(5, a=[0.5, 0.5])
@@ -162,10 +146,7 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options:
     """alpha - (1 - alpha) cos(2 pi n / last).
 
     Arguments:
-        M: the length of the window
         alpha: the constant part
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
 
     Example:
         >>> turnout.signal.windows.general_hamming(5)
@@ -177,11 +158,6 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options:
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """general_hamming with alpha 0.54.
 
-    Arguments:
-        M: the length of the window
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
-
     Example:
         >>> turnout.signal.windows.hamming(5)
         tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
@@ -191,11 +167,6 @@ def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """general_hamming with alpha 0.5.
-
-    Arguments:
-        M: the length of the window
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
 
     Example:
         >>> turnout.signal.windows.hann(5)
@@ -207,11 +178,6 @@ def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """general_cosine with 0.42, 0.5 and 0.08.
 
-    Arguments:
-        M: the length of the window
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
-
     Example:
         >>> turnout.signal.windows.blackman(5).shape
         turnout.Size([5])
@@ -222,11 +188,6 @@ def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """general_cosine with four terms, which give small side lobes.
 
-    Arguments:
-        M: the length of the window
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
-
     Example:
         >>> turnout.signal.windows.nuttall(5).shape
         turnout.Size([5])
@@ -236,11 +197,6 @@ def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """A triangle, 1 - |2 n / last - 1|.
-
-    Arguments:
-        M: the length of the window
-        sym: whether the window is symmetric; else it is one period, for transforms
-        options: `dtype`, `device` and the other options of `turnout.zeros`
 
     Example:
         >>> turnout.signal.windows.bartlett(5)
@@ -263,3 +219,11 @@ __all__ = [
     "nuttall",
 ]
 __dir__ = __all__.copy
+
+
+describe(
+    globals(),
+    M="the length of the window",
+    sym="whether the window is symmetric; else it is one period, for transforms",
+    options="`dtype`, `device` and the other options of `turnout.zeros`",
+)

@@ -9,12 +9,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
-from turnout.errors import DataError, DTypeError
+from turnout.errors import DataError, DeviceError, DisabledError, DTypeError, PluginError
+from turnout.keys import KEYS
 from turnout.operators.arguments import as_dtype
 from turnout.operators.tracebacks import shorten
 from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor import host_bytes as elements
-from turnout_aten.tensor.devices import default_device
+from turnout_aten.tensor.devices import FAKE_MODE, default_device
+from turnout_aten.tensor.devices import device as named
 from turnout_aten.tensor.devices import place as place_of
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -87,7 +89,8 @@ def as_tensor(data: Any, dtype: DType | type | None = None, device: str | Device
     Arguments:
         data: as for `tensor`
         dtype: the dtype; another than that of the data makes a copy
-        device: the device; another than that of the data makes a copy
+        device: the device; another than that of the data makes a copy. By default that of a tensor, or the device whose manifest
+            says that it adopts such arrays, else the default device
 
     Example:
         >>> turnout.as_tensor([1, 2])
@@ -98,10 +101,12 @@ def as_tensor(data: Any, dtype: DType | type | None = None, device: str | Device
         if dtype is not None and type(dtype) is not DType:
             dtype = as_dtype("as_tensor", "dtype", dtype)
         if not isinstance(data, Tensor):
-            adopted = (place or default_device()).backend.adopt(data)
+            taking = _taking(data)
+            there = taking or place or default_device()
+            adopted = there.backend.adopt(data)
             if adopted is None:
                 return tensor(data, dtype=dtype, device=device)
-            data = inference_made(wrap(adopted, place_of(device)))
+            data = inference_made(wrap(adopted, there.backend.device_of(adopted) if taking else place_of(device)))
         if place is not None and data.device != place:
             data = data.to(device=place)
         made: Tensor = data if dtype is None or data.dtype is dtype else data.to(dtype)
@@ -109,6 +114,19 @@ def as_tensor(data: Any, dtype: DType | type | None = None, device: str | Device
     except Exception as error:
         shorten(error)
         raise
+
+
+def _taking(data: Any) -> TensorDevice | None:
+    """The device whose backend takes arrays of the package of `data`; None for none, or one that cannot be used."""
+    package = type(data).__module__.partition(".")[0]
+    for row in KEYS.backend_rows.values() if hasattr(data, "dtype") and not FAKE_MODE.get() else ():
+        if package in row.adopts:
+            try:
+                found = named(row.device)
+                return found.backend.resolve_device(found)
+            except (DeviceError, PluginError, DisabledError):
+                return None
+    return None
 
 
 def operand(self: Tensor, array: Any) -> Tensor:

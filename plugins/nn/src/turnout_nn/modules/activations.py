@@ -9,6 +9,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor, no_grad
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.plugin_api import describe
 from turnout_nn import errors
 from turnout_nn.layers import Layer, layer
 from turnout_nn.module import Module
@@ -18,9 +19,6 @@ from turnout_nn.parameters import Parameter, empty_parameter
 @layer
 class ReLU(Layer):
     """`max(x, 0)`.
-
-    Arguments:
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.ReLU()(turnout.tensor([-1.0, 2.0]))
@@ -39,9 +37,7 @@ class Threshold(Layer):
     """`x` where it is above a threshold, and a fixed value elsewhere.
 
     Arguments:
-        threshold: the threshold
         value: the value
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.Threshold(1.0, 20.0)(turnout.tensor([0.5, 2.0]))
@@ -65,7 +61,6 @@ class RReLU(Layer):
     Arguments:
         lower: the lower limit of `a`
         upper: the upper limit
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.RReLU(0.1, 0.3).eval()(turnout.tensor([-1.0, 2.0]))
@@ -89,7 +84,6 @@ class Hardtanh(Layer):
     Arguments:
         min_val: the lower limit
         max_val: the upper limit, which is above it
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.Hardtanh(-2, 2)(turnout.tensor([-3.0, 1.0]))
@@ -113,9 +107,6 @@ class Hardtanh(Layer):
 
 class ReLU6(Hardtanh):
     """`min(max(x, 0), 6)`.
-
-    Arguments:
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.ReLU6()(turnout.tensor([-1.0, 8.0]))
@@ -145,9 +136,6 @@ class Sigmoid(Layer):
 @layer
 class Hardsigmoid(Layer):
     """`x / 6 + 1 / 2`, limited to 0 and 1.
-
-    Arguments:
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.Hardsigmoid()(turnout.tensor([-4.0, 0.0]))
@@ -179,9 +167,6 @@ class Tanh(Layer):
 class SiLU(Layer):
     """`x sigmoid(x)`.
 
-    Arguments:
-        inplace: whether the input is overwritten
-
     Example:
         >>> turnout.nn.SiLU()(turnout.tensor([0.0, 1.0]))
         tensor([0.0000, 0.7311])
@@ -197,9 +182,6 @@ class SiLU(Layer):
 @layer
 class Mish(Layer):
     """`x tanh(softplus(x))`.
-
-    Arguments:
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.Mish()(turnout.tensor([0.0, 1.0]))
@@ -217,9 +199,6 @@ class Mish(Layer):
 class Hardswish(Layer):
     """`x hardsigmoid(x)`.
 
-    Arguments:
-        inplace: whether the input is overwritten
-
     Example:
         >>> turnout.nn.Hardswish()(turnout.tensor([0.0, 3.0]))
         tensor([0., 3.])
@@ -235,10 +214,6 @@ class Hardswish(Layer):
 @layer
 class ELU(Layer):
     """`x` where it is positive, and `alpha (exp(x) - 1)` elsewhere.
-
-    Arguments:
-        alpha: the factor
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.ELU()(turnout.tensor([-1.0, 2.0]))
@@ -258,10 +233,6 @@ class ELU(Layer):
 class CELU(Layer):
     """`x` where it is positive, and `alpha (exp(x / alpha) - 1)` elsewhere.
 
-    Arguments:
-        alpha: the factor
-        inplace: whether the input is overwritten
-
     Example:
         >>> turnout.nn.CELU()(turnout.tensor([-1.0, 2.0]))
         tensor([-0.6321,  2.0000])
@@ -280,9 +251,6 @@ class CELU(Layer):
 class SELU(Layer):
     """A scaled ELU, whose two constants keep the mean and the variance of layers (Klambauer et al. 2017).
 
-    Arguments:
-        inplace: whether the input is overwritten
-
     Example:
         >>> turnout.nn.SELU()(turnout.tensor([0.0, 1.0]))
         tensor([0.0000, 1.0507])
@@ -298,9 +266,6 @@ class SELU(Layer):
 @layer
 class GLU(Layer):
     """`a sigmoid(b)`, where `a` and `b` are the halves of the input along a dimension.
-
-    Arguments:
-        dim: the dimension
 
     Example:
         >>> turnout.nn.GLU()(turnout.tensor([2.0, 0.0]))
@@ -339,9 +304,6 @@ class GELU(Layer):
 class Hardshrink(Layer):
     """`x`, and 0 from `-lambd` to `lambd`.
 
-    Arguments:
-        lambd: the limit
-
     Example:
         >>> turnout.nn.Hardshrink()(turnout.tensor([0.3, 1.0]))
         tensor([0., 1.])
@@ -361,7 +323,6 @@ class LeakyReLU(Layer):
 
     Arguments:
         negative_slope: the slope
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.LeakyReLU(0.1)(turnout.tensor([-1.0, 2.0]))
@@ -397,7 +358,6 @@ class Softplus(Layer):
 
     Arguments:
         beta: the factor
-        threshold: the threshold
 
     Example:
         >>> turnout.nn.Softplus()(turnout.tensor([0.0]))
@@ -416,9 +376,6 @@ class Softplus(Layer):
 @layer
 class Softshrink(Layer):
     """`x` moved towards 0 by `lambd`, and 0 from `-lambd` to `lambd`.
-
-    Arguments:
-        lambd: the limit
 
     Example:
         >>> turnout.nn.Softshrink()(turnout.tensor([0.3, 1.0]))
@@ -502,9 +459,6 @@ class PReLU(Module):
 class Softmin(Layer):
     """`exp(-x)`, divided by its sum along a dimension.
 
-    Arguments:
-        dim: the dimension
-
     Example:
         >>> turnout.nn.Softmin(0)(turnout.zeros(2))
         tensor([0.5000, 0.5000])
@@ -522,9 +476,6 @@ class Softmin(Layer):
 class Softmax(Layer):
     """`exp(x)`, divided by its sum along a dimension.
 
-    Arguments:
-        dim: the dimension
-
     Example:
         >>> turnout.nn.Softmax(0)(turnout.zeros(2))
         tensor([0.5000, 0.5000])
@@ -541,9 +492,6 @@ class Softmax(Layer):
 @layer
 class LogSoftmax(Layer):
     """The logarithm of softmax along a dimension.
-
-    Arguments:
-        dim: the dimension
 
     Example:
         >>> turnout.nn.LogSoftmax(0)(turnout.zeros(2))
@@ -577,3 +525,13 @@ class Softmax2d(Layer):
 def _chosen(dim: int | None, input: Tensor) -> int:
     """The dimension that programs of old mean where they give none: 0 for inputs of 0, 1 and 3 dimensions, else 1."""
     return dim if dim is not None else 0 if input.ndim in (0, 1, 3) else 1
+
+
+describe(
+    globals(),
+    inplace="whether the input is overwritten",
+    threshold="the threshold",
+    alpha="the factor",
+    dim="the dimension",
+    lambd="the limit",
+)

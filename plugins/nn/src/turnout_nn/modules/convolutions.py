@@ -10,6 +10,7 @@ from turnout.nn import functional
 
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.plugin_api import describe
 from turnout_nn import errors
 from turnout_nn.layers import Size, each
 from turnout_nn.module import Module
@@ -172,19 +173,6 @@ class Conv1d(_Forward):
 
     Raises ArgumentError for groups that do not divide the channels, and for a padding that does not exist.
 
-    Arguments:
-        in_channels: the channels of inputs
-        out_channels: the channels of outputs
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
-        stride: the distance of windows
-        padding: the elements to add at both ends; "same" keeps the size, "valid" adds none
-        dilation: the distance of elements in a window
-        groups: the groups of channels, each of which sees those of its own alone
-        bias: whether a number is added to each output channel
-        padding_mode: what is added: "zeros", "reflect", "replicate" or "circular"
-        device: where the parameters are
-        dtype: their dtype
-
     Example:
         >>> turnout.nn.Conv1d(2, 4, 3)(turnout.zeros(1, 2, 8)).shape
         turnout.Size([1, 4, 6])
@@ -199,19 +187,6 @@ class Conv2d(_Forward):
 
     Raises ArgumentError for groups that do not divide the channels, and for a padding that does not exist.
 
-    Arguments:
-        in_channels: the channels of inputs
-        out_channels: the channels of outputs
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
-        stride: the distance of windows
-        padding: the elements to add at both ends; "same" keeps the size, "valid" adds none
-        dilation: the distance of elements in a window
-        groups: the groups of channels, each of which sees those of its own alone
-        bias: whether a number is added to each output channel
-        padding_mode: what is added: "zeros", "reflect", "replicate" or "circular"
-        device: where the parameters are
-        dtype: their dtype
-
     Example:
         >>> turnout.nn.Conv2d(2, 4, 3, padding=1)(turnout.zeros(1, 2, 8, 8)).shape
         turnout.Size([1, 4, 8, 8])
@@ -225,19 +200,6 @@ class Conv3d(_Forward):
     """A convolution over the last 3 dimensions of [N, in_channels, D, H, W].
 
     Raises ArgumentError for groups that do not divide the channels, and for a padding that does not exist.
-
-    Arguments:
-        in_channels: the channels of inputs
-        out_channels: the channels of outputs
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
-        stride: the distance of windows
-        padding: the elements to add at both ends; "same" keeps the size, "valid" adds none
-        dilation: the distance of elements in a window
-        groups: the groups of channels, each of which sees those of its own alone
-        bias: whether a number is added to each output channel
-        padding_mode: what is added: "zeros", "reflect", "replicate" or "circular"
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.Conv3d(2, 4, 3, stride=2)(turnout.zeros(1, 2, 5, 5, 5)).shape
@@ -254,18 +216,11 @@ class ConvTranspose1d(_Transposed):
     Raises ArgumentError for groups that do not divide the channels.
 
     Arguments:
-        in_channels: the channels of inputs
-        out_channels: the channels of outputs
         kernel_size: the size of the window: a number, or one for each dimension, as for the next four
         stride: the distance of windows in the output
         padding: the elements to leave out at both ends of the output
-        output_padding: the elements to add at the end of the output
         groups: the groups of channels
-        bias: whether a number is added to each output channel
-        dilation: the distance of elements in a window
         padding_mode: "zeros"
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.ConvTranspose1d(2, 4, 3)(turnout.zeros(1, 2, 8)).shape
@@ -282,18 +237,11 @@ class ConvTranspose2d(_Transposed):
     Raises ArgumentError for groups that do not divide the channels.
 
     Arguments:
-        in_channels: the channels of inputs
-        out_channels: the channels of outputs
         kernel_size: the size of the window: a number, or one for each dimension, as for the next four
         stride: the distance of windows in the output
         padding: the elements to leave out at both ends of the output
-        output_padding: the elements to add at the end of the output
         groups: the groups of channels
-        bias: whether a number is added to each output channel
-        dilation: the distance of elements in a window
         padding_mode: "zeros"
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.ConvTranspose2d(2, 4, 3, padding=1)(turnout.zeros(1, 2, 8, 8)).shape
@@ -310,18 +258,11 @@ class ConvTranspose3d(_Transposed):
     Raises ArgumentError for groups that do not divide the channels.
 
     Arguments:
-        in_channels: the channels of inputs
-        out_channels: the channels of outputs
         kernel_size: the size of the window: a number, or one for each dimension, as for the next four
         stride: the distance of windows in the output
         padding: the elements to leave out at both ends of the output
-        output_padding: the elements to add at the end of the output
         groups: the groups of channels
-        bias: whether a number is added to each output channel
-        dilation: the distance of elements in a window
         padding_mode: "zeros"
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.ConvTranspose3d(2, 4, 3, stride=2)(turnout.zeros(1, 2, 2, 2, 2)).shape
@@ -330,3 +271,20 @@ class ConvTranspose3d(_Transposed):
 
     ndim = 3
     function = functional.conv_transpose3d
+
+
+describe(
+    globals(),
+    in_channels="the channels of inputs",
+    out_channels="the channels of outputs",
+    kernel_size="the size of the window: a number, or one for each dimension, as for the next three",
+    stride="the distance of windows",
+    padding='the elements to add at both ends; "same" keeps the size, "valid" adds none',
+    dilation="the distance of elements in a window",
+    groups="the groups of channels, each of which sees those of its own alone",
+    bias="whether a number is added to each output channel",
+    padding_mode='what is added: "zeros", "reflect", "replicate" or "circular"',
+    device="where the parameters are",
+    dtype="their dtype",
+    output_padding="the elements to add at the end of the output",
+)

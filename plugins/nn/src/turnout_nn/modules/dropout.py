@@ -8,6 +8,7 @@ from turnout.nn import functional
 
 from turnout import Tensor
 from turnout.errors import ArgumentError
+from turnout_aten.plugin_api import describe
 from turnout_nn import errors
 from turnout_nn.layers import Layer, layer
 
@@ -29,10 +30,6 @@ class _Dropout(Layer):
 class Dropout(_Dropout):
     """In training, each element is zero with probability `p`, and divided by `1 - p` otherwise.
 
-    Arguments:
-        p: the probability
-        inplace: whether the input is overwritten
-
     Example:
         >>> turnout.nn.Dropout(0.2).eval()(turnout.ones(2))
         tensor([1., 1.])
@@ -45,10 +42,6 @@ class Dropout(_Dropout):
 
 class Dropout1d(_Dropout):
     """In training, each channel of [N, C, L] or [C, L] is zero with probability `p`, and divided by `1 - p` otherwise.
-
-    Arguments:
-        p: the probability
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.Dropout1d().eval()(turnout.ones(1, 2)).shape
@@ -63,10 +56,6 @@ class Dropout1d(_Dropout):
 class Dropout2d(_Dropout):
     """In training, each channel of [N, C, H, W] or [C, H, W] is zero with probability `p`, and divided by `1 - p` otherwise.
 
-    Arguments:
-        p: the probability
-        inplace: whether the input is overwritten
-
     Example:
         >>> turnout.nn.Dropout2d().eval()(turnout.ones(1, 1, 2)).shape
         turnout.Size([1, 1, 2])
@@ -79,10 +68,6 @@ class Dropout2d(_Dropout):
 
 class Dropout3d(_Dropout):
     """In training, each channel of [N, C, D, H, W] or [C, D, H, W] is zero with probability `p`, else divided by `1 - p`.
-
-    Arguments:
-        p: the probability
-        inplace: whether the input is overwritten
 
     Example:
         >>> turnout.nn.Dropout3d().eval()(turnout.ones(1, 1, 1, 2)).shape
@@ -97,10 +82,6 @@ class Dropout3d(_Dropout):
 class AlphaDropout(_Dropout):
     """Dropout that keeps the mean and the variance of what `SELU` returns: what is dropped gets SELU's lower limit.
 
-    Arguments:
-        p: the probability
-        inplace: whether the input is overwritten
-
     Example:
         >>> turnout.nn.AlphaDropout().eval()(turnout.ones(2))
         tensor([1., 1.])
@@ -114,10 +95,6 @@ class AlphaDropout(_Dropout):
 class FeatureAlphaDropout(_Dropout):
     """`AlphaDropout` of whole channels.
 
-    Arguments:
-        p: the probability
-        inplace: whether the input is overwritten
-
     Example:
         >>> turnout.nn.FeatureAlphaDropout().eval()(turnout.ones(1, 2, 1)).shape
         turnout.Size([1, 2, 1])
@@ -126,3 +103,6 @@ class FeatureAlphaDropout(_Dropout):
     def forward(self, input: Tensor) -> Tensor:
         """What is kept."""
         return functional.feature_alpha_dropout(input, self.p, self.training)
+
+
+describe(globals(), p="the probability", inplace="whether the input is overwritten")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from turnout import Tensor
 from turnout.errors import ShapeError
+from turnout_aten.plugin_api import describe
 from turnout_nn import errors
 from turnout_nn.layers import Size
 from turnout_nn.module import Module
@@ -93,8 +94,6 @@ class LazyLinear(_Lazy, linear.Linear):
     Arguments:
         out_features: the length of the last dimension of outputs
         bias: whether a bias is added
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> layer = turnout.nn.LazyLinear(4)
@@ -214,18 +213,6 @@ class _LazyNorm(_Lazy):
 class LazyConv1d(_LazyForward, convolutions.Conv1d):
     """A `Conv1d` that learns `in_channels` at its first call.
 
-    Arguments:
-        out_channels: the channels of outputs
-        kernel_size: the size of the window
-        stride: the distance of windows
-        padding: the elements to add at both ends
-        dilation: the distance of elements in a window
-        groups: the groups of channels
-        bias: whether a number is added to each output channel
-        padding_mode: what is added
-        device: where the parameters are
-        dtype: their dtype
-
     Example:
         >>> turnout.nn.LazyConv1d(4, 1)(turnout.zeros(2, 3, 4)).shape
         turnout.Size([2, 4, 4])
@@ -237,18 +224,6 @@ class LazyConv1d(_LazyForward, convolutions.Conv1d):
 class LazyConv2d(_LazyForward, convolutions.Conv2d):
     """A `Conv2d` that learns `in_channels` at its first call.
 
-    Arguments:
-        out_channels: the channels of outputs
-        kernel_size: the size of the window
-        stride: the distance of windows
-        padding: the elements to add at both ends
-        dilation: the distance of elements in a window
-        groups: the groups of channels
-        bias: whether a number is added to each output channel
-        padding_mode: what is added
-        device: where the parameters are
-        dtype: their dtype
-
     Example:
         >>> turnout.nn.LazyConv2d(4, 1)(turnout.zeros(2, 3, 4, 4)).shape
         turnout.Size([2, 4, 4, 4])
@@ -259,18 +234,6 @@ class LazyConv2d(_LazyForward, convolutions.Conv2d):
 
 class LazyConv3d(_LazyForward, convolutions.Conv3d):
     """A `Conv3d` that learns `in_channels` at its first call.
-
-    Arguments:
-        out_channels: the channels of outputs
-        kernel_size: the size of the window
-        stride: the distance of windows
-        padding: the elements to add at both ends
-        dilation: the distance of elements in a window
-        groups: the groups of channels
-        bias: whether a number is added to each output channel
-        padding_mode: what is added
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.LazyConv3d(4, 1)(turnout.zeros(2, 3, 4, 4, 4)).shape
@@ -284,17 +247,9 @@ class LazyConvTranspose1d(_LazyTransposed, convolutions.ConvTranspose1d):
     """A `ConvTranspose1d` that learns `in_channels` at its first call.
 
     Arguments:
-        out_channels: the channels of outputs
-        kernel_size: the size of the window
         stride: the distance of windows in the output
         padding: the elements to leave out at both ends of the output
-        output_padding: the elements to add at the end of the output
-        groups: the groups of channels
-        bias: whether a number is added to each output channel
-        dilation: the distance of elements in a window
         padding_mode: "zeros"
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.LazyConvTranspose1d(4, 1)(turnout.zeros(2, 3, 4)).shape
@@ -308,17 +263,9 @@ class LazyConvTranspose2d(_LazyTransposed, convolutions.ConvTranspose2d):
     """A `ConvTranspose2d` that learns `in_channels` at its first call.
 
     Arguments:
-        out_channels: the channels of outputs
-        kernel_size: the size of the window
         stride: the distance of windows in the output
         padding: the elements to leave out at both ends of the output
-        output_padding: the elements to add at the end of the output
-        groups: the groups of channels
-        bias: whether a number is added to each output channel
-        dilation: the distance of elements in a window
         padding_mode: "zeros"
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.LazyConvTranspose2d(4, 1)(turnout.zeros(2, 3, 4, 4)).shape
@@ -332,17 +279,9 @@ class LazyConvTranspose3d(_LazyTransposed, convolutions.ConvTranspose3d):
     """A `ConvTranspose3d` that learns `in_channels` at its first call.
 
     Arguments:
-        out_channels: the channels of outputs
-        kernel_size: the size of the window
         stride: the distance of windows in the output
         padding: the elements to leave out at both ends of the output
-        output_padding: the elements to add at the end of the output
-        groups: the groups of channels
-        bias: whether a number is added to each output channel
-        dilation: the distance of elements in a window
         padding_mode: "zeros"
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.LazyConvTranspose3d(4, 1)(turnout.zeros(2, 3, 4, 4, 4)).shape
@@ -356,12 +295,7 @@ class LazyBatchNorm1d(_LazyNorm, normalisation.BatchNorm1d):
     """A `BatchNorm1d` that learns `num_features` at its first call.
 
     Arguments:
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled and shifted
-        track_running_stats: whether running values are kept
         device: where parameters and buffers are
-        dtype: their dtype
         bias: whether there is a `bias`, if `affine`
 
     Example:
@@ -376,12 +310,7 @@ class LazyBatchNorm2d(_LazyNorm, normalisation.BatchNorm2d):
     """A `BatchNorm2d` that learns `num_features` at its first call.
 
     Arguments:
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled and shifted
-        track_running_stats: whether running values are kept
         device: where parameters and buffers are
-        dtype: their dtype
         bias: whether there is a `bias`, if `affine`
 
     Example:
@@ -396,12 +325,7 @@ class LazyBatchNorm3d(_LazyNorm, normalisation.BatchNorm3d):
     """A `BatchNorm3d` that learns `num_features` at its first call.
 
     Arguments:
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled and shifted
-        track_running_stats: whether running values are kept
         device: where parameters and buffers are
-        dtype: their dtype
         bias: whether there is a `bias`, if `affine`
 
     Example:
@@ -416,12 +340,7 @@ class LazyInstanceNorm1d(_LazyNorm, normalisation.InstanceNorm1d):
     """A `InstanceNorm1d` that learns `num_features` at its first call.
 
     Arguments:
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled and shifted
-        track_running_stats: whether running values are kept
         device: where parameters and buffers are
-        dtype: their dtype
         bias: whether there is a `bias`, if `affine`
 
     Example:
@@ -436,12 +355,7 @@ class LazyInstanceNorm2d(_LazyNorm, normalisation.InstanceNorm2d):
     """A `InstanceNorm2d` that learns `num_features` at its first call.
 
     Arguments:
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled and shifted
-        track_running_stats: whether running values are kept
         device: where parameters and buffers are
-        dtype: their dtype
         bias: whether there is a `bias`, if `affine`
 
     Example:
@@ -456,12 +370,7 @@ class LazyInstanceNorm3d(_LazyNorm, normalisation.InstanceNorm3d):
     """A `InstanceNorm3d` that learns `num_features` at its first call.
 
     Arguments:
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled and shifted
-        track_running_stats: whether running values are kept
         device: where parameters and buffers are
-        dtype: their dtype
         bias: whether there is a `bias`, if `affine`
 
     Example:
@@ -470,3 +379,23 @@ class LazyInstanceNorm3d(_LazyNorm, normalisation.InstanceNorm3d):
     """
 
     becomes = normalisation.InstanceNorm3d
+
+
+describe(
+    globals(),
+    bias="whether a number is added to each output channel",
+    device="where the parameters are",
+    dtype="their dtype",
+    out_channels="the channels of outputs",
+    kernel_size="the size of the window",
+    stride="the distance of windows",
+    padding="the elements to add at both ends",
+    dilation="the distance of elements in a window",
+    groups="the groups of channels",
+    padding_mode="what is added",
+    output_padding="the elements to add at the end of the output",
+    eps="what is added to the variance",
+    momentum="the weight of a new batch in the running values",
+    affine="whether each channel is scaled and shifted",
+    track_running_stats="whether running values are kept",
+)

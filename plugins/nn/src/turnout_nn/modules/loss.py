@@ -16,6 +16,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.plugin_api import describe
 from turnout_nn.descriptions import described
 from turnout_nn.layers import Layer, layer
 from turnout_nn.module import Module
@@ -38,9 +39,6 @@ class _Loss(Layer):
 class L1Loss(_Loss):
     """|input - target|.
 
-    Arguments:
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-
     Example:
         >>> turnout.nn.L1Loss()(turnout.tensor([1.0, 3.0]), turnout.tensor([0.0, 0.0]))
         tensor(2.)
@@ -57,9 +55,6 @@ class L1Loss(_Loss):
 @layer
 class MSELoss(_Loss):
     """(input - target)^2.
-
-    Arguments:
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.MSELoss()(turnout.tensor([1.0, 3.0]), turnout.tensor([0.0, 0.0]))
@@ -80,7 +75,6 @@ class SmoothL1Loss(_Loss):
 
     Arguments:
         beta: where the loss becomes linear
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.SmoothL1Loss()(turnout.tensor([0.5, 3.0]), turnout.tensor([0.0, 0.0]))
@@ -101,7 +95,6 @@ class HuberLoss(_Loss):
     """Half the square of the difference below delta, delta (|input - target| - delta / 2) above.
 
     Arguments:
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         delta: where the loss becomes linear
 
     Example:
@@ -121,11 +114,6 @@ class HuberLoss(_Loss):
 class NLLLoss(_Loss):
     """The negative of the log-probability [N, C, ...] that `input` has for each target class.
 
-    Arguments:
-        weight: a factor for each class
-        ignore_index: the target that gives no loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-
     Example:
         >>> turnout.nn.NLLLoss()(turnout.tensor([[-1.0, -2.0]]), turnout.tensor([1]))
         tensor(2.)
@@ -144,12 +132,6 @@ class NLLLoss(_Loss):
 @layer
 class CrossEntropyLoss(_Loss):
     """The cross entropy of logits [N, C, ...] and targets, which are classes or probabilities.
-
-    Arguments:
-        weight: a factor for each class
-        ignore_index: the target that gives no loss
-        label_smoothing: the share of the uniform distribution that is mixed into the targets
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.CrossEntropyLoss()(turnout.tensor([[0.0, 0.0]]), turnout.tensor([1]))
@@ -176,7 +158,6 @@ class BCELoss(_Loss):
 
     Arguments:
         weight: a factor for each loss
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.BCELoss()(turnout.tensor([0.5]), turnout.tensor([1.0]))
@@ -199,7 +180,6 @@ class BCEWithLogitsLoss(_Loss):
     Arguments:
         weight: a factor for each loss
         pos_weight: a factor for the positive examples of each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.BCEWithLogitsLoss()(turnout.tensor([0.0]), turnout.tensor([1.0]))
@@ -225,7 +205,6 @@ class KLDivLoss(_Loss):
 
     Arguments:
         log_target: whether targets are log-probabilities, too
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.KLDivLoss(reduction="sum")(turnout.tensor([0.5]).log(), turnout.tensor([1.0]))
@@ -249,7 +228,6 @@ class PoissonNLLLoss(_Loss):
         log_input: whether inputs are logarithms of the means
         full: whether the Stirling term is added
         eps: what is added to the mean in front of the logarithm, without `log_input`
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.PoissonNLLLoss()(turnout.tensor([0.0]), turnout.tensor([2.0]))
@@ -276,7 +254,6 @@ class GaussianNLLLoss(_Loss):
     Arguments:
         full: whether the constant term is added
         eps: the smallest variance
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.GaussianNLLLoss()(turnout.tensor([1.0]), turnout.tensor([3.0]), turnout.tensor([1.0]))
@@ -297,10 +274,6 @@ class GaussianNLLLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """`input` where the target is 1, max(0, margin - input) where it is -1.
 
-    Arguments:
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-
     Example:
         >>> turnout.nn.HingeEmbeddingLoss()(turnout.tensor([0.5, 0.5]), turnout.tensor([1.0, -1.0]))
         tensor(0.5000)
@@ -318,10 +291,6 @@ class HingeEmbeddingLoss(_Loss):
 @layer
 class MarginRankingLoss(_Loss):
     """max(0, -target (input1 - input2) + margin); the target is 1 where input1 should be larger, else -1.
-
-    Arguments:
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.MarginRankingLoss()(turnout.tensor([1.0]), turnout.tensor([3.0]), turnout.tensor([1.0]))
@@ -341,10 +310,6 @@ class MarginRankingLoss(_Loss):
 class CosineEmbeddingLoss(_Loss):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1, for the cosine of two vectors.
 
-    Arguments:
-        margin: the margin
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-
     Example:
         >>> turnout.nn.CosineEmbeddingLoss()(turnout.ones(1, 2), turnout.ones(1, 2), turnout.tensor([-1.0]))
         tensor(1.)
@@ -362,9 +327,6 @@ class CosineEmbeddingLoss(_Loss):
 @layer
 class SoftMarginLoss(_Loss):
     """log(1 + exp(-target input)); targets are 1 or -1.
-
-    Arguments:
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.SoftMarginLoss()(turnout.tensor([0.0]), turnout.tensor([1.0]))
@@ -385,9 +347,6 @@ class MultiMarginLoss(_Loss):
 
     Arguments:
         p: the exponent, 1 or 2
-        margin: the margin
-        weight: a factor for each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.MultiMarginLoss()(turnout.tensor([[0.0, 1.0]]), turnout.tensor([0]))
@@ -411,9 +370,6 @@ class MultiMarginLoss(_Loss):
 class MultiLabelMarginLoss(_Loss):
     """The margins between the classes that are targets and those that are not; targets end at -1.
 
-    Arguments:
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-
     Example:
         >>> turnout.nn.MultiLabelMarginLoss()(turnout.tensor([[0.0, 1.0]]), turnout.tensor([[0, -1]]))
         tensor(1.)
@@ -430,10 +386,6 @@ class MultiLabelMarginLoss(_Loss):
 @layer
 class MultiLabelSoftMarginLoss(_Loss):
     """The mean over classes of the cross entropy of sigmoid(input) and targets 0 or 1.
-
-    Arguments:
-        weight: a factor for each class
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.MultiLabelSoftMarginLoss()(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[0.0, 1.0]]))
@@ -454,11 +406,7 @@ class TripletMarginLoss(_Loss):
     """max(0, |anchor - positive| - |anchor - negative| + margin), with p-norms.
 
     Arguments:
-        margin: the margin
-        p: the order of the norm
         eps: what is added to differences
-        swap: whether the negative may be compared with the positive, if that is nearer than the anchor
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.TripletMarginLoss()(turnout.zeros(1, 2), turnout.zeros(1, 2), turnout.zeros(1, 2))
@@ -484,9 +432,6 @@ class TripletMarginWithDistanceLoss(Module):
 
     Arguments:
         distance_function: the distance d; by default, that of Euclid
-        margin: the margin
-        swap: whether the negative may be compared with the positive, if that is nearer than the anchor
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
         >>> turnout.nn.TripletMarginWithDistanceLoss()(turnout.zeros(1, 2), turnout.zeros(1, 2), turnout.zeros(1, 2))
@@ -526,7 +471,6 @@ class CTCLoss(_Loss):
 
     Arguments:
         blank: the class of blanks
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
         zero_infinity: whether infinite losses count as 0
 
     Example:
@@ -550,16 +494,9 @@ class LinearCrossEntropyLoss(Module):
     """`CrossEntropyLoss` of the logits that a linear map of the input gives.
 
     Arguments:
-        in_features: the length of an input
         num_classes: the number of classes C
         out_features: the sizes (d_1, ..., d_K) of targets [N, d_1, ..., d_K]
         bias: whether the linear map has a bias
-        device: where the parameters are
-        dtype: their dtype
-        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
-        weight: a factor for each class
-        ignore_index: the target that gives no loss
-        label_smoothing: the share of the uniform distribution that is mixed into the targets
         options: without effect; in PyTorch they set the size of chunks
 
     Raises:
@@ -621,13 +558,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     with its own, shorter projection. A call returns (log-probability of each target, their negative mean).
 
     Arguments:
-        in_features: the length of an input
         n_classes: the number of classes
         cutoffs: the first class of each cluster, increasing
         div_value: how many times shorter the projection of each cluster is than that before it
         head_bias: whether the head has a bias
-        device: where the parameters are
-        dtype: their dtype
 
     Raises:
         ArgumentError: the cutoffs are not increasing class numbers, or a projection would have the length 0.
@@ -756,7 +690,6 @@ class PairwiseDistance(Layer):
     """The p-norm of the difference of vectors, which are in the last dimension.
 
     Arguments:
-        p: the order of the norm
         eps: what is added to the difference
         keepdim: whether the last dimension is kept, with the length 1
 
@@ -772,3 +705,18 @@ class PairwiseDistance(Layer):
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The distances."""
         return functional.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
+
+
+describe(
+    globals(),
+    reduction='"none" returns every loss, "mean" their mean, "sum" their sum',
+    weight="a factor for each class",
+    ignore_index="the target that gives no loss",
+    label_smoothing="the share of the uniform distribution that is mixed into the targets",
+    margin="the margin",
+    p="the order of the norm",
+    swap="whether the negative may be compared with the positive, if that is nearer than the anchor",
+    in_features="the length of an input",
+    device="where the parameters are",
+    dtype="their dtype",
+)

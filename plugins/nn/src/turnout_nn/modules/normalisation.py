@@ -9,6 +9,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor, no_grad
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.plugin_api import describe
 from turnout_nn import errors
 from turnout_nn.layers import Layer, layer
 from turnout_nn.module import Module
@@ -173,16 +174,6 @@ class BatchNorm1d(_BatchNorm):
 
     Raises ShapeError for inputs with other dimensions.
 
-    Arguments:
-        num_features: the number of channels
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values; None for the average over all batches
-        affine: whether each channel is scaled by `weight` and shifted by `bias`, which begin as 1 and 0
-        track_running_stats: whether running values are kept
-        device: where parameters and buffers are
-        dtype: their dtype
-        bias: whether there is a `bias`, if `affine`
-
     Example:
         >>> turnout.nn.BatchNorm1d(3)(turnout.randn(2, 3)).shape
         turnout.Size([2, 3])
@@ -196,16 +187,6 @@ class BatchNorm2d(_BatchNorm):
 
     Raises ShapeError for inputs with other dimensions.
 
-    Arguments:
-        num_features: the number of channels
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values; None for the average over all batches
-        affine: whether each channel is scaled by `weight` and shifted by `bias`, which begin as 1 and 0
-        track_running_stats: whether running values are kept
-        device: where parameters and buffers are
-        dtype: their dtype
-        bias: whether there is a `bias`, if `affine`
-
     Example:
         >>> turnout.nn.BatchNorm2d(3)(turnout.randn(2, 3, 4, 4)).shape
         turnout.Size([2, 3, 4, 4])
@@ -218,16 +199,6 @@ class BatchNorm3d(_BatchNorm):
     """Gives each channel of [N, C, D, H, W] mean 0 and variance 1 over the batch; in evaluation, by running values.
 
     Raises ShapeError for inputs with other dimensions.
-
-    Arguments:
-        num_features: the number of channels
-        eps: what is added to the variance
-        momentum: the weight of a new batch in the running values; None for the average over all batches
-        affine: whether each channel is scaled by `weight` and shifted by `bias`, which begin as 1 and 0
-        track_running_stats: whether running values are kept
-        device: where parameters and buffers are
-        dtype: their dtype
-        bias: whether there is a `bias`, if `affine`
 
     Example:
         >>> turnout.nn.BatchNorm3d(3)(turnout.randn(2, 3, 2, 2, 2)).shape
@@ -243,14 +214,8 @@ class InstanceNorm1d(_InstanceNorm):
     Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
 
     Arguments:
-        num_features: the number of channels
-        eps: what is added to the variance
         momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled by `weight` and shifted by `bias`, which begin as 1 and 0
         track_running_stats: whether running values are kept, and used in evaluation
-        device: where parameters and buffers are
-        dtype: their dtype
-        bias: whether there is a `bias`, if `affine`
 
     Example:
         >>> turnout.nn.InstanceNorm1d(3)(turnout.randn(2, 3, 4)).shape
@@ -266,14 +231,8 @@ class InstanceNorm2d(_InstanceNorm):
     Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
 
     Arguments:
-        num_features: the number of channels
-        eps: what is added to the variance
         momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled by `weight` and shifted by `bias`, which begin as 1 and 0
         track_running_stats: whether running values are kept, and used in evaluation
-        device: where parameters and buffers are
-        dtype: their dtype
-        bias: whether there is a `bias`, if `affine`
 
     Example:
         >>> turnout.nn.InstanceNorm2d(3)(turnout.randn(2, 3, 4, 4)).shape
@@ -289,14 +248,8 @@ class InstanceNorm3d(_InstanceNorm):
     Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
 
     Arguments:
-        num_features: the number of channels
-        eps: what is added to the variance
         momentum: the weight of a new batch in the running values
-        affine: whether each channel is scaled by `weight` and shifted by `bias`, which begin as 1 and 0
         track_running_stats: whether running values are kept, and used in evaluation
-        device: where parameters and buffers are
-        dtype: their dtype
-        bias: whether there is a `bias`, if `affine`
 
     Example:
         >>> turnout.nn.InstanceNorm3d(3)(turnout.randn(2, 3, 2, 2, 2)).shape
@@ -310,12 +263,9 @@ class LayerNorm(_Affine):
     """Gives each element of a batch mean 0 and variance 1 over the last dimensions.
 
     Arguments:
-        normalized_shape: the sizes of these dimensions; a number for the last one
-        eps: what is added to the variance
         elementwise_affine: whether elements are scaled by `weight` and shifted by `bias`, which begin as 1 and 0
         bias: whether there is a `bias`, if `elementwise_affine`
         device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.LayerNorm(4)(turnout.randn(2, 4)).shape
@@ -360,11 +310,7 @@ class GroupNorm(_Affine):
     Arguments:
         num_groups: the number of groups
         num_channels: the number of channels
-        eps: what is added to the variance
-        affine: whether each channel is scaled by `weight` and shifted by `bias`, which begin as 1 and 0
         device: where the parameters are
-        dtype: their dtype
-        bias: whether there is a `bias`, if `affine`
 
     Example:
         >>> turnout.nn.GroupNorm(2, 4)(turnout.randn(2, 4, 3)).shape
@@ -409,7 +355,6 @@ class RMSNorm(_Affine):
     """Divides the last dimensions by the root of the mean of their squares.
 
     Arguments:
-        normalized_shape: the sizes of these dimensions; a number for the last one
         eps: what is added to the mean; None for the smallest step of the dtype at 1
         elementwise_affine: whether elements are scaled by `weight`, which begins as 1
         device: where the weight is
@@ -463,10 +408,7 @@ class LocalResponseNorm(Layer):
     """Divides each channel by a power of the mean of squares over neighbouring channels.
 
     Arguments:
-        size: the number of neighbours
         alpha: the factor of the mean
-        beta: the power
-        k: what is added to the mean
 
     Example:
         >>> turnout.nn.LocalResponseNorm(2)(turnout.zeros(1, 4, 3)).shape
@@ -491,10 +433,7 @@ class CrossMapLRN2d(LocalResponseNorm):
     # differs from torch: `CrossMapLRN2d` does not count channel 0 for channels from which it is far.
 
     Arguments:
-        size: the number of neighbours
         alpha: the factor of the sum of squares, which is divided by `size`
-        beta: the power
-        k: what is added to the mean
 
     Example:
         >>> turnout.nn.CrossMapLRN2d(2)(turnout.zeros(1, 4, 3, 3)).shape
@@ -507,3 +446,20 @@ class CrossMapLRN2d(LocalResponseNorm):
         """The normalised input."""
         window = 2 * ((self.size - 1) // 2) + 1
         return functional.local_response_norm(input, window, self.alpha * window / self.size, self.beta, self.k)
+
+
+describe(
+    globals(),
+    num_features="the number of channels",
+    eps="what is added to the variance",
+    momentum="the weight of a new batch in the running values; None for the average over all batches",
+    affine="whether each channel is scaled by `weight` and shifted by `bias`, which begin as 1 and 0",
+    track_running_stats="whether running values are kept",
+    device="where parameters and buffers are",
+    dtype="their dtype",
+    bias="whether there is a `bias`, if `affine`",
+    normalized_shape="the sizes of these dimensions; a number for the last one",
+    size="the number of neighbours",
+    beta="the power",
+    k="what is added to the mean",
+)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from turnout.nn import functional
 
 from turnout import Tensor
+from turnout_aten.plugin_api import describe
 from turnout_nn.layers import Layer, each, layer
 
 
@@ -38,7 +39,6 @@ class _ConstantPad(_Pad):
 
     Arguments:
         padding: the elements to add at each side, or (left, right), (left, right, top, bottom), ...
-        value: the value
     """
 
     value: float
@@ -51,10 +51,6 @@ class _ConstantPad(_Pad):
 
 class ConstantPad1d(_ConstantPad):
     """Pads the last dimension of [N, C, L] or [C, L] with a value.
-
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right)
-        value: the value
 
     Example:
         >>> turnout.nn.ConstantPad1d(1, 3.0)(turnout.tensor([[1.0, 2.0]]))
@@ -69,7 +65,6 @@ class ConstantPad2d(_ConstantPad):
 
     Arguments:
         padding: the elements to add at each side, or a number for each side: (left, right, top, bottom)
-        value: the value
 
     Example:
         >>> turnout.nn.ConstantPad2d(1, 3.0)(turnout.zeros(1, 2, 2)).shape
@@ -84,7 +79,6 @@ class ConstantPad3d(_ConstantPad):
 
     Arguments:
         padding: the elements to add at each side, or a number for each side: (left, right, top, bottom, front, back)
-        value: the value
 
     Example:
         >>> turnout.nn.ConstantPad3d(1, 3.0)(turnout.zeros(1, 2, 2, 2)).shape
@@ -96,9 +90,6 @@ class ConstantPad3d(_ConstantPad):
 
 class ZeroPad1d(_Pad):
     """Pads the last dimension of [N, C, L] or [C, L] with zeros.
-
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right)
 
     Example:
         >>> turnout.nn.ZeroPad1d(1)(turnout.tensor([[1.0, 2.0]]))
@@ -142,9 +133,6 @@ class ZeroPad3d(_Pad):
 class ReflectionPad1d(_Pad):
     """Pads the last dimension of [N, C, L] or [C, L] with what stands opposite the edge.
 
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right)
-
     Example:
         >>> turnout.nn.ReflectionPad1d(1)(turnout.tensor([[1.0, 2.0]]))
         tensor([[2., 1., 2., 1.]])
@@ -186,9 +174,6 @@ class ReflectionPad3d(_Pad):
 
 class ReplicationPad1d(_Pad):
     """Pads the last dimension of [N, C, L] or [C, L] with the nearest element.
-
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right)
 
     Example:
         >>> turnout.nn.ReplicationPad1d(1)(turnout.tensor([[1.0, 2.0]]))
@@ -232,9 +217,6 @@ class ReplicationPad3d(_Pad):
 class CircularPad1d(_Pad):
     """Pads the last dimension of [N, C, L] or [C, L] with what stands at the other end.
 
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right)
-
     Example:
         >>> turnout.nn.CircularPad1d(1)(turnout.tensor([[1.0, 2.0]]))
         tensor([[2., 1., 2., 1.]])
@@ -272,3 +254,6 @@ class CircularPad3d(_Pad):
 
     ndim: ClassVar[int] = 3
     mode: ClassVar[str] = "circular"
+
+
+describe(globals(), padding="the elements to add at each side, or a number for each side: (left, right)", value="the value")

@@ -8,6 +8,7 @@ from turnout.nn import functional
 
 from turnout import Tensor
 from turnout.errors import ArgumentError
+from turnout_aten.plugin_api import describe
 from turnout_nn import errors
 from turnout_nn.layers import Layer, Size, each, layer
 from turnout_nn.parameters import Buffer
@@ -175,11 +176,6 @@ class MaxPool1d(_MaxPool):
 
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the next three
-        stride: the distance of windows; None for the size of the window
-        padding: the elements to add at both ends, which are never a maximum
-        dilation: the distance of elements in a window
-        return_indices: whether to return the positions of the maxima, too
-        ceil_mode: whether a window may reach beyond the end
 
     Example:
         >>> turnout.nn.MaxPool1d(2)(turnout.zeros(1, 1, 4)).shape
@@ -194,11 +190,6 @@ class MaxPool2d(_MaxPool):
 
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the next three
-        stride: the distance of windows; None for the size of the window
-        padding: the elements to add at both ends, which are never a maximum
-        dilation: the distance of elements in a window
-        return_indices: whether to return the positions of the maxima, too
-        ceil_mode: whether a window may reach beyond the end
 
     Example:
         >>> turnout.nn.MaxPool2d(2)(turnout.zeros(1, 1, 4, 4)).shape
@@ -213,11 +204,6 @@ class MaxPool3d(_MaxPool):
 
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the next three
-        stride: the distance of windows; None for the size of the window
-        padding: the elements to add at both ends, which are never a maximum
-        dilation: the distance of elements in a window
-        return_indices: whether to return the positions of the maxima, too
-        ceil_mode: whether a window may reach beyond the end
 
     Example:
         >>> turnout.nn.MaxPool3d(2)(turnout.zeros(1, 1, 4, 4, 4)).shape
@@ -232,7 +218,6 @@ class MaxUnpool1d(_MaxUnpool):
 
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the others
-        stride: the distance of windows; None for the size of the window
         padding: the elements that were added at both ends
 
     Example:
@@ -249,7 +234,6 @@ class MaxUnpool2d(_MaxUnpool):
 
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the others
-        stride: the distance of windows; None for the size of the window
         padding: the elements that were added at both ends
 
     Example:
@@ -266,7 +250,6 @@ class MaxUnpool3d(_MaxUnpool):
 
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the others
-        stride: the distance of windows; None for the size of the window
         padding: the elements that were added at both ends
 
     Example:
@@ -283,11 +266,7 @@ class AvgPool1d(Layer):
     """The mean of each window over the last dimension of [N, C, L], or of inputs without N.
 
     Arguments:
-        kernel_size: the size of the window
-        stride: the distance of windows; None for the size of the window
         padding: the zeros to add at both ends
-        ceil_mode: whether a window may reach beyond the end
-        count_include_pad: whether added zeros count in the mean
 
     Example:
         >>> turnout.nn.AvgPool1d(2)(turnout.zeros(1, 1, 4)).shape
@@ -317,11 +296,7 @@ class AvgPool2d(_AvgPool):
 
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the next two
-        stride: the distance of windows; None for the size of the window
         padding: the zeros to add at both ends
-        ceil_mode: whether a window may reach beyond the end
-        count_include_pad: whether added zeros count in the mean
-        divisor_override: what sums are divided by, instead
 
     Example:
         >>> turnout.nn.AvgPool2d(2)(turnout.zeros(1, 1, 4, 4)).shape
@@ -336,11 +311,7 @@ class AvgPool3d(_AvgPool):
 
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the next two
-        stride: the distance of windows; None for the size of the window
         padding: the zeros to add at both ends
-        ceil_mode: whether a window may reach beyond the end
-        count_include_pad: whether added zeros count in the mean
-        divisor_override: what sums are divided by, instead
 
     Example:
         >>> turnout.nn.AvgPool3d(2)(turnout.zeros(1, 1, 4, 4, 4)).shape
@@ -353,12 +324,6 @@ class AvgPool3d(_AvgPool):
 class LPPool1d(_LPPool):
     """The norm of each window over the last dimension of [N, C, L], or of inputs without N.
 
-    Arguments:
-        norm_type: the power of the norm
-        kernel_size: the size of the window
-        stride: the distance of windows; None for the size of the window
-        ceil_mode: whether a window may reach beyond the end
-
     Example:
         >>> turnout.nn.LPPool1d(2, 2)(turnout.zeros(1, 1, 4)).shape
         turnout.Size([1, 1, 2])
@@ -370,12 +335,6 @@ class LPPool1d(_LPPool):
 class LPPool2d(_LPPool):
     """The norm of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
 
-    Arguments:
-        norm_type: the power of the norm
-        kernel_size: the size of the window
-        stride: the distance of windows; None for the size of the window
-        ceil_mode: whether a window may reach beyond the end
-
     Example:
         >>> turnout.nn.LPPool2d(2, 2)(turnout.zeros(1, 1, 4, 4)).shape
         turnout.Size([1, 1, 2, 2])
@@ -386,12 +345,6 @@ class LPPool2d(_LPPool):
 
 class LPPool3d(_LPPool):
     """The norm of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Arguments:
-        norm_type: the power of the norm
-        kernel_size: the size of the window
-        stride: the distance of windows; None for the size of the window
-        ceil_mode: whether a window may reach beyond the end
 
     Example:
         >>> turnout.nn.LPPool3d(2, 2)(turnout.zeros(1, 1, 4, 4, 4)).shape
@@ -418,9 +371,6 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     """The means of so many parts of the last 2 dimensions of [N, C, H, W], or of inputs without N.
 
-    Arguments:
-        output_size: the number of parts: a number, or one for each dimension, where None keeps the size
-
     Example:
         >>> turnout.nn.AdaptiveAvgPool2d(2)(turnout.zeros(1, 1, 5, 5)).shape
         turnout.Size([1, 1, 2, 2])
@@ -431,9 +381,6 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """The means of so many parts of the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Arguments:
-        output_size: the number of parts: a number, or one for each dimension, where None keeps the size
 
     Example:
         >>> turnout.nn.AdaptiveAvgPool3d(2)(turnout.zeros(1, 1, 5, 5, 5)).shape
@@ -448,7 +395,6 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
 
     Arguments:
         output_size: the number of parts
-        return_indices: whether to return the positions of the maxima, too
 
     Example:
         >>> turnout.nn.AdaptiveMaxPool1d(2)(turnout.zeros(1, 1, 5)).shape
@@ -461,10 +407,6 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """The maxima of so many parts of the last 2 dimensions of [N, C, H, W], or of inputs without N.
 
-    Arguments:
-        output_size: the number of parts: a number, or one for each dimension, where None keeps the size
-        return_indices: whether to return the positions of the maxima, too
-
     Example:
         >>> turnout.nn.AdaptiveMaxPool2d(2)(turnout.zeros(1, 1, 5, 5)).shape
         turnout.Size([1, 1, 2, 2])
@@ -475,10 +417,6 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """The maxima of so many parts of the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Arguments:
-        output_size: the number of parts: a number, or one for each dimension, where None keeps the size
-        return_indices: whether to return the positions of the maxima, too
 
     Example:
         >>> turnout.nn.AdaptiveMaxPool3d(2)(turnout.zeros(1, 1, 5, 5, 5)).shape
@@ -496,9 +434,6 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the next two
         output_size: the size of outputs
-        output_ratio: or the size of outputs to that of inputs
-        return_indices: whether to return the positions of the maxima, too
-        _random_samples: the random numbers to use
 
     Example:
         >>> turnout.nn.FractionalMaxPool2d(2, output_size=3)(turnout.zeros(1, 1, 5, 5)).shape
@@ -517,9 +452,6 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     Arguments:
         kernel_size: the size of the window: a number, or one for each dimension, as for the next two
         output_size: the size of outputs
-        output_ratio: or the size of outputs to that of inputs
-        return_indices: whether to return the positions of the maxima, too
-        _random_samples: the random numbers to use
 
     Example:
         >>> turnout.nn.FractionalMaxPool3d(2, output_size=3)(turnout.zeros(1, 1, 5, 5, 5)).shape
@@ -528,3 +460,20 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 
     ndim = 3
     function = functional.fractional_max_pool3d
+
+
+describe(
+    globals(),
+    kernel_size="the size of the window",
+    stride="the distance of windows; None for the size of the window",
+    padding="the elements to add at both ends, which are never a maximum",
+    dilation="the distance of elements in a window",
+    return_indices="whether to return the positions of the maxima, too",
+    ceil_mode="whether a window may reach beyond the end",
+    count_include_pad="whether added zeros count in the mean",
+    divisor_override="what sums are divided by, instead",
+    norm_type="the power of the norm",
+    output_size="the number of parts: a number, or one for each dimension, where None keeps the size",
+    output_ratio="or the size of outputs to that of inputs",
+    _random_samples="the random numbers to use",
+)

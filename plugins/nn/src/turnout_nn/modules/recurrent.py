@@ -16,6 +16,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.plugin_api import describe
 from turnout_nn.descriptions import described
 from turnout_nn.module import Module
 from turnout_nn.modules.linear import fill_uniform
@@ -38,16 +39,7 @@ class RNNBase(Module):
 
     Arguments:
         mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU"
-        input_size: the length of the vectors of a sequence
-        hidden_size: the length of the state
-        num_layers: the number of layers, each of which reads the outputs of the one below
-        bias: whether there are biases
-        batch_first: whether the batch is the first dimension of inputs and outputs
-        dropout: the probability to drop an output of a layer but the last in training
-        bidirectional: whether a second direction reads the sequence backwards
         proj_size: the length of the projected state of an LSTM; 0 for none
-        device: where the parameters are
-        dtype: their dtype
 
     Raises:
         ArgumentError: an argument that there is no layer for.
@@ -261,18 +253,6 @@ class RNN(RNNBase):
     and a state [layers * directions, N, hidden_size]. Returns the states of the last layer at all steps, and the final state. The
     parameters are uniform in ±1/sqrt(hidden_size).
 
-    Arguments:
-        input_size: the length of the vectors of a sequence
-        hidden_size: the length of the state
-        num_layers: the number of layers, each of which reads the outputs of the one below
-        nonlinearity: "tanh" or "relu"
-        bias: whether there are biases
-        batch_first: whether the batch is the first dimension of inputs and outputs
-        dropout: the probability to drop an output of a layer but the last in training
-        bidirectional: whether a second direction reads the sequence backwards
-        device: where the parameters are
-        dtype: their dtype
-
     Raises:
         ArgumentError: an argument that there is no layer for.
 
@@ -303,16 +283,8 @@ class LSTM(RNNBase):
     ±1/sqrt(hidden_size).
 
     Arguments:
-        input_size: the length of the vectors of a sequence
         hidden_size: the length of the cell state
-        num_layers: the number of layers, each of which reads the outputs of the one below
-        bias: whether there are biases
-        batch_first: whether the batch is the first dimension of inputs and outputs
-        dropout: the probability to drop an output of a layer but the last in training
-        bidirectional: whether a second direction reads the sequence backwards
         proj_size: the length to which the hidden state is projected; 0 for none
-        device: where the parameters are
-        dtype: their dtype
 
     Raises:
         ArgumentError: an argument that there is no layer for.
@@ -338,17 +310,6 @@ class GRU(RNNBase):
     Takes a sequence [T, input_size], a batch [T, N, input_size] ([N, T, input_size] with `batch_first`) or a `PackedSequence`,
     and a state [layers * directions, N, hidden_size]. Returns the states of the last layer at all steps, and the final state. The
     parameters are uniform in ±1/sqrt(hidden_size).
-
-    Arguments:
-        input_size: the length of the vectors of a sequence
-        hidden_size: the length of the state
-        num_layers: the number of layers, each of which reads the outputs of the one below
-        bias: whether there are biases
-        batch_first: whether the batch is the first dimension of inputs and outputs
-        dropout: the probability to drop an output of a layer but the last in training
-        bidirectional: whether a second direction reads the sequence backwards
-        device: where the parameters are
-        dtype: their dtype
 
     Raises:
         ArgumentError: an argument that there is no layer for.
@@ -376,11 +337,7 @@ class RNNCellBase(Module):
 
     Arguments:
         input_size: the length of an input
-        hidden_size: the length of the state
-        bias: whether there are biases
         num_chunks: the number of gates
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.RNNCellBase(4, 3, True, num_chunks=2).weight_ih.shape
@@ -443,11 +400,6 @@ class RNNCell(RNNCellBase):
 
     Arguments:
         input_size: the length of an input
-        hidden_size: the length of the state
-        bias: whether there are biases
-        nonlinearity: "tanh" or "relu"
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.RNNCell(4, 3)(turnout.zeros(2, 4)).shape
@@ -483,10 +435,6 @@ class LSTMCell(RNNCellBase):
 
     Arguments:
         input_size: the length of an input
-        hidden_size: the length of the state
-        bias: whether there are biases
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> hidden, cell = turnout.nn.LSTMCell(4, 3)(turnout.zeros(2, 4))
@@ -515,10 +463,6 @@ class GRUCell(RNNCellBase):
 
     Arguments:
         input_size: the length of an input
-        hidden_size: the length of the state
-        bias: whether there are biases
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> turnout.nn.GRUCell(4, 3)(turnout.zeros(4), turnout.zeros(3)).shape
@@ -541,3 +485,18 @@ class GRUCell(RNNCellBase):
 def _check_nonlinearity(module: Module, nonlinearity: str) -> None:
     if nonlinearity not in ("tanh", "relu"):
         raise ArgumentError(f"{type(module).__name__}: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+
+
+describe(
+    globals(),
+    input_size="the length of the vectors of a sequence",
+    hidden_size="the length of the state",
+    num_layers="the number of layers, each of which reads the outputs of the one below",
+    bias="whether there are biases",
+    batch_first="whether the batch is the first dimension of inputs and outputs",
+    dropout="the probability to drop an output of a layer but the last in training",
+    bidirectional="whether a second direction reads the sequence backwards",
+    device="where the parameters are",
+    dtype="their dtype",
+    nonlinearity='"tanh" or "relu"',
+)

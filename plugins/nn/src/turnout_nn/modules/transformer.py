@@ -10,6 +10,7 @@ from turnout.nn import functional
 
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.plugin_api import describe
 from turnout_nn import init
 from turnout_nn.module import Module
 from turnout_nn.modules.attention import MultiheadAttention, causal_mask
@@ -81,19 +82,6 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention, then two linear layers with a nonlinearity between them, each added to its input and normalised.
 
-    Arguments:
-        d_model: the length of the vectors
-        nhead: the number of heads, which divides `d_model`
-        dim_feedforward: the length between the two linear layers
-        dropout: the probability to drop a value in training
-        activation: "relu", "gelu" or a function
-        layer_norm_eps: what the norms add to the variance
-        batch_first: whether the batch is the first dimension
-        norm_first: whether a norm is before its part, rather than behind the sum
-        bias: whether the linear layers and the norms have biases
-        device: where the parameters are
-        dtype: their dtype
-
     Example:
         >>> layer = turnout.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
         >>> layer(turnout.zeros(1, 5, 8)).shape
@@ -128,19 +116,6 @@ class TransformerEncoderLayer(_Layer):
 
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to a memory, then two linear layers, each added to its input and normalised.
-
-    Arguments:
-        d_model: the length of the vectors
-        nhead: the number of heads, which divides `d_model`
-        dim_feedforward: the length between the two linear layers
-        dropout: the probability to drop a value in training
-        activation: "relu", "gelu" or a function
-        layer_norm_eps: what the norms add to the variance
-        batch_first: whether the batch is the first dimension
-        norm_first: whether a norm is before its part, rather than behind the sum
-        bias: whether the linear layers and the norms have biases
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> layer = turnout.nn.TransformerDecoderLayer(8, 2, 16)
@@ -198,8 +173,6 @@ class TransformerEncoder(_Stack):
 
     Arguments:
         encoder_layer: the layer
-        num_layers: how many there are
-        norm: a norm of the result
         enable_nested_tensor: without effect
         mask_check: without effect
 
@@ -237,8 +210,6 @@ class TransformerDecoder(_Stack):
 
     Arguments:
         decoder_layer: the layer
-        num_layers: how many there are
-        norm: a norm of the result
 
     Example:
         >>> decoder = turnout.nn.TransformerDecoder(turnout.nn.TransformerDecoderLayer(8, 2, 16), num_layers=2)
@@ -280,21 +251,11 @@ class Transformer(Module):
     """An encoder and a decoder. All matrices begin Glorot-uniform.
 
     Arguments:
-        d_model: the length of the vectors
-        nhead: the number of heads, which divides `d_model`
         num_encoder_layers: the number of layers of the encoder
         num_decoder_layers: the number of layers of the decoder
         dim_feedforward: the length between the two linear layers of a layer
-        dropout: the probability to drop a value in training
-        activation: "relu", "gelu" or a function
         custom_encoder: a module in place of the encoder
         custom_decoder: a module in place of the decoder
-        layer_norm_eps: what the norms add to the variance
-        batch_first: whether the batch is the first dimension
-        norm_first: whether a norm is before its part, rather than behind the sum
-        bias: whether the linear layers and the norms have biases
-        device: where the parameters are
-        dtype: their dtype
 
     Example:
         >>> model = turnout.nn.Transformer(8, 2, 1, 1, 16)
@@ -373,3 +334,21 @@ class Transformer(Module):
                     [0., 0.]])
         """
         return causal_mask(sz, device, dtype)
+
+
+describe(
+    globals(),
+    d_model="the length of the vectors",
+    nhead="the number of heads, which divides `d_model`",
+    dim_feedforward="the length between the two linear layers",
+    dropout="the probability to drop a value in training",
+    activation='"relu", "gelu" or a function',
+    layer_norm_eps="what the norms add to the variance",
+    batch_first="whether the batch is the first dimension",
+    norm_first="whether a norm is before its part, rather than behind the sum",
+    bias="whether the linear layers and the norms have biases",
+    device="where the parameters are",
+    dtype="their dtype",
+    num_layers="how many there are",
+    norm="a norm of the result",
+)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError
+from turnout_aten.plugin_api import describe
 from turnout_nn.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ class LRScheduler:
 
     Making a scheduler sets the learning rates of its first epoch. Raises CallError for what is no optimiser, and ArgumentError,
     which is a KeyError too, where training goes on at an epoch but the groups do not have the "initial_lr" of its start.
-
-    Arguments:
-        optimizer: whose learning rates it sets
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     optimizer: Optimizer
@@ -159,13 +156,7 @@ class _Multiplied(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """The first learning rate times a function of the epoch.
-
-    Arguments:
-        optimizer: whose learning rates it sets
-        lr_lambda: a function, or one for each group
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
-    """
+    """The first learning rate times a function of the epoch."""
 
     _functions = ("lr_lambdas",)
 
@@ -178,13 +169,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LRScheduler):
-    """The last learning rate times a function of the epoch.
-
-    Arguments:
-        optimizer: whose learning rates it sets
-        lr_lambda: a function, or one for each group
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
-    """
+    """The last learning rate times a function of the epoch."""
 
     _functions = ("lr_lambdas",)
 
@@ -206,10 +191,7 @@ class StepLR(_Multiplied):
     """Multiplies by `gamma` every `step_size` epochs.
 
     Arguments:
-        optimizer: whose learning rates it sets
         step_size: how many epochs
-        gamma: the factor
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -228,10 +210,7 @@ class MultiStepLR(_Multiplied):
     """Multiplies by `gamma` at each of the milestones.
 
     Arguments:
-        optimizer: whose learning rates it sets
         milestones: the epochs
-        gamma: the factor
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -251,10 +230,8 @@ class ConstantLR(_Multiplied):
     """A smaller learning rate for the first epochs.
 
     Arguments:
-        optimizer: whose learning rates it sets
         factor: by what it is smaller, between 0 and 1
         total_iters: for how many epochs
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
@@ -277,11 +254,8 @@ class LinearLR(_Multiplied):
     """A factor that goes from one to another in the first epochs.
 
     Arguments:
-        optimizer: whose learning rates it sets
         start_factor: the first factor, above 0 and at most 1
         end_factor: the last, between 0 and 1
-        total_iters: in how many epochs
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     def __init__(
@@ -311,13 +285,7 @@ class LinearLR(_Multiplied):
 
 
 class ExponentialLR(_Multiplied):
-    """Multiplies by `gamma` each epoch.
-
-    Arguments:
-        optimizer: whose learning rates it sets
-        gamma: the factor
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
-    """
+    """Multiplies by `gamma` each epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -334,10 +302,7 @@ class PolynomialLR(_Multiplied):
     """Goes to 0 along a power of the epochs that are left.
 
     Arguments:
-        optimizer: whose learning rates it sets
-        total_iters: in how many epochs
         power: the power
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
@@ -360,10 +325,7 @@ class CosineAnnealingLR(LRScheduler):
     """Goes along half a cosine from the first learning rate to `eta_min`, and back (Loshchilov and Hutter, 2017).
 
     Arguments:
-        optimizer: whose learning rates it sets
         T_max: the epochs of half a period
-        eta_min: the least learning rate
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -391,11 +353,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Goes along half a cosine to `eta_min`, and starts again, each time for `T_mult` times as long.
 
     Arguments:
-        optimizer: whose learning rates it sets
         T_0: the epochs of the first period
         T_mult: how much longer each period is than the one before
-        eta_min: the least learning rate
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -468,9 +427,7 @@ class SequentialLR(_Composed):
 
     Arguments:
         optimizer: whose learning rates they set
-        schedulers: the schedulers, in order
         milestones: one epoch fewer than schedulers
-        last_epoch: the epoch before the first, where training goes on; -1 where it begins
     """
 
     def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1) -> None:
@@ -506,7 +463,6 @@ class ChainedScheduler(_Composed):
     """All schedulers in each epoch, one after the other.
 
     Arguments:
-        schedulers: the schedulers, in order
         optimizer: whose learning rates they set; None: that of the first
     """
 
@@ -525,7 +481,6 @@ class ReduceLROnPlateau(LRScheduler):
     """Multiplies by `factor` when a metric has not become better for `patience` epochs.
 
     Arguments:
-        optimizer: whose learning rates it sets
         mode: "min" or "max": whether a smaller metric is better or a larger one
         factor: the factor, less than 1
         patience: after how many epochs without a better metric it waits no more
@@ -641,7 +596,6 @@ class CyclicLR(_WithMomentum):
     """Goes up and down between two learning rates; the momentum goes the other way (Smith, 2017).
 
     Arguments:
-        optimizer: whose learning rates it sets
         base_lr: the lower learning rate, or one for each group
         max_lr: the upper learning rate, or one for each group
         step_size_up: steps on the way up
@@ -650,7 +604,6 @@ class CyclicLR(_WithMomentum):
         gamma: the factor of "exp_range"
         scale_fn: how high, in place of a mode
         scale_mode: what `scale_fn` is called with: the number of the "cycle", or of the step, "iterations"
-        cycle_momentum: whether the momentum is set too
         base_momentum: the lower momentum
         max_momentum: the upper momentum
         last_epoch: the step before the first, where training goes on; -1 where it begins
@@ -709,14 +662,12 @@ class OneCycleLR(_WithMomentum):
     """Goes up once and then down, far below where it began; the momentum goes the other way (Smith and Topin, 2018).
 
     Arguments:
-        optimizer: whose learning rates it sets
         max_lr: the largest learning rate, or one for each group
         total_steps: how many steps; None: `epochs` times `steps_per_epoch`
         epochs: how many epochs
         steps_per_epoch: how many steps in each
         pct_start: the share of steps on the way up
         anneal_strategy: "cos" or "linear"
-        cycle_momentum: whether the momentum is set too
         base_momentum: the lower momentum, or one for each group
         max_momentum: the upper momentum, or one for each group
         div_factor: the largest learning rate over the first
@@ -834,3 +785,16 @@ def _flat(schedulers: Iterable[LRScheduler]) -> Iterable[LRScheduler]:
     """The schedulers, and those inside them in their place."""
     for scheduler in schedulers:
         yield from _flat(scheduler._schedulers) if isinstance(scheduler, _Composed) else [scheduler]
+
+
+describe(
+    globals(),
+    optimizer="whose learning rates it sets",
+    last_epoch="the epoch before the first, where training goes on; -1 where it begins",
+    lr_lambda="a function, or one for each group",
+    gamma="the factor",
+    total_iters="in how many epochs",
+    eta_min="the least learning rate",
+    schedulers="the schedulers, in order",
+    cycle_momentum="whether the momentum is set too",
+)

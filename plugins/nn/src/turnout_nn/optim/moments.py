@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout import Tensor, ops
+from turnout_aten.plugin_api import describe
 from turnout_nn.optim import limits
 from turnout_nn.optim.optimizer import Optimizer, decayed, zeros
 
@@ -18,18 +19,7 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba, 2015): a step along the average gradient, divided by the root of the average square.
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
-        lr: the learning rate, a number or a tensor of one element
-        betas: the decays of the average gradient and of the average square
-        eps: added to the root
-        weight_decay: how much of the parameter is added to its gradient
         amsgrad: whether the largest average square so far counts (Reddi et al., 2018)
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        maximize: whether the steps go up
-        capturable: not supported
-        differentiable: whether a step is recorded for gradients
-        fused: whether one operator does the whole step
-        decoupled_weight_decay: whether weights decay by themselves, as in `AdamW`
     """
 
     def __init__(
@@ -88,17 +78,8 @@ class AdamW(Adam):
     """Adam with weights that decay by themselves (Loshchilov and Hutter, 2019).
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
-        lr: the learning rate, a number or a tensor of one element
-        betas: the decays of the average gradient and of the average square
-        eps: added to the root
         weight_decay: how much of a parameter goes in a step, times the learning rate
         amsgrad: whether the largest average square so far counts
-        maximize: whether the steps go up
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        capturable: not supported
-        differentiable: whether a step is recorded for gradients
-        fused: whether one operator does the whole step
     """
 
     def __init__(
@@ -116,15 +97,8 @@ class Adamax(Optimizer):
     """Adam by the largest gradient in place of the average square (Kingma and Ba, 2015).
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
-        lr: the learning rate, a number or a tensor of one element
         betas: the decays of the average gradient and of the largest one
         eps: added to the absolute gradient
-        weight_decay: how much of the parameter is added to its gradient
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        maximize: whether the steps go up
-        differentiable: whether a step is recorded for gradients
-        capturable: not supported
     """
 
     def __init__(
@@ -158,17 +132,7 @@ class NAdam(Optimizer):
     """Adam with Nesterov's momentum (Dozat, 2016), which grows towards the first of `betas`.
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
-        lr: the learning rate, a number or a tensor of one element
-        betas: the decays of the average gradient and of the average square
-        eps: added to the root
-        weight_decay: how much of the parameter is added to its gradient
         momentum_decay: how fast the momentum grows
-        decoupled_weight_decay: whether weights decay by themselves, as in `AdamW`
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        maximize: whether the steps go up
-        capturable: not supported
-        differentiable: whether a step is recorded for gradients
     """
 
     numbers = ("step", "mu_product")
@@ -205,20 +169,7 @@ class NAdam(Optimizer):
 
 
 class RAdam(Optimizer):
-    """Adam that takes plain steps until its average square is worth dividing by (Liu et al., 2020).
-
-    Arguments:
-        params: tensors, pairs of name and tensor, or groups
-        lr: the learning rate, a number or a tensor of one element
-        betas: the decays of the average gradient and of the average square
-        eps: added to the root
-        weight_decay: how much of the parameter is added to its gradient
-        decoupled_weight_decay: whether weights decay by themselves, as in `AdamW`
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        maximize: whether the steps go up
-        capturable: not supported
-        differentiable: whether a step is recorded for gradients
-    """
+    """Adam that takes plain steps until its average square is worth dividing by (Liu et al., 2020)."""
 
     def __init__(
         self, params: Parameters, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -266,3 +217,19 @@ def _averages(gradient: Any, state: State, beta1: Any, beta2: Any) -> tuple[Any,
     """The average gradient and the average square, with this one."""
     mean, square = state["exp_avg"], state["exp_avg_sq"]
     return mean.lerp_(gradient, 1 - beta1), square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+
+
+describe(
+    globals(),
+    params="tensors, pairs of name and tensor, or groups",
+    lr="the learning rate, a number or a tensor of one element",
+    betas="the decays of the average gradient and of the average square",
+    eps="added to the root",
+    weight_decay="how much of the parameter is added to its gradient",
+    foreach="whether one operator serves a list of parameters; None: where the backend has kernels for it",
+    maximize="whether the steps go up",
+    capturable="not supported",
+    differentiable="whether a step is recorded for gradients",
+    fused="whether one operator does the whole step",
+    decoupled_weight_decay="whether weights decay by themselves, as in `AdamW`",
+)
