@@ -55,8 +55,11 @@ $(PY):
 # The root has no code to edit: installed as it is, for an editable install of nothing would be an import hook that every start
 # of the interpreter pays for. Alone, because it requires the folders, which would then not be editable.
 .venv/.stamp-install: $(PROJECTS) $(SOURCES) constraints.txt | $(PY)
+	@echo "set-up 1 of 3: pip, setuptools, PyYAML and NumPy"
 	$(PIP) install -q -c constraints.txt pip setuptools PyYAML numpy
+	@echo "set-up 2 of 3: $(words $(LOCAL)) distributions from this tree, compiled modules among them, and tools: a minute or more"
 	$(PIP) install -q --no-build-isolation -c constraints.txt $(EDITABLE) $(TOOLS)
+	@echo "set-up 3 of 3: turnout itself"
 	$(PIP) install -q --no-build-isolation --no-deps .
 	@rm -rf build turnout.egg-info
 	@.venv/bin/pyright --version > /dev/null  # its first run downloads it, which no test should do

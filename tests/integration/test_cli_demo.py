@@ -140,10 +140,11 @@ def test_a_seed_gives_the_same_result_and_another_seed_another():
     assert one["losses"] != other["losses"]
 
 
-def test_the_text_ends_with_accuracy_loss_and_time_per_step():
+def test_the_text_begins_with_accuracy_loss_and_time_per_step_and_shows_twelve_kernels():
     done = run("demo", "--epochs", 2)
     assert done.exit_code == 0, done.output
-    accuracy, loss, time = done.stdout.splitlines()[-3:]
+    accuracy, loss, time, _, title, head, *kernels = done.stdout.splitlines()
+    assert (title[:27], head.split()[0], kernels.index("")) == ("what took longest in one st", "key", 12)
     assert accuracy.startswith("accuracy       ")
     assert accuracy.endswith(" % of 360 held-out digits")
     assert loss.endswith(" in the last of 2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 
 import numpy as np
 import pytest
@@ -43,6 +44,28 @@ def test_doctor_finds_this_environment_healthy():
     assert all(states[name] == "active" for name in ("cpu", "meta", "autograd"))
 
 
+def test_doctor_notes_an_untested_python_a_missing_compiler_and_a_newer_plugin_api(monkeypatch):
+    assert facts("doctor")["notes"] == []
+    monkeypatch.setattr("platform.python_version_tuple", lambda: ("3", "99", "0"))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr("turnout.plugins.PLUGIN_API", "1.7")
+    monkeypatch.setenv("CC", "nowhere/cc -O2")
+    notes = facts("doctor")["notes"]
+    assert notes[:3] == [
+        "Python 3.99 is not among the versions that are tested: 3.11, 3.12, 3.13, 3.14",
+        "there is no C compiler (nowhere/cc): packages with C modules can be installed from wheels only",
+        "the plugin aten is for plugin-API 1.0, and 1.7 is here: it may do more",
+    ]
+    assert f"note: {notes[0]}\n" in text("doctor")
+    assert text("doctor").endswith("healthy\n")
+
+
+def test_help_and_the_version_have_their_short_spellings():
+    assert run("help", "table").output == run("table", "--help").output
+    assert run("help").output == run("--help").output
+    assert run("-V").output == run("--version").output != ""
+
+
 def test_table_names_kernel_reason_and_distribution_of_each_key():
     rows = {row["key"]: row for row in facts("table", "sin")["aten::sin"]}
     assert rows["CPU"]["reason"] == "kernel"
@@ -74,6 +97,9 @@ def test_traceback_lets_the_error_through():
     assert isinstance(done.exception, turnout.errors.UnknownOperatorError)
     done = run("--traceback", "explain", "ad")
     assert isinstance(done.exception, turnout.errors.UnknownOperatorError)
+    done = run("--traceback", "explain", "sum", "float32[2]", "'x'")
+    assert "choose" in [frame.name for frame in traceback.extract_tb(done.exception.__traceback__)]
+    assert turnout.config.get("traceback") == "short"
 
 
 def test_coverage_is_a_matrix_of_operators_and_keys():
@@ -276,8 +302,10 @@ WRONG = {
     "coverage add.Tensor --key CPU --missing": (1, "no operator of 1 lacks a kernel for CPU"),
     "graph nosuch.py": (2, "'nosuch.py' names no function: write FILE.py:FUNCTION"),
     "graph nosuch.py:loss": (1, "turnout: the file nosuch.py does not exist"),
-    "run nosuch.pt2": (1, "turnout: [Errno 2] No such file or directory: 'nosuch.pt2'"),
-    "diff nosuch.lock": (2, "turnout: nosuch.lock cannot be read as a lock file: [Errno 2] No such file or directory"),
+    "run nosuch.pt2": (1, "turnout: the file nosuch.pt2 does not exist"),
+    "diff nosuch.lock": (2, "turnout: the file nosuch.lock does not exist"),
+    "verify nosuch": (1, "turnout: the file nosuch does not exist"),
+    "help tabel": (2, "Error: there is no command 'tabel'; did you mean table?"),
     "completion tcsh": (2, "'tcsh' is not one of 'bash', 'zsh', 'fish'."),
     "demo --device cpu --workers 2": (1, "turnout: --workers is for --device dask, and the device is cpu"),
     "demo --modell cnn": (2, "Error: No such option '--modell'. Did you mean '--model'?"),

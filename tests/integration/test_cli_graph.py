@@ -279,7 +279,7 @@ def test_the_traceback_of_the_program_is_shown_when_asked(folder):
 def test_a_file_that_cannot_be_written_is_named():
     done = run("program.py:written", "-o", "nowhere/out.dot")
     assert done.exit_code == 1
-    assert done.stderr == "turnout: [Errno 2] No such file or directory: 'nowhere/out.dot'\n"
+    assert done.stderr == "turnout: the folder nowhere does not exist\n"
 
 
 def test_without_pygraphviz_svg_says_what_to_install(monkeypatch):

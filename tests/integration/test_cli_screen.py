@@ -108,22 +108,27 @@ def test_the_help_of_each_command_fits_a_terminal(name, monkeypatch):
     assert max(map(len, run([name, "--help"], monkeypatch, 80).splitlines())) <= 80
 
 
-def test_a_table_that_is_too_wide_has_its_last_columns_below(monkeypatch):
-    lines = [("add", "a kernel", "a/path:12"), ("mul", "", "b/path:3"), ("neg", "another", "")]
+def test_a_table_that_is_too_wide_has_its_last_columns_as_notes_below(monkeypatch):
+    lines = [("add", "a kernel", "a/path:12"), ("mul", "", "b/path:3"), ("neg", "another", ""), ("exp", "", "a/path:12")]
     assert [each.plain for each in output.table_lines(("operator", "kernel", "source"), lines, 24)] == [
-        "operator  kernel",
-        "    source",
-        "add       a kernel",
-        "    a/path:12",
-        "mul",
-        "    b/path:3",
+        "operator  kernel    note",
+        "add       a kernel  1",
+        "mul                 2",
         "neg       another",
+        "exp                 1",
+        "",
+        "note  source",
+        "1     a/path:12",
+        "2     b/path:3",
     ]
+    for width in range(24):  # a word that is wider goes beyond it
+        assert len([*output.table_lines(("operator", "kernel", "source"), lines, width)]) >= 7
     assert [each.plain for each in output.table_lines(("operator", "kernel", "source"), lines, None)] == [
         "operator  kernel    source",
         "add       a kernel  a/path:12",
         "mul                 b/path:3",
         "neg       another",
+        "exp                 a/path:12",
     ]
 
 
@@ -185,7 +190,7 @@ def test_a_terminal_is_filled_up_to_its_own_width_and_wide_ignores_it():
     narrow, code = in_terminal("plugins", NO_COLOR="1")
     assert code == 0
     assert COLOUR not in narrow
-    assert "\n    backend:CPU, device:cpu\n" in narrow
+    assert "     backend:CPU, device:cpu\n" in narrow
     wide, _ = in_terminal("plugins", columns=200, NO_COLOR="1")
     piped = in_pipe("plugins").stdout.decode()
     assert wide == piped == in_terminal("plugins", "--wide", NO_COLOR="1")[0]

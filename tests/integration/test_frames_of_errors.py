@@ -68,3 +68,44 @@ def test_no_error_shows_a_frame_of_turnout_unless_all_are_asked_for(speed: str) 
     assert shown(TURNOUT_SPEED=speed) == {}
     full = shown(TURNOUT_SPEED=speed, TURNOUT_TRACEBACK="full")
     assert {name.rpartition(",")[0] for name in full} == set(KINDS)
+
+
+# Functions that show a frame of their own for wrong arguments: small ones, which are called inside others.
+LEFT = {
+    "check", "promote_types", "result_type", "set_default_dtype", "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "cpu",
+    "cuda", "double", "float", "half", "int", "is_contiguous", "long", "new_tensor", "register_hook",
+    "register_post_accumulate_grad_hook", "short", "to_device",
+}  # fmt: skip
+EVERY = """
+import turnout as m, traceback
+odd, t = type("Odd", (), {})(), m.ones(2, 3)
+places = [m, t, m.nn.functional, m.linalg, m.fft, m.special, m.signal.windows, m.func, m.autograd, m.masked]
+found, tried = set(), 0
+for place in places:
+    for name in dir(place):
+        if name[0] == "_" or name in ("save", "load", "triton_op", "wrap_triton"):
+            continue
+        try:
+            function = getattr(place, name)
+        except Exception:  # a property that asks for another tensor
+            continue
+        if not callable(function) or isinstance(function, type):
+            continue
+        for args in ((odd,), (t, odd), (odd, odd), (t, t, odd), (t, 99)):
+            try:
+                function(*args)
+            except m.errors.TurnoutError as error:
+                tried += 1
+                if len(traceback.extract_tb(error.__traceback__)) > 1:
+                    found.add(name)
+            except Exception:
+                pass
+print(tried, *sorted(found))
+"""
+
+
+def test_wrong_arguments_show_no_frame_of_turnout_in_nearly_all_public_functions() -> None:
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", EVERY], capture_output=True, text=True, check=True)
+    tried, *found = run.stdout.splitlines()[-1].split()
+    assert int(tried) > 3000
+    assert set(found) <= LEFT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from turnout import config
 from turnout.errors.layout import near, report
 
 TYPE_CHECKING = False
@@ -24,10 +23,9 @@ def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_over
     return report(head, ("first", _who(first)), ("second", _who(second)), ("to fix", fix))
 
 
-def preferred_twice(op: Operator, key: str, first: str, second: str) -> str:
-    """For two settings of `kernels.prefer` that fit equally well. Their order says nothing."""
-    names = sorted((first, second))
-    places = [f"{quoted(name)} ({config.origin(name)})" for name in names]
+def preferred_twice(op: Operator, key: str, origins: dict[str, object]) -> str:
+    """For two settings of `kernels.prefer`, each with its origin, that fit equally well. Their order says nothing."""
+    places = [f"{quoted(name)} ({origins[name]})" for name in sorted(origins)]
     fix = f'write kernels.prefer."{op.qualified_name}@{key}", which comes before both'
     head = f"{op.qualified_name}: two settings say whose kernels for {key} come first"
     return report(head, ("first", places[0]), ("second", places[1]), ("to fix", fix))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from typing import NamedTuple
-
 from turnout import config
 
 TYPE_CHECKING = False
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
 CHOOSE, PREFER = "kernels.choose", "kernels.prefer"
 
 
-class Preference(NamedTuple):
+class Preference:
     """What configuration says of one operator and key.
 
     names    the libraries or distributions that come first, in their order
@@ -24,9 +21,12 @@ class Preference(NamedTuple):
     equal    the name of another one that decides as much as it does; "" where there is none
     """
 
-    names: tuple[str, ...]
-    setting: str
-    equal: str = ""
+    __slots__ = ("equal", "names", "setting")
+
+    def __init__(self, names: tuple[str, ...], setting: str, equal: str = "") -> None:
+        self.names = names
+        self.setting = setting
+        self.equal = equal
 
     def decides(self, kernel: Kernel, stack: Sequence[Kernel]) -> bool:
         """Whether this is why a kernel wins among those at one key."""
@@ -67,7 +67,23 @@ def _fits(pattern: str, name: str, key: str) -> bool:
     operators, _, at = pattern.rpartition("@")
     namespace, _, rest = operators.rpartition("::")
     own, _, whole = name.partition("::")
-    return at == key and namespace in ("", own) and any(fnmatchcase(each, rest) for each in (whole, whole.partition(".")[0]))
+    return at == key and namespace in ("", own) and any(_matches(rest, each) for each in (whole, whole.partition(".")[0]))
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Whether each `*` stands for some text, or none: as `fnmatch`, which importing turnout does not load."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return name == pattern
+    if not name.startswith(first) or len(name) < len(first) + len(rest[-1]) or not name.endswith(rest[-1]):
+        return False
+    at, end = len(first), len(name) - len(rest[-1])
+    for part in rest[:-1]:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def _weight(pattern: str) -> tuple[bool, int]:

@@ -261,7 +261,8 @@ class Registry:
         wish = self.preference(op, key)
         if wish is not None:
             if wish.equal:
-                return _raising(lambda: ConfigError(texts.preferred_twice(op, key, wish.setting, wish.equal)))
+                origins: dict[str, object] = {name: config.origin(name) for name in (wish.setting, wish.equal)}
+                return _raising(lambda: ConfigError(texts.preferred_twice(op, key, origins)))
             first = min(map(wish.place, stack))
             if first < len(wish.names):
                 return [k for k in stack if wish.place(k) == first][-1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, bool_, get_default_dtype, int64
 from turnout.errors import DTypeError, ShapeError
 from turnout.operators.arguments import as_dtype
+from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as _operators
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
@@ -82,6 +83,7 @@ def _as(x: Tensor, dtype: DType | None) -> Tensor:
 # ---- reductions
 
 
+@shortening
 def sum(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -95,6 +97,7 @@ def sum(
     return _functions.sum(kept, _dims(dim, input.ndim), keepdim)
 
 
+@shortening
 def prod(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -110,6 +113,7 @@ def prod(
     return made
 
 
+@shortening
 def amax(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -123,6 +127,7 @@ def amax(
     return _functions.amax(kept, _dims(dim, input.ndim), keepdim)
 
 
+@shortening
 def amin(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -136,6 +141,7 @@ def amin(
     return _functions.amin(kept, _dims(dim, input.ndim), keepdim)
 
 
+@shortening
 def argmax(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: DType | None = None,
     mask: Tensor | None = None,
@@ -150,6 +156,7 @@ def argmax(
     return _as(_functions.argmax(_masked(x, mask, _lowest(x.dtype)), dim, keepdim), x.dtype)
 
 
+@shortening
 def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: DType | None = None,
     mask: Tensor | None = None,
@@ -174,6 +181,7 @@ def _count(input: Tensor, mask: Tensor | None, dims: tuple[int, ...], keepdim: b
     return count
 
 
+@shortening
 def mean(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -191,6 +199,7 @@ def mean(
     return _functions.div(total, _count(input, mask, dims, keepdim))
 
 
+@shortening
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -210,6 +219,7 @@ def median(
     return _functions.nanmedian(kept, dim, keepdim)[0]
 
 
+@shortening
 def norm(
     input: Tensor, ord: float | None = 2.0, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None,
     mask: Tensor | None = None,
@@ -226,6 +236,7 @@ def norm(
     return made
 
 
+@shortening
 def var(
     input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None,
@@ -249,6 +260,7 @@ def var(
     return _as(_functions.div(total, freedom), dtype)
 
 
+@shortening
 def std(
     input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None,
@@ -263,6 +275,7 @@ def std(
     return _functions.sqrt(found)
 
 
+@shortening
 def logsumexp(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -279,6 +292,7 @@ def logsumexp(
 # ---- along a dim
 
 
+@shortening
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The running sum along a dim.
 
@@ -292,6 +306,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor 
     return _functions.cumsum(_masked(_as(input, dtype), mask, 0), dim, dtype=_running_dtype(input, dtype))
 
 
+@shortening
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The running product along a dim.
 
@@ -305,6 +320,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
     return _functions.cumprod(_masked(_as(input, dtype), mask, 1), dim, dtype=_running_dtype(input, dtype))
 
 
+@shortening
 def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """softmax along a dim: 0 where the mask is False, nan where it is False everywhere.
 
@@ -319,6 +335,7 @@ def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
     return _functions.softmax(_masked(x, mask, _lowest(x.dtype)), dim)
 
 
+@shortening
 def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of `softmax`.
 
@@ -333,6 +350,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Te
     return _functions.log_softmax(_masked(x, mask, _lowest(x.dtype)), dim)
 
 
+@shortening
 def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """softmax of the negated input.
 
@@ -347,6 +365,7 @@ def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
     return _functions.softmax(_functions.neg(_masked(x, mask, _highest(x.dtype))), dim)
 
 
+@shortening
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -365,6 +384,7 @@ def normalize(
     return _functions.div(x, _functions.clamp(size, eps))
 
 
+@shortening
 def logaddexp(
     input: Tensor, other: Tensor, *, dtype: DType | None = None, input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,

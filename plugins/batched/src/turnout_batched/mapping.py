@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 
+@shortening
 def vmap(
     func: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[P, R]:

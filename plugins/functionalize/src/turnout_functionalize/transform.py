@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _REMOVE = ("mutations", "mutations_and_views")
 
 
+@shortening
 def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]:
     """Return a function that computes what `func` does, by operators that write nothing and, if asked, view nothing.
 

@@ -9,6 +9,7 @@ import turnout
 from turnout.errors import ArgumentError, CallError
 from turnout.library import CustomOpDef
 from turnout.operators import Operator, Packet
+from turnout.operators.tracebacks import shortening
 from turnout.registry import REGISTRY
 from turnout_opcheck.checks import (
     autocast,
@@ -53,6 +54,7 @@ CHECKS: dict[str, Check] = {
 DEFAULT = tuple(CHECKS)
 
 
+@shortening
 def opcheck(
     op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None, *, test_utils: str | Iterable[str] = DEFAULT,
     raise_exception: bool = True,

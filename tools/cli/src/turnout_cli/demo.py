@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from turnout_cli.digits import Classifier, Digits
     from turnout_cli.workers import AtOnce
 
+KERNELS = 12  # that are shown
 PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -188,23 +189,24 @@ def _confusion(model: Classifier, data: Digits) -> list[list[int]]:
 
 
 def _print(found: dict[str, Any]) -> None:
-    rows = [(c["key"], c["kernel"], c["calls"], f"{c['microseconds']:.0f}") for c in found["calls"]]
-    print_lines("what ran in one step, by key and kernel")
+    first, last = found["losses"][0], found["losses"][-1]
+    print_lines(
+        f"accuracy       {100 * found['accuracy']:.2f} % of {found['held_out_images']} held-out digits",
+        f"loss           {first:.4f} in the first epoch, {last:.4f} in the last of {found['epochs']}",
+        f"time per step  {found['milliseconds_per_step']:.2f} ms (median of {found['steps']} on {found['device']})",
+        *([f"plot           {found['plot']}"] if "plot" in found else []),
+        "",
+    )
+    calls = sorted(found["calls"], key=lambda call: -call["microseconds"])[:KERNELS]
+    rows = [(c["key"], c["kernel"], c["calls"], f"{c['microseconds']:.0f}") for c in calls]
+    print_lines(f"what took longest in one step, by key and kernel: {len(calls)} of {len(found['calls'])}; --json has all")
     print_table(("key", "kernel", "calls", "us, own"), rows)
     if found["hosted"]:
         print_lines("", "what had no kernel there: it ran on another device, and its results were copied back")
         print_table(
             ("operator", "on", "ran on", "calls"), [(h["operator"], h["device"], h["host"], h["calls"]) for h in found["hosted"]]
         )
-    print_lines("", f"why {found['explained']} runs what it runs", *_indented(found["explanation"]), "")
-    first, last = found["losses"][0], found["losses"][-1]
-    print_lines(
-        f"accuracy       {100 * found['accuracy']:.2f} % of {found['held_out_images']} held-out digits",
-        f"loss           {first:.4f} in the first epoch, {last:.4f} in the last of {found['epochs']}",
-        f"time per step  {found['milliseconds_per_step']:.2f} ms (median of {found['steps']} on {found['device']})",
-    )
-    if "plot" in found:
-        print_lines(f"plot           {found['plot']}")
+    print_lines("", f"why {found['explained']} runs what it runs", *_indented(found["explanation"]))
 
 
 def _indented(text: str) -> list[str]:

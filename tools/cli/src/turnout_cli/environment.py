@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 import traceback
@@ -113,7 +114,34 @@ def _examined() -> dict[str, Any]:
         "plugins": [plugin_facts(record) for record in records],
         "keys": list(KEYS.notes.values()),
         "dangling": sorted(op.qualified_name for op in REGISTRY.dangling()),
+        "notes": _notes(records),
     }
+
+
+def _notes(records: Sequence[PluginRecord]) -> list[str]:
+    """What is not broken, and could surprise: a Python that nobody tested, no C compiler, plugins for an older plugin-API."""
+    import shutil
+    import sysconfig
+    from importlib.metadata import metadata
+
+    from turnout.plugins import PLUGIN_API
+
+    found = []
+    here, prefix = ".".join(platform.python_version_tuple()[:2]), "Programming Language :: Python :: 3."
+    tested = [each.rpartition(" ")[2] for each in metadata("turnout-core").get_all("Classifier") or () if each.startswith(prefix)]
+    if tested and here not in tested:
+        found.append(f"Python {here} is not among the versions that are tested: {', '.join(tested)}")
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    if shutil.which(compiler) is None:
+        found.append(f"there is no C compiler ({compiler}): packages with C modules can be installed from wheels only")
+    for record in records:
+        if record.api and record.state not in BROKEN and _numbers(record.api) < _numbers(PLUGIN_API):
+            found.append(f"the plugin {record.name} is for plugin-API {record.api}, and {PLUGIN_API} is here: it may do more")
+    return found
+
+
+def _numbers(api: str) -> list[int]:
+    return [int(number) for number in api.split(".")]
 
 
 def _failing_settings() -> list[str]:
@@ -137,7 +165,7 @@ def _changed_settings() -> list[dict[str, str]]:
 
     if config.problem() is not None:
         return []
-    values = [value for value in config.describe() if value.origin.source != "default"]
+    values = [value for value in config.describe() if value.origin.source not in ("default", "turnout.config.override")]
     return [{"name": v.name, "value": _shown(v.value), "origin": str(v.origin)} for v in values]
 
 
@@ -163,6 +191,8 @@ def _print_examined(found: dict[str, Any], *, with_traceback: bool) -> None:
         print_lines(f"key: {text}")
     for name in found["dangling"]:
         print_lines(f"operator {name}: has kernels, but no plugin defines it")
+    for text in found["notes"]:
+        print_lines(f"note: {text}")
     verdict = coloured("healthy") if found["healthy"] else Text.assemble(coloured("something is broken"), ": see above")
     print_lines("", verdict)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnout.errors import TurnoutError
-from turnout_cli.main import Problem, json_option
+from turnout_cli.main import Problem, json_option, missing
 from turnout_cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _loaded(path: Path) -> Iterator[ModuleType]:
     from importlib.util import module_from_spec, spec_from_file_location
 
     if not path.is_file():
-        raise Problem(f"the file {path} does not exist")
+        raise Problem(missing(path))
     spec = spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
         raise Problem(f"{path} is not a Python file")

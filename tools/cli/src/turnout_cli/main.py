@@ -6,7 +6,9 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -50,6 +52,11 @@ class Commands(click.Group):
         module = COMMANDS.get(cmd_name)
         return None if module is None else getattr(import_module(module), cmd_name.replace("-", "_"))
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing and not args[0].startswith("-"):
             from turnout.errors.layout import near
@@ -78,9 +85,16 @@ class Commands(click.Group):
 def _message(error: BaseException) -> str:
     from turnout.errors import TurnoutError
 
+    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
+        return missing(Path(error.filename))
     if isinstance(error, (TurnoutError, OSError)):
         return str(error)
     return f"{type(error).__name__}: {error}\n  `--traceback` shows where it comes from"
+
+
+def missing(path: Path) -> str:
+    """What is said of a file that does not exist, or whose folder does not."""
+    return f"the file {path} does not exist" if path.parent.is_dir() else f"the folder {path.parent} does not exist"
 
 
 class Problem(click.ClickException):
@@ -108,7 +122,15 @@ def _remembered(name: str) -> Callable[[click.Context, click.Parameter, bool], N
 
 def traceback_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--traceback`: let an error go through with its whole traceback."""
-    remember = _remembered("turnout.traceback")
+
+    def remember(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        _remembered("turnout.traceback")(ctx, parameter, value)
+        if value:
+            from turnout import config, errors
+
+            with suppress(errors.ConfigError):  # the command itself says what is wrong
+                ctx.with_resource(config.override(traceback="full"))
+
     return click.option(
         "--traceback", is_flag=True, expose_value=False, callback=remember, help="Show errors with their traceback."
     )(command)
@@ -129,7 +151,7 @@ def facts(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
 @traceback_option
-@click.version_option(package_name="turnout-cli", prog_name="turnout")
+@click.version_option(None, "-V", "--version", package_name="turnout-cli", prog_name="turnout")
 def turnout() -> None:
     """See what Turnout does: which plugins there are, which kernel serves which key, and why."""
 

@@ -1,7 +1,7 @@
 """How facts are printed: tables and lines for people, JSON for programs.
 
-Where the output is a terminal, what is wider than it is folded: a table into several lines for each row, a line at its blanks.
-No word and no path is ever broken. In a file or a pipe, and with `--wide`, nothing is folded.
+Where the output is a terminal, what is wider than it is folded: the last columns of a table stand below it as numbered notes, and
+a line goes on at its blanks. No word and no path is ever broken. In a file or a pipe, and with `--wide`, nothing is folded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from rich.text import Text
 
 WIDE = "turnout.wide"  # in the meta of click's context: nothing is folded
 GAP = 2  # blanks between columns
-INDENT = 4  # blanks before the second line of a row
+INDENT = 4  # blanks before the second line of a text
+NOTE = "note"  # the title of the column of numbers
 NARROWEST = 20  # columns; a terminal that says it has fewer is not believed
 
 # The word for a state -> its colour, in all commands.
@@ -100,15 +101,25 @@ def _print(lines: Iterable[Text], *, stderr: bool = False) -> None:
 
 
 def table_lines(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None) -> Iterator[Text]:
-    """The lines of a table. Columns that have no place beside the others stand below these, indented."""
+    """The lines of a table. Columns that have no place beside the others are notes below it, each said once and numbered."""
     cells = [[Text(title, style="bold") for title in titles], *([_cell(each) for each in row] for row in rows)]
     widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
-    groups = _groups(widths, width)
-    for row in cells:
-        for number, group in enumerate(groups):
-            if number == 0 or any(row[i].plain for i in group):
-                indent = INDENT if number else 0
-                yield from folded(_row([row[i] for i in group], [widths[i] for i in group], indent), width, indent)
+    count = _fitting(widths, width)
+    notes: dict[str, tuple[int, Text]] = {}
+    for i, row in enumerate(cells):
+        line = row[:count]
+        if count < len(titles):
+            rest = Text("  ").join([cell for cell in row[count:] if cell.plain])
+            if i and rest.plain:
+                notes.setdefault(rest.plain, (len(notes) + 1, rest))
+            number = notes[rest.plain][0] if rest.plain in notes else ""
+            line = [*line, Text(str(number)) if i else Text(NOTE, style="bold")]
+        yield from folded(_row(line, [*widths[:count], len(NOTE)][: len(line)]), width, INDENT)
+    if notes:
+        yield Text()
+        yield Text(f"{NOTE}  {'  '.join(titles[count:])}", style="bold")
+    for number, text in notes.values():
+        yield from folded(Text.assemble(f"{number:<{len(NOTE)}}  ", text), width, len(NOTE) + GAP)
 
 
 def matrix_lines(corner: str, titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None) -> Iterator[Text]:
@@ -167,25 +178,24 @@ def _cell(value: object) -> Text:
     return value if isinstance(value, Text) else coloured(value)
 
 
-def _row(cells: Sequence[Text], widths: Sequence[int], indent: int = 0, gap: int = GAP) -> Text:
-    line = Text(" " * indent)
+def _row(cells: Sequence[Text], widths: Sequence[int], gap: int = GAP) -> Text:
+    line = Text()
     for cell, width in zip(cells, widths, strict=True):
         line.append_text(cell).append(" " * (width - cell.cell_len + gap))
     line.rstrip()
     return line
 
 
-def _groups(widths: Sequence[int], width: int | None) -> list[list[int]]:
-    """The columns that stand beside each other: all of them, or as many as there is room for."""
-    groups: list[list[int]] = [[]]
-    used = 0
+def _fitting(widths: Sequence[int], width: int | None) -> int:
+    """How many columns stand beside each other: all, or the first ones that leave room for the numbers of notes."""
+    if width is None or sum(widths) + GAP * (len(widths) - 1) <= width:
+        return len(widths)
+    used = len(NOTE)
     for i, each in enumerate(widths):
-        if groups[-1] and width is not None and used + GAP + each > width:
-            groups.append([])
-            used = INDENT
-        used += each + (GAP if groups[-1] else 0)
-        groups[-1].append(i)
-    return groups
+        used += each + GAP
+        if used > width:
+            return max(i, 1)
+    return len(widths) - 1
 
 
 def _blocks(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from turnout_cli.activation import activate_with_note
-from turnout_cli.main import Problem, facts, json_option
+from turnout_cli.main import Problem, facts, json_option, missing
 from turnout_cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ def read(path: Path) -> dict[str, Any]:
     """A lock file. Raises WrongFile with the reason for any other file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise WrongFile(missing(path)) from None
     except (OSError, ValueError, RecursionError) as error:
         raise WrongFile(f"{path} cannot be read as a lock file: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:

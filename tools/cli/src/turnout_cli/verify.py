@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from turnout_cli.main import Problem, facts
+from turnout_cli.main import Problem, facts, missing
 from turnout_cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ GROUP = "turnout.plugins"
 
 
 @click.command
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path))
 @facts
 @click.pass_context
 def verify(ctx: click.Context, path: Path, as_json: bool) -> None:
@@ -28,6 +28,8 @@ def verify(ctx: click.Context, path: Path, as_json: bool) -> None:
     PATH is a manifest, or the folder of a project whose pyproject.toml names manifests. None of its code runs. Exit code 1 if
     something is wrong.
     """
+    if not path.exists():
+        raise Problem(missing(path))
     plugins = [checked(found) for found in (of_project(path) if path.is_dir() else [of_manifest(path)])]
     if as_json:
         print_json(plugins)

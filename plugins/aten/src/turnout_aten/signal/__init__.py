@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as _operators
 from turnout_aten.signal import windows
 
@@ -13,6 +14,7 @@ __all__ = ["stft", "windows"]
 __dir__ = __all__.copy
 
 
+@shortening
 def stft(
     input: Tensor,
     n_fft: int,

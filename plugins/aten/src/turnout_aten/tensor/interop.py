@@ -156,23 +156,27 @@ def from_numpy(array: Any) -> Tensor:
         >>> turnout.from_numpy(numpy.array([1, 2]))
         tensor([1, 2])
     """
-    backend = _HOST.backend
-    adopted = backend.adopt(array)
-    if adopted is None:
-        if not hasattr(array, "__array_interface__") or not hasattr(array, "strides"):
-            raise CallError(f"from_numpy: argument 'array' must be a NumPy array, got {type(array).__name__}")
-        if elements.foreign_dtype(array.dtype) is None or not array.dtype.isnative:
-            raise DTypeError(f"from_numpy: no tensor has dtype {array.dtype}")
-        raise DTypeError(
-            f"from_numpy: strides {array.strides} are negative or not multiples of the element size; copy the array first"
-        )
-    flags = adopted.flags
-    if not flags.writeable:
-        warnings.warn("from_numpy: the array is read-only; writing into the tensor will fail", UserWarning, stacklevel=2)
-    made = wrap(adopted, backend.current_device() if backend.indexed else _HOST)
-    if not flags.c_contiguous and any(n > 1 and stride == 0 for n, stride in zip(made.shape, made.stride(), strict=True)):
-        made.shared_storage()  # its elements share memory: writes must take the path that checks for overlap
-    return inference_made(made)
+    try:
+        backend = _HOST.backend
+        adopted = backend.adopt(array)
+        if adopted is None:
+            if not hasattr(array, "__array_interface__") or not hasattr(array, "strides"):
+                raise CallError(f"from_numpy: argument 'array' must be a NumPy array, got {type(array).__name__}")
+            if elements.foreign_dtype(array.dtype) is None or not array.dtype.isnative:
+                raise DTypeError(f"from_numpy: no tensor has dtype {array.dtype}")
+            raise DTypeError(
+                f"from_numpy: strides {array.strides} are negative or not multiples of the element size; copy the array first"
+            )
+        flags = adopted.flags
+        if not flags.writeable:
+            warnings.warn("from_numpy: the array is read-only; writing into the tensor will fail", UserWarning, stacklevel=2)
+        made = wrap(adopted, backend.current_device() if backend.indexed else _HOST)
+        if not flags.c_contiguous and any(n > 1 and stride == 0 for n, stride in zip(made.shape, made.stride(), strict=True)):
+            made.shared_storage()  # its elements share memory: writes must take the path that checks for overlap
+        return inference_made(made)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -279,16 +283,20 @@ def from_dlpack(value: Any, *, device: Any = None, copy: bool | None = None) -> 
         >>> turnout.from_dlpack(numpy.array([1, 2]))
         tensor([1, 2])
     """
-    if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
-        raise CallError(f"from_dlpack: {type(value).__name__} has no __dlpack__ and __dlpack_device__")
-    kind, index = value.__dlpack_device__()
-    name = DLPACK_DEVICES.get(int(kind))
-    if name is None:
-        raise CallError(f"from_dlpack: no device is known for DLPack's device type {int(kind)}")
-    backend = device_named(name).backend
-    made = inference_made(wrap(backend.from_dlpack(value), backend.resolve_device(device_named(name, int(index)))))
-    if device is not None and place(device) is not made.device:
-        if copy is False:
-            raise ArgumentError(f"from_dlpack: an array on {made.device} needs a copy for {device}, which copy=False forbids")
-        return made.to(device=device)
-    return made.clone() if copy else made
+    try:
+        if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
+            raise CallError(f"from_dlpack: {type(value).__name__} has no __dlpack__ and __dlpack_device__")
+        kind, index = value.__dlpack_device__()
+        name = DLPACK_DEVICES.get(int(kind))
+        if name is None:
+            raise CallError(f"from_dlpack: no device is known for DLPack's device type {int(kind)}")
+        backend = device_named(name).backend
+        made = inference_made(wrap(backend.from_dlpack(value), backend.resolve_device(device_named(name, int(index)))))
+        if device is not None and place(device) is not made.device:
+            if copy is False:
+                raise ArgumentError(f"from_dlpack: an array on {made.device} needs a copy for {device}, which copy=False forbids")
+            return made.to(device=device)
+        return made.clone() if copy else made
+    except Exception as error:
+        shorten(error)
+        raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from turnout.config.lock import new_lock
 from turnout.dtypes import COMPLEX, FLOAT, bool_, get_default_dtype, int64
 from turnout.errors import ArgumentError, NoDataError
+from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor import host_bytes as elements
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _options = PROFILES["default"]
 _LOCK = new_lock()
 
 
+@shortening
 def set_printoptions(
     precision: int | None = None,
     threshold: float | None = None,

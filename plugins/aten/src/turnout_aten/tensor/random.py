@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from turnout.config.lock import new_lock
 from turnout.errors import CallError
+from turnout.operators.tracebacks import shortening
 from turnout.registry import REGISTRY
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.devices import device as device_named
@@ -138,6 +139,7 @@ def set_default_generator_states(states: dict[Device, State]) -> None:
         generator.set_state(states.get(device, (_PROCESS_SEED[0], 0)))
 
 
+@shortening
 def manual_seed(seed: int) -> Generator:
     """Restart the default generators of all devices from a seed, including generators that do not exist yet.
 

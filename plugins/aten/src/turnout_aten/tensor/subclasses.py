@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from turnout.errors import CallError
+from turnout.operators.tracebacks import shortening
 from turnout.registry import REGISTRY
 from turnout.registry.modes import HANDLER, PYTHON, require_python_key
 from turnout.state import in_effect
@@ -15,6 +16,7 @@ from turnout_aten.tensor.tensor import Tensor
 _SLOTS = tuple(slot for slot in Tensor.__slots__ if slot != "__weakref__")
 
 
+@shortening
 def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
     """The tensor's array as an instance of `cls`, over the same memory and with the same history for gradients.
 

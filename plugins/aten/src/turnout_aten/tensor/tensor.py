@@ -550,10 +550,14 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             >>> turnout.tensor([1.0]).type("turnout.LongTensor")
             tensor([1])
         """
-        if dtype is None:
-            return type_name(self.dtype, self.device.type)
-        place, wanted = (self.device.type, dtype) if isinstance(dtype, DType) else named_type(dtype)
-        return self.to(self.device if place == self.device.type else place, wanted, non_blocking=non_blocking)
+        try:
+            if dtype is None:
+                return type_name(self.dtype, self.device.type)
+            place, wanted = (self.device.type, dtype) if isinstance(dtype, DType) else named_type(dtype)
+            return self.to(self.device if place == self.device.type else place, wanted, non_blocking=non_blocking)
+        except Exception as error:
+            shorten(error)
+            raise
 
     # ---- in other modules
 
