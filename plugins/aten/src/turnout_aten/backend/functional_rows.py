@@ -46,13 +46,13 @@ def register_functional_kernels(
 
 
 def _row(backend: FunctionalBackend, name: str, row: Row) -> Row:
-    function = row.fn
+    function, alone = row.fn, backend.in_kernel_context(row.fn)
     given = len(called_with(name)[0])
     count = len(REGISTRY.find(name).schema.out_arguments)
 
     def kernel(*args: Any) -> Any:
         if len(args) < given or not count:
-            return _made(backend, function, args)
+            return _made(backend, alone, args)
         outs = args[len(args) - count :]
         values = [values_in(a) for a in args[: len(args) - count]]
         made = function(*values, *[Wanted(out.shape, out.dtype, out.memory.device) for out in outs])
@@ -69,8 +69,9 @@ def _row(backend: FunctionalBackend, name: str, row: Row) -> Row:
     kernel.__wrapped__ = function  # type: ignore[attr-defined]  # so that `explain` names the function that computes
     if not count:
         return Row(kernel)
-    simple, sizes = row.sizes.simple, Sizes()
-    if simple is not None:
+    sizes = Sizes()
+    if row.sizes.simple is not None:
+        simple = backend.in_kernel_context(row.sizes.simple)
         sizes = Sizes(row.sizes.upto, simple=lambda *args: _made(backend, simple, args))
     return Row(kernel, row.allocates, pointwise=row.pointwise, accepts=row.accepts, sizes=sizes)
 
