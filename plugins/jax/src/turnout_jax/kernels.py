@@ -31,7 +31,8 @@ def narrow(function: Call) -> Call:
 
     @wraps(function)
     def run(*args: Any) -> Any:
-        return (function if max([a.dtype.itemsize for a in args if hasattr(a, "dtype")]) < 8 else in_64_bits)(*args)
+        first = args[0] if hasattr(args[0], "dtype") else args[1]  # the other may be a number
+        return (function if first.dtype.itemsize < 8 else in_64_bits)(*args)
 
     return run
 

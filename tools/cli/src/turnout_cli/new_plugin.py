@@ -2,8 +2,8 @@
 
 The packages are text files in `templates/`: those in `shared`, then those of the kind. A functional backend has those of a
 backend, and some of its own in their place. `$name` and the like are replaced, the folder `package` becomes `src/turnout_NAME`,
-and a name that begins with `dot-` begins with a dot. `RECORD` in the package has the hash of each file as it was written, by which
-an update knows what its author has changed.
+and a name that begins with `dot-` begins with a dot. `RECORD` in the package has the hash of each file as it was written, by
+which an update knows what its author has changed.
 """
 
 from __future__ import annotations
