@@ -41,11 +41,11 @@ class JaxBackend(FunctionalArrayBackend):
     name = "Jax"
     device_type = "jax"
     adopts = jax.Array
+    array_class: type | None = None  # of arrays that are not traced, from the first one on
 
     def __init__(self) -> None:
         super().__init__(jnp, jnp.bfloat16)
         self.devices = jax.devices()
-        self.array_class = type(jnp.zeros(()))  # of arrays that are not traced; to ask for jax.Array takes 0.3 us
         self.indexed = len(self.devices) > 1
 
     # ---- devices
@@ -78,7 +78,13 @@ class JaxBackend(FunctionalArrayBackend):
             return self.there(jnp.full(shape, np.asarray(number).astype(native), native), device)
 
     def as_value(self, made: Any) -> Any:
-        return made if made.__class__ is self.array_class or isinstance(made, jax.Array) else wide(jnp.asarray)(made)
+        if made.__class__ is self.array_class:  # to ask for jax.Array takes 0.3 us
+            return made
+        if not isinstance(made, jax.Array):
+            return wide(jnp.asarray)(made)
+        if not isinstance(made, jax.core.Tracer):
+            self.array_class = made.__class__
+        return made
 
     def value_to_host(self, value: Any) -> bytes | memoryview:
         if isinstance(value, jax.core.Tracer):
