@@ -20,7 +20,8 @@ NAMES = ("chip", "my_2nd_chip")
 
 
 def run(*args: object):
-    return commands.run("new-plugin", *args)
+    ways = ["backend", "--functional"]
+    return commands.run("new-plugin", *(word for arg in args for word in (ways if arg == "functional" else [arg])))
 
 
 def checked(*program: str, folder: Path) -> str:
@@ -201,6 +202,8 @@ def test_only_what_new_plugin_wrote_is_brought_up_to_date(tmp_path, monkeypatch)
 
 def test_a_kind_must_be_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    done = run("my_chip", "--kind", "operators", "--functional")
+    assert done.output == "turnout: --functional is for --kind backend, and the kind is operators\n"
     assert run("my_chip").exit_code == 2
     assert run("my_chip", "--kind", "driver").exit_code == 2
     assert list(tmp_path.iterdir()) == []

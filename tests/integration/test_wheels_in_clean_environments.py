@@ -280,10 +280,10 @@ def test_the_kit_alone_proves_a_backend(environment):
     assert "turnout: kernels of cpu ran for" in run.stdout
 
 
-@pytest.mark.parametrize("kind", ["backend", "functionality", "operators"])
+@pytest.mark.parametrize("kind", ["backend", "backend --functional", "functionality", "operators"])
 def test_a_new_plugin_builds_installs_type_checks_and_passes_its_tests(kind, environment, tmp_path):
     written = environment("turnout-cli").run(
-        "turnout", "new-plugin", "my_chip", "--kind", kind, "--folder", str(tmp_path / "my_chip")
+        "turnout", "new-plugin", "my_chip", "--kind", *kind.split(), "--folder", str(tmp_path / "my_chip")
     )
     assert written.returncode == 0, written.stderr
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-index", "--no-build-isolation", "--no-deps", "-w", str(tmp_path)]

@@ -41,6 +41,7 @@ ARROWS = {
     "turnout-dask": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-export": {*TENSORS, "turnout-tracer"},
     "turnout-functionalize": {*TENSORS, "turnout-meta"},
+    "turnout-jax": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-kernels": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-meta": TENSORS,
     "turnout-nn": {*TENSORS, "turnout-autograd"},

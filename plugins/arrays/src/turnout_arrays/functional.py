@@ -164,21 +164,25 @@ def _on_values(drafts: Drafts, name: str, row: Row) -> Row:
 
     on_values.__name__ = on_values.__qualname__ = getattr(kernel, "__name__", name)
     on_values.__wrapped__ = kernel  # type: ignore[attr-defined]  # so that `explain` names it
-    simple, upto = row.sizes.simple, row.sizes.upto
+    simple, upto, accepts = row.sizes.simple, row.sizes.upto, row.accepts
     if simple.__class__ is Function:
         simple = simple.function
     elif kernel.__class__ is Function and row.allocates:
         simple = kernel.function
     elif isinstance(row.program, Steps) and row.allocates:
         simple, upto = _stepped(name, row.program.steps), row.program.upto
+        accepts = accepts if simple is None else accepts._replace(refuses=_NO_FLOATS)
     sizes = Sizes(upto, simple=simple) if simple is not None else Sizes()
-    return Row(on_values, row.allocates, pointwise=row.pointwise, accepts=row.accepts, sizes=sizes)
+    return Row(on_values, row.allocates, pointwise=row.pointwise, accepts=accepts, sizes=sizes)
+
+
+_NO_FLOATS = "biucV"  # dtypes for which no steps are written
 
 
 def _stepped(name: str, steps: Sequence[tuple[Any, ...]]) -> Callable[..., Any] | None:
-    """The steps of a kernel as a function of its operator's required arguments; None if they need others.
+    """The steps of a kernel as a function of its operator's required arguments, of floats; None if they need others.
 
-    It serves floats, for which steps are written, and raises NotImplementedError for what it does not serve.
+    It raises NotImplementedError for what it does not serve: a reduction of two-byte floats, or of nothing along a dim.
     """
     names, _, required = called_with(f"aten::{name}")
     names = names[:required]
@@ -186,10 +190,16 @@ def _stepped(name: str, steps: Sequence[tuple[Any, ...]]) -> Callable[..., Any] 
     reducing = [len(given) == 1 and f.reduction is not None for f, *given in steps]
     if not {*names} - {"dim"} <= named <= {*names} or any(reducing[1:]) or any(FREEDOM in given for _, *given in steps):
         return None
+    if len(steps) == 1 and not reducing[0]:
+        function, operands = steps[0][0].function, steps[0][1:]
+        if operands == names:
+            return function
+        places = [(names.index(v), None) if v.__class__ is str else (None, v) for v in operands]
+        return lambda *args: function(*[v if at is None else args[at] for at, v in places])
 
     def stepped(*args: Any) -> Any:
         first, given = args[0], dict(zip(names, args, strict=True))
-        if first.dtype.char not in "fd" or not first.size or not first.shape:
+        if reducing[0] and (first.dtype.itemsize < 4 or not first.size or not first.shape):
             raise NotImplementedError
         made: list[Any] = []
         for (function, *operands), reduces in zip(steps, reducing, strict=True):
@@ -200,6 +210,15 @@ def _stepped(name: str, steps: Sequence[tuple[Any, ...]]) -> Callable[..., Any] 
                 made.append(function.function(*[first.size // made[0].size if v is COUNT else v for v in values]))
         return made[-1]
 
+    if len(steps) == 1 and names == ("self",):
+        reduction = steps[0][0].reduction
+
+        def reduced(x: Any) -> Any:
+            if x.dtype.itemsize < 4:
+                raise NotImplementedError
+            return reduction(x)
+
+        return reduced
     return stepped
 
 

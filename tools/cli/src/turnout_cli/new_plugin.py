@@ -1,8 +1,9 @@
 """`new-plugin`: writes the package of a plugin that works, to be filled with what it is for.
 
-The packages are text files in `templates/`: those in `shared`, then those of the kind. `$name` and the like are replaced, the
-folder `package` becomes `src/turnout_NAME`, and a name that begins with `dot-` begins with a dot. `RECORD` in the package has the
-hash of each file as it was written, by which an update knows what its author has changed.
+The packages are text files in `templates/`: those in `shared`, then those of the kind. A functional backend has those of a
+backend, and some of its own in their place. `$name` and the like are replaced, the folder `package` becomes `src/turnout_NAME`,
+and a name that begins with `dot-` begins with a dot. `RECORD` in the package has the hash of each file as it was written, by
+which an update knows what its author has changed.
 """
 
 from __future__ import annotations
@@ -40,12 +41,21 @@ class Kind(NamedTuple):
     files: tuple[str, ...]
 
 
+FUNCTIONAL = "functional"  # the kind of a backend whose arrays cannot be written
 ATEN = ("turnout-aten>=0.1", "turnout-core>=0.1")
 TESTS = ("mypy", "pytest>=8", "ruff", "turnout-stubs>=0.1")
 KINDS = {
     "backend": Kind(
         "The device $name for Turnout",
         ("numpy>=2.1", *ATEN, "turnout-cpu>=0.1"),
+        (*TESTS, "turnout-conformance>=0.1"),
+        "pytest --pyargs turnout_conformance --turnout-backend=$name",
+        "turnout.ones(3, device='$name')",
+        ("backend.py", "kernels.py"),
+    ),
+    FUNCTIONAL: Kind(
+        "The device $name for Turnout, of arrays that cannot be written",
+        ("ml_dtypes>=0.5", "numpy>=2.1", *ATEN, "turnout-arrays>=0.1", "turnout-cpu>=0.1"),
         (*TESTS, "turnout-conformance>=0.1"),
         "pytest --pyargs turnout_conformance --turnout-backend=$name",
         "turnout.ones(3, device='$name')",
@@ -80,17 +90,23 @@ KINDS = {
 
 @click.command("new-plugin")
 @click.argument("name")
-@click.option("--kind", type=click.Choice(list(KINDS)), required=True, help="What the plugin brings.")
+@click.option(
+    "--kind", type=click.Choice([kind for kind in KINDS if kind != FUNCTIONAL]), required=True, help="What the plugin brings."
+)
+@click.option("--functional", is_flag=True, help="Of a backend: its arrays cannot be written, as those of JAX and Dask.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where it is written; by default, the folder NAME.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 @click.option("--update", is_flag=True, help="Bring an earlier one up to date. Files that you changed are left, with a diff.")
 @facts
-def new_plugin(name: str, kind: str, folder: Path | None, dry_run: bool, update: bool, as_json: bool) -> None:
+def new_plugin(name: str, kind: str, functional: bool, folder: Path | None, dry_run: bool, update: bool, as_json: bool) -> None:
     """Write the package of a new plugin.
 
     It brings a device, a functionality, or operators. It can be installed and passes its tests as it is, and holds one of each
     thing, for you to replace.
     """
+    if functional and kind != "backend":
+        raise Problem(f"--functional is for --kind backend, and the kind is {kind}")
+    kind = FUNCTIONAL if functional else kind
     problem = "" if update else name_problem(name, kind)
     if problem:
         raise Problem(problem)
@@ -175,7 +191,7 @@ def rendered(name: str, kind: str) -> dict[str, str]:
     words["test_dependencies"] = _listed(about.test_dependencies)
     words["prove"] = Template(about.tests).substitute(words)
     files = {}
-    for group in ("shared", kind):
+    for group in ("shared", "backend", FUNCTIONAL) if kind == FUNCTIONAL else ("shared", kind):
         for path in sorted((TEMPLATES / group).rglob(f"*{SUFFIX}")):
             parts = path.relative_to(TEMPLATES / group).parts
             parts = ("src", words["package"], *parts[1:]) if parts[0] == "package" else parts
@@ -218,6 +234,7 @@ def taken_by(name: str, kind: str) -> str:
             return f"it is the plugin of {where}"
         provided = {
             "backend": f"device:{name}",
+            FUNCTIONAL: f"device:{name}",
             "functionality": f"functionality:{words['title']}",
             "operators": f"namespace:{name}",
         }

@@ -141,6 +141,10 @@ class FunctionalArray:
             self._generation = generation
         return self._value
 
+    def keep(self, value: Any) -> None:
+        """Its elements are those of the memory's first value."""
+        self._value, self._generation = value, 0
+
     def write(self, value: Any) -> None:
         """Put a value of this shape and dtype into the memory."""
         if 0 in self.shape:

@@ -117,7 +117,9 @@ class FunctionalBackend(TensorBackend):
     def array_of(self, value: Any, dtype: DType, device: Device) -> FunctionalArray:
         """A value as the array of a new tensor."""
         shape = tuple(value.shape)
-        return FunctionalArray(self.memory_type(self, shape, dtype, device, value), shape, contiguous_strides(shape))
+        made = FunctionalArray(self.memory_type(self, shape, dtype, device, value), shape, contiguous_strides(shape))
+        made.keep(value)
+        return made
 
     def as_array(self, value: Any, device: Device | None = None) -> FunctionalArray:
         value = self.as_value(value)

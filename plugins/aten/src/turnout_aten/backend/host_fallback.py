@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.config.lock import new_lock
 from turnout.devices import Device
-from turnout.errors import NoKernelError
+from turnout.errors import NoDataError, NoKernelError
 from turnout.registry import REGISTRY
+from turnout_aten.errors import backends as errors
 from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.shapes.extents import preserved_strides
 from turnout_aten.tensor.devices import device
@@ -171,7 +172,12 @@ class _Trip:
         for argument, value in zip(op.schema.arguments, self.args, strict=True):
             if argument.is_write and isinstance(value, Tensor):
                 check_writable(op, value.device.backend, value, ())
-        there = tuple(self._sent(a) for a in self.args)
+        try:
+            there = tuple(self._sent(a) for a in self.args)
+        except NoDataError as error:  # another library traces the program
+            raise NoDataError(
+                errors.host_without_values(op.qualified_name, self.home.backend.name, str(self.where), error)
+            ) from None
         with _LOCK:
             _CALLS[op.qualified_name, self.home.type, self.where.type] += 1
         ks = REGISTRY.keys.mask(self.where.backend.name)

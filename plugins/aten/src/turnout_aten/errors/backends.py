@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import TurnoutError
+from turnout.errors.layout import report
 
 
 class MissingMethodError(TurnoutError, NotImplementedError):
@@ -23,6 +24,18 @@ def not_functional(owner: str, cls: str, backend: str) -> str:
         f"{owner}: the row of {backend} says functional_only, but {cls} is not a FunctionalBackend\n"
         "  to fix  derive it from turnout_aten.backend.functional_backend.FunctionalBackend, or take functional_only out of the "
         "manifest"
+    )
+
+
+def host_without_values(op: str, backend: str, where: str, why: object) -> str:
+    """The host fallback, for a tensor whose elements cannot be read now."""
+    return report(
+        f"{op}: no kernel for {backend}, and the host fallback cannot read the elements",
+        ("why", str(why)),
+        (
+            "to fix",
+            f"call it outside of the traced program, or give {backend} a row; `turnout coverage` lists what runs on {where}",
+        ),
     )
 
 

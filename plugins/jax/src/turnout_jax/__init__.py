@@ -1,0 +1,8 @@
+"""The device `jax`: tensors are arrays of jax.numpy, on all devices that JAX has.
+
+| module | holds |
+|---|---|
+| `plugin` | activation |
+| `backend` | what a tensor's values are, and when JAX may use 64 bits |
+| `kernels` | the table: the rows of every array module without writes, and convolutions by XLA's own operation |
+"""

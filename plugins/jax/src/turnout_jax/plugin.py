@@ -1,0 +1,24 @@
+"""Activation: registers the backend, its kernels, and cpu for operators without one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from turnout.plugins import hookimpl
+from turnout_aten.plugin_api import host, register_functional_kernels
+from turnout_jax.backend import JaxBackend
+from turnout_jax.kernels import kernels
+
+if TYPE_CHECKING:
+    from turnout.registry import Registrations
+
+
+@hookimpl
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
+    """Register device `jax`."""
+    backend = JaxBackend()
+    library.backend(backend)
+    register_functional_kernels(library, backend, kernels())
+    if options["host_fallback"]:
+        library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
