@@ -70,7 +70,7 @@ SHOWN = re.compile(r"^print\(.*\)  # (.*)$", re.MULTILINE)
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_of_the_readme_of_a_distribution_runs_and_prints_what_it_says(program, need_device, tmp_path):
-    for device in ("cuda", "opencl"):
+    for device in ("cuda", "jax", "opencl"):
         if f'"{device}' in program:
             need_device(device)
     earlier = "" if "import turnout" in program else "import turnout\n"

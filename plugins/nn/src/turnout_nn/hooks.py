@@ -1,6 +1,7 @@
 """The hooks of a module: functions that are called before and after `forward`, and in the backward pass.
 
-A module without hooks has no `Hooks`, so its calls look at one attribute.
+A module without hooks has no `Hooks`, so its calls look at one attribute. Hooks of all modules (`FOR_ALL`) stand at that
+attribute of the class while there are any.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Hooks:
     __slots__ = ("after", "backward", "backward_before", "before", "load_after", "load_before", "save_after", "save_before")
 
     def __init__(self) -> None:
-        for table in self.__slots__:
+        for table in Hooks.__slots__:
             setattr(self, table, {})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -80,8 +81,32 @@ class Hooks:
     load_after: dict[int, Callable[..., Any]]
 
 
-def call(module: Module, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`module(*args, **kwargs)` with its hooks."""
+class HooksForAll(Hooks):
+    """The hooks of all modules, and those that are called where a module gets a member."""
+
+    __slots__ = ("buffers", "modules", "parameters")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffers: dict[int, Callable[..., Any]] = {}
+        self.modules: dict[int, Callable[..., Any]] = {}
+        self.parameters: dict[int, Callable[..., Any]] = {}
+
+
+FOR_ALL = HooksForAll()
+
+
+def registered(table: dict[int, Callable[..., Any]], module: Module, name: str, member: Any) -> Any:
+    """What a module gets as a member, where the hooks for it may give another one."""
+    for hook in list(table.values()):
+        changed = hook(module, name, member)
+        member = member if changed is None else changed
+    return member
+
+
+def call(module: Module, own: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`module(*args, **kwargs)` with the hooks of all modules and its own."""
+    hooks = own if own is FOR_ALL else _joined(FOR_ALL, own)
     for hook in list(hooks.before.values()):
         if hook.with_kwargs:
             changed = hook.function(module, args, kwargs)
@@ -106,6 +131,14 @@ def call(module: Module, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, 
                 _call_after_failure(hook, module, args, kwargs)
         raise
     return result if passes is None else passes.leave(result)
+
+
+def _joined(first: Hooks, second: Hooks) -> Hooks:
+    """The hooks of two, the first ones before the others."""
+    made = Hooks()
+    for table in ("after", "backward", "backward_before", "before"):
+        setattr(made, table, {**getattr(first, table), **getattr(second, table)})
+    return made
 
 
 def _call_after_failure(hook: Hook, module: Module, args: Any, kwargs: Any) -> None:

@@ -15,7 +15,7 @@ from turnout.errors import CallError
 from turnout.operators import shorten
 from turnout_aten.plugin_api import role_of
 from turnout_nn import errors, hooks, states
-from turnout_nn.hooks import Handle, Hook, Hooks
+from turnout_nn.hooks import FOR_ALL, Handle, Hook, Hooks, registered
 from turnout_nn.members import Members
 from turnout_nn.parameters import BUFFER, PARAMETER, TEMPORARY, Parameter, is_uninitialized
 
@@ -75,12 +75,17 @@ class Module:
             role = role_of(value)
             if role == PARAMETER or isinstance(value, Parameter):
                 _place(self, name, "_parameter_names", None)
+                value = registered(FOR_ALL.parameters, self, name, value)
             elif role in (BUFFER, TEMPORARY):
                 _place(self, name, "_buffer_names", role == BUFFER)
+                value = registered(FOR_ALL.buffers, self, name, value)
             elif name in self.__dict__:
                 _check(self, name, value, "buffer")
+                if FOR_ALL.buffers and name in self._buffer_names:
+                    value = registered(FOR_ALL.buffers, self, name, value)
         elif isinstance(value, Module):
             _place(self, name, "_module_names", None)
+            value = registered(FOR_ALL.modules, self, name, value)
         elif value is not None and name in self.__dict__:
             _check(self, name, value, "")
         object.__setattr__(self, name, value)
@@ -117,6 +122,7 @@ class Module:
         if param is not None and not param.is_leaf:
             raise CallError(errors.has_history(name))
         _place(self, name, "_parameter_names", None)
+        param = None if param is None else registered(FOR_ALL.parameters, self, name, param)
         object.__setattr__(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -133,7 +139,7 @@ class Module:
         if tensor is not None and not isinstance(tensor, Tensor):
             raise CallError(errors.not_a_member("register_buffer", "tensor", tensor))
         _place(self, name, "_buffer_names", persistent)
-        object.__setattr__(self, name, tensor)
+        object.__setattr__(self, name, registered(FOR_ALL.buffers, self, name, tensor))
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a module; None keeps the name for one.
@@ -148,7 +154,7 @@ class Module:
         if module is not None and not isinstance(module, Module):
             raise CallError(errors.not_a_member("add_module", "module", module))
         _place(self, name, "_module_names", None)
-        object.__setattr__(self, name, module)
+        object.__setattr__(self, name, registered(FOR_ALL.modules, self, name, module))
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as `add_module`.
@@ -686,7 +692,7 @@ def _member(root: Module, function: str, target: str, table: str, kind: str) -> 
 
 def _table(module: Module, table: str) -> dict[int, Any]:
     """A table of hooks of a module, which gets `Hooks` with its first one."""
-    if module._module_hooks is None:
+    if module.__dict__.get("_module_hooks") is None:
         module._module_hooks = Hooks()
     found: dict[int, Any] = getattr(module._module_hooks, table)
     return found
