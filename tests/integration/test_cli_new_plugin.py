@@ -250,4 +250,5 @@ def test_what_discovery_would_refuse_is_said_before(fault, tmp_path):
 def test_a_folder_without_a_project_is_no_plugin(tmp_path):
     done = commands.run("verify", str(tmp_path))
     assert done.output == f"turnout: {tmp_path} has no pyproject.toml\n  to fix  name a project's folder, or a manifest\n"
-    assert commands.run("verify", str(tmp_path / "nothing")).exit_code == 2
+    absent = commands.run("verify", str(tmp_path / "nothing"))
+    assert (absent.exit_code, absent.output) == (1, f"turnout: the file {tmp_path / 'nothing'} does not exist\n")
