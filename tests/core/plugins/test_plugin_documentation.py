@@ -10,7 +10,7 @@ from turnout.config.lines import Lines
 from turnout.config.settings import SETTINGS
 from turnout.config.values import show
 from turnout.plugins import PLUGIN_API, discovery
-from turnout.plugins.manifest import _BACKEND, _KEY, _PROVIDES, parse
+from turnout.plugins.manifest import _BACKEND, _ENGINE, _KEY, _PROVIDES, parse
 from turnout.plugins.records import STATES
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -35,7 +35,7 @@ def test_every_field_state_and_the_api_are_in_the_documentation():
     assert f'PLUGIN_API` is `"{PLUGIN_API}"`' in text
     for field in ("name", "distribution", "kind", "api", "module", "summary", "requires_plugins", "needs"):
         assert f"| `{field}` |" in text
-    for field in (*_BACKEND, *_KEY, *(f"provides.{name}" for name in _PROVIDES)):
+    for field in (*_BACKEND, *_KEY, *_ENGINE, *(f"provides.{name}" for name in _PROVIDES)):
         assert f"`{field}`" in text
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from turnout import plugins
 from turnout.errors import ManifestError, PluginError
-from turnout.plugins.manifest import Manifest, Need, Option
+from turnout.plugins.manifest import Engine, Manifest, Need, Option
 
 FULL = """\
 name = "alpha"
@@ -35,6 +35,11 @@ name = "Autograd"
 name = "Profiler"
 prefix = "Profiler"
 after = "Autograd"
+
+[[provides.engine]]
+name = "letterpress"
+module = "fake_alpha.press"
+devices = ["alpha"]
 
 [[needs]]
 module = "sys"
@@ -79,6 +84,7 @@ def test_everything_a_manifest_says_is_in_its_value(site):
         summary="the first letter",
         requires_plugins=("beta",),
         namespaces=("letters",),
+        engines=(Engine("letterpress", "fake_alpha.press", ("alpha",)),),
         needs=(Need("sys", "it is there"),),
         options={
             "fraction": Option("float", 1.0, "how much"),
@@ -158,11 +164,16 @@ help = "which way"
         (
             'choices = ["fast", "exact"]',
             'choices = ["slow"]',
-            "line 35  option.mode.default: expected one of 'slow', got 'fast'",
+            "line 40  option.mode.default: expected one of 'slow', got 'fast'",
         ),
-        ('choices = ["fast", "exact"]', "choices = [1]", "line 37  option.mode.choices: expected a string, got 1"),
-        ("trusted = true", "trusted = 1", "line 38  option.mode.trusted: expected true or false, got 1"),
-        ('install = "it is there"', "", "line 24  needs.install is required: the command that installs it"),
+        ('choices = ["fast", "exact"]', "choices = [1]", "line 42  option.mode.choices: expected a string, got 1"),
+        ("trusted = true", "trusted = 1", "line 43  option.mode.trusted: expected true or false, got 1"),
+        ('name = "letterpress"', "", "line 24  provides.engine.name is required: the engine, such as 'xla'"),
+        ('"fake_alpha.press"', '"os.path"', "line 26  provides.engine.module: expected a module of fake_alpha, got 'os.path'"),
+        ('devices = ["alpha"]', 'devices = ["A"]', "line 27  provides.engine.devices: 'A' is not a name"),
+        ('["alpha"]\n\n', '["alpha"]\n\n[[provides.engine]]\nname = "letterpress"\nmodule = "fake_alpha"\n\n',
+         "line 30  provides.engine.name: 'letterpress' is there twice"),
+        ('install = "it is there"', "", "line 29  needs.install is required: the command that installs it"),
     ],
 )  # fmt: skip
 def test_each_wrong_field_is_named_with_what_was_expected(site, line, replacement, row):
@@ -175,7 +186,8 @@ def test_each_wrong_field_is_named_with_what_was_expected(site, line, replacemen
 
 def test_a_kind_needs_what_it_is_about(site):
     text = FULL.replace('kind = "backend"', 'kind = "library"').replace('namespaces = ["letters"]', "")
-    needed = "provides.namespaces, names, modules or members"
+    text = text.replace(text[text.index("[[provides.engine]]") : text.index("[[needs]]")], "")
+    needed = "provides.namespaces, names, modules, members or engine"
     assert error_of(site, text).splitlines()[2] == f"  line 3  kind: a library needs {needed}"
 
 

@@ -376,7 +376,8 @@ def test_a_disabled_plugin_is_silent_in_any_state_also_with_strict(site, monkeyp
 def test_the_table_has_every_setting_about_plugins_and_every_state():
     from turnout.config.settings import CHOICES, SETTINGS
 
-    elsewhere = {"debug.kernels", "debug.locks", "kernels.choose.", "names.choose.", "speed"}  # about kernels, names and calls
+    # about kernels, names, calls and graphs
+    elsewhere = {"compile.engine", "debug.kernels", "debug.locks", "kernels.choose.", "names.choose.", "speed"}
     named = {setting.replace("plugins.choose.counter", "plugins.choose.") for setting in TABLE} - {
         "plugin.counter.level",
         "plugin.counter.peer",

@@ -22,10 +22,14 @@ class Setting(NamedTuple):
     expected: str = ""
 
 
+_NAME = r"[a-z][a-z0-9]*(_[a-z0-9]+)*"
+
 # fmt: off
 SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("default_device", "str", "", "the device of tensors made without device=; empty: the lowest backend's", scoped=True,
             pattern=r"|[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
+    Setting("compile.engine", "str", "", "what compiles graphs; empty: the engine of the device, else one of any device", scoped=True,
+            pattern=rf"|{_NAME}", expected="the name of an engine such as 'eager'"),
     Setting("strict", "bool", False, "problems that are otherwise recorded and warned about are errors", scoped=True),
     Setting("debug.kernels", "bool", False, "each call of an array kernel checks what it is given and what it gives; slow"),
     Setting("debug.locks", "bool", False, "an import by a thread that holds the lock of registrations and plugins is an error"),
@@ -37,7 +41,7 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
 )}
 # fmt: on
 
-NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # of plugins and options: no `__`, which separates in the environment
+NAME = re.compile(_NAME)  # of plugins and options: no `__`, which separates in the environment
 
 # Settings with an open last part, and what each is for.
 CHOICES = {

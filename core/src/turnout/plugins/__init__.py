@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from turnout.plugins.activation import hookimpl as hookimpl
     from turnout.plugins.enabled import EnabledKeys
     from turnout.plugins.manager import Manager
+    from turnout.plugins.manifest import Engine
     from turnout.plugins.public_names import Facade
     from turnout.plugins.records import PluginRecord
 
 __all__ = [
     "ACTIVE", "PLUGIN_API", "PluginRecord", "Registrations", "activate", "activate_all", "all_plugins", "catalog", "check_device",
-    "current_manager", "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "install_command", "is_ours",
-    "new_lock",    "register", "reload", "remedy_for", "replaceable", "replacements", "require_device", "require_functionality",
-    "require_namespace", "reset_discovery", "service",
+    "current_manager", "deactivate", "default_device_type", "enabled_keys", "engines", "facade", "hookimpl", "install_command",
+    "is_ours", "new_lock", "register", "reload", "remedy_for", "replaceable", "replacements", "require_device",
+    "require_functionality", "require_namespace", "reset_discovery", "service",
 ]  # fmt: skip
 
 _manager: Manager | None = None
@@ -162,6 +163,15 @@ def install_command(*distributions: str) -> str:
 def all_plugins() -> list[PluginRecord]:
     """Every installed plugin with its state, reason and remedy. Runs no plugin code, and does not raise for broken ones."""
     return current_manager().records()
+
+
+def engines() -> list[tuple[str, Engine]]:
+    """What the usable plugins compile graphs with: the plugin's name and the row of its manifest. Runs no plugin code."""
+    found = []
+    for record in all_plugins():
+        if record.manifest is not None and record.state in ("active", "discovered"):
+            found += [(record.name, engine) for engine in record.manifest.engines]
+    return found
 
 
 def reset_discovery() -> None:

@@ -53,6 +53,18 @@ class Option(NamedTuple):
     trusted: bool = False  # it names a peer, a path or a program: a project's file may not set it
 
 
+class Engine(NamedTuple):
+    """Something that compiles graphs.
+
+    module   the module that has its `compile`
+    devices  the devices whose graphs it takes; none means those of every device
+    """
+
+    name: str
+    module: str
+    devices: tuple[str, ...] = ()
+
+
 class Public(NamedTuple):
     """What a plugin gives to `turnout`, or to one of its public modules.
 
@@ -76,6 +88,7 @@ class Manifest(NamedTuple):
     backends      the rows of the backends that the plugin brings
     keys          the rows of its functionalities; those of standard ones have only a name
     public        what it gives to `turnout`, under "", and to public modules, under their names
+    engines       what it compiles graphs with
     replacements  the module whose REPLACEMENTS stand in place of functions that are marked as replaceable
     """
 
@@ -91,6 +104,7 @@ class Manifest(NamedTuple):
     keys: tuple[Functionality, ...] = ()
     namespaces: tuple[str, ...] = ()
     public: Mapping[str, Public] = {}
+    engines: tuple[Engine, ...] = ()
     replacements: str = ""
     needs: tuple[Need, ...] = ()
     options: Mapping[str, Option] = {}
@@ -217,6 +231,7 @@ _MANIFEST = {
 _PROVIDES = {
     "backend": _Field("tables, [[provides.backend]]", list, absent=()),
     "key": _Field("tables, [[provides.key]]", list, absent=()),
+    "engine": _Field("tables, [[provides.engine]]", list, absent=()),
     "namespaces": _NAMES,
     "names": _TABLE,
     "modules": _TABLE,
@@ -241,6 +256,11 @@ _KEY = {
     "backend_key": _FLAG,
     "holds_values": _FLAG,
     "asks_lines": _FLAG,
+}
+_ENGINE = {
+    "name": _Field("a name such as 'xla'", pattern=NAME.pattern, required="the engine, such as 'xla'"),
+    "module": _MODULE._replace(required="the module that has its compile()"),
+    "devices": _NAMES._replace(pattern=DEVICE_NAME),
 }
 _NEED = {
     "module": _MODULE._replace(required="the module that must be importable"),
@@ -286,6 +306,7 @@ def parse(
         keys=reader.keys(provides["key"]),
         namespaces=provides["namespaces"],
         public=reader.public(provides, path.parent),
+        engines=reader.engines(provides["engine"]),
         replacements=provides["replacements"],
         needs=tuple(Need(**row) for row in reader.rows(("needs",), top["needs"], _NEED)),
         options=reader.options(top["option"]),
@@ -294,7 +315,7 @@ def parse(
     about = {
         "backend": ("[[provides.backend]]", found.backends),
         "functionality": ("[[provides.key]]", found.keys),
-        "library": ("provides.namespaces, names, modules or members", found.namespaces or found.public),
+        "library": ("provides.namespaces, names, modules, members or engine", found.namespaces or found.public or found.engines),
         "replacement": ("provides.replacements", found.replacements),
     }
     table, provided = about.get(found.kind, ("", True))
@@ -357,6 +378,15 @@ class _Reader:
             elif name and name not in STANDARD_KEYS and all(anchor.endswith("?") for anchor in row["before"] + row["after"]):
                 self.wrong(path, f"{name} is new and needs its place: before or after one that is always there")
         return tuple(Functionality(**row) for row in rows)
+
+    def engines(self, tables: list[dict[str, Any]]) -> tuple[Engine, ...]:
+        """The engines; each has its own name, and a module of the plugin's package."""
+        rows = [Engine(**row) for row in self.rows(("provides", "engine"), tables, _ENGINE)]
+        for i, row in enumerate(rows):
+            self.own_module(("provides", "engine", str(i), "module"), row.module)
+            if row.name and row.name in [other.name for other in rows[:i]]:
+                self.wrong(("provides", "engine", str(i), "name"), f"{row.name!r} is there twice")
+        return tuple(rows)
 
     def own_module(self, path: tuple[str, ...], module: str) -> None:
         """Note a module of another package."""
