@@ -16,7 +16,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 RECORD = TESTS / "seconds.tsv"
-BUDGET = 380.0  # seconds of test time that the fast selection may take, added up over all workers
+BUDGET = 384.0  # seconds of test time that the fast selection may take, added up over all workers
 LISTED = 0.1  # seconds from which a function or a test has a row of its own in the record
 
 # Folder or file -> the most seconds that one of its tests takes in the fast selection. The longest name counts.
@@ -69,6 +69,11 @@ KEPT: tuple[tuple[str, str, str], ...] = (
         "running extremes, windows",
     ),
     ("tests/conformance/test_functionalities_from_outside.py", "test_all_operators_with_two_kinds_.*", "what comes next"),
+    (
+        "tests/plugins/test_compile.py",
+        r"test_random_programs_.*|test_operator_cases_.*\[11\]",
+        "graphs without writes, bit for bit",
+    ),
     ("tests/plugins/test_row_contract.py", r"test_explain_names_the_path_.*\[sample\]", "paths of calls"),
     ("tests/plugins/test_kernels_variants.py", r"test_all_variants_.*\[generic-flip\.out-flip\]", "elements in reverse order"),
 )

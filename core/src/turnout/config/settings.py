@@ -28,7 +28,7 @@ _NAME = r"[a-z][a-z0-9]*(_[a-z0-9]+)*"
 SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("default_device", "str", "", "the device of tensors made without device=; empty: the lowest backend's", scoped=True,
             pattern=r"|[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
-    Setting("compile.engine", "str", "", "what compiles graphs; empty: the engine of the device, else one of any device", scoped=True,
+    Setting("compile.engine", "str", "", "what compiles graphs; empty: the engine of the device, else of any device", scoped=True,
             pattern=rf"|{_NAME}", expected="the name of an engine such as 'eager'"),
     Setting("strict", "bool", False, "problems that are otherwise recorded and warned about are errors", scoped=True),
     Setting("debug.kernels", "bool", False, "each call of an array kernel checks what it is given and what it gives; slow"),
