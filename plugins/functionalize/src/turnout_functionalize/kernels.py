@@ -123,8 +123,12 @@ def _results(made: Any, args: tuple[Any, ...], values: tuple[Any, ...], region: 
 
 
 def _decomposed(op: Operator) -> Call:
-    """The operator's own composite kernel. An opt-in functionality that is switched on and has a kernel for it comes before."""
+    """The operator's own composite kernel, where the operator alone would run it.
+
+    An opt-in functionality that is switched on and has a kernel for it comes before, and so does a backend with a kernel.
+    """
     bound = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Functionalize")
+    values = None if any(a.annotation is not None for a in op.schema.arguments) else _functional(op)
     switches = sum(f.switch for f in op.registry.keys.functionalities if f.opt_in)
 
     def decompose(region: Region, *args: Any) -> Any:
@@ -136,6 +140,8 @@ def _decomposed(op: Operator) -> Call:
             functionality = op.plan(below).functionality
             if functionality is not None and functionality.opt_in:
                 return op.lookup(below)(below, *args)
+        if values is not None and any(tensor.device.backend.name in op.kernels for tensor in tensors_in(args)):
+            return values(region, *args)  # a kernel of the backend, whose bits need not be those of the composite
         return bound(KEY, *args)
 
     return decompose

@@ -73,6 +73,11 @@ def _below(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
     return _BELOW.run(op.lookup(ks), ks, *args)
 
 
+def while_tracing(function: Callable[[], Any]) -> Any:
+    """`function()` where calls come to Tracer."""
+    return _TRACING.run(function)
+
+
 def _asked_line() -> UserFrame | None:
     """The user's line, where a functionality is on that asks for it. While its own kernel runs, it may be excluded."""
     return user_frame() if current()[0] & KEYS.asking_lines else None
@@ -314,7 +319,7 @@ def trace(function: Callable[P, Any], *, replay: str = "") -> Callable[P, Graph]
         names: list[str] = []
         signature = _bind_inputs(recording, function, args, kwargs, names)
         # A trace inside another one is refused, so it is None before.
-        returned = during(RECORDING, recording, _TRACING.run, lambda: function(*args, **kwargs))
+        returned = during(RECORDING, recording, while_tracing, lambda: function(*args, **kwargs))
         results: list[Ref | Formula] = []
         output = take_apart(returned, lambda value: results.append(recording.result(value)), symbols=True)
         _check_output(output)

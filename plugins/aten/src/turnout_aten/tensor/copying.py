@@ -17,6 +17,7 @@ from turnout_aten.tensor.backend_keys import kept_keys, names_of, with_key
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.reads import reads
 from turnout_aten.tensor.roles import role_of, set_role
 from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -109,6 +110,7 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     found = memo.get(id(tensor))
     if found is not None:
         return found  # type: ignore[no-any-return]
+    reads("deepcopy()")
     if not tensor.is_leaf or tracked_levels(tensor) & ~1:
         raise AliasError("deepcopy: only leaves can be copied with their gradient state; use .detach() first")
     key = id(tensor if tensor.storage is None else tensor.storage.array)
@@ -161,6 +163,7 @@ _MEMORIES: WeakValueDictionary[int, Memory] = WeakValueDictionary()
 
 
 def _memory(tensor: Tensor) -> Memory:
+    reads("pickle")
     storage = tensor.storage
     found = None if storage is None else _MEMORIES.get(id(storage.array))
     if found is None:

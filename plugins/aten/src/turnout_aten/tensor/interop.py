@@ -19,6 +19,7 @@ from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.reads import reads
 from turnout_aten.tensor.tensor import wrap
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def tolist(tensor: Tensor) -> Any:
         [[1, 2], [3, 4]]
     """
     try:
+        reads("tolist()")
         if tensor.fake_mode is not None and tensor.dtype.category == INT:
             return [tolist(each) for each in tensor.unbind()] if tensor.shape else item(tensor)
         made = tensor.device.backend.tolist(tensor.array)
@@ -117,6 +119,7 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
         array([1, 2])
     """
     try:
+        reads("numpy()")
         if force:
             tensor = tensor.detach()
             made = tensor.device.backend.numpy(tensor.array)
@@ -225,6 +228,7 @@ def cuda_array(tensor: Tensor) -> Any:
     Raises AttributeError for memory outside a CUDA device, so that `hasattr` returns False; CallError for a tensor that
     requires a gradient.
     """
+    reads("__cuda_array_interface__")
     made = getattr(tensor.array, "__cuda_array_interface__", None)
     if made is None:
         raise AttributeError(f"a tensor on {tensor.device} has no __cuda_array_interface__")
@@ -251,6 +255,7 @@ def to_dlpack(
 
     Raises BufferError where the protocol requires it, and for memory on a device that has no exchange.
     """
+    reads("__dlpack__")
     if tensor.requires_grad:
         raise BufferError("a tensor that requires a gradient cannot be exported through DLPack; detach() it first")
     if dl_device is not None and tuple(dl_device) == HOST and dlpack_device(tensor) != HOST:

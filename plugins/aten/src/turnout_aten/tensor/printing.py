@@ -14,6 +14,7 @@ from turnout.dtypes import COMPLEX, FLOAT, bool_, get_default_dtype, int64
 from turnout.errors import ArgumentError, NoDataError
 from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor import host_bytes as elements
+from turnout_aten.tensor.reads import reads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,6 +84,7 @@ def set_printoptions(
 
 def tensor_text(tensor: Tensor) -> str:
     """The text of `repr(tensor)`."""
+    reads("repr()")
     fake = tensor.fake_mode is not None
     prefix = _FAKE if fake else _PREFIX
     indent = len(prefix)

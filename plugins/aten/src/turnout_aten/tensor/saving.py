@@ -22,6 +22,7 @@ from turnout_aten.tensor.backend_keys import names_of
 from turnout_aten.tensor.copying import flat_memory, place_of, tensor_at
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.reads import reads
 from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor
 
@@ -119,6 +120,7 @@ class _Writer:
                 f"save: {where} has the key {names[0]}, without which its elements mean something else; files hold no keys\n"
                 f"  to fix  save without_key(t, {names[0]!r}) of turnout_aten.tensor.backend_keys, or use pickle"
             )
+        reads("save()")
         number = self.tensors.get(id(tensor))
         if number is not None:
             return {"again": number}

@@ -21,6 +21,7 @@ from turnout_aten.tensor.gradients import GradientMethods
 from turnout_aten.tensor.late_methods import Late, LateProperty
 from turnout_aten.tensor.levels import CLOCK, VERSION_MASK
 from turnout_aten.tensor.pinning import is_pinned
+from turnout_aten.tensor.reads import reads
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.size import new as new_size
 from turnout_aten.tensor.storage import DataStorage, Storage, View
@@ -295,6 +296,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             >>> x[1].data_ptr() - x.data_ptr()
             8
         """
+        reads("data_ptr()")
         return self.device.backend.data_ptr(self.array) if self.numel() else 0
 
     def is_pinned(self) -> bool:

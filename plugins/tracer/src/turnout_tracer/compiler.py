@@ -1,0 +1,88 @@
+"""The public module `turnout.compiler`, and `turnout.compile`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from turnout import plugins
+from turnout_tracer.compiling import errors
+from turnout_tracer.compiling.errors import CompileError, CompileWarning, EngineError
+from turnout_tracer.compiling.functions import FUNCTIONS, Compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CompileError", "CompileWarning", "EngineError", "compile", "explain", "reset"]
+__dir__ = __all__.copy
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+@overload
+def compile(function: F, *, engine: str = "", dynamic: bool = False, strict: bool = False) -> F: ...
+@overload
+def compile(*, engine: str = "", dynamic: bool = False, strict: bool = False) -> Callable[[F], F]: ...
+def compile(function: Callable[..., Any] | None = None, *, engine: str = "", dynamic: bool = False, strict: bool = False) -> Any:
+    """A function that does what `function` does, and computes it by a graph that an engine has compiled.
+
+    The first call with a signature runs `function` itself and records its operators. Later calls with this signature run the
+    compiled graph. A signature is what the operators depend on: shapes, dtypes, devices and strides of tensors, which of them
+    are the same or share memory, their `.grad`, Python values, and what `function` reads from cells, globals and attributes.
+    What cannot be compiled runs eagerly, with one CompileWarning that says why. Inside transforms, autocast, modes and traces,
+    and where results record for gradients, `function` itself runs.
+
+    Raises PluginError where turnout-functionalize, turnout-meta or turnout-autograd is missing, CompileError when the engine
+    is not there or fails, and, with `strict=True`, where a call would run eagerly.
+
+    Arguments:
+        function: the function; None returns a decorator
+        engine: what compiles the graphs; "" means the setting `compile.engine`, else the engine that serves the device
+        dynamic: whether one graph is for all sizes; True is refused until it is available
+        strict: whether what cannot be compiled is an error
+
+    Example:
+        >>> @turnout.compile(engine="eager")
+        ... def scaled(x, factor):
+        ...     return x * factor
+        >>> x = turnout.tensor([1.0, 2.0])
+        >>> scaled(x, 3.0)
+        tensor([3., 6.])
+        >>> scaled(x + 1, 3.0)
+        tensor([6., 9.])
+    """
+    for needed in ("Tracer", "Functionalize", "Fake", "Autograd"):
+        plugins.require_functionality(needed)
+    if dynamic:
+        raise errors.CompileError(errors.DYNAMIC)
+    if function is None:
+        return lambda given: compile(given, engine=engine, strict=strict)
+    if not callable(function):
+        raise errors.CompileError(errors.not_callable(function))
+    return Compiled(function, engine, strict)
+
+
+def explain(function: Callable[..., Any]) -> str:
+    """What is known of a compiled function: its signatures, the graph and engine of each, or why it runs eagerly.
+
+    Arguments:
+        function: what `turnout.compile` returned
+
+    Example:
+        >>> f = turnout.compile(lambda x: x + 1, engine="eager")
+        >>> y = f(turnout.ones(2))
+        >>> print(turnout.compiler.explain(f).splitlines()[0])
+        function: 1 signature
+    """
+    if not isinstance(function, Compiled):
+        raise errors.CompileError(errors.not_compiled_function(function))
+    return function.explained()
+
+
+def reset() -> None:
+    """Forget all compiled graphs of all functions.
+
+    Example:
+        >>> turnout.compiler.reset()
+    """
+    for function in list(FUNCTIONS):
+        function.reset()

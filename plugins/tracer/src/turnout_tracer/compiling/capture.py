@@ -1,0 +1,138 @@
+"""The first call with a signature: it runs eagerly, and is recorded.
+
+What ran is a `Recording` whose values begin with the tensors of the signature. A tensor that comes from another place, a value
+that is read, and a shape that depends on values are noted: then there is no program, and the call was an eager one.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import BOOL, uint8
+from turnout.explanation.user_frames import user_frame
+from turnout.guards import during
+from turnout.operators.values import tensors_in
+from turnout.state import StateChange, in_effect
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.random import Generator
+from turnout_aten.tensor.reads import READER
+from turnout_aten.tensor.tensor import Tensor
+from turnout_tracer.compiling import errors
+from turnout_tracer.nodes import Constant, Ref
+from turnout_tracer.recording import RECORDING, TRACER, Recording, while_tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from turnout.operators import Operator
+    from turnout_tracer.compiling.signatures import Walk
+
+_DYNAMIC, _DATA = "dynamic_output_shape", "data_dependent_output"
+
+
+class Capture(Recording):
+    """A recorded eager call.
+
+    reason  why it does not become a program, or ""
+    """
+
+    def __init__(self, walk: Walk, name: str, strict: bool) -> None:
+        super().__init__()
+        self._name = name
+        self._strict = strict
+        self.reason = ""
+        for tensor in walk.tensors:
+            self.bind(tensor)
+        for generator in walk.generators:
+            self.bind(generator)
+
+    def refuse(self, why: str, line: bool = True) -> None:
+        """Note why there will be no program. Raises CompileError where the program asked for that."""
+        if not self.reason:
+            self.reason = errors.at(why, user_frame() if line else None)
+            if self._strict and why != errors.RECORDS:  # that is no fault: gradients are recorded by the function itself
+                raise errors.CompileError(errors.not_compiled(self._name, self.reason))
+
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call itself."""
+        with self._reading():
+            return during(RECORDING, self, while_tracing, lambda: function(*args, **kwargs))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        def told(what: str) -> None:
+            if in_effect(TRACER) & TRACER:  # else a kernel reads, which is its own affair
+                self.refuse(errors.read(what))
+
+        token = READER.set(told)
+        try:
+            yield
+        finally:
+            READER.reset(token)
+
+    # ---- what the recording asks
+
+    def _capture(self, tensor: Tensor) -> Ref:
+        """A tensor that is no value of the graph: one that was made from data in the call is a constant."""
+        shared = tensor.storage is not None and any(isinstance(each, Tensor) and each.is_alias_of(tensor) for each in self._alive)
+        if tensor.version() < self._epoch or shared or type(tensor) is not Tensor or tensor.fake_mode is not None:
+            self.refuse(errors.HIDDEN_TENSOR)
+        if self.reason:
+            return self.bind(tensor)
+        copying = StateChange(drops=-1, excludes=TRACER)
+        kept = during(GRAD, (0, GRAD.get()[1]), copying.run, lambda: tensor.detach().clone())
+        ref = self.bind(tensor)
+        self.constants.append(Constant(ref, kept))
+        return ref
+
+    def _admit_write(self, op: Operator, argument: str, tensor: Tensor) -> None:
+        for constant in self.constants:
+            constant.written = constant.written or constant.ref == self.known(tensor)
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, Generator) and self.known(value) is None:
+            self.refuse(errors.HIDDEN_GENERATOR)
+        return super()._argument(value)
+
+    def add(self, op: Operator, args: tuple[Any, ...], arguments: tuple[Any, ...], result: Any, off: bool) -> None:
+        """Add a call that ran."""
+        if _DATA in op.tags or (_DYNAMIC in op.tags and _is_dynamic(op, args)):
+            self.refuse(errors.read(op.qualified_name) if _DATA in op.tags else errors.dynamic(op.qualified_name))
+        elif any(type(tensor) is not Tensor for tensor in tensors_in(args)):
+            self.refuse(errors.HIDDEN_TENSOR)
+        super().add(op, args, arguments, result, off)
+
+    def _warn_of_number(self, op: Operator, args: tuple[Any, ...], result: Any) -> None:
+        if op.name not in _ABOUT_SHAPES:
+            self.refuse(errors.read(op.qualified_name))
+
+    # ---- what lowering asks
+
+    def first_over(self, tensor: Tensor) -> Tensor:
+        """The tensor that was met first over the memory of another one."""
+        if tensor.storage is None:
+            return tensor
+        memory = tensor.storage.memory
+        for each in self._alive:
+            if isinstance(each, Tensor) and each.storage is not None and each.storage.memory is memory:
+                return each
+        return tensor
+
+
+_ABOUT_SHAPES = frozenset(
+    ("size", "stride", "dim", "numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_contiguous",
+     "storage_offset", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "is_inference", "is_conj", "is_neg",
+     "_has_compatible_shallow_copy_type", "is_leaf", "output_nr", "can_cast", "result_type", "is_set_to", "_version")
+)  # fmt: skip
+
+
+def _is_dynamic(op: Operator, args: tuple[Any, ...]) -> bool:
+    """Whether the shape of the result depends on values, for an operator of which that can be said."""
+    if op.name == "index":
+        return any(each is not None and (each.dtype.category == BOOL or each.dtype is uint8) for each in args[1])
+    if op.name == "one_hot":
+        return bool(args[1] < 0)
+    if op.name == "repeat_interleave":
+        return args[1] is None
+    return True

@@ -1,0 +1,186 @@
+"""Error classes of compiled functions, and their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import TurnoutError
+
+if TYPE_CHECKING:
+    from turnout.explanation.user_frames import UserFrame
+
+
+class CompileError(TurnoutError, RuntimeError):
+    """A function that cannot be compiled where that was asked for, or an engine that failed."""
+
+
+class EngineError(TurnoutError, RuntimeError):
+    """Raised by an engine that does not take a graph."""
+
+
+class CompileWarning(UserWarning):
+    """A compiled function that runs eagerly."""
+
+
+def at(why: str, line: UserFrame | None) -> str:
+    """A reason with the line of the program."""
+    return why if line is None else f"{why}, at {line}"
+
+
+# ---- why a call runs eagerly
+
+
+def read(what: str) -> str:
+    """A value that left the tensors."""
+    return f"the call takes values out of a tensor: {what}"
+
+
+def dynamic(op: str) -> str:
+    """A shape that depends on values."""
+    return f"{op}: the shape of the result depends on values"
+
+
+HIDDEN_TENSOR = "a tensor comes from a place that the signature does not see"
+HIDDEN_GENERATOR = "a generator comes from a place that the signature does not see"
+
+
+def changed(place: str) -> str:
+    """A side effect on Python objects."""
+    return f"the call changes {place}, and a compiled call would not"
+
+
+def changed_tensor(place: str) -> str:
+    """A side effect on what a tensor is."""
+    return f"the call changes what {place} is: its shape, history or hooks"
+
+
+def result(kind: str) -> str:
+    """A result that is no data."""
+    return f"the result has a {kind}; only tensors, numbers and strings, nested in lists, tuples and dicts, can be results"
+
+
+def kept_result(kind: str) -> str:
+    """A list or dict of the program that is returned."""
+    return f"the call returns a {kind} that the program has too"
+
+
+def unrelated_alias() -> str:
+    """A result over memory of an input that is no plain view of it."""
+    return "a result shares memory with an input in another dtype, or counts its versions apart"
+
+
+def overlapping() -> str:
+    """Inputs over one memory that none of them covers."""
+    return "inputs share memory that none of them covers, or see it in several dtypes"
+
+
+def strided_input() -> str:
+    """as_strided over an input that is a part of its memory."""
+    return "as_strided may see memory outside of an input"
+
+
+def several_devices(devices: Iterable[str]) -> str:
+    """A graph on more than one device."""
+    return f"the graph uses several devices: {', '.join(devices)}"
+
+
+def not_functional(error: BaseException) -> str:
+    """A record that does not become a graph without writes."""
+    first = str(error).partition("\n")[0]
+    return f"the graph cannot be made free of writes: {type(error).__name__}: {first}"
+
+
+def uncomparable(place: str, kind: str) -> str:
+    """An object whose state cannot be part of a signature."""
+    return f"{place} is a {kind}, whose state cannot be compared between calls"
+
+
+def outside_world(name: str) -> str:
+    """A function or module with effects outside of the program."""
+    return f"the function names {name}, which reads or changes what a signature does not see"
+
+
+def hooks(place: str) -> str:
+    """A tensor with hooks."""
+    return f"{place} has hooks"
+
+
+def refused_by_engine(engine: str, error: BaseException) -> str:
+    """An engine that does not take the graph."""
+    return f"the engine {engine!r} does not take the graph: {error}"
+
+
+TOO_LARGE = "the signature has more than 100,000 parts"
+RECORDS = "the results record for gradients"
+
+# ---- texts that a program sees
+
+
+def runs_eagerly(name: str, why: str) -> str:
+    """The warning."""
+    return f"compile: {name} runs eagerly: {why}"
+
+
+def not_compiled(name: str, why: str) -> str:
+    """The error of `strict=True`."""
+    return (
+        f"compile: {name} cannot be compiled, and strict=True was given\n"
+        f"  why     {why}\n"
+        "  to fix  leave strict out, or change the function"
+    )
+
+
+def too_many(name: str, limit: int, guard: str) -> str:
+    """Signatures that come and go."""
+    return (
+        f"compile: {name} has had more than {limit} signatures; the least recently used are dropped and compiled again\n"
+        f"  differs most often: {guard}"
+    )
+
+
+def engine_failed(engine: str, name: str, error: BaseException) -> str:
+    """An exception of an engine."""
+    return f"compile: the engine {engine!r} failed to compile {name}: {type(error).__name__}: {error}"
+
+
+def wrong_results(engine: str, name: str, found: Any, expected: Any) -> str:
+    """Results that are not those of the graph."""
+    return f"compile: the engine {engine!r} returned for {name} {found}, expected {expected}"
+
+
+def no_such_engine(engine: str, known: Iterable[str]) -> str:
+    """An unknown engine."""
+    return f"compile: there is no engine {engine!r}\n  known   {', '.join(known) or 'none'}"
+
+
+def engine_not_for(engine: str, device: str, devices: Iterable[str]) -> str:
+    """A device that the engine does not serve."""
+    return f"compile: the engine {engine!r} takes graphs of {', '.join(devices)}, and this one is on {device}"
+
+
+def several_engines(what: str, found: Iterable[str]) -> str:
+    """More than one engine."""
+    head = f"compile: several engines serve {what}: {', '.join(found)}"
+    return head + "\n  to fix  name one by engine=, or by the setting compile.engine"
+
+
+def twice(engine: str, plugins: Iterable[str]) -> str:
+    """Two plugins with one engine."""
+    return (
+        f"compile: the engine {engine!r} is in several plugins: {', '.join(plugins)}\n"
+        "  to fix  disable one of them by the setting plugins.disable"
+    )
+
+
+def not_callable(value: object) -> str:
+    """compile(3)."""
+    return f"compile: argument 'function' must be callable, got {type(value).__name__}"
+
+
+DYNAMIC = "compile: dynamic=True is not available yet: each size has a graph of its own\n  to fix  leave dynamic out"
+
+
+def not_compiled_function(value: object) -> str:
+    """explain(3)."""
+    return f"explain: expected what turnout.compile returned, got {type(value).__name__}"

@@ -1,0 +1,163 @@
+"""The compiled function: it finds the program of a call by its signature, or makes one, or runs the function as it is."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from functools import update_wrapper
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from turnout.config.lock import new_lock
+from turnout.state import is_fresh
+from turnout_aten.tensor.levels import GRAD, LEVELS
+from turnout_aten.tensor.tensor import Tensor
+from turnout_tracer.compiling import errors
+from turnout_tracer.compiling.capture import Capture
+from turnout_tracer.compiling.lowering import NotLoweredError
+from turnout_tracer.compiling.outcomes import Outcomes
+from turnout_tracer.compiling.programs import Program
+from turnout_tracer.compiling.signatures import Code, Walk, place_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LIMIT = 64  # signatures of a function
+FUNCTIONS: WeakSet[Compiled] = WeakSet()
+_LOCK = new_lock()
+
+
+class Entry:
+    """What is known of one signature: its program, or why there is none."""
+
+    __slots__ = ("keep", "places", "program", "why")
+
+    def __init__(self, walk: Walk, program: Program | None, why: str) -> None:
+        self.program = program
+        self.why = why
+        self.places = walk.places
+        self.keep = walk.keep
+
+
+class Compiled:
+    """A function that `turnout.compile` returned. Called, it does what the function does."""
+
+    def __init__(self, function: Callable[..., Any], engine: str, strict: bool) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._engine = engine
+        self._strict = strict
+        self._code = Code()
+        self._name = getattr(function, "__qualname__", type(function).__name__).rpartition(".")[2]
+        self._name = self._name if self._name.isidentifier() else "function"
+        self.entries: OrderedDict[Any, Entry] = OrderedDict()
+        self.warned: set[str] = set()
+        self._dropped = 0
+        FUNCTIONS.add(self)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    @property
+    def __turnout_compiled__(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self._function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self._function
+        if not is_fresh() or LEVELS.get() or GRAD.get()[1] != 1:
+            return function(*args, **kwargs)  # something watches the operators: it sees those of the function
+        walk = Walk(function, args, kwargs, self._code)
+        if walk.reason:
+            self._tell(walk.reason)
+            return function(*args, **kwargs)
+        entry = self.entries.get(walk.key)
+        if entry is None:
+            return self._first(walk, args, kwargs)
+        with _LOCK:
+            if walk.key in self.entries:
+                self.entries.move_to_end(walk.key)
+        if entry.program is not None and entry.program.may_run(walk):
+            return entry.program(walk)
+        if entry.why and entry.why != errors.RECORDS:
+            self._tell(entry.why)
+        return function(*args, **kwargs)
+
+    def _first(self, walk: Walk, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The first call with a signature: it runs eagerly, and what ran is compiled."""
+        capture = Capture(walk, self._name, self._strict)
+        returned = capture.run(self._function, args, kwargs)
+        program = None
+        if not capture.reason:
+            outcomes = Outcomes(walk, Walk(self._function, args, kwargs, self._code), returned, capture)
+            if not capture.reason:
+                try:
+                    program = Program(walk, capture, outcomes, self._name, self._engine)
+                except NotLoweredError as error:
+                    capture.refuse(str(error), line=False)
+                except errors.CompileError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - an operator without a fake kernel, or a functional form
+                    capture.refuse(errors.not_functional(error), line=False)
+        self._keep(walk, Entry(walk, program, capture.reason))
+        if capture.reason and capture.reason != errors.RECORDS and not capture.reason.startswith("the call changes"):
+            self._tell(capture.reason, 4)
+        return returned
+
+    def _keep(self, walk: Walk, entry: Entry) -> None:
+        with _LOCK:
+            last = next(reversed(self.entries), None)
+            self.entries[walk.key] = entry
+            full = len(self.entries) > LIMIT
+            if full:
+                self.entries.popitem(last=False)
+        if full and last is not None and "" not in self.warned:
+            self.warned.add("")
+            at = next((i for i, (a, b) in enumerate(zip(last, walk.key, strict=False)) if a != b), len(walk.places) - 1)
+            guard = place_text(walk.places[at]) or "the mode"
+            warnings.warn(errors.too_many(self._name, LIMIT, guard), errors.CompileWarning, stacklevel=4)
+
+    def _tell(self, why: str, level: int = 3) -> None:
+        """Warn once of each reason, or raise."""
+        if self._strict:
+            raise errors.CompileError(errors.not_compiled(self._name, why))
+        if why not in self.warned:
+            self.warned.add(why)
+            warnings.warn(errors.runs_eagerly(self._name, why), errors.CompileWarning, stacklevel=level)
+
+    def explained(self) -> str:
+        """The text of `turnout.compiler.explain`."""
+        entries = list(self.entries.values())
+        lines = [f"{self._name}: {len(entries)} signature{'' if len(entries) == 1 else 's'}"]
+        for number, (key, entry) in enumerate(list(self.entries.items()), 1):
+            lines.append(f"signature {number}")
+            lines += [f"  guard   {place_text(place)}: {_shown(part)}" for part, place in zip(key, entry.places, strict=False)]
+            if entry.program is None:
+                lines.append(f"  eager   {entry.why}")
+            else:
+                program = entry.program
+                lines.append(f"  engine  {program.engine}, {program.calls} calls")
+                lines.append(f"  graph   {len(program.graph.nodes)} operators, {program.before} before it was optimised")
+                lines += [f"    {line}" for line in program.graph.code.rstrip().splitlines()]
+        return "\n".join(lines)
+
+    def reset(self) -> None:
+        """Forget all programs."""
+        with _LOCK:
+            self.entries.clear()
+            self.warned.clear()
+            self._code = Code()
+
+
+def _shown(part: Any) -> str:
+    """A part of a key for people."""
+    if isinstance(part, tuple) and part and part[0] is Tensor:
+        _, dtype, device, shape, strides, _, tracked, leaf, *_ = part
+        recording = ", requires_grad" + ("" if leaf else ", not a leaf") if tracked else ""
+        return f"tensor {dtype.name} {list(shape)}, strides {list(strides)}, on {device}{recording}"
+    if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], type):
+        if part[0] is FunctionType:
+            return "its code"
+        return f"{part[0].__name__} {part[1]!r}" if part[1] is not None else "None"
+    return str(part)

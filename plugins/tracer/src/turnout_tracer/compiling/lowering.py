@@ -1,0 +1,202 @@
+"""A recorded call as a graph without writes, over the memories of its inputs.
+
+The record is replayed on fake tensors, functionalised and traced. Of inputs that share memory one covers the others, which become
+views of it inside the graph. What is copied back at the end of the functionalised call are results: the new values of the inputs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import turnout
+from turnout_aten import operators as aten
+from turnout_aten.shapes.extents import is_dense
+from turnout_aten.tensor.grad_mode import no_grad
+from turnout_aten.tensor.tensor import Tensor
+from turnout_tracer.compiling import errors
+from turnout_tracer.graph import Graph
+from turnout_tracer.nodes import Constant, Node, Ref, refs_in
+from turnout_tracer.recording import trace
+from turnout_tracer.replay import Replay
+from turnout_tracer.structures import take_apart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_tracer.compiling.capture import Capture
+    from turnout_tracer.compiling.outcomes import Outcomes
+    from turnout_tracer.compiling.signatures import Walk
+
+
+class NotLoweredError(Exception):
+    """Why a record does not become a graph."""
+
+
+class Lowered:
+    """A graph for an engine.
+
+    graph     its results are the new memories, then the new values of written inputs
+    bases     which tensors of the signature it takes, before the generators
+    written   which tensors of the signature the last results are written to
+    examples  the inputs as fake tensors
+    device    where it runs
+    """
+
+    def __init__(self, walk: Walk, capture: Capture, outcomes: Outcomes, name: str) -> None:
+        self._walk = walk
+        self.bases, covers = _bases(walk)
+        if any(node.op.name.startswith("as_strided") for node in capture.nodes) and not all(map(_is_whole, walk.tensors)):
+            raise NotLoweredError(errors.strided_input())
+        mode = turnout.FakeMode()
+        constants = capture.constants
+        raw = _raw(walk, capture, outcomes, name)
+        replay = Replay(raw)
+
+        def program(*given: Any) -> list[Any]:
+            bases = given[: len(self.bases)]
+            rest = given[len(self.bases) :]
+            generators, copies = rest[: len(walk.generators)], rest[len(walk.generators) :]
+            values = []
+            for tensor, cover in zip(walk.tensors, covers, strict=True):
+                base = bases[cover]
+                if walk.tensors[self.bases[cover]] is tensor:
+                    values.append(base)
+                else:
+                    start = tensor.storage_offset() - walk.tensors[self.bases[cover]].storage_offset()
+                    values.append(aten.as_strided(base, tensor.shape, tensor.stride(), start))
+            return replay.run([*values, *generators], [], {f"c{i}": each for i, each in enumerate(copies)})
+
+        program.__name__ = name
+        with no_grad(), mode:
+            fakes = [_fake(walk.tensors[i]) for i in self.bases] + [mode.generator(each.device) for each in walk.generators]
+            copies = [_fake(each.tensor) for each in constants]
+            traced = trace(turnout.func.functionalize(program))(*fakes, *copies)
+        if traced.constants:
+            raise NotLoweredError(errors.HIDDEN_TENSOR)
+        self.examples = fakes
+        self._build(traced, len(fakes), constants, name)
+        self.device = self._device(outcomes)
+
+    def _build(self, traced: Graph, count: int, constants: list[Constant], name: str) -> None:
+        """The graph of the trace: copies back are results, copied tensors are constants."""
+        inputs = count + len(constants)
+        nodes, news = [], {}
+        for node in traced.nodes:
+            target = node.args[0] if node.args else None
+            if (
+                isinstance(target, Ref)
+                and target.index < inputs
+                and any(
+                    a.is_write and any(ref.index < inputs for ref in refs_in(value))
+                    for a, value in zip(node.op.schema.arguments, node.args, strict=True)
+                )
+            ):
+                if node.op.qualified_name != "aten::copy_" or not isinstance(node.args[1], Ref):
+                    raise NotLoweredError(f"{node.op.qualified_name} writes into an input")
+                news[target.index] = node.args[1]
+            else:
+                nodes.append(node)
+        if not all(isinstance(each, Ref) for each in traced.results):
+            raise NotLoweredError(errors.dynamic("the graph"))
+        written = [i for i in range(len(self.bases)) if i in news]
+        self.written = [self.bases[i] for i in written]
+        # A constant that the call returns and has written is its new value.
+        made: list[Any] = traced.results
+        results: list[Any] = [*[news.get(ref.index, ref) for ref in made], *[news[i] for i in written]]
+        kept = [Constant(Ref(count + i), each.tensor) for i, each in enumerate(constants)]
+        signature = take_apart([(*self.examples,), {}], lambda value: None)
+        self.graph = Graph(name, traced.inputs[:count], signature, nodes, kept, _flat(len(results)), results)
+
+    def _device(self, outcomes: Outcomes) -> Any:
+        tensors = [self._walk.tensors[i] for i in self.bases] + [memory.tensor for memory in outcomes.memories]
+        devices = dict.fromkeys(tensor.device for tensor in tensors)
+        if len(devices) > 1:
+            raise NotLoweredError(errors.several_devices(map(str, devices)))
+        return next(iter(devices), None) or turnout.device("cpu")
+
+
+def _flat(count: int) -> Any:
+    """The nesting of a list of tensors."""
+    return take_apart([turnout.empty(0)] * count, lambda value: None)
+
+
+def _fake(tensor: Tensor) -> Tensor:
+    """A fake tensor with memory of its own; the mode is active."""
+    made: Tensor = aten.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    return made
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    """Whether a tensor is all of its memory."""
+    if tensor.storage is None:
+        return True
+    size: int = tensor.device.backend.storage_size(tensor.storage.memory.array)
+    return size == tensor.numel() and tensor.storage_offset() == 0 and is_dense(tuple(tensor.shape), tensor.stride())
+
+
+def _bases(walk: Walk) -> tuple[list[int], list[int]]:
+    """The tensors that the graph takes, and for each tensor of the signature which of these covers it."""
+    bases: list[int] = []
+    covers = [-1] * len(walk.tensors)
+    for group in walk.groups:
+        tensors = [walk.tensors[i] for i in group]
+        best = max(group, key=lambda i: walk.tensors[i].numel())
+        cover = walk.tensors[best]
+        first, last = cover.storage_offset(), cover.storage_offset() + cover.numel()
+        plain = is_dense(tuple(cover.shape), cover.stride())
+        for tensor in tensors:
+            inside = first <= tensor.storage_offset() and tensor.storage_offset() + _span(tensor) <= last
+            if not (plain and inside and tensor.dtype is cover.dtype and tensor.storage is cover.storage):
+                raise NotLoweredError(errors.overlapping())
+        for i in group:
+            covers[i] = len(bases)
+        bases.append(best)
+    for i, cover_of in enumerate(covers):
+        if cover_of < 0:
+            covers[i] = len(bases)
+            bases.append(i)
+    return bases, covers
+
+
+def _span(tensor: Tensor) -> int:
+    """How many places of memory a tensor reaches over."""
+    if not tensor.numel():
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _raw(walk: Walk, capture: Capture, outcomes: Outcomes, name: str) -> Graph:
+    """The record as a graph: constants are its state, given anew for each call."""
+    count = len(walk.tensors) + len(walk.generators)
+    inputs = tuple([f"x{i}" for i in range(count)])
+    refs = {f"c{i}": each.ref for i, each in enumerate(capture.constants)}
+    results: Any = [memory.ref for memory in outcomes.memories]
+    nested = _flat(0)
+    return Graph(name, inputs, nested, capture.nodes, [], nested, results, None, {}, refs)
+
+
+def apart(nodes: list[Node], results: list[Any], inputs: int, constants: Sequence[int] = ()) -> tuple[list[Node], list[Any]]:
+    """The nodes and results such that results share memory with nothing: those that would are cloned."""
+    roots: dict[int, int] = {}
+    for node in nodes:
+        schema = node.op.schema
+        viewed = [
+            value for a, value in zip(schema.arguments, node.args, strict=True) if a.annotation is not None and not a.is_write
+        ]
+        sources = list(refs_in(viewed))
+        for ref in refs_in(node.outputs):
+            roots[ref.index] = roots.get(sources[0].index, sources[0].index) if sources else ref.index
+    count = 1 + max([inputs - 1, *[ref.index for node in nodes for ref in refs_in((node.args, node.outputs))]])
+    taken = {*range(inputs), *constants}
+    nodes, made = list(nodes), []
+    for result in results:
+        root = roots.get(result.index, result.index)
+        if root in taken:
+            clone = turnout.ops.aten.clone.default
+            nodes.append(Node(clone, (result, None), Ref(count), True))
+            result = Ref(count)
+            count += 1
+        else:
+            taken.add(root)
+        made.append(result)
+    return nodes, made

@@ -1,0 +1,191 @@
+"""What a call leaves behind, described so that it can be made again: results, `.grad`, and places that hold another tensor.
+
+Each tensor among these is an input, a view of one, new memory, or a view of that. What the eager call left is compared with what
+there was before; a difference that cannot be described is the reason for which there is no program.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from turnout_aten import operators as aten
+from turnout_aten import trees
+from turnout_aten.tensor.grad_mode import enable_grad, no_grad
+from turnout_aten.tensor.roles import role_of
+from turnout_aten.tensor.tensor import Tensor
+from turnout_tracer.compiling import errors
+from turnout_tracer.compiling.signatures import place_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_tracer.compiling.capture import Capture
+    from turnout_tracer.compiling.signatures import Walk
+    from turnout_tracer.nodes import Ref
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class Geometry(NamedTuple):
+    """Where a view lies in its memory, and how it was made: for gradients or not, and whether it is a view for them at all."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    records: bool
+    is_view: bool
+
+    def of(self, base: Tensor) -> Tensor:
+        """This view of a tensor over the memory."""
+        with enable_grad() if self.records else no_grad():
+            made: Tensor = aten.as_strided(base, self.shape, self.strides, self.offset)
+            return made if self.is_view else made.detach()
+
+
+class Outcome(NamedTuple):
+    """One tensor: the input or the new memory with this `number`; all of it, or a view."""
+
+    is_input: bool
+    number: int
+    view: Geometry | None = None
+
+
+class Memory(NamedTuple):
+    """New memory: the value that fills it, and how it lies there."""
+
+    ref: Ref
+    tensor: Tensor
+
+
+class Outcomes:
+    """What a call leaves behind.
+
+    tensors   its tensors, each once
+    memories  the new memories
+    leaves    the leaves of the result: numbers of tensors in a list, or plain values
+    grads     inputs whose `.grad` is another one: (input, number of the tensor or None)
+    slots     places that hold another tensor: (slot, number of the tensor)
+    """
+
+    def __init__(self, before: Walk, after: Walk, returned: Any, capture: Capture) -> None:
+        self._before = before
+        self._capture = capture
+        self._numbers: dict[int, int] = {}
+        self._alive: list[Tensor] = []
+        self._groups: dict[int, int] = {}
+        self.tensors: list[Outcome] = []
+        self.memories: list[Memory] = []
+        self.grads: list[tuple[int, int | None]] = []
+        self.slots: list[tuple[int, int]] = []
+        self._compare(after)
+        if capture.reason:
+            return
+        self._inputs = {id(tensor): i for i, tensor in enumerate(before.tensors)}
+        leaves, self.structure = trees.flatten(returned)
+        self._check_containers(returned, before.containers | after.containers)
+        self.leaves: list[Any] = []
+        for leaf in leaves:
+            if isinstance(leaf, Tensor):
+                self.leaves.append([self._number(leaf)])
+            elif type(leaf) in _PLAIN:
+                self.leaves.append(leaf)
+            else:
+                capture.refuse(errors.result(type(leaf).__name__), line=False)
+        for i, (grad, found) in enumerate(zip(before.grads, after.grads, strict=True)):
+            if found is not grad:
+                self.grads.append((i, None if found is None else self._number(found)))
+        for i, (slot, other) in enumerate(zip(before.slots, after.slots, strict=True)):
+            tensor = after.tensors[other.index]
+            if tensor is not before.tensors[slot.index]:
+                if tensor.grad is not None:
+                    capture.refuse(errors.changed(place_text(slot.place)), line=False)
+                self.slots.append((i, self._number(tensor)))
+
+    # ---- what changed
+
+    def _compare(self, after: Walk) -> None:
+        """Refuse what a program could not do again."""
+        before, refuse = self._before, self._capture.refuse
+        if after.reason:
+            refuse(after.reason, line=False)
+            return
+        if before.main_key != after.main_key:
+            at = next((i for i, (a, b) in enumerate(zip(before.main_key, after.main_key, strict=False)) if a != b), None)
+            where = after.places[-1] if at is None else before.places[at]
+            refuse(errors.changed(place_text(where)), line=False)
+            return
+        if before.modes != after.modes:
+            refuse(errors.changed("the grad mode, or the default device or dtype"), line=False)
+        if before.seeds != after.seeds or any(a is not b for a, b in zip(before.generators, after.generators, strict=True)):
+            refuse(errors.changed("a generator"), line=False)
+        put = [0] * len(before.tensors)
+        for slot, other in zip(before.slots, after.slots, strict=True):
+            put[slot.index] += slot.owner is other.owner and slot.name == other.name
+        for i in range(before.main):
+            if before.tensors[i] is not after.tensors[i]:
+                if put[i] != before.met[i] or before.met[i] != after.met[i]:
+                    refuse(errors.changed(place_text(before.tensor_places[i])), line=False)
+            elif before.nodes[i] is not after.nodes[i]:
+                refuse(errors.RECORDS, line=False)
+
+    def _check_containers(self, value: Any, known: set[int]) -> None:
+        if isinstance(value, (list, dict)) and id(value) in known:
+            self._capture.refuse(errors.kept_result(type(value).__name__), line=False)
+        if isinstance(value, (list, tuple)):
+            for each in value:
+                self._check_containers(each, known)
+        elif isinstance(value, dict):
+            for each in value.values():
+                self._check_containers(each, known)
+
+    # ---- tensors
+
+    def _number(self, tensor: Tensor) -> int:
+        found = self._numbers.get(id(tensor))
+        if found is None:
+            found = self._numbers[id(tensor)] = len(self.tensors)
+            self._alive.append(tensor)
+            self.tensors.append(self._describe(tensor))
+        return found
+
+    def _describe(self, tensor: Tensor) -> Outcome:
+        at = self._inputs.get(id(tensor))
+        if at is not None:
+            return Outcome(True, at)
+        if type(tensor) is not Tensor or tensor.fake_mode is not None or role_of(tensor) or tensor.is_inference():
+            self._capture.refuse(errors.result(type(tensor).__name__), line=False)
+            return Outcome(True, 0)
+        if tensor.gmask:
+            self._capture.refuse(errors.RECORDS, line=False)
+        for i, each in enumerate(self._before.tensors):
+            if each.storage is not None and tensor.storage is not None and each.storage.memory is tensor.storage.memory:
+                plain = each.dtype is tensor.dtype and each.storage.counter is tensor.storage.counter
+                if not plain:
+                    self._capture.refuse(errors.unrelated_alias(), line=False)
+                return Outcome(True, i, _geometry(tensor))
+        first = self._capture.first_over(tensor)
+        key = id(first)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = len(self.memories)
+            self.memories.append(Memory(self._capture.ref(first), first))
+        if first is tensor:
+            return Outcome(False, group)
+        if first.dtype is not tensor.dtype or first.shared_storage().counter is not tensor.shared_storage().counter:
+            self._capture.refuse(errors.unrelated_alias(), line=False)
+        return Outcome(False, group, _geometry(tensor, first.storage_offset()))
+
+
+def _geometry(tensor: Tensor, start: int = 0) -> Geometry:
+    view = tensor.view_of
+    records = view is not None and not view.no_grad
+    return Geometry(tuple(tensor.shape), tensor.stride(), tensor.storage_offset() - start, records, view is not None)
+
+
+def made_again(outcomes: Sequence[Outcome], inputs: Sequence[Tensor], memories: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors of another call."""
+    made = []
+    for outcome in outcomes:
+        base = inputs[outcome.number] if outcome.is_input else memories[outcome.number]
+        made.append(base if outcome.view is None else outcome.view.of(base))
+    return made

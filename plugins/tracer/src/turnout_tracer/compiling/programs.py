@@ -1,0 +1,113 @@
+"""A compiled graph, called: from its results come those of the function, what is written back, gradients and aliases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout_aten import operators as aten
+from turnout_aten import trees
+from turnout_aten.tensor.grad_mode import no_grad
+from turnout_aten.tensor.tensor import Tensor
+from turnout_tracer.compiling import engines, errors
+from turnout_tracer.compiling.lowering import Lowered, NotLoweredError, apart
+from turnout_tracer.compiling.optimiser import optimised
+from turnout_tracer.compiling.outcomes import made_again
+
+if TYPE_CHECKING:
+    from turnout_tracer.compiling.capture import Capture
+    from turnout_tracer.compiling.outcomes import Outcomes
+    from turnout_tracer.compiling.signatures import Walk
+
+
+class Program:
+    """What a signature runs.
+
+    engine  its name
+    graph   what the engine was given
+    before  how many calls it had before it was optimised
+    calls   how often it ran
+    """
+
+    def __init__(self, walk: Walk, capture: Capture, outcomes: Outcomes, name: str, engine: str) -> None:
+        lowered = Lowered(walk, capture, outcomes, name)
+        self.name = name
+        self.calls = 0
+        self.graph = graph = lowered.graph
+        self.before = len(graph.nodes)
+        results = list(graph.results)
+        inputs = len(graph.inputs)
+        graph.nodes, graph.constants = optimised(graph.nodes, graph.constants, results)
+        taken = max([inputs - 1, *[each.ref.index for each in graph.constants]]) + 1
+        graph.nodes, graph.results = apart(graph.nodes, results, taken, [each.ref.index for each in graph.constants])
+        self._outcomes = outcomes
+        self._bases, self._written = lowered.bases, lowered.written
+        self._expected = [_facts(memory.tensor) for memory in outcomes.memories] + [
+            _facts(walk.tensors[i]) for i in lowered.written
+        ]
+        self._strides = [memory.tensor.stride() for memory in outcomes.memories]
+        self.engine, compile = engines.chosen(engine, lowered.device)
+        try:
+            self._run = compile(graph, lowered.examples, {"name": name})
+        except errors.EngineError as error:
+            raise NotLoweredError(errors.refused_by_engine(self.engine, error)) from error
+        except Exception as error:
+            raise errors.CompileError(errors.engine_failed(self.engine, name, error)) from error
+
+    def may_run(self, walk: Walk) -> bool:
+        """Whether the inputs that it writes lie apart from the others. Tensors may share memory that Turnout does not know of."""
+        if not self._written:
+            return True
+        spans = [_addresses(walk.tensors[i]) for i in self._bases]
+        for i, span in zip(self._bases, spans, strict=True):
+            if i in self._written and any(other is not span and span[0] < other[1] and other[0] < span[1] for other in spans):
+                return False
+        return True
+
+    def __call__(self, walk: Walk) -> Any:
+        """One call, for inputs of its signature."""
+        outcomes, tensors = self._outcomes, walk.tensors
+        self.calls += 1
+        with no_grad():
+            made = self._run(*[tensors[i] for i in self._bases], *walk.generators)
+            found = [_facts(each) for each in made]
+            if found != self._expected:
+                raise errors.CompileError(errors.wrong_results(self.engine, self.name, _shown(found), _shown(self._expected)))
+            count = len(outcomes.memories)
+            memories = [_laid_out(each, strides) for each, strides in zip(made[:count], self._strides, strict=True)]
+            for i, value in zip(self._written, made[count:], strict=True):
+                tensors[i].copy_(value)
+        again = made_again(outcomes.tensors, tensors, memories)
+        for i, number in outcomes.grads:
+            tensors[i].grad = None if number is None else again[number]
+        for slot, number in outcomes.slots:
+            walk.slots[slot].put(again[number])
+        leaves = [again[leaf[0]] if type(leaf) is list else leaf for leaf in outcomes.leaves]
+        return trees.unflatten(outcomes.structure, leaves)
+
+
+def _facts(tensor: Tensor) -> tuple[Any, ...]:
+    return tuple(tensor.shape), tensor.dtype, tensor.device
+
+
+def _shown(facts: list[tuple[Any, ...]]) -> str:
+    return ", ".join(f"{dtype.name} {list(shape)} on {device}" for shape, dtype, device in facts) or "nothing"
+
+
+def _laid_out(value: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """The value with the strides that the eager call gives."""
+    if value.stride() == strides:
+        return value
+    made: Tensor = aten.empty_strided(tuple(value.shape), strides, dtype=value.dtype, device=value.device)
+    return made.copy_(value)
+
+
+def _addresses(tensor: Tensor) -> tuple[int, int]:
+    """The first address of a tensor and the one behind its last; nothing where a device has no addresses."""
+    try:
+        first = tensor.data_ptr()
+    except Exception:  # noqa: BLE001 - NoDataError, or a backend of values, where no memory is shared unknown to Turnout
+        return 0, 0
+    if not first:
+        return 0, 0
+    last = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return first, first + last * tensor.dtype.itemsize

@@ -1,0 +1,394 @@
+"""`turnout.compile`: calls give what the function gives, in values, strides, aliases, writes, gradients and random numbers."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout import compiler
+from turnout.errors import TurnoutError
+from turnout_aten import trees
+from turnout_conformance.cases import CASES
+from turnout_conformance.making import leaf, of_each_kind, row_major, samples, samples_of_kinds
+from turnout_conformance.replays import Way, call_of, check_replays, gradients_of
+from turnout_tracer.compiling import eager, functions
+
+W = turnout.tensor([2.0, 3.0, 4.0])
+SCALE = [2.0]
+
+
+def facts(tree: Any) -> list[Any]:
+    """What two calls must agree in: dtypes, strides, values, gradients, and which tensors are the same or share memory."""
+    tensors = [leaf for leaf in trees.flatten(tree)[0] if isinstance(leaf, turnout.Tensor)]
+    found: list[Any] = [repr([leaf for leaf in trees.flatten(tree)[0] if not isinstance(leaf, turnout.Tensor)])]
+    for i, x in enumerate(tensors):
+        grad = x.grad if x.is_leaf else None
+        found.append(
+            (
+                x.dtype,
+                tuple(x.shape),
+                x.stride(),
+                x.requires_grad,
+                repr(x.detach().tolist()),
+                None if grad is None else repr(grad.tolist()),
+            )
+        )
+        found.append([(x is y, x.is_alias_of(y)) for y in tensors[:i]])
+    return found
+
+
+def agrees(function: Callable[..., Any], make: Callable[[int], tuple[Any, ...]], calls: int = 3, **options: Any) -> Any:
+    """Compare calls of a compiled function with those of the function; returns the compiled one."""
+    compiled = turnout.compile(function, engine="eager", **options)
+    for i in range(calls):
+        ours, theirs = make(i), make(i)
+        turnout.manual_seed(i)
+        found = compiled(*ours)
+        turnout.manual_seed(i)
+        expected = function(*theirs)
+        assert facts([found, ours]) == facts([expected, theirs]), (function.__name__, i)
+    return compiled
+
+
+def ran(compiled: Any) -> int:
+    """How often programs ran."""
+    return sum(entry.program.calls for entry in compiled.entries.values() if entry.program is not None)
+
+
+def vector(i: int) -> turnout.Tensor:
+    return turnout.tensor([1.0 + i, -2.0, 3.0])
+
+
+def writes(x: Any, y: Any) -> Any:
+    x.mul_(2)
+    return x + y, x[1:], x
+
+
+def views(x: Any) -> Any:
+    made = turnout.zeros(3, 3)
+    for i in range(3):
+        made[i] = x * i
+        made[:, i] += 1
+    return made, made.t(), made.diagonal(), x.detach()
+
+
+def constants(x: Any) -> Any:
+    made = turnout.tensor([1.0, 2.0, 3.0])
+    made.add_(x)
+    return made, turnout.tensor([5.0]), x + 1, x + 1, x.clone()
+
+
+def draws(x: Any) -> Any:
+    return turnout.rand(3) + x, turnout.nn.functional.dropout(x), x.normal_()
+
+
+def outside(x: Any) -> Any:
+    return x * W * SCALE[0]
+
+
+def step(w: Any, x: Any) -> Any:
+    loss = (w * x).sum() ** 2
+    loss.backward()
+    with turnout.no_grad():
+        w.sub_(w.grad, alpha=0.1)
+    return loss.detach()
+
+
+def forgets(w: Any, x: Any) -> Any:
+    w.grad = None
+    return turnout.func.grad(lambda v: (v * x).sum() ** 2)(x), turnout.vmap(lambda r: r * r.sum())(turnout.ones(2, 3) * x)
+
+
+def tracked(i: int) -> tuple[Any, ...]:
+    w = vector(i).requires_grad_()
+    w.grad = turnout.ones(3) if i else None
+    return w, vector(2)
+
+
+AGREE: list[tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = [
+    (writes, lambda i: (vector(i), vector(1))),
+    (writes, lambda i: (vector(i),) * 2),
+    (writes, lambda i: (lambda t: (t[:3], t))(turnout.arange(3.0) + i)),
+    (views, lambda i: (vector(i),)),
+    (constants, lambda i: (vector(i),)),
+    (draws, lambda i: (vector(i),)),
+    (outside, lambda i: (vector(i),)),
+    (step, lambda i: (vector(i).requires_grad_(), vector(1))),
+    (step, tracked),
+    (forgets, tracked),
+]
+
+
+@pytest.mark.parametrize(("function", "make"), AGREE)
+def test_a_compiled_call_leaves_what_the_call_leaves(function: Any, make: Any) -> None:
+    assert ran(agrees(function, make, calls=4, strict=True)) >= 2
+
+
+def test_what_is_outside_is_read_at_each_call_and_may_be_replaced() -> None:
+    class Memory:
+        def __init__(self) -> None:
+            self.state, self.rate = turnout.zeros(3), 0.5
+
+        def update(self, x: Any) -> Any:
+            self.state = self.state * self.rate + x + weight[0]
+            return self.state
+
+    weight = [turnout.ones(3)]
+    ours, theirs = Memory(), Memory()
+    compiled = turnout.compile(ours.update, strict=True)
+    for i in range(6):
+        found = compiled(vector(i))
+        assert turnout.equal(found, theirs.update(vector(i))), i
+        assert found is ours.state
+        weight[0].add_(1)
+        weight[0] = weight[0] * 2 if i == 2 else weight[0]
+        ours.rate = theirs.rate = 0.25 if i > 3 else 0.5
+    assert ran(compiled) == 4
+    assert len(compiled.entries) == 2  # type: ignore[attr-defined]
+
+
+def test_random_programs_of_writes_and_views(seeds: Callable[..., range]) -> None:
+    from random_programs.writes import Program
+
+    for seed in seeds(25, many=2000):
+        lines = Program(seed).lines
+        text = "def program():\n" + "".join(f"    {line}\n" for line in lines)
+        names = ", ".join(dict.fromkeys(line.partition(" = ")[0] for line in lines if " = " in line.partition("(")[0]))
+        scope: dict[str, Any] = {"t": turnout, "__name__": "program"}
+        exec(text + f"    return {names}", scope)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                scope["program"]()
+            except Exception:  # noqa: BLE001 - a program that raises is not compiled
+                continue
+            agrees(scope["program"], lambda i: (), calls=2)
+
+
+def mutant(name: str) -> Callable[..., Any]:
+    """An engine with one fault."""
+
+    def compile(graph: Any, examples: Any, options: Any) -> Any:
+        kept: list[Any] = []
+
+        def run(*values: Any) -> list[Any]:
+            given = list(values)
+            if name == "swapped inputs":
+                given.reverse()
+            if name == "inputs of the first call":
+                kept[:] = kept or [each.clone() for each in given]
+                given = kept
+            made = list(graph(*given))
+            if name == "results of the first call":
+                kept[:] = kept or made
+                made = kept
+            if name == "dropped write":
+                made[-1] = values[0].clone()
+            if name == "a result is an input":
+                made[0] = values[0]
+            if name == "swapped results":
+                made.reverse()
+            if name == "one memory":
+                made = [made[0]] * len(made)
+            if name == "one bit":
+                made[0] = made[0] * 1.0000002
+            if name == "too few":
+                made.pop()
+            if name == "other dtype":
+                made[0] = made[0].double()
+            return made
+
+        return run
+
+    return compile
+
+
+FAULTS = ("swapped inputs", "inputs of the first call", "results of the first call", "dropped write", "a result is an input",
+    "swapped results", "one memory", "one bit", "too few", "other dtype")  # fmt: skip
+
+
+def program(x: Any, y: Any) -> Any:
+    made = x * 3.1 - y
+    x.add_(y)
+    return made, x * y + turnout.rand(3)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_engine_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    agrees(program, lambda i: (vector(i), vector(5)), strict=True)
+    monkeypatch.setattr(eager, "compile", mutant(fault))
+    with pytest.raises((AssertionError, compiler.CompileError)):
+        agrees(program, lambda i: (vector(i), vector(5)), strict=True)
+
+
+def test_inside_other_things_the_function_itself_runs() -> None:
+    compiled = turnout.compile(lambda x: (x * x).sum(), strict=True)
+    x = vector(0)
+    compiled(x), compiled(x)
+    assert turnout.func.grad(compiled)(x).tolist() == (2 * x).tolist()
+    assert turnout.vmap(compiled)(turnout.ones(2, 3)).tolist() == [3.0, 3.0]
+    assert turnout.func.jvp(compiled, (x,), (x,))[1].item() == 28.0
+    assert turnout.func.functionalize(compiled)(x).item() == 14.0
+    assert [node.op.name for node in turnout.trace(compiled)(x).nodes] == ["mul", "sum"]
+    with turnout.amp.autocast("cpu"):
+        compiled(x)
+    assert ran(compiled) == 1
+    w = vector(0).requires_grad_()
+    for _ in range(2):
+        compiled(w).backward()
+    assert w.grad.tolist() == (4 * x).tolist()
+
+
+def reads(x: Any) -> Any:
+    return x if x.sum() > 0 else -x
+
+
+def prints(x: Any) -> Any:
+    print(end="")  # noqa: T201
+    return x
+
+
+def appends(x: Any, seen: list[Any]) -> Any:
+    seen.append(1)
+    return x
+
+
+HIDDEN = iter([1])
+EAGER: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
+    (reads, (W,), "the call takes values out of a tensor: aten::_local_scalar_dense, at "),
+    (lambda x: turnout.tensor(x.tolist()), (W,), "the call takes values out of a tensor: tolist(), at "),
+    (lambda x: turnout.tensor(x.numpy()), (W,), "the call takes values out of a tensor: numpy(), at "),
+    (lambda x: (x, repr(x)), (W,), "the call takes values out of a tensor: repr(), at "),
+    (lambda x: x[x > 2], (W,), "aten::index.Tensor: the shape of the result depends on values, at "),
+    (prints, (W,), "the function names print(), which reads or changes what a signature does not see"),
+    (
+        lambda x: turnout.manual_seed(3) and x,
+        (W,),
+        "the function names manual_seed, which reads or changes what a signature does not",
+    ),
+    (lambda x: (HIDDEN, x)[1], (W,), "HIDDEN is a list_iterator, whose state cannot be compared between calls"),
+    (lambda x: {x}, (W,), "the result has a set; only tensors, numbers and strings, nested in lists, tuples and dicts, can be"),
+    (
+        lambda x: x.view(turnout.int32),
+        (W,),
+        "a result shares memory with an input in another dtype, or counts its versions apart",
+    ),
+    (lambda a, b: a + b, (turnout.arange(6.0)[:4], turnout.arange(6.0)[2:]), ""),
+]
+EAGER[-1] = (lambda a, b: a + b, (lambda t: (t[:4], t[2:]))(turnout.arange(6.0)), "inputs share memory that none of them covers")
+
+
+@pytest.mark.parametrize(("function", "args", "why"), EAGER)
+def test_what_is_not_compiled_runs_eagerly_with_one_warning_or_raises(function: Any, args: Any, why: str) -> None:
+    compiled = turnout.compile(function)
+    name = "function" if "<lambda>" in function.__qualname__ else function.__name__
+    with pytest.warns(compiler.CompileWarning) as caught:
+        found = [compiled(*args) for _ in range(3)]
+    [warning] = caught
+    assert str(warning.message).startswith(f"compile: {name} runs eagerly: {why}")
+    assert warning.filename == __file__
+    assert facts(found[0]) == facts(function(*args)) or isinstance(found[0], set)
+    with pytest.raises(compiler.CompileError) as error:
+        turnout.compile(function, strict=True)(*args)
+    assert str(error.value).startswith(f"compile: {name} cannot be compiled, and strict=True was given\n  why     {why}")
+    assert str(error.value).endswith("\n  to fix  leave strict out, or change the function")
+
+
+def test_an_effect_on_python_objects_happens_in_each_call() -> None:
+    compiled = turnout.compile(appends)
+    seen: list[Any] = []
+    for _ in range(3):
+        compiled(W, seen)
+    assert seen == [1, 1, 1]
+    assert not ran(compiled)
+    assert "the call changes arguments[1], and a compiled call would not" in compiler.explain(compiled)
+
+
+def test_an_interrupted_or_failing_call_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for error in (KeyboardInterrupt(), ValueError("no")):
+        monkeypatch.setattr(eager, "compile", lambda *args, error=error: (_ for _ in ()).throw(error))
+        compiled = turnout.compile(lambda x: x + 1)
+        with pytest.raises((KeyboardInterrupt, compiler.CompileError)) as found:
+            compiled(W)
+        assert not compiled.entries  # type: ignore[attr-defined]
+    assert str(found.value) == "compile: the engine 'eager' failed to compile function: ValueError: no"
+    monkeypatch.setattr(eager, "compile", lambda *args: (_ for _ in ()).throw(compiler.EngineError("too large")))
+    with pytest.warns(compiler.CompileWarning, match="the engine 'eager' does not take the graph: too large$"):
+        assert compiled(W).tolist() == [3.0, 4.0, 5.0]
+
+
+TEXTS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: turnout.compile(3), "compile: argument 'function' must be callable, got int"),
+    (lambda: turnout.compile(abs, dynamic=True),
+     "compile: dynamic=True is not available yet: each size has a graph of its own\n  to fix  leave dynamic out"),
+    (lambda: compiler.explain(abs), "explain: expected what turnout.compile returned, got builtin_function_or_method"),
+    (lambda: turnout.compile(lambda x: x + 1, engine="nosuch")(W), "compile: there is no engine 'nosuch'\n  known   eager"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "text"), TEXTS)
+def test_the_texts_of_errors(call: Any, text: str) -> None:
+    with pytest.raises(TurnoutError) as error:
+        call()
+    assert str(error.value).startswith(text)
+
+
+def test_too_many_signatures_are_dropped_with_a_warning_that_names_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "LIMIT", 3)
+    compiled: Any = turnout.compile(lambda x, n: x * n)
+    with pytest.warns(compiler.CompileWarning) as caught:
+        found = [compiled(W, n).tolist() for n in range(8)]
+    assert found == [(W * n).tolist() for n in range(8)]
+    [warning] = caught
+    assert str(warning.message) == (
+        "compile: function has had more than 3 signatures; the least recently used are dropped and compiled again\n"
+        "  differs most often: arguments[1]"
+    )
+    assert len(compiled.entries) == 3
+    compiler.reset()
+    assert not compiled.entries
+
+
+def test_threads_compile_and_call_one_function() -> None:
+    compiled = turnout.compile(lambda x, n: (x * n + W).t(), strict=True)
+    wrong: list[Any] = []
+
+    def work(i: int) -> None:
+        for n in range(12):
+            x = vector(i)
+            if compiled(x, n % 4).tolist() != (x * (n % 4) + W).tolist():
+                wrong.append((i, n))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert ran(compiled) >= 8
+
+
+def way(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`check_replays` calls the compiled function again where it would replay a trace."""
+
+    def first(args: Any, kwargs: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", compiler.CompileWarning)
+            compiled = turnout.compile(function, engine="eager")
+            compiled(args, kwargs)
+        return compiled
+
+    return first
+
+
+@pytest.mark.parametrize("part", range(64))
+def test_operator_cases_compiled_give_the_same_bits(part: int) -> None:
+    for case in CASES[part::64]:
+        check_replays(call_of(case), samples_of_kinds(case, "cpu"), row_major("cpu"), (Way(way),))
+        if case.differentiable and "float32" in of_each_kind(case, "cpu"):
+            check_replays(gradients_of(case), samples(case, "cpu", ("float32",)), leaf("cpu"), (Way(way),))
