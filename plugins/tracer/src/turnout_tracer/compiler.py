@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from turnout import plugins
+from turnout.operators.tracebacks import shortening
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.errors import CompileError, CompileWarning, EngineError
 from turnout_tracer.compiling.functions import FUNCTIONS, Compiled
@@ -22,6 +23,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 def compile(function: F, *, engine: str = "", dynamic: bool = False, strict: bool = False) -> F: ...
 @overload
 def compile(*, engine: str = "", dynamic: bool = False, strict: bool = False) -> Callable[[F], F]: ...
+@shortening
 def compile(function: Callable[..., Any] | None = None, *, engine: str = "", dynamic: bool = False, strict: bool = False) -> Any:
     """A function that does what `function` does, and computes it by a graph that an engine has compiled.
 
@@ -61,6 +63,7 @@ def compile(function: Callable[..., Any] | None = None, *, engine: str = "", dyn
     return Compiled(function, engine, strict)
 
 
+@shortening
 def explain(function: Callable[..., Any]) -> str:
     """What is known of a compiled function: its signatures, the graph and engine of each, or why it runs eagerly.
 
