@@ -21,7 +21,7 @@ LISTED = 0.1  # seconds from which a function or a test has a row of its own in 
 
 # Folder or file -> the most seconds that one of its tests takes in the fast selection. The longest name counts.
 LIMITS = {
-    "tests/core/": 1.0, "tests/aten/": 1.0, "tests/conformance/": 0.5, "tests/plugins/": 0.1, "tests/integration/": 0.1,
+    "tests/core/": 1.0, "tests/aten/": 1.0, "tests/conformance/": 0.35, "tests/plugins/": 0.1, "tests/integration/": 0.1,
     "tests/conformance/test_dask.py": 0.04, "tests/conformance/test_sample_sets.py": 0.04,
     "tests/conformance/test_other_devices.py": 0.2,
 }  # fmt: skip

@@ -93,7 +93,7 @@ def public_lines(lines: Sequence[str], origin: str) -> list[str]:
     return made
 
 
-_SHORTENING = ("    except Exception as error:", "        shorten(error)", "        raise")
+_SHORTENING = ("    except Exception as _error:", "        SHORTEN(_error)", "        raise")
 
 
 class CallSpec(NamedTuple):
@@ -123,7 +123,7 @@ class Source(NamedTuple):
         number, statement, names = line
         head, before = f"def {self.function}({', '.join(names)}):", [""] * (number - 3)
         text = [head, *before, "    try:", f"        {statement}", *_SHORTENING, ""]
-        self.variables.setdefault("shorten", shorten)  # a kernel's text does not have it
+        self.variables.setdefault("SHORTEN", shorten)  # a kernel's text does not have it
         return self._compiled("\n".join(text), self.variables)
 
     def framed(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -196,13 +196,13 @@ def compile_stub(op: Operator) -> Callable[..., Any]:
     return entry_point(stub, CallSpec((Target(op, given, count),), last), Source(file, function, namespace))
 
 
-_LOCALS = ("state", "ks", "kernel", "each", "error")
+_LOCALS = ("state", "ks", "kernel", "each", "_error")
 _BUILTINS = ("DISPATCH", "KeyError", "AttributeError", "TypeError", "Exception")
 _FROM_ARGUMENTS = ("DTYPES", "DType", "Device", "FRESH", "as_sequence", *(name for _, name in _TESTS.values()), *_LISTS.values())
 STUB_GLOBALS: dict[str, Any] = {
     **{name: getattr(arguments, name) for name in _FROM_ARGUMENTS},
     **{name: value for value, name in _COMMON.items()},
-    "shorten": shorten,
+    "SHORTEN": shorten,
     "__builtins__": STUB_BUILTINS,
 }
 _RESERVED = frozenset({*_LOCALS, *_BUILTINS, *STUB_GLOBALS, "CACHE", "miss"})
