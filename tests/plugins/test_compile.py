@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
+from datetime import datetime
+from os.path import exists
 from typing import Any
 
 import pytest
@@ -253,6 +255,19 @@ def prints(x: Any) -> Any:
     return x
 
 
+def of_the_clock(x: Any) -> Any:
+    return x * (datetime.now().year > 0)
+
+
+def of_a_file(x: Any) -> Any:
+    return x if exists("some file") else -x
+
+
+def sets(x: Any) -> Any:
+    turnout.config.set({"strict": False})
+    return x
+
+
 def appends(x: Any, seen: list[Any]) -> Any:
     seen.append(1)
     return x
@@ -265,7 +280,10 @@ EAGER: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda x: turnout.tensor(x.numpy()), (W,), "the call takes values out of a tensor: numpy(), at "),
     (lambda x: (x, repr(x)), (W,), "the call takes values out of a tensor: repr(), at "),
     (lambda x: x[x > 2], (W,), "aten::index.Tensor: the shape of the result depends on values, at "),
-    (prints, (W,), "the function names print(), which reads or changes what a signature does not see"),
+    *(
+        (function, (W,), f"the function names {name}, which reads or changes what a signature does not see")
+        for function, name in ((prints, "print()"), (of_the_clock, "datetime"), (of_a_file, "exists"), (sets, "config"))
+    ),
     (
         lambda x: turnout.manual_seed(3) and x,
         (W,),

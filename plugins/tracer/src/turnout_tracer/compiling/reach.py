@@ -15,17 +15,19 @@ from turnout.plugins import is_ours
 _GLOBAL = ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME")
 # What changes or reads more than a signature can hold.
 OUTSIDE_FUNCTIONS = frozenset(("print", "input", "open", "exec", "eval", "breakpoint", "__import__", "id"))
-OUTSIDE_MODULES = frozenset(
-    ("random", "time", "datetime", "os", "sys", "secrets", "uuid", "socket", "subprocess", "threading", "asyncio",
-     "multiprocessing", "concurrent", "logging", "warnings", "io", "pathlib", "tempfile", "shutil", "gc", "weakref",
-     "contextvars", "atexit", "signal", "queue", "select", "ctypes", "pickle", "inspect", "importlib", "builtins")
+# The modules of Python whose functions depend on nothing but their arguments. All others may read or change what is outside.
+_PURE = frozenset(
+    ("abc", "array", "bisect", "builtins", "cmath", "collections", "collections_abc", "contextlib", "copy", "copyreg",
+     "dataclasses", "decimal", "enum", "fractions", "functools", "future", "heapq", "itertools", "math", "numbers",
+     "operator", "re", "reprlib", "string", "struct", "textwrap", "types", "typing")
 )  # fmt: skip
 OUTSIDE_NAMES = frozenset(
     ("manual_seed", "manual_seed_all", "set_rng_state", "get_rng_state", "fork_rng", "initial_seed", "set_state",
      "get_state", "clone_state", "default_generator", "checkpoint", "checkpoint_sequential", "register_hook",
      "saved_tensors_hooks", "set_", "resize_", "resize_as_", "from_numpy", "from_dlpack", "frombuffer", "as_array",
-     "_version", "data_ptr", "data =", "swap_tensors")
+     "_version", "data_ptr", "data =", "swap_tensors", "set_num_threads", "set_printoptions")
 )  # fmt: skip
+SETTERS = frozenset(("set", "unset", "override", "reload"))  # of `turnout.config`
 COMPUTED = frozenset(("getattr", "setattr", "delattr", "vars", "globals", "locals", "dir", "__dict__", "__getattribute__"))
 _FOREIGN = frozenset(("numpy", "scipy", "torch", "jax", "math", "builtins"))
 
@@ -60,6 +62,12 @@ def reach_of(code: CodeType) -> Reach:
         elif isinstance(constant, str) and constant.isidentifier():
             names.add(constant)  # getattr(x, "scale")
     return Reach(code, tuple(found), tuple(modules), frozenset(names))
+
+
+def is_outside(module: str) -> bool:
+    """Whether functions of a module of Python may read or change what is outside of the program: `time`, `os.path`."""
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names and top.strip("_") not in _PURE
 
 
 _LIBRARIES: dict[str, bool] = {}

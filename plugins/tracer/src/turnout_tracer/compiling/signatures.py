@@ -39,10 +39,11 @@ from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.reach import (
     COMPUTED,
     OUTSIDE_FUNCTIONS,
-    OUTSIDE_MODULES,
     OUTSIDE_NAMES,
+    SETTERS,
     Reach,
     is_library,
+    is_outside,
     reach_of,
 )
 
@@ -296,10 +297,14 @@ class Walk:
         self.keep.append(value.__code__)
         home = str(value.__globals__.get("__name__", ""))
         library = is_library(home)
+        if is_outside(home):
+            self._refuse(errors.outside_world(place_text(place)))
         if not library:
             reach = self._code.of(value.__code__)
             for name in sorted(OUTSIDE_NAMES & reach.names):
                 self._refuse(errors.outside_world(name))
+            if "config" in reach.names and SETTERS & reach.names:
+                self._refuse(errors.outside_world("config"))
             for name in reach.modules:
                 self._module_named(name)
             for name in reach.globals:
@@ -335,14 +340,14 @@ class Walk:
         self._add((type(value), value.__qualname__), place)
         if bound is not None and not isinstance(bound, (ModuleType, type)):
             self._visit(bound, (place, ".__self__"))
-        elif str(value.__module__).partition(".")[0] in OUTSIDE_MODULES - {"builtins"}:
+        elif is_outside(str(value.__module__ or getattr(bound, "__module__", ""))):
             self._refuse(errors.outside_world(place_text(place)))
 
     def _module_named(self, name: str) -> None:
         found = sys.modules.get(name)
         if found is not None:
             self._module(found, (None, name))
-        elif name.partition(".")[0] in OUTSIDE_MODULES:
+        elif is_outside(name):
             self._refuse(errors.outside_world(name))
 
     def _module(self, value: ModuleType, place: Any) -> None:
@@ -350,7 +355,7 @@ class Walk:
             return
         name = value.__name__
         self._add((ModuleType, name), place)
-        if name.partition(".")[0] in OUTSIDE_MODULES:
+        if is_outside(name):
             self._refuse(errors.outside_world(name))
         elif name.partition(".")[0] == "numpy" and {"random"} & self._code.names:
             self._refuse(errors.outside_world("numpy.random"))
@@ -363,6 +368,8 @@ class Walk:
         if self._again(value, place):
             return
         self._add((type, value), place)
+        if is_outside(value.__module__):
+            self._refuse(errors.outside_world(place_text(place)))
         for each in value.__mro__:
             if is_library(each.__module__):
                 continue
