@@ -106,7 +106,8 @@ def registered(table: dict[int, Callable[..., Any]], module: Module, name: str, 
 
 def call(module: Module, own: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`module(*args, **kwargs)` with the hooks of all modules and its own."""
-    hooks = own if own is FOR_ALL else _joined(FOR_ALL, own)
+    for_all = FOR_ALL.before or FOR_ALL.after or FOR_ALL.backward or FOR_ALL.backward_before
+    hooks = _joined(FOR_ALL, own) if for_all and own is not FOR_ALL else own
     for hook in list(hooks.before.values()):
         if hook.with_kwargs:
             changed = hook.function(module, args, kwargs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnout_aten.plugin_api import describe
 from turnout_nn.hooks import FOR_ALL, Handle, Hook, Hooks
 from turnout_nn.module import Module
 
@@ -38,9 +39,6 @@ class _HandleForAll(Handle):
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Call `hook(module, args)` before `forward` of any module. What it returns takes the place of the arguments, if not None.
 
-    Arguments:
-        hook: the function
-
     Example:
         >>> from turnout.nn.modules.module import register_module_forward_pre_hook
         >>> with register_module_forward_pre_hook(lambda module, args: print(type(module).__name__)):
@@ -55,7 +53,6 @@ def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool 
     """Call `hook(module, args, output)` after `forward` of any module. What it returns, if not None, is the output.
 
     Arguments:
-        hook: the function
         with_kwargs: whether it is called as `hook(module, args, kwargs, output)`
         always_call: whether it is called when `forward` raises, too
 
@@ -71,9 +68,6 @@ def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Call `hook(module, grad_output)` when the gradients of a module's outputs are known. It may return others.
 
-    Arguments:
-        hook: the function
-
     Example:
         >>> from turnout.nn.modules.module import register_module_full_backward_pre_hook
         >>> x = turnout.ones(1, requires_grad=True)
@@ -86,9 +80,6 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
     """Call `hook(module, grad_input, grad_output)` when the gradients of a module's arguments are known. It may return others.
-
-    Arguments:
-        hook: the function
 
     Example:
         >>> from turnout.nn.modules.module import register_module_full_backward_hook
@@ -103,9 +94,6 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:
     """Call `hook(module, name, parameter)` where a module gets a parameter. It may return another one.
 
-    Arguments:
-        hook: the function
-
     Example:
         >>> from turnout.nn.modules.module import register_module_parameter_registration_hook
         >>> with register_module_parameter_registration_hook(lambda module, name, parameter: print(name)):
@@ -118,9 +106,6 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Han
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Handle:
     """Call `hook(module, name, buffer)` where a module gets a buffer. It may return another one.
-
-    Arguments:
-        hook: the function
 
     Example:
         >>> from turnout.nn.modules.module import register_module_buffer_registration_hook
@@ -136,9 +121,6 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Handle
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> Handle:
     """Call `hook(module, name, submodule)` where a module gets a module. It may return another one.
 
-    Arguments:
-        hook: the function
-
     Example:
         >>> from turnout.nn.modules.module import register_module_module_registration_hook
         >>> with register_module_module_registration_hook(lambda module, name, submodule: print(name, submodule)):
@@ -146,3 +128,6 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Handle
         0 ReLU()
     """
     return Handle(FOR_ALL.modules, hook)
+
+
+describe(globals(), hook="the function")

@@ -50,11 +50,6 @@ def changed(place: str) -> str:
     return f"the call changes {place}, and a compiled call would not"
 
 
-def changed_tensor(place: str) -> str:
-    """A side effect on what a tensor is."""
-    return f"the call changes what {place} is: its shape, history or hooks"
-
-
 def result(kind: str) -> str:
     """A result that is no data."""
     return f"the result has a {kind}; only tensors, numbers and strings, nested in lists, tuples and dicts, can be results"
