@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from turnout.keys import IMPLICIT
+from turnout.keys import IMPLICIT, TRACKED
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.state import StateChange, in_effect
@@ -123,28 +123,34 @@ def _results(made: Any, args: tuple[Any, ...], values: tuple[Any, ...], region: 
 
 
 def _decomposed(op: Operator) -> Call:
-    """The operator's own composite kernel, where the operator alone would run it.
+    """The operator's own composite kernel, where a call below would run it.
 
-    An opt-in functionality that is switched on and has a kernel for it comes before, and so does a backend with a kernel.
+    An opt-in functionality that is switched on and has a kernel for it comes before. So does a backend with a kernel, whose bits
+    need not be those of the composite, unless gradients are recorded: Autograd may decompose the operator.
     """
     bound = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Functionalize")
-    values = None if any(a.annotation is not None for a in op.schema.arguments) else _functional(op)
+    values, pure = _functional(op), all(a.annotation is None for a in op.schema.arguments)
     switches = sum(f.switch for f in op.registry.keys.functionalities if f.opt_in)
 
     def decompose(region: Region, *args: Any) -> Any:
         if in_effect(0) & switches:
-            below = 0
-            for tensor in tensors_in(args):
-                below |= tensor.array.last.keys if isinstance(tensor, FunctionalTensor) else tensor.keys
-            below = in_effect(below) & ~KEY
+            below = in_effect(_keys_of_values(args)) & ~KEY
             functionality = op.plan(below).functionality
             if functionality is not None and functionality.opt_in:
                 return op.lookup(below)(below, *args)
-        if values is not None and any(tensor.device.backend.name in op.kernels for tensor in tensors_in(args)):
-            return values(region, *args)  # a kernel of the backend, whose bits need not be those of the composite
+        served = pure and any(tensor.device.backend.name in op.kernels for tensor in tensors_in(args))
+        if served and not (GRAD.get()[0] and region.run(in_effect, _keys_of_values(args)) & TRACKED):
+            return values(region, *args)
         return bound(KEY, *args)
 
     return decompose
+
+
+def _keys_of_values(args: tuple[Any, ...]) -> int:
+    keys = 0
+    for tensor in tensors_in(args):
+        keys |= tensor.array.last.keys if isinstance(tensor, FunctionalTensor) else tensor.keys
+    return keys
 
 
 # ---- views

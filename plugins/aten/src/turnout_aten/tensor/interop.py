@@ -19,7 +19,7 @@ from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.levels import GRAD
-from turnout_aten.tensor.reads import reads
+from turnout_aten.tensor.reads import READERS, reads
 from turnout_aten.tensor.tensor import wrap
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def tolist(tensor: Tensor) -> Any:
         [[1, 2], [3, 4]]
     """
     try:
-        reads("tolist()")
+        if READERS:
+            reads("tolist()")
         if tensor.fake_mode is not None and tensor.dtype.category == INT:
             return [tolist(each) for each in tensor.unbind()] if tensor.shape else item(tensor)
         made = tensor.device.backend.tolist(tensor.array)
@@ -119,7 +120,8 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
         array([1, 2])
     """
     try:
-        reads("numpy()")
+        if READERS:
+            reads("numpy()")
         if force:
             tensor = tensor.detach()
             made = tensor.device.backend.numpy(tensor.array)

@@ -6,7 +6,6 @@ that is read, and a shape that depends on values are noted: then there is no pro
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import BOOL, uint8
@@ -16,14 +15,14 @@ from turnout.operators.values import tensors_in
 from turnout.state import StateChange, in_effect
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.random import Generator
-from turnout_aten.tensor.reads import READER
+from turnout_aten.tensor.reads import told_of_reads
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.nodes import Constant, Ref
 from turnout_tracer.recording import RECORDING, TRACER, Recording, while_tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from turnout.operators import Operator
     from turnout_tracer.compiling.signatures import Walk
@@ -56,20 +55,12 @@ class Capture(Recording):
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call itself."""
-        with self._reading():
+        with told_of_reads(self._told):
             return during(RECORDING, self, while_tracing, lambda: function(*args, **kwargs))
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        def told(what: str) -> None:
-            if in_effect(TRACER) & TRACER:  # else a kernel reads, which is its own affair
-                self.refuse(errors.read(what))
-
-        token = READER.set(told)
-        try:
-            yield
-        finally:
-            READER.reset(token)
+    def _told(self, what: str) -> None:
+        if in_effect(TRACER) & TRACER:  # else a kernel reads, which is its own affair
+            self.refuse(errors.read(what))
 
     # ---- what the recording asks
 
