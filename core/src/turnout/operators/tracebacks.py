@@ -47,16 +47,24 @@ def shorten(error: Exception) -> None:
 
 def shortening(function: Callable[P, R]) -> Callable[P, R]:
     """A decorator: the function shortens the errors that leave it. It costs a frame, so small functions have their own `try`."""
+    return shortening_as(function)(function)
 
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            shorten(error)
-            raise
 
-    return call
+def shortening_as(named: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`shortening`, of a function that stands for `named`: the result has the name, signature and text of that one."""
+
+    def around(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(named)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                shorten(error)
+                raise
+
+        return call
+
+    return around
 
 
 def _shows_all() -> bool:

@@ -77,7 +77,7 @@ def _node(value: Any) -> tuple[Sequence[Any], Sequence[Any], Any] | None:
     kind = type(value)
     if kind in _DICTS:
         return tuple(value), tuple(value.values()), value.default_factory if kind is defaultdict else None
-    if kind is tuple or kind is list or _is_named(kind):
+    if kind is list or (issubclass(kind, tuple) and (kind is tuple or _is_named(kind))):
         return range(len(value)), value, None
     if kind in _REGISTERED:
         given, held = _REGISTERED[kind][0](value)
@@ -203,7 +203,7 @@ def spread(prefix: Any, structure: Any) -> list[Any] | None:
 
 
 def _count(structure: Any) -> int:
-    return 1 if structure is LEAF else sum([_count(branch) for branch in structure.branches])
+    return 1 if structure is LEAF else sum([1 if branch is LEAF else _count(branch) for branch in structure.branches])
 
 
 def paths(structure: Any, place: str = "") -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Levels = tuple["Level", ...]
 
 MODE = KEYS.bit("BatchedMode")
-_INSIDE = StateChange(includes=MODE)
+_INSIDE = StateChange(includes=MODE).around(lambda _, function: function())
 _next = count(1).__next__
 
 
@@ -44,7 +44,7 @@ class Level:
 
     def run(self, function: Callable[[], Any]) -> Any:
         """`function()` inside the vmap."""
-        return during(LEVELS, (*LEVELS.get(), self), _INSIDE.run, function)
+        return during(LEVELS, (*LEVELS.get(), self), _INSIDE, 0, function)
 
     def __repr__(self) -> str:
         return f"<vmap level {self.num}: {self.size} examples>"

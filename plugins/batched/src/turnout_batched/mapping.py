@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
-from turnout.operators.tracebacks import shortening
+from turnout.operators.tracebacks import shortening, shortening_as
 from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.errors import transforms as transform_texts
@@ -54,8 +53,7 @@ def vmap(
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise errors.VmapArgumentError(transform_texts.chunk_size("vmap", chunk_size))
 
-    @shortening
-    @wraps(func)
+    @shortening_as(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = trees.flatten(args)
         dims = _in_dims(in_dims, args, structure, leaves)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
-from turnout.operators.tracebacks import shortening
+from turnout.operators.tracebacks import shortening, shortening_as
 from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.errors import transforms as transform_texts
@@ -63,8 +62,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
         raise errors.FunctionalizeError(errors.bad_remove(remove))
     copies = remove == "mutations_and_views"
 
-    @shortening
-    @wraps(func)
+    @shortening_as(func)
     def functionalized(*args: P.args, **kwargs: P.kwargs) -> R:
         outer = REGION.get()
         if outer is not None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import wraps
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from turnout.devices import device
 from turnout.explanation.user_frames import user_frame
 from turnout.guards import during
 from turnout.keys import KEYS, TRACKED
-from turnout.operators.tracebacks import shortening
+from turnout.operators.tracebacks import shortening_as
 from turnout.operators.values import is_symbol, tensors_in
 from turnout.state import StateChange, current
 from turnout_aten.tensor.devices import TensorDevice
@@ -308,8 +307,7 @@ def trace(function: Callable[P, Any], *, replay: str = "") -> Callable[P, Graph]
         tensor([3])
     """
 
-    @shortening
-    @wraps(function)
+    @shortening_as(function)
     def traced(*args: Any, **kwargs: Any) -> Graph:
         if LEVELS.get():
             raise errors.TraceError(errors.inside_vmap())

@@ -61,13 +61,11 @@ def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Ca
     """The functional variant as generated source: the fast path, then `general`."""
     inputs, cases = Inputs(s, row), cases_of(row, makes=True)
     arguments, tensors, first = inputs.names, inputs.tensors, f"{inputs.tensors[0]}_a"
-    # How a pointwise result lies is the shape function's to say, unless all inputs are row-major, or have one dim.
-    lies = [
-        (f"({array}.ndim < 2 or ROW_MAJOR({array}))", f"{name} does not lie row by row")
-        for name, array in inputs.arrays.items()
-        if row.pointwise
-    ]
-    conditions = inputs.conditions() + lies
+    # How a pointwise result lies is the shape function's to say, unless all inputs are row-major, in that order, or of one dim.
+    arrays = list(inputs.arrays.values())
+    lies = f"({' and '.join([f'({array}.ndim < 2 or ROW_MAJOR({array}))' for array in arrays])} or ORDERED({', '.join(arrays)}))"
+    said = f"{' or '.join(inputs.arrays)} does not lie row by row"
+    conditions = inputs.conditions() + ([(lies, said)] if row.pointwise else [])
     applies = [source for source, _ in conditions]
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
     computing, computed_by = computing_source(s, backend, inputs, cases)
@@ -94,9 +92,20 @@ def wrapped({", ".join(["ks", *arguments])}):
     namespace = {
         "__name__": backend.wrapper_module, "general": general, "ARRAY": backend.array_type,
         "as_array": as_array, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK, "after": after_failure(s.op, backend),
-        "ROW_MAJOR": backend.row_major,
+        "ROW_MAJOR": backend.row_major, "ORDERED": ordered,
         **computed_by, **inputs.variables(cases),
     }  # fmt: skip
     source = Source(f"<{backend.name} wrapper of {s.op.qualified_name}>", "wrapped", namespace)
     spec = KernelSpec(MAKES, s.op, backend, cases, general, row, s, inputs, as_array, conditions=conditions)
     return wrapper(compile_function(text, source.function, source.file, namespace), spec, source)
+
+
+def ordered(*arrays: Any) -> bool:
+    """Whether the dims of each array lie in row-major order, those of stride 0 apart: so does a pointwise result."""
+    for array in arrays:
+        before = None
+        for stride in array.strides:
+            if stride < 0 or (stride and before is not None and stride >= before):
+                return False
+            before = stride or before
+    return True

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.dtypes import FLOAT
-from turnout.operators.tracebacks import shortening
+from turnout.operators.tracebacks import shortening_as
 from turnout.registry import find_operator
 from turnout_aten import trees
 from turnout_autograd import errors
@@ -43,8 +42,7 @@ def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) ->
     """
     both = _with_value("grad", func, argnums, has_aux)
 
-    @shortening
-    @wraps(func)
+    @shortening_as(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         found, value = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
@@ -71,8 +69,7 @@ def _with_value(name: str, func: Function, argnums: Argnums, has_aux: bool) -> F
     """`grad_and_value`; `name` is the transform that messages name."""
     plugins.service("Autograd")  # raises where autograd is disabled
 
-    @shortening
-    @wraps(func)
+    @shortening_as(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)
         run = Linearized(name, function, chosen, has_aux)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.dtypes import COMPLEX
 from turnout.errors import ArgumentError
-from turnout.operators.tracebacks import shortening
+from turnout.operators.tracebacks import shortening_as
 from turnout.registry import find_operator
 from turnout_aten import trees
 from turnout_aten.errors import transforms as transform_texts
@@ -94,8 +93,7 @@ def _by_rows(name: str, func: Function, argnums: Argnums, has_aux: bool, chunk_s
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(transform_texts.chunk_size(name, chunk_size))
 
-    @shortening
-    @wraps(func)
+    @shortening_as(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)
         run = Linearized(name, function, chosen, has_aux)
@@ -155,8 +153,7 @@ def basis(tensor: Tensor) -> Tensor:
 def _by_columns(name: str, func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> Function:
     plugins.service("Autograd")  # raises where autograd is disabled
 
-    @shortening
-    @wraps(func)
+    @shortening_as(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)
         run, rows = columns_of(name, function, chosen, has_aux, randomness)

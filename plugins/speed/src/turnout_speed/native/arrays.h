@@ -168,6 +168,19 @@ static Outcome compute_array(ArrayKernel *self, PyObject *ks, PyObject *const *a
     return deliver_array(self, made, ks, args, n, first, descr, result);
 }
 
+/* Whether the dims of an array lie in row-major order, those of stride 0 apart (`ordered` of turnout_aten.kernels.functional). */
+static int is_ordered(PyArrayObject *array)
+{
+    npy_intp before = 0;
+    for (int i = 0; i < PyArray_NDIM(array); i++) {
+        npy_intp stride = PyArray_STRIDE(array, i);
+        if (stride < 0 || (stride && before && stride >= before))
+            return 0;
+        before = stride ? stride : before;
+    }
+    return 1;
+}
+
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     ArrayKernel *self = (ArrayKernel *)face;
@@ -176,6 +189,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     if (n != self->arguments)
         return DECLINED;
     int plain = 1; /* whether every other argument has its default */
+    int whole = 1; /* whether all arrays of several dims are row-major */
     for (int i = 0; i < n; i++) {
         given[i] = args[i];
         if ((self->absent[i] && args[i] != Py_None) || (self->number[i] && !self->bools && PyBool_Check(args[i])))
@@ -190,8 +204,8 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
         if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
             return DECLINED;
-        if (self->ordered && PyArray_NDIM((PyArrayObject *)array) > 1 && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array))
-            return run_kernel(self->general, ks, args, n, result);
+        if (PyArray_NDIM((PyArrayObject *)array) > 1 && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array))
+            whole = 0;
         if (k == 0) {
             first = (PyArrayObject *)array;
             descr = PyArray_DESCR(first);
@@ -203,6 +217,9 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
             return DECLINED;
         given[self->tensor[k]] = array;
     }
+    for (int k = 0; self->ordered && !whole && k < self->tensors; k++)
+        if (!is_ordered((PyArrayObject *)given[self->tensor[k]]))
+            return run_kernel(self->general, ks, args, n, result);
     if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL)
         || (self->kept && PyArray_ITEMSIZE(first) == 2 && descr->kind != 'i' && descr->kind != 'u'))
         return run_kernel(self->general, ks, args, n, result);
