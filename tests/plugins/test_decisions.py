@@ -80,6 +80,7 @@ LEFT = {
     "autocast": on_no_list,
     "cuda": lambda: without_a_row_on("CPU", raw),
     "dask": lambda: to_the_fallback("Dask"),
+    "jax": lambda: to_the_fallback("Jax"),
     "kernels": lambda: without_a_row_on("CPU", kernels),
     "opencl": lambda: to_the_fallback("OpenCL"),
 }
@@ -87,7 +88,7 @@ LEFT = {
 
 @pytest.mark.parametrize("plugin", LEFT)
 def test_no_plugin_is_undecided_about_an_operator(plugin: str, need_device: Callable[[str], None]) -> None:
-    if plugin in ("dask", "opencl"):
+    if plugin in ("dask", "jax", "opencl"):
         need_device(plugin)
         turnout.ones(1, device=plugin)
     left, said = LEFT[plugin](), listed()[plugin]
