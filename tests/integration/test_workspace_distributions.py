@@ -192,11 +192,15 @@ def test_remedies_that_install_a_package_of_ours_come_from_core_which_knows_whet
 
 
 def test_every_requirement_is_pinned():
-    pins = {}
+    pins: dict[str, list[str]] = {}
     for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
-            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(?:b[0-9]+|\.post[0-9]+)?", line), line
-            pins[required_name(line)] = line
+            pin, _, marker = line.partition("; python_version ")
+            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(?:b[0-9]+|\.post[0-9]+)?", pin), line
+            pins.setdefault(required_name(pin), []).append(marker)
+    for name, markers in pins.items():
+        parted = [marker.removeprefix(sign) for marker, sign in zip(markers, ("< ", ">= "), strict=False)]
+        assert markers == [""] or (len(markers) == 2 and parted == ['"3.15"'] * 2), name
     asked = {required_name(text) for one in EVERY for text in one.requirements()}
     assert asked - NAMES <= pins.keys()
 
