@@ -85,8 +85,8 @@ def reload() -> None:
 def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Override:
     """Values for a `with` block. Each thread and task has its own.
 
-    They can be set for `default_device`, `strict`, `keys.enable` and options of plugins. Entering the block raises ConfigError
-    for other settings, which hold for the whole process, and for wrong values.
+    It accepts `default_device`, `compile.engine`, `strict`, `traceback`, `keys.enable` and options of plugins. Entering the block
+    raises ConfigError for other settings, which hold for the whole process, and for wrong values.
     """
     return Override(_named(values, named))
 
