@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import compiled
 import drawn
+import engines
 import kernels
 import modules
 import numpy as np
@@ -37,7 +38,7 @@ CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
 CALLS, KERNELS, SMALL, TRANSFORMS, OPENCL, CUDA, DRAWN = "calls", "kernels", "small", "transforms", "opencl", "cuda", "drawn"
-COMPILED = "compiled"
+COMPILED, ENGINES = "compiled", "engines"
 
 
 class Row(NamedTuple):
@@ -298,6 +299,9 @@ GROUPS = {
     KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
     TRANSFORMS: [Row(r.name, r.statement, "torch", r.at_most, None, transforms.pair(r), repeats=60) for r in transforms.ROWS],
     CUDA: [Row(f"cuda {r.name}", r.name, "torch", None, None, kernels.cuda_pair(r), repeats=9) for r in kernels.ROWS],
+    ENGINES: [
+        Row(f"{r.name} {r.against}", r.what, r.against, r.at_most, None, engines.pair(r), repeats=30) for r in engines.ROWS
+    ],
     OPENCL: [Row(r.name, r.statement, r.against, r.at_most, None, opencl.pair(r), repeats=9) for r in opencl.ROWS],
 }
 

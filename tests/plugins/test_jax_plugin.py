@@ -91,6 +91,24 @@ def test_a_step_of_training_runs_inside_jit() -> None:
     assert jnp.allclose(jax.jit(step)(w, x), step(w, x), atol=1e-6)
 
 
+def test_what_jit_reads_first_is_read_again_outside() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    unwritten, cut = turnout.empty(3, device="jax"), on_jax([1.0, 2.0, 3.0, 4.0])[1:]
+    bits = on_jax([1.0, 2.0, 3.0]).view(turnout.int32)
+    readers: dict[str, Callable[[Any], Any]] = {
+        "unwritten": lambda x: x + unwritten,
+        "cut": lambda x: x * cut,
+        "bits": lambda x: x + bits,
+        "tril": lambda x: x.expand(3, 3).tril(),
+        "triu": lambda x: x.expand(3, 3).triu(),
+    }
+    for name, read in readers.items():
+        inside = jax.jit(lambda x, read=read: read(turnout.as_tensor(x)).contiguous().array.value())(jnp.ones(3))
+        assert inside.tolist() == read(on_jax([1.0, 1.0, 1.0])).tolist(), name
+
+
 def test_what_needs_numbers_inside_jit_names_the_operator() -> None:
     import jax
     import jax.numpy as jnp

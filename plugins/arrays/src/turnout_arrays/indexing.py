@@ -10,6 +10,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from turnout.errors import DimError
+from turnout_arrays.checks import are_postponed, note
+from turnout_arrays.drafts import Drafts
 from turnout_arrays.numbers import store
 from turnout_aten.kernels.rows import Move, Row
 
@@ -111,7 +113,12 @@ def tuple_of(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> tuple[
 def check_indices(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> None:
     """Raise DimError for the first index tensor with an index out of bounds."""
     for index, length in zip(indices, shape, strict=False):
-        if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
+        if index is None or not index.size:
+            continue
+        outside = xp.any((index < -length) | (index >= length))
+        if isinstance(xp, Drafts) and are_postponed():
+            note(outside)
+        elif bool(outside):
             wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
             raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
@@ -120,6 +127,8 @@ def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     """Raise DimError unless all indices are in 0..length-1, because array modules count negative ones from the end."""
     if not index.size:
         return
+    if isinstance(xp, Drafts) and are_postponed():
+        return note(xp.any((index < 0) | (index >= length)))
     if index.size <= FEW_NUMBERS:  # as Python numbers: 300 ns, 1,000 by a reduction
         numbers = index.reshape(-1).tolist()
         if min(numbers) >= 0 and max(numbers) < length:
@@ -238,9 +247,11 @@ def shaping(xp: Any) -> Table:
             left, middle, right = slice(0, start), slice(start, stop), slice(stop, columns)
             yield (*[(..., slice(first, last), part) for part in (left, middle, right)], first + diagonal - start)
 
-    @lru_cache(64)
-    def lower(rows: int, columns: int, diagonal: int) -> Any:
+    def triangle_of(rows: int, columns: int, diagonal: int) -> Any:
         return xp.tri(rows, columns, diagonal, bool)
+
+    # A value is not kept: it may be one of a program that its module traces.
+    lower: Any = triangle_of if isinstance(xp, Drafts) else lru_cache(64)(triangle_of)
 
     def masked(self: Any, mask: Any, out: Any) -> Any:
         out.fill(0)

@@ -41,6 +41,7 @@ class JaxBackend(FunctionalArrayBackend):
     name = "Jax"
     device_type = "jax"
     adopts = jax.Array
+    traced = jax.core.Tracer
     array_class: type | None = None  # of arrays that are not traced, from the first one on
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class JaxBackend(FunctionalArrayBackend):
         return jax.device_put(value, self.devices[device.index]) if self.indexed and device.index is not None else value
 
     def device_of_value(self, value: Any) -> Device:
-        if not self.indexed or isinstance(value, jax.core.Tracer):
+        if not self.indexed or isinstance(value, self.traced):
             return self.current_device()
         return device(self.device_type, min(map(self.devices.index, value.devices())))
 
@@ -82,12 +83,12 @@ class JaxBackend(FunctionalArrayBackend):
             return made
         if not isinstance(made, jax.Array):
             return wide(jnp.asarray)(made)
-        if not isinstance(made, jax.core.Tracer):
+        if not isinstance(made, self.traced):
             self.array_class = made.__class__
         return made
 
     def value_to_host(self, value: Any) -> bytes | memoryview:
-        if isinstance(value, jax.core.Tracer):
+        if isinstance(value, self.traced):
             raise NoDataError("the elements of a tensor on jax are not known while JAX traces the program (jax.jit, jax.grad)")
         return super().value_to_host(value)
 
@@ -98,7 +99,7 @@ class JaxBackend(FunctionalArrayBackend):
 
     def item(self, array: Any) -> Any:
         value = array.value()
-        return super().item(array) if isinstance(value, jax.core.Tracer) else value.item()
+        return super().item(array) if isinstance(value, self.traced) else value.item()
 
     for _name in (
         "converted", "reshaped", "permuted", "sliced", "assigned", "repeated", "gathered", "scattered",

@@ -7,10 +7,10 @@ from typing import Any
 from turnout import plugins
 from turnout_tracer.errors import TraceError, TraceWarning
 from turnout_tracer.graph import Graph
-from turnout_tracer.nodes import Node
+from turnout_tracer.nodes import Node, Ref
 from turnout_tracer.recording import is_tracing, trace
 
-__all__ = ["Graph", "Node", "TraceError", "TraceWarning", "is_tracing", "load", "trace"]
+__all__ = ["Graph", "Node", "Ref", "TraceError", "TraceWarning", "is_tracing", "load", "trace"]
 __dir__ = __all__.copy
 
 

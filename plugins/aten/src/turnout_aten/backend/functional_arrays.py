@@ -38,9 +38,11 @@ class Memory:
         found = self._value
         if found is None:
             with self.backend.writing:
-                if self._value is None:
-                    self._value = self.backend.full(self.shape, self.dtype, self.device, 0)
                 found = self._value
+                if found is None:
+                    found = self.backend.full(self.shape, self.dtype, self.device, 0)
+                    if not isinstance(found, self.backend.traced):
+                        self._value = found
         return found
 
     def version(self) -> int:
@@ -65,11 +67,12 @@ class RetypedMemory(Memory):
         self._read = -1
 
     def value(self) -> Any:
-        generation = self.elements.version()
-        if self._value is None or self._read != generation:
-            self._value = self.backend.reinterpreted(self._covered(), self.dtype)
-            self._read = generation
-        return self._value
+        generation, found = self.elements.version(), self._value
+        if found is None or self._read != generation:
+            found = self.backend.reinterpreted(self._covered(), self.dtype)
+            if not isinstance(found, self.backend.traced):
+                self._value, self._read = found, generation
+        return found
 
     def version(self) -> int:
         return self.elements.version()
@@ -136,10 +139,12 @@ class FunctionalArray:
         """The elements, as an array of the backend's own. It is made anew if the memory has been written."""
         memory = self.memory
         generation = memory.version()
-        if self._generation != generation:
-            self._value = self._read(memory.value())
-            self._generation = generation
-        return self._value
+        if self._generation == generation:
+            return self._value
+        found = self._read(memory.value())
+        if not isinstance(found, memory.backend.traced):
+            self._value, self._generation = found, generation
+        return found
 
     def keep(self, value: Any) -> None:
         """Its elements are those of the memory's first value."""

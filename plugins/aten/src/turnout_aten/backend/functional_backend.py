@@ -43,6 +43,7 @@ class FunctionalBackend(TensorBackend):
 
     array_type = FunctionalArray
     memory_type: type[Memory] = Memory  # a class derived from it sees each new value
+    traced: Any = ()  # classes of values without elements, of a program that your library traces: nothing keeps one
     is_functional = True
     keeps_answers = True
     row_major = attrgetter("is_row_major")

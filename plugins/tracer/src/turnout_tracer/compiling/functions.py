@@ -138,6 +138,7 @@ class Compiled:
             else:
                 program = entry.program
                 lines.append(f"  engine  {program.engine}, {program.calls} calls")
+                lines += [f"  note    {note}" for note in program.notes]
                 lines.append(f"  graph   {len(program.graph.nodes)} operators, {program.before} before it was optimised")
                 lines += [f"    {line}" for line in program.graph.code.rstrip().splitlines()]
         return "\n".join(lines)

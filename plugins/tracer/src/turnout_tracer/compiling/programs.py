@@ -26,6 +26,7 @@ class Program:
     graph   what the engine was given
     before  how many calls it had before it was optimised
     calls   how often it ran
+    notes   what the engine says of the program, in lines
     """
 
     def __init__(self, walk: Walk, capture: Capture, outcomes: Outcomes, name: str, engine: str) -> None:
@@ -47,7 +48,8 @@ class Program:
         self._strides = [memory.tensor.stride() for memory in outcomes.memories]
         self.engine, compile = engines.chosen(engine, lowered.device)
         try:
-            self._run = compile(graph, lowered.examples, {"name": name})
+            self._run = compile(graph, lowered.examples, {"name": name, "device": lowered.device})
+            self.notes = tuple(getattr(self._run, "notes", ()))
         except errors.EngineError as error:
             raise NotLoweredError(errors.refused_by_engine(self.engine, error)) from error
         except Exception as error:

@@ -1,0 +1,188 @@
+"""The engine `xla`: a graph as one program of XLA, for tensors on `jax` and on `cpu`.
+
+`jax.jit` traces the graph once: its operators run as those of the device `jax` do, on the values that JAX traces. An operator
+that has no row there, or has to know numbers, runs on cpu, in a callback. Tensors of cpu go in as their NumPy arrays, which XLA
+reads where they lie if they begin at a multiple of 64 bytes. Results are tensors over XLA's memory, which nobody else holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from turnout.compiler import EngineError
+from turnout.graphs import Graph, Node, Ref
+
+import turnout
+from turnout_arrays.checks import postponed
+from turnout_jax.backend import wide
+
+Run = Callable[..., list[Any]]
+
+
+def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -> Run:
+    """A function of the graph's inputs that returns its results. Raises EngineError for what XLA cannot do.
+
+    Arguments:
+        graph: what `turnout.compile` has recorded
+        examples: its inputs as fake tensors
+        options: `name` is that of the function
+    """
+    program = Program(graph, str(options["name"]))
+    jitted = jax.jit(program)
+    tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
+    specs = [jax.ShapeDtypeStruct(tuple(each.shape), native(each.dtype)) for each in tensors]
+    try:
+        with turnout.config.override(default_device="jax"), turnout.random.fork_rng():
+            drawn = turnout.get_rng_state()
+            wide(jitted.lower)(*specs)
+            if len(tensors) < len(examples) or turnout.get_rng_state() != drawn:
+                raise EngineError("it draws random numbers, which would be the same in each call")
+    except turnout.errors.TurnoutError as error:
+        raise EngineError(str(error)) from error
+    call = wide(jitted)
+
+    def run(*given: Any) -> list[Any]:
+        wrong, made = call(*[value_of(tensor) for tensor in given])
+        if wrong is not None and bool(wrong):
+            return graph(*given)  # raises what is wrong
+        return [tensor_of(value) for value in made]
+
+    value_of, tensor_of = (held, turnout.as_tensor) if options["device"].type == "jax" else (array_of, tensor_over)
+    run.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
+    return run
+
+
+def native(dtype: Any) -> Any:
+    """JAX's dtype."""
+    return turnout.empty(0, dtype=dtype, device="jax").array.value().dtype
+
+
+# ---- calls
+
+
+def held(tensor: Any) -> Any:
+    """The value of a tensor on `jax`."""
+    return tensor.array.value()
+
+
+def array_of(tensor: Any) -> Any:
+    """The array of a tensor on `cpu`."""
+    return tensor.array
+
+
+def tensor_over(value: Any) -> Any:
+    """A tensor of `cpu` over a value of XLA, when it is computed."""
+    return turnout.from_numpy(np.asarray(Result(value.block_until_ready())).view(value.dtype))
+
+
+class Result:
+    """A value of XLA that NumPy sees as writable memory: nobody else has it."""
+
+    __slots__ = ("__array_interface__", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value  # keeps the memory alive
+        typestr = value.dtype.str if value.dtype.kind != "V" else f"|V{value.dtype.itemsize}"
+        self.__array_interface__ = {
+            "version": 3, "shape": value.shape, "typestr": typestr, "data": (value.unsafe_buffer_pointer(), False),
+        }  # fmt: skip
+
+
+# ---- what JAX traces
+
+
+class Program:
+    """A graph as a function of JAX's values. It runs in the default device `jax`.
+
+    callbacks  the operators that run on cpu
+    """
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph = graph
+        self.__name__ = name  # what JAX calls the program
+        self.callbacks: list[str] = []
+
+    def __call__(self, *values: Any) -> tuple[Any, list[Any]]:
+        """Whether a check of numbers found something wrong, None without checks, and the results."""
+        known = {i: turnout.as_tensor(value) for i, value in enumerate(values)}  # tensors on `jax`
+        known |= {each.ref.index: each.tensor.to("jax") for each in self.graph.constants}
+        self.callbacks.clear()
+        with postponed() as wrong:
+            for node in self.graph.nodes:
+                self._run(node, known)
+        made: list[Any] = []
+        seen = [id(value) for value in values]
+        for ref in self.graph.results:
+            assert isinstance(ref, Ref)  # a graph of one size has no sizes for results
+            value = known[ref.index].contiguous().array.value()
+            # What goes in, and what has come out, would come out as the same memory.
+            made.append(jnp.copy(value) if id(value) in seen else value)
+            seen.append(id(value))
+        return jnp.any(jnp.stack(wrong)) if wrong else None, made
+
+    def _run(self, node: Node, known: dict[int, Any]) -> None:
+        args = [_valued(each, known) for each in node.args]
+        try:
+            made = node.op.call_boxed(tuple(args))
+        except Exception:  # it runs on cpu, or asks for numbers, which JAX does not know yet
+            if "nondeterministic_seeded" in node.op.tags:
+                raise
+            made = _called_back(node, args)
+            self.callbacks.append(node.op.qualified_name)
+        _keep(node.outputs, made, known)
+
+
+def _valued(value: Any, known: dict[int, Any]) -> Any:
+    if isinstance(value, Ref):
+        return known[value.index]
+    if isinstance(value, (list, tuple)):
+        return type(value)([_valued(each, known) for each in value])
+    return turnout.device("jax") if isinstance(value, turnout.device) and value.type == "cpu" else value
+
+
+def _keep(outputs: Any, made: Any, known: dict[int, Any]) -> None:
+    if isinstance(outputs, Ref):
+        known[outputs.index] = made
+    elif isinstance(outputs, (list, tuple)):
+        for output, each in zip(outputs, made, strict=True):
+            _keep(output, each, known)
+
+
+def _called_back(node: Node, args: Sequence[Any]) -> Any:
+    """The operator on cpu, called when XLA has its arguments."""
+    leaves, structure = turnout.trees.flatten(list(args))
+    at = [i for i, each in enumerate(leaves) if isinstance(each, turnout.Tensor)]
+
+    def call(make: Callable[[Any], Any], *values: Any) -> list[Any]:
+        given = list(leaves)
+        for i, value in zip(at, values, strict=True):
+            given[i] = make(value)
+        on_cpu = [turnout.device("cpu") if isinstance(each, turnout.device) else each for each in given]
+        found = node.op.call_boxed(tuple(turnout.trees.unflatten(structure, on_cpu)))
+        return [found] if isinstance(found, turnout.Tensor) else list(found)
+
+    with turnout.FakeMode():
+        fakes = call(lambda each: turnout.empty(tuple(each.shape), dtype=each.dtype), *[leaves[i] for i in at])
+    specs = [jax.ShapeDtypeStruct(tuple(each.shape), native(each.dtype)) for each in fakes]
+    dtypes = [native(leaves[i].dtype) for i in at]
+
+    def on_host(*values: Any) -> list[Any]:
+        arrays = [np.array(value).view(dtype).reshape(value.shape[:-1]) for value, dtype in zip(values, dtypes, strict=True)]
+        with turnout.no_grad():
+            return [each.contiguous().numpy() for each in call(turnout.from_numpy, *arrays)]
+
+    made = jax.pure_callback(on_host, specs, *[_bytes(leaves[i].contiguous().array.value()) for i in at])
+    tensors = [turnout.as_tensor(each) for each in made]
+    return tensors if isinstance(node.outputs, (list, tuple)) else tensors[0]
+
+
+def _bytes(value: Any) -> Any:
+    """A value as its bytes, in another dim at the end: the thread of a callback would make 32 bits of 64."""
+    kind = value.dtype.kind
+    parts = jnp.stack([value.real, value.imag], -1) if kind == "c" else value.astype(jnp.uint8) if kind == "b" else value
+    return lax.bitcast_convert_type(parts, jnp.uint8).reshape(*value.shape, value.dtype.itemsize)

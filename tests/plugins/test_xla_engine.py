@@ -1,0 +1,183 @@
+"""The engine `xla`: compiled calls give what eager ones give, in memory of their own, and say what runs elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout import compiler
+from turnout.errors import DimError
+from turnout_conformance.cases import CASES
+from turnout_conformance.making import arguments, leaf, row_major, samples, samples_of_kinds
+from turnout_conformance.replays import alike, call_of, gradients_of
+
+NEEDS_DEVICE = "jax"
+CLOSE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-5, "complex64": 1e-4}  # else 1e-11
+F = turnout.nn.functional
+
+
+def compiled_and_eager(case: Any, function: Any, sample: Any, dtype: str, make: Any) -> tuple[Any, Any, Any]:
+    compiled: Any = turnout.compile(function, engine="xla")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        turnout.manual_seed(1)
+        expected = function(*arguments(sample, dtype, make))
+        compiled(*arguments(sample, dtype, make))
+        turnout.manual_seed(1)
+        return compiled, compiled(*arguments(sample, dtype, make)), expected
+
+
+@pytest.mark.parametrize("part", range(24))
+def test_operator_cases_compiled_by_xla_agree(part: int) -> None:
+    for case in CASES[part::24]:
+        for sample, dtype in samples_of_kinds(case, "cpu"):
+            compiled, found, expected = compiled_and_eager(case, call_of(case), sample, dtype, row_major("cpu"))
+            assert alike(found, expected, CLOSE.get(dtype, 1e-11)), (case.op, dtype, sample)
+            [entry] = compiled.entries.values()
+            reasons = ("the shape of the result depends on values", "draws random numbers", "shares memory with an input")
+            assert entry.program is not None or any(reason in entry.why for reason in reasons), (case.op, entry.why)
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_gradients_compiled_by_xla_agree(part: int) -> None:
+    for case in [c for c in CASES if c.differentiable and "float32" in c.dtypes][part::16]:
+        for sample, dtype in samples(case, "cpu", ("float32",)):
+            _, found, expected = compiled_and_eager(case, gradients_of(case), sample, dtype, leaf("cpu"))
+            assert alike(found, expected, 1e-4), (case.op, dtype, sample)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_operator_cases_compiled_on_jax_agree(part: int) -> None:
+    for case in CASES[part::32]:
+        for sample, dtype in list(samples_of_kinds(case, "jax"))[:1]:
+            _, found, expected = compiled_and_eager(case, call_of(case), sample, dtype, row_major("jax"))
+            assert alike(found, expected, CLOSE.get(dtype, 1e-11)), (case.op, dtype, sample)
+
+
+@pytest.mark.parametrize("device", ["cpu", "jax"])
+def test_training_agrees(device: str) -> None:
+    def step(weights: list[Any], x: Any, y: Any) -> Any:
+        loss = F.cross_entropy((x @ weights[0]).relu() @ weights[1], y)
+        loss.backward()
+        with turnout.no_grad():
+            for w in weights:
+                w.sub_(w.grad, alpha=0.5)
+                w.grad = None
+        return loss.detach()
+
+    def train(function: Any) -> tuple[list[float], list[Any]]:
+        turnout.manual_seed(0)
+        weights = [turnout.randn(6, 8).to(device).requires_grad_(), turnout.randn(8, 3).to(device).requires_grad_()]
+        x, y = turnout.randn(16, 6).to(device), turnout.randint(0, 3, (16,)).to(device)
+        return [function(weights, x, y).item() for _ in range(8)], [w.tolist() for w in weights]
+
+    compiled: Any = turnout.compile(step, engine="xla", strict=True)
+    found, expected = train(compiled), train(step)
+    assert found[0] == pytest.approx(expected[0], rel=1e-5)
+    for ours, theirs in zip(found[1], expected[1], strict=True):
+        turnout.testing.assert_close(turnout.tensor(ours), turnout.tensor(theirs), rtol=1e-4, atol=1e-5)
+    [entry] = compiled.entries.values()
+    assert entry.program.calls == 7
+    assert entry.program.notes == ()
+
+
+def test_results_on_cpu_are_writable_memory_of_their_own() -> None:
+    def function(x: Any) -> tuple[Any, ...]:
+        return x.clone(), x.clone(), x + 0, turnout.ones(3), turnout.ones(3), turnout.empty(0), x.bfloat16(), x > 1
+
+    compiled: Any = turnout.compile(function, engine="xla", strict=True)
+    x = turnout.tensor([1.0, 2.0, 3.0])
+    compiled(x)
+    first, second = compiled(x), compiled(x)
+    places = [each.data_ptr() for each in (x, *first, *second) if each.numel()]
+    assert len(set(places)) == len(places)
+    expected = [each.tolist() for each in function(x)]
+    for each in first:
+        if each.numel():
+            each.zero_()
+    assert [each.tolist() for each in second] == expected
+    assert x.tolist() == [1.0, 2.0, 3.0]
+    x.fill_(5)  # what was computed does not see it
+    assert second[0].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_what_has_no_row_runs_on_cpu_and_is_noted() -> None:
+    def function(x: Any, i: Any, z: Any) -> Any:
+        return turnout.special.erfcx(x) * 2, turnout.linalg.inv(x.reshape(2, 2)), turnout.bitwise_or(i, 1 << 40), z.conj().abs()
+
+    compiled: Any = turnout.compile(function, engine="xla")
+    given = turnout.tensor([1.0, 2.0, 3.0, 5.0], dtype=turnout.float64), turnout.tensor([1 << 50]), turnout.tensor([3 + 4j])
+    for _ in range(2):
+        found = compiled(*given)
+    turnout.testing.assert_close(found, function(*given))
+    assert "  note    aten::special_erfcx runs on cpu, in a callback\n" in compiler.explain(compiled)
+
+
+def test_64_bits_come_through_a_callback() -> None:
+    compiled: Any = turnout.compile(lambda x: turnout.special.zeta(x, 2.0), engine="xla")
+    x = turnout.linspace(2, 3, 5000, dtype=turnout.float64)  # so many that XLA has another thread call
+    for _ in range(2):
+        found = compiled(x)
+    turnout.testing.assert_close(found, turnout.special.zeta(x, 2.0), rtol=1e-14, atol=0.0)
+
+
+def test_an_index_that_is_out_of_bounds_is_an_error_as_in_eager_calls() -> None:
+    x, inside, outside = turnout.arange(5.0), turnout.tensor([0, 4]), turnout.tensor([0, 5])
+    functions = {
+        "index": lambda i: x[i],
+        "gather": lambda i: x.gather(0, i),
+        "embedding": lambda i: F.embedding(i, x.reshape(5, 1)),
+        "index_add": lambda i: x.index_add(0, i, turnout.ones(2)),
+        "nll_loss": lambda i: F.nll_loss(x.reshape(1, 5).expand(2, 5), i),
+    }
+    for name, function in functions.items():
+        compiled: Any = turnout.compile(function, engine="xla", strict=True)
+        for _ in range(2):
+            assert compiled(inside).tolist() == function(inside).tolist(), name
+        with pytest.raises(DimError) as caught:
+            compiled(outside)
+        with pytest.raises(DimError) as expected:
+            function(outside)
+        assert str(caught.value) == str(expected.value), name
+
+
+def test_random_numbers_are_drawn_eagerly() -> None:
+    compiled: Any = turnout.compile(lambda x: F.dropout(x, 0.5), engine="xla")
+    x = turnout.ones(100)
+    state = turnout.get_rng_state()
+    with pytest.warns(compiler.CompileWarning) as caught:
+        first = compiled(x)
+    assert str(caught[0].message) == (
+        "compile: function runs eagerly: the engine 'xla' does not take the graph: it draws random numbers, which would "
+        "be the same in each call"
+    )
+    drawn = turnout.get_rng_state()
+    assert drawn != state
+    assert compiled(x).tolist() != first.tolist()
+    turnout.set_rng_state(state)
+    assert F.dropout(x, 0.5).tolist() == first.tolist()
+    assert turnout.get_rng_state() == drawn  # compiling draws nothing
+    still: Any = turnout.compile(lambda x: F.dropout(x, 0.5, False) + 1, engine="xla", strict=True)
+    assert [still(x).sum().item() for _ in range(2)] == [200.0, 200.0]
+
+
+def test_threads_compile_and_call() -> None:
+    compiled: Any = turnout.compile(lambda x, n: (x * n).sin().sum(0), engine="xla", strict=True)
+    wrong: list[Any] = []
+
+    def work(i: int) -> None:
+        for n in range(6):
+            x = turnout.full((4, 300), float(i))
+            if not turnout.allclose(compiled(x, n), (x * n).sin().sum(0), atol=1e-5):
+                wrong.append((i, n))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
