@@ -164,7 +164,10 @@ def _called_back(node: Node, args: Sequence[Any]) -> Any:
             given[i] = make(value)
         on_cpu = [turnout.device("cpu") if isinstance(each, turnout.device) else each for each in given]
         found = node.op.call_boxed(tuple(turnout.trees.unflatten(structure, on_cpu)))
-        return [found] if isinstance(found, turnout.Tensor) else list(found)
+        made = list(found) if isinstance(found, (list, tuple)) else [found]
+        if not all(isinstance(each, turnout.Tensor) for each in made):
+            raise EngineError(f"{node.op.qualified_name} gives numbers")
+        return made
 
     with turnout.FakeMode():
         fakes = call(lambda each: turnout.empty(tuple(each.shape), dtype=each.dtype), *[leaves[i] for i in at])
