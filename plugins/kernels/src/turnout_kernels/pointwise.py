@@ -51,6 +51,9 @@ _FACTORS = ((), (1.0,), (-1.0,), (1,), (-1,))
 _FACTORS_OF_ONE_STEP = (1, -1)
 # Those that give bool.
 _QUESTIONS = frozenset(("gt", "ge", "lt", "le", "eq", "ne"))
+# With a number as the second operand C repeats nothing: half the time. The number is rounded as an element would be.
+_BY_NUMBER = {"add": "add_number", "sub": "sub_number", "mul": "mul_number", "div": "div_number"}
+_NO_FACTOR = ((), (1,))
 _NUMBERS = (float, int)
 _EXACT = 1 << 53
 
@@ -58,6 +61,11 @@ _EXACT = 1 << 53
 def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:
     """`out`, or a new array, with an operator of inputs that broadcast; numbers may be among them. NotImplemented if C has no
     such dtypes, or if there is no `out` and the inputs are not contiguous and alike."""
+    if len(inputs) == 2 and name in _BY_NUMBER and inputs[1].__class__ in _NUMBERS and numbers in _NO_FACTOR:
+        number = inputs[1]
+        if not -_EXACT <= number <= _EXACT:
+            return NotImplemented
+        name, inputs, numbers = _BY_NUMBER[name], inputs[:1], (number,)
     operator = POINTWISE[name]
     alone = _taken_as_it_is(operator, inputs, out)
     if alone is not None and name not in _QUESTIONS:
@@ -287,9 +295,7 @@ def compared(name: str) -> Row:
 
 
 def lerp(self: Any, end: Any, weight: Any, out: Any) -> Any:
-    if self.size <= MEDIUM or weight.__class__ not in _NUMBERS or not halves(self, end):
-        return NotImplemented
-    return computed("lerp", (self, end), out, (float(weight),))
+    return computed("lerp", (self, end), out, (float(weight),)) if weight.__class__ in _NUMBERS else NotImplemented
 
 
 def scaled(name: str) -> Row:
@@ -414,7 +420,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "maximum.out":      many("maximum", ufunc=True),
     "minimum.out":      many("minimum", ufunc=True),
     "hypot.out":        many("hypot"),
-    "lerp.Scalar_out":  Row(lerp, pointwise=True, sizes=Sizes(MEDIUM)),
+    "lerp.Scalar_out":  Row(lerp, pointwise=True, quiet=True, sizes=Sizes(over=looked_at_in_c("lerp", inputs=2, numbers=1))),
     "gt.Tensor_out":    compared("gt"),
     "ge.Tensor_out":    compared("ge"),
     "lt.Tensor_out":    compared("lt"),

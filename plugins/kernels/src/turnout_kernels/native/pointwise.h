@@ -19,6 +19,10 @@
     X(distance, MATHS(fabs)(a - b))                                                                                               \
     X(bent, V(bent)(MATHS(fabs)(a - b), p[0]) * p[1])                                                                             \
     X(scaled, a *b *p[0])                                                                                                         \
+    X(add_number, a + p[0])                                                                                                       \
+    X(sub_number, a - p[0])                                                                                                       \
+    X(mul_number, a *p[0])                                                                                                        \
+    X(div_number, a / p[0])                                                                                                       \
     X(where, a != 0 ? b : c)
 #include "expressions.h"
 #define EVERY_POINTWISE(X) EVERY_OWN(X) EVERY_EXPRESSION(X) EVERY_QUESTION(X)

@@ -57,8 +57,8 @@ class Adam(Optimizer):
         if options["amsgrad"]:
             largest = state["max_exp_avg_sq"]
             square = largest.copy_(largest.maximum(square))
-        root = (1 - beta2 ** state["step"]) ** 0.5
-        parameter.addcdiv_(mean, square.sqrt().div_(root).add_(options["eps"]), value=-lr / (1 - beta1 ** state["step"]))
+        root = (1 - beta2 ** state["step"]) ** 0.5  # a factor of the whole quotient: the average square need not be divided by it
+        parameter.addcdiv_(mean, square.sqrt().add_(options["eps"] * root), value=-lr * root / (1 - beta1 ** state["step"]))
 
     def _fused_rule(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], states: Sequence[State], options: Group

@@ -9,6 +9,7 @@ A rule is written once, `mean.lerp_(gradient, 0.1)`, and its operands decide how
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from turnout import Tensor, ops
@@ -76,5 +77,10 @@ _BY_TENSOR: dict[str, Callable[..., Tensor]] = {
 
 def on_lists(device: Any) -> bool:
     """Whether a device's backend has a kernel that serves a list of tensors in one call."""
-    operator = ops.aten._foreach_add_.List
-    return bool(operator.has_kernel_for_dispatch_key(device.backend.name))
+    return bool(_add_of_lists().has_kernel_for_dispatch_key(device.backend.name))
+
+
+@cache
+def _add_of_lists() -> Any:
+    """The operator that is asked in each step; looking it up takes longer than its answer."""
+    return ops.aten._foreach_add_.List

@@ -115,7 +115,29 @@ class Optimizer:
                 self._apply(batch, options, Lists)
         else:
             for p in parameters:
-                self._apply([p], options, _first)
+                if p.is_complex():
+                    self._apply([p], options, _first)
+                else:
+                    self._apply_to(p, options)
+
+    def _apply_to(self, parameter: Tensor, options: Group) -> None:
+        """`_apply` for a real tensor as it is, without joining: what is around the rule decides what few elements cost."""
+        state = self.state.get(parameter, {})
+        given = state.copy()
+        for key in self.numbers:
+            if key in state:
+                if key == "step":
+                    state[key].add_(1)
+                given[key] = state[key].item()
+        before = given.copy()
+        self._rule(parameter, self._gradient(parameter, options), given, options)
+        for key, value in given.items():
+            if value is before.get(key):
+                continue
+            if key in self.numbers:
+                state[key].fill_(value)
+            else:
+                self.state[parameter][key] = value
 
     def _apply(self, batch: Sequence[Tensor], options: Group, operand: Callable[[Sequence[Tensor]], Any]) -> None:
         """Run the rule for parameters whose states have the same numbers, and keep what it made."""
@@ -401,11 +423,10 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         self._has_stepped = True
-        before, after = (
-            [*all_.values(), *self._hooks[k].values()] for all_, k in ((_BEFORE_ALL, "before"), (_AFTER_ALL, "after"))
-        )
-        if not (before or after) or type(self).step is not hooked:
+        own_before, own_after = self._hooks["before"], self._hooks["after"]
+        if not (own_before or own_after or _BEFORE_ALL or _AFTER_ALL) or type(self).step is not hooked:
             return step(self, *args, **kwargs)
+        before, after = [*_BEFORE_ALL.values(), *own_before.values()], [*_AFTER_ALL.values(), *own_after.values()]
         for hook in before:
             changed = hook(self, args, kwargs)
             if changed is not None:
