@@ -1,4 +1,11 @@
-"""The program learns, goes on from its file, and samples characters of its text."""
+"""The program learns, goes on from its file, and samples characters of its text, on each device and in mixed precision."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
 
 import turnout
 from turnout_gpt import program
@@ -20,6 +27,85 @@ def test_it_learns_and_goes_on_from_its_file(tmp_path, capsys):
     assert last < first - 0.5
     program.main([*SMALL, "--steps", "3", "--topic", "lambda", "--load", file])
     assert losses(capsys.readouterr().out)[0] < first - 0.5
+
+
+@pytest.fixture
+def opencl():
+    """Skip the test where no OpenCL device is found."""
+    devices = pytest.importorskip("turnout_opencl.devices", reason="pyopencl is not installed")
+    if not devices.found_devices():
+        pytest.skip("there is no OpenCL device")
+
+
+@pytest.fixture(params=["opencl", "dask"])
+def device(request):
+    """Another device than cpu. The test is skipped where there is none."""
+    if request.param == "opencl":
+        request.getfixturevalue("opencl")
+    else:
+        pytest.importorskip("turnout_dask", reason="turnout-dask is not installed")
+    return request.param
+
+
+def test_another_device_computes_what_cpu_computes(device):
+    turnout.manual_seed(0)
+    model = GPT(Sizes(20, context=8, layers=2, heads=2, width=16))
+    tokens, targets = turnout.randint(0, 20, (2, 4, 8)).unbind()
+    found = {}
+    for place in ("cpu", device):
+        own = GPT(model.sizes)
+        own.load_state_dict(model.state_dict())
+        own.to(place)
+        optimiser = turnout.optim.AdamW(own.parameters(), lr=1e-2)
+        found[place] = []
+        for _ in range(3):
+            optimiser.zero_grad()
+            loss = turnout.nn.functional.cross_entropy(own(tokens.to(place)).flatten(0, 1), targets.to(place).flatten())
+            loss.backward()
+            optimiser.step()
+            found[place].append(loss.item())
+    assert found[device] == pytest.approx(found["cpu"], rel=1e-4)
+    assert found["cpu"][-1] < found["cpu"][0]
+
+
+def test_a_file_is_fine_tuned_on_another_device(opencl, tmp_path, capsys):
+    first, last = (str(tmp_path / name) for name in ("first.safetensors", "last.safetensors"))
+    program.main([*SMALL, "--steps", "30", "--rate", "0.01", "--save", first])
+    untrained, _ = losses(capsys.readouterr().out)
+    tuned = [*SMALL, "--topic", "lambda", "--steps", "40", "--rate", "0.005", "--load", first, "--save", last]
+    program.main([*tuned, "--device", "opencl"])
+    begun, ended = losses(capsys.readouterr().out)
+    assert ended < begun < untrained - 0.5
+    before, after = (turnout.nn.load_safetensors(file) for file in (first, last))
+    assert before.keys() == after.keys()
+    assert all(value.device.type == "cpu" and not value.equal(before[name]) for name, value in after.items())
+
+
+PROGRAM = """
+import json, sys
+import turnout
+from turnout_gpt import program
+from turnout_gpt.model import GPT, Sizes
+device, *args = sys.argv[1:]
+program.main([*args, "--device", device])
+model = GPT(Sizes(10, context=8, layers=1, heads=2, width=16)).to(device)
+logits = model(turnout.zeros(1, 8, dtype=turnout.int64, device=device))
+print(json.dumps([str(logits.dtype), str(model.wte.weight.dtype)]))
+"""
+
+
+@pytest.mark.parametrize(("place", "key", "lower"), [("cpu", "AutocastCPU", "bfloat16"), ("opencl", "AutocastOpenCL", "float16")])
+def test_a_file_of_settings_switches_on_mixed_precision(place, key, lower, tmp_path, request):
+    if place == "opencl":
+        request.getfixturevalue("opencl")
+    (tmp_path / "turnout.toml").write_text(f'[keys]\nenable = ["{key}"]\n')
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TURNOUT_")}
+    command = [sys.executable, "-c", PROGRAM, place, *SMALL, "--steps", "30", "--rate", "0.01"]
+    done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    begun, ended = losses(done.stdout)
+    assert ended < begun - 0.5
+    assert json.loads(done.stdout.splitlines()[-1]) == [f"turnout.{lower}", "turnout.float32"]
 
 
 def test_each_prediction_depends_on_what_is_before_it_alone():
