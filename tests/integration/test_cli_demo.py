@@ -112,6 +112,11 @@ def test_the_threads_of_this_process_learn_what_cpu_learns_on_dask(need_device, 
     agree(facts("demo", "--epochs", 1, "--device", "dask"), on_cpu)
 
 
+def test_the_convolutional_network_learns_on_dask_what_it_learns_on_cpu(need_device):
+    need_device("dask")
+    agree(facts("demo", "--epochs", 1, "--model", "cnn", "--device", "dask"), facts("demo", "--epochs", 1, "--model", "cnn"))
+
+
 def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
     need_device("opencl")
     from turnout_cli import digits

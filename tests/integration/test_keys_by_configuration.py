@@ -36,9 +36,10 @@ def work(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-def test_the_demo_trains_with_what_the_file_switches_on(examples, work):
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_the_demo_trains_with_what_the_file_switches_on(examples, work, model):
     before = "import os; os.environ['TURNOUT_PLUGIN__PROFILER__FILE'] = 'demo.svg'"
-    done = examples.command("demo", "--json", "--epochs", "3", cwd=work, before=before)
+    done = examples.command("demo", "--json", "--epochs", "3", "--model", model, cwd=work, before=before)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["accuracy"] > 0.8
