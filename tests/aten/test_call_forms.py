@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import turnout
 from outcomes import refused
 from turnout.errors import CallError
 from turnout_aten.functions import call_forms
@@ -101,3 +102,28 @@ def test_out_of_several_outputs_is_a_tuple_of_that_length():
 
 def test_a_dtype_of_numbers():
     assert [call_forms.number_dtype(v).name for v in (True, 1, 1.5, 1j)] == ["bool", "int64", "float32", "complex64"]
+
+
+class Unequal:
+    """As an array of NumPy or a column of a table: what it is compared with is never a bool."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("an argument was compared")
+
+
+def test_no_function_compares_its_arguments_to_find_which_are_given() -> None:
+    x, compared = turnout.ones(2, 3), []
+    for name in sorted({*dir(turnout)} & {*dir(turnout.ops.aten)}):
+        for count in range(1, 5):
+            for place in range(count):
+                arguments = [x] * count
+                arguments[place] = Unequal()
+                try:
+                    getattr(turnout, name)(*arguments)
+                except AssertionError:
+                    compared.append((name, count, place))
+                except Exception:
+                    continue
+    assert {name for name, *_ in compared} <= {"sym_is_contiguous"}  # whose argument is a word, compared with the words that there are

@@ -16,6 +16,7 @@ from turnout.errors import (
     AliasError,
     ArgumentError,
     CallError,
+    DataError,
     DimError,
     DTypeError,
     LinAlgError,
@@ -111,6 +112,11 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("F.embedding(i, x)", DimError, "index_select: index 9 is out of bounds for a dimension of size 3"),
     ("F.cross_entropy(x, turnout.tensor([0, 1, 9]))", DimError, "nll_loss: target 9 is out of bounds for 4 classes"),
     ("turnout.fft.fft(x, n=0)", ShapeError, "fft.fft: cannot transform 0 elements"),
+    *((f"turnout.fft.{name}(x, n=-1)", ShapeError, f"fft.{name}: cannot transform -1 elements")
+      for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
+    ("turnout.linalg.eigh(turnout.full((2, 2), math.nan))", LinAlgError, "linalg.eigh: the input has infinite or NaN elements"),
+    ("turnout.linalg.eigvalsh(turnout.full((2, 2), math.nan))", LinAlgError, "linalg.eigh: the input has infinite or NaN elements"),
+    ("turnout.linalg.eigvalsh(turnout.full((2, 2), math.inf))", LinAlgError, "linalg.eigh: the input has infinite or NaN elements"),
     ("F.dropout(x, 1.5)", ArgumentError, "dropout: p must lie between 0 and 1, got 1.5"),
     ("F.batch_norm(x[:1], x[0], x[1], training=True)", ArgumentError, "batch_norm: more than one element per channel is needed in training, got shape [1, 4]"),
     ("F.fractional_max_pool2d(x[None], 2)", ArgumentError, "fractional_max_pool2d: give output_size or output_ratio"),
@@ -192,6 +198,50 @@ def test_a_result_that_no_memory_holds_names_operator_size_and_arguments(text, o
 def test_a_tensor_has_at_most_64_dims() -> None:
     assert refused(ShapeError, lambda: turnout.zeros(1).expand([1] * 65)) == "a tensor on cpu has at most 64 dims, got 65"
     assert refused(ShapeError, lambda: turnout.zeros([1] * 65)) == "a tensor on cpu has at most 64 dims, got 65"
+
+
+@pytest.mark.parametrize("data", [1.0, 1, [1, 2.5], [], turnout.tensor(1.0)], ids=repr)
+def test_data_of_more_dims_than_a_device_has_is_refused_with_their_number(data) -> None:
+    dims = 65 + isinstance(data, list)
+    for _ in range(65):
+        data = [data]
+    assert refused(ShapeError, lambda: turnout.tensor(data)) == f"a tensor on cpu has at most 64 dims, got {dims}"
+
+
+class Nested:
+    """A sequence that is nested without an end, in new objects each time."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> Nested:
+        return Nested()
+
+
+def looped(wide: int, within: int) -> list[Any]:
+    """A list of `wide` lists, which lead back to it after `within` more."""
+    made: list[Any] = []
+    inner: Any = made
+    for _ in range(within):
+        inner = [inner]
+    made += [inner] * wide
+    return made
+
+
+@pytest.mark.parametrize("make", ["tensor", "as_tensor", "asarray", "new_tensor"])
+@pytest.mark.parametrize("dtype", [None, turnout.float32], ids=str)
+def test_data_without_an_end_is_refused_at_once(make, dtype) -> None:
+    function = getattr(turnout, make, turnout.ones(1).new_tensor)
+    for wide in (1, 1000):
+        for within in (0, 1, 5):
+            data = looped(wide, within)
+            assert refused(DataError, lambda data=data: function(data, dtype=dtype)) == "tensor: the data contains itself"
+    assert refused(DataError, lambda: function(Nested(), dtype=dtype)) == "tensor: the data is nested deeper than 500 levels"
+
+
+def test_a_list_that_occurs_twice_is_no_circle() -> None:
+    row = [1.0, 2.0]
+    assert turnout.tensor([[row, row], [row, row]]).shape == (2, 2, 2)
 
 
 def test_meta_takes_any_size() -> None:

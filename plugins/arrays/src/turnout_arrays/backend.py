@@ -134,8 +134,11 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         except (ValueError, OverflowError, MemoryError) as error:
             said = shape if isinstance(shape, tuple) else (shape,)
             if len(said) > DIMS:
-                raise ShapeError(f"a tensor on {self.device_type} has at most {DIMS} dims, got {len(said)}") from None
+                raise self._too_many_dims(said) from None
             raise no_room(self.device_type, said, self._dtypes[native]) from error
+
+    def _too_many_dims(self, shape: Ints) -> ShapeError:
+        return ShapeError(f"a tensor on {self.device_type} has at most {DIMS} dims, got {len(shape)}")
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         itemsize = root.itemsize
@@ -155,7 +158,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
     def _strided_otherwise(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         """`strided` for a root that is not row-major, or whose dtype does not export its memory (bfloat16)."""
         if len(shape) > DIMS:
-            raise ShapeError(f"a tensor on {self.device_type} has at most {DIMS} dims, got {len(shape)}")
+            raise self._too_many_dims(shape)
         dtype = root.dtype
         flags = root.flags
         if not (flags.c_contiguous or flags.f_contiguous):
@@ -340,11 +343,15 @@ class ArrayBackend(NativeDtypes, TensorBackend):
             return self.xp.array(values, self.native_dtype(dtype)).reshape(shape)
         except OverflowError:
             return None
+        except ValueError:
+            raise self._too_many_dims(shape) from None
 
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         native = self.native_dtype(dtype)
         if not len(data):
-            return self.xp.empty(shape, native)
+            return self._memory(shape, native)
+        if len(shape) > DIMS:
+            raise self._too_many_dims(shape)
         flat = self.xp.frombuffer(data, "u1").view(native)
         return (flat.byteswap() if sys.byteorder == "big" else flat).reshape(shape).copy()  # the host's memory is not ours
 

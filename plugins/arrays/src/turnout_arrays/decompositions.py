@@ -94,6 +94,8 @@ def kernels(xp: Any) -> Table:
             store(xp, target, value)
 
     def eigh(A: Any, UPLO: str, compute_v: bool, values: Any, vectors: Any) -> None:
+        if not xp.isfinite(A).all():  # LAPACK gives finite eigenvalues to a matrix of two rows that has NaN
+            raise LinAlgError("linalg.eigh: the input has infinite or NaN elements")
         if not compute_v:
             store(xp, values, converged("linalg.eigh", xp.linalg.eigvalsh, A, UPLO.upper()))
             return

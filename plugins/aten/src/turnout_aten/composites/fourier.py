@@ -91,6 +91,8 @@ def _resized(x: Tensor, dims: Sequence[int], lengths: Sequence[int]) -> Tensor:
 def _one(name: str, self: Tensor, n: int | None, dim: int) -> tuple[list[int], list[int]]:
     if not self.ndim:
         raise DimError(f"{name}: needs at least one dimension, got a 0-dim tensor")
+    if n is not None and n < 1:  # in a list of lengths -1 stands for the length that there is
+        raise ShapeError(f"{name}: cannot transform {n} elements")
     return _dims(name, self, None if n is None else (n,), (dim,))
 
 

@@ -167,7 +167,7 @@ class Overloads:
             reflected_name = NUMBER_FIRST.get(self._packet.name)
             if reflected_name and len(args) == 2 and not kwargs and is_number(args[0]) and is_tensor(args[1]):
                 return getattr(args[1], reflected_name)(args[0])
-            if MISSING in args or not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            if lacks(args) or not NOT_OF_SCHEMAS.isdisjoint(kwargs):
                 args, kwargs = self._in_schemas_words(args, kwargs)
             return self._packet(*args, **kwargs)
         if kwargs and not any([isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())]):  # noqa: C419
@@ -185,8 +185,8 @@ class Overloads:
         has_input = any(a.name == "input" for schema in schemas for a in schema.arguments)
         taken = [a.name for a in schemas[0].positional[: len(args)]]
         given = args
-        if MISSING in args:
-            first = args.index(MISSING)
+        if lacks(args):
+            first = [value is MISSING for value in args].index(True)
             later = {n: v for n, v in zip(taken[first:], args[first:], strict=False) if v is not MISSING}
             given, taken, kwargs = args[:first], taken[:first], {**later, **kwargs}
         by_name: dict[str, Any] = {}
@@ -197,6 +197,11 @@ class Overloads:
                 raise CallError(texts.unexpected_keyword(self._packet.name, name))
             by_name[own] = value
         return given, by_name
+
+
+def lacks(args: tuple[Any, ...]) -> bool:
+    """Whether an argument is MISSING. Not `in`, which would compare arrays."""
+    return any(value is MISSING for value in args)
 
 
 def all_ints(values: tuple[Any, ...]) -> bool:

@@ -206,10 +206,15 @@ def _plain_numbers(data: Any) -> tuple[tuple[int, ...], list[Any], set[type]] | 
     """
     shape: list[int] = []
     level = [data]
+    path: set[int] = set()
     while not _NUMBERS.issuperset(kinds := set(map(type, level))):
         lengths = set(map(len, level)) if _SEQUENCES.issuperset(kinds) else ()
         if len(lengths) != 1:
             return None
+        # Where all sequences of a level have one length, a circle anywhere has no end, and so the first elements have none.
+        if id(level[0]) in path:
+            raise DataError("tensor: the data contains itself")
+        path.add(id(level[0]))
         shape += lengths
         level = list(chain.from_iterable(level))
     return (tuple(shape), level, kinds) if level else None
@@ -217,6 +222,7 @@ def _plain_numbers(data: Any) -> tuple[tuple[int, ...], list[Any], set[type]] | 
 
 _NUMBERS = frozenset({bool, int, float, complex})
 _SEQUENCES = frozenset({list, tuple})
+_DEEPEST = 500  # more than any device has dims, and less than Python has frames for `_flat`
 
 
 def _shape(data: Any) -> tuple[int, ...]:
@@ -226,7 +232,13 @@ def _shape(data: Any) -> tuple[int, ...]:
     a tensor of one element is a number.
     """
     shape: list[int] = []
+    path: list[Any] = []
     while _is_sequence(data):
+        if any(data is outer for outer in path):
+            raise DataError("tensor: the data contains itself")
+        if len(path) == _DEEPEST:
+            raise DataError(f"tensor: the data is nested deeper than {_DEEPEST} levels")
+        path.append(data)
         shape.append(len(data))
         if not len(data):
             break
