@@ -73,17 +73,25 @@ def test_no_error_shows_a_frame_of_turnout_unless_all_are_asked_for(speed: str) 
 # Functions that show a frame of their own for wrong arguments: small ones, which are called inside others.
 LEFT = {
     "check", "promote_types", "result_type", "set_default_dtype", "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "cpu",
-    "cuda", "double", "float", "half", "int", "is_contiguous", "long", "new_tensor", "register_hook",
-    "register_post_accumulate_grad_hook", "short", "to_device",
+    "can_cast", "cuda", "double", "float", "half", "int", "is_alias_of", "is_contiguous", "long", "new_tensor", "pin_memory",
+    "register_hook", "register_post_accumulate_grad_hook", "shares_memory_with", "short", "to_device",
 }  # fmt: skip
 EVERY = """
-import turnout as m, traceback
+import turnout as m, inspect, traceback
 odd, t = type("Odd", (), {})(), m.ones(2, 3)
 places = [m, t, m.nn.functional, m.linalg, m.fft, m.special, m.signal.windows, m.func, m.autograd, m.masked]
-found, tried = set(), 0
+calls = [(odd,), (t, odd), (odd, odd), (t, t, odd), (t, 99)]
+calls += [(), ("text",), (3.5, 1), ([1], 2, 2), (t, "text", t), (t,) * 12]
+def bound(function, args):
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError:
+        return False
+    return True
+found, unnamed, tried = set(), set(), 0
 for place in places:
     for name in dir(place):
-        if name[0] == "_" or name in ("save", "load", "triton_op", "wrap_triton"):
+        if name[0] == "_" or name in ("save", "load", "set_gmask", "triton_op", "wrap_triton"):
             continue
         try:
             function = getattr(place, name)
@@ -91,21 +99,29 @@ for place in places:
             continue
         if not callable(function) or isinstance(function, type):
             continue
-        for args in ((odd,), (t, odd), (odd, odd), (t, t, odd), (t, 99)):
+        for args in calls:
             try:
                 function(*args)
             except m.errors.TurnoutError as error:
                 tried += 1
                 if len(traceback.extract_tb(error.__traceback__)) > 1:
                     found.add(name)
+            except TypeError as error:
+                if not bound(function, args) and len(traceback.extract_tb(error.__traceback__)) > 1:
+                    unnamed.add(f"{name}: {error}")
+            except (AttributeError, AssertionError, LookupError, UnboundLocalError) as error:
+                unnamed.add(f"{name}: {error}")
             except Exception:
                 pass
+print(*sorted(unnamed), sep=chr(10), end=chr(10) * 2)
 print(tried, *sorted(found))
 """
 
 
 def test_wrong_arguments_show_no_frame_of_turnout_in_nearly_all_public_functions() -> None:
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", EVERY], capture_output=True, text=True, check=True)
-    tried, *found = run.stdout.splitlines()[-1].split()
+    unnamed, _, counted = run.stdout.strip().rpartition("\n\n")
+    tried, *found = counted.split()
+    assert not unnamed, "an error that does not name the argument, or shows where Turnout met with it"
     assert int(tried) > 3000
     assert set(found) <= LEFT

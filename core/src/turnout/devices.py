@@ -71,13 +71,15 @@ class Device(Guard):
             return known
         if isinstance(type, Device):
             return type
-        if isinstance(type, int):
+        if not isinstance(type, str):
             raise DeviceError(f"a device is named by a string such as 'cpu' or 'cuda:0', got {type!r}")
         if index is None and ":" in type:
             type, _, digits = type.partition(":")
             if not digits.isdecimal() or len(digits) > 9:
                 raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got '{type}:{digits}'")
             index = int(digits)
+        if index is not None and not isinstance(index, int):
+            raise DeviceError(f"the index of a device is an int, got {index!r} for {type!r}")
         if index is not None and index < 0:
             raise DeviceError(f"the index of a device is not negative, got {index} for {type!r}")
         if not type.isidentifier():

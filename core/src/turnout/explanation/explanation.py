@@ -22,6 +22,7 @@ from turnout.operators.kernels import ARRAY, Kernel
 from turnout.operators.missing import remedy
 from turnout.operators.path import path
 from turnout.operators.stubs import passed_on
+from turnout.operators.tracebacks import shortening
 from turnout.operators.values import keys_of
 from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
@@ -152,6 +153,7 @@ class Explanation:
         return "".join(parts)
 
 
+@shortening
 def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:
     """Say which kernel `op(*args, **kwargs)` would run in the present state, and why. Calls no kernel.
     Raises UnknownOperatorError for an unknown name, CallError or OverloadError for arguments that the operator does not take.
@@ -189,7 +191,7 @@ def find(op: Any) -> Operator | Packet:
     name = str(getattr(op, "operator_name", None) or getattr(op, "__qualname__", ""))
     if "::" in name:
         return _named(name)
-    raise TypeError(f"explain: expected an operator, a function of an operator or a name such as 'mylib::add', got {op!r}")
+    raise CallError(f"explain: expected an operator, a function of an operator or a name such as 'mylib::add', got {op!r}")
 
 
 def _named(name: str) -> Operator | Packet:

@@ -11,13 +11,15 @@ from functools import wraps
 
 from turnout import config
 from turnout.config.installed import installed
-from turnout.errors import ConfigError, TurnoutError
+from turnout.errors import CallError, ConfigError, TurnoutError
+from turnout.errors import calls as texts
+from turnout.operators.values import is_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-    from typing import ParamSpec, TypeVar
+    from typing import Any, ParamSpec, TypeVar
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -46,8 +48,28 @@ def shorten(error: Exception) -> None:
 
 
 def shortening(function: Callable[P, R]) -> Callable[P, R]:
-    """A decorator: the function shortens the errors that leave it. It costs a frame, so small functions have their own `try`."""
-    return shortening_as(function)(function)
+    """A decorator: the function shortens the errors that leave it. It costs a frame, so small functions have their own `try`.
+
+    A call that the signature does not take shows no frame of Turnout. Where an argument that is annotated as a tensor is none,
+    what the function ran into is a CallError that names the argument.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            try:
+                return function(*args, **kwargs)
+            except (AttributeError, TypeError) as error:
+                if error.__traceback__ is not None and error.__traceback__.tb_next is None and not _shows_all():
+                    error.__traceback__ = None  # the signature does not take the call
+                elif wrong := _no_tensor(function, args, kwargs, error):
+                    raise wrong from None
+                raise
+        except Exception as error:
+            shorten(error)
+            raise
+
+    return call
 
 
 def shortening_as(named: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -67,6 +89,27 @@ def shortening_as(named: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[
     return around
 
 
+def _no_tensor(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], error: Exception) -> CallError | None:
+    """What is wrong with a call, if an argument that is annotated as a tensor is none and Turnout's own code met with that."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if isinstance(error, TurnoutError) or last is None or not _ours(last):
+        return None
+    from inspect import signature
+
+    parameters = signature(function).parameters
+    for name, value in signature(function).bind(*args, **kwargs).arguments.items():
+        annotation = parameters[name].annotation
+        if (annotation == "Tensor" or (annotation == "Tensor | None" and value is not None)) and not is_tensor(value):
+            return CallError(texts.wrong_type(function.__name__, name, "a tensor", value))
+    return None
+
+
+def _ours(entry: TracebackType) -> bool:
+    return installed().is_ours(str(entry.tb_frame.f_globals.get("__name__", "")))
+
+
 def _shows_all() -> bool:
     try:
         return bool(config.get("traceback") == "full")
@@ -75,11 +118,10 @@ def _shows_all() -> bool:
 
 
 def _shorten(error: BaseException) -> None:
-    is_ours = installed().is_ours
     entries: list[tuple[TracebackType, bool]] = []
     entry = error.__traceback__
     while entry is not None:
-        entries.append((entry, is_ours(str(entry.tb_frame.f_globals.get("__name__", "")))))
+        entries.append((entry, _ours(entry)))
         entry = entry.tb_next
     if not any(ours for _, ours in entries) or (entries[-1][1] and not isinstance(error, _ABOUT_CALLS)):
         return

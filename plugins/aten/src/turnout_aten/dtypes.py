@@ -25,6 +25,7 @@ from turnout.dtypes import (
     uint64,
 )
 from turnout.errors import DTypeError, RangeError
+from turnout.errors import calls as texts
 from turnout.operators.values import is_symbol
 from turnout_aten.errors.tensors import does_not_fit
 
@@ -82,7 +83,11 @@ def can_cast(from_: DType, to: DType) -> bool:
         >>> turnout.can_cast(turnout.float64, turnout.int64), turnout.can_cast(turnout.int64, turnout.int8)
         (False, True)
     """
-    return from_.category <= to.category
+    try:
+        return from_.category <= to.category
+    except AttributeError:
+        name, wrong = ("to", to) if isinstance(from_, DType) else ("from_", from_)
+        raise DTypeError(texts.wrong_type("can_cast", name, "a dtype such as turnout.float32", wrong)) from None
 
 
 # The largest numbers of the floating-point dtypes.

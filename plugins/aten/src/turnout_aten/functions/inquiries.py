@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ def is_tensor(obj: object) -> TypeGuard[Tensor]:
     return isinstance(obj, Tensor)
 
 
+@shortening
 def numel(input: Tensor) -> int:
     """The number of elements of a tensor.
 

@@ -5,8 +5,10 @@ Dropout functions raise ArgumentError for a probability outside [0, 1].
 
 from __future__ import annotations
 
-from turnout.errors import ArgumentError
+from turnout.errors import ArgumentError, CallError
+from turnout.errors import calls as texts
 from turnout.operators.tracebacks import shorten, shortening
+from turnout.operators.values import is_tensor
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
@@ -164,6 +166,8 @@ def embedding(
 def _padding(padding_idx: int | None, weight: Tensor) -> int:
     if padding_idx is None:
         return -1
+    if not is_tensor(weight):
+        raise CallError(texts.wrong_type("embedding", "weight", "a tensor", weight))
     n = weight.shape[0]
     if not -n <= padding_idx < n:
         raise ArgumentError(f"embedding: padding_idx must name one of {n} rows, got {padding_idx}")

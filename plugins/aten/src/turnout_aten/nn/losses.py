@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from math import log, pi
 
-from turnout.errors import ArgumentError, ShapeError
+from turnout.errors import ArgumentError, CallError, ShapeError
+from turnout.errors import calls as texts
 from turnout.operators.tracebacks import shorten, shortening
+from turnout.operators.values import is_tensor
 from turnout_aten.functions.broadcasting import broadcast_tensors
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
@@ -441,6 +443,8 @@ def gaussian_nll_loss(
         if var < 0:
             raise ArgumentError(f"gaussian_nll_loss: var must not be negative, got {var}")
         var = _functions.full_like(input, var)
+    elif not is_tensor(var):
+        raise CallError(texts.wrong_type("gaussian_nll_loss", "var", "a number or a tensor", var))
     elif var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from turnout.guards import Guard
 from turnout.keys import KEYS, TRACKED
+from turnout.operators.tracebacks import shortening
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import GRAD
@@ -208,6 +209,7 @@ def is_inference_mode_enabled() -> bool:
     return bool(DISPATCH.get()[0] & INFERENCE)
 
 
+@shortening
 def is_inference(tensor: Tensor) -> bool:
     """Whether a tensor was made in `inference_mode`.
 

@@ -203,6 +203,7 @@ def get_rng_state() -> State:
     return default_generator(default_device()).get_state()
 
 
+@shortening
 def set_rng_state(new_state: State) -> None:
     """Continue with the default generator of the default device from a state. Raises CallError for anything else.
 

@@ -11,6 +11,7 @@ from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import AliasError, ArgumentError, CallError, DimError
+from turnout.errors import calls as texts
 from turnout.operators.tracebacks import shorten
 from turnout_aten import constants
 from turnout_aten import operators as aten
@@ -448,6 +449,8 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """
         if self is other:
             return True
+        if not isinstance(other, Tensor):
+            raise CallError(texts.wrong_type("is_alias_of", "other", "a tensor", other))
         mine, theirs = self.storage, other.storage
         return mine is not None and theirs is not None and mine.memory is theirs.memory
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from turnout.errors import ArgumentError
 from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.checking.differences import Check
@@ -36,8 +37,8 @@ def gradcheck(
     Checked with respect to the inputs that require a gradient, best of float64 or complex128; a complex number counts as its two
     parts. Every output of float or complex dtype that requires a gradient is taken; where none does, all must be constant.
 
-    Raises GradcheckError, or returns False without `raise_exception`; ValueError when no input requires a gradient or there is
-    nothing to check, ArgumentError for an input whose elements share memory. What `func` itself raises is raised.
+    Raises GradcheckError, or returns False without `raise_exception`; ArgumentError when no input requires a gradient, there is
+    nothing to check, or the elements of an input share memory. What `func` itself raises is raised.
 
     Arguments:
         func: the function
@@ -160,15 +161,15 @@ class Modes(NamedTuple):
     forward: bool
 
     def check(self, batched: bool, batched_forward: bool) -> None:
-        """Raise ValueError where nothing is checked, or where more is asked of what is not."""
+        """Raise ArgumentError where nothing is checked, or where more is asked of what is not."""
         if not (self.reverse or self.forward):
-            raise ValueError(
+            raise ArgumentError(
                 f"{self.name}: with neither {self.reverse_argument} nor {self.forward_argument} there is nothing to check"
             )
         if batched and not self.reverse:
-            raise ValueError(f"{self.name}: check_batched_grad needs {self.reverse_argument}")
+            raise ArgumentError(f"{self.name}: check_batched_grad needs {self.reverse_argument}")
         if batched_forward and not self.forward:
-            raise ValueError(f"{self.name}: check_batched_forward_grad needs {self.forward_argument}")
+            raise ArgumentError(f"{self.name}: check_batched_forward_grad needs {self.forward_argument}")
 
 
 def _seed_leaf(value: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 import turnout
 from turnout.dtypes import FLOAT
+from turnout.errors import ArgumentError
 from turnout.state import below_adinplaceorview
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.errors import GradientError
@@ -53,7 +54,7 @@ def is_checked(value: Any) -> bool:
 
 def check_tracked(name: str, args: Sequence[Any]) -> None:
     if not any(map(is_checked, args)):
-        raise ValueError(f"{name}: no input requires a gradient")
+        raise ArgumentError(f"{name}: no input requires a gradient")
 
 
 def floating_outputs(func: Callable[..., Any], args: Sequence[Any]) -> list[Tensor]:
