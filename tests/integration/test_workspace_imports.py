@@ -45,6 +45,11 @@ def test_using_the_cpu_loads_scipy_only_where_a_kernel_needs_it():
     assert "scipy" not in loaded_by("import turnout; (turnout.ones(2) + 1).sum()")
 
 
+def test_the_first_operation_loads_nothing_that_reads_archives_or_makes_files():
+    late = {"importlib_metadata", "importlib.metadata", "importlib.resources", "tempfile", "shutil", "zipfile", "csv", "email"}
+    assert not late & loaded_by("import turnout; turnout.ones(2) + 1")
+
+
 def test_public_modules_are_loaded_when_they_are_first_used():
     late = {f"turnout_aten.{name}" for name in ("fft", "linalg", "nn", "special")}
     assert not late & loaded_by("import turnout; turnout.Tensor")

@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [each for each in __dir__() if not each.startswith("_")]
     if name == "__version__":
-        from turnout.plugins.discovery import version_of
+        from turnout.plugins.distributions import version_of
 
         return version_of("turnout-core")
     path = _LATE.get(name)

@@ -56,10 +56,10 @@ def clone(known, monkeypatch, tmp_path):
             assert name == "direct_url.json"
             return present["turnout-core"]
 
-    def distributions(name):
+    def named(name):
         return [Installed()] if name in present else []
 
-    monkeypatch.setattr(providers.importlib_metadata, "distributions", distributions)
+    monkeypatch.setattr(providers, "named", named)
 
     def installed(direct, *others):
         present.clear()

@@ -14,6 +14,7 @@ from installed_folder import Library
 from turnout import config, plugins
 from turnout.config.lock import forbid_imports
 from turnout.errors import DisabledError, ManifestError, PluginError, PluginWarning
+from turnout.plugins.activation import collector_paused
 
 FAILING = """\
 from turnout.plugins import hookimpl
@@ -355,6 +356,29 @@ def test_the_collector_is_paused_for_an_activation_and_then_as_before(site, befo
     finally:
         gc.enable()
     assert sys.modules["fake_alpha.plugin"].enabled == [False, False]
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_after_a_pause_no_collection_is_due_and_what_the_program_froze_stays_so(frozen):
+    collections = []
+    watch = lambda phase, facts: collections.append(facts["generation"])  # noqa: E731
+    threshold = gc.get_threshold()
+    gc.collect()
+    try:
+        gc.set_threshold(700, 10, 10)
+        if frozen:
+            gc.freeze()
+        before = gc.get_freeze_count()
+        with collector_paused():
+            kept = [[] for _ in range(50_000)]
+        gc.callbacks.append(watch)
+        kept += [[] for _ in range(10)]
+        gc.callbacks.remove(watch)
+        assert bool(collections) is frozen
+        assert before - 1_000 < gc.get_freeze_count() <= before
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*threshold)
 
 
 # ---- threads, and what ends an activation before its time

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 
 import pytest
-from installed_folder import ACTIVATION, MANIFEST
+from importlib_metadata import PathDistribution
+from installed_folder import ACTIVATION, MANIFEST, Site
 
 from outcomes import refused
 from turnout import plugins
 from turnout.errors import DeviceError, PluginError
+from turnout.plugins.distributions import version_of
 
 ENTRY = "alpha = fake_alpha:plugin.toml"
 
@@ -176,3 +179,58 @@ def test_packages_installed_later_are_found_after_a_reset(site):
     assert plugins.all_plugins() == []
     plugins.reset_discovery()
     assert only_record().state == "discovered"
+
+
+# ---- places that are not folders
+
+
+def installed_elsewhere(folder, monkeypatch):
+    """A finder of another package, which alone knows a distribution in a folder that is not on sys.path."""
+
+    class Finder:
+        def find_spec(self, *args):
+            return None
+
+        def find_distributions(self, context):
+            yield from (PathDistribution(path) for path in folder.glob("*.dist-info"))
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+
+
+def test_the_distributions_that_a_finder_of_another_package_knows_are_found(site, tmp_path, monkeypatch):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    Site(other).plugin("alpha")
+    assert plugins.all_plugins() == []
+    plugins.reset_discovery()
+    installed_elsewhere(other, monkeypatch)
+    site.plugin("beta")
+    assert [record.name for record in plugins.all_plugins()] == ["alpha", "beta"]
+    assert version_of("Dist_Alpha") == version_of("dist-beta") != ""
+
+
+def put_into_zip(folder, path):
+    with zipfile.ZipFile(path, "w") as file:
+        for each in sorted(folder.rglob("*")):
+            file.write(each, each.relative_to(folder))
+    return str(path)
+
+
+@pytest.mark.parametrize("first", ["folder", "zip"])
+def test_of_a_folder_and_a_zip_file_with_one_distribution_the_first_on_the_path_counts(site, tmp_path, monkeypatch, first):
+    (tmp_path / "zipped").mkdir()
+    Site(tmp_path / "zipped").plugin("alpha")
+    zipped = put_into_zip(tmp_path / "zipped", tmp_path / "zipped.zip")
+    site.plugin("alpha")
+    monkeypatch.setattr(sys, "path", [zipped, *sys.path] if first == "zip" else [*sys.path, zipped])
+    assert (zipped in only_record().path) is (first == "zip")
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_headers_end_where_the_description_begins(site, ends):
+    site.plugin("alpha")
+    [metadata] = site.folder.glob("*.dist-info/METADATA")
+    lines = ["Metadata-Version: 2.1", "Name: dist-alpha", "Version: 7.1", "", "Version: of the text"]
+    metadata.write_bytes(ends.join(lines).encode())
+    assert only_record().version == "7.1"
+    assert version_of("dist-alpha") == "7.1"

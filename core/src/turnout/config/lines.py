@@ -57,6 +57,8 @@ def loads(text: str) -> dict[str, Any]:
     for _ in range(DEPTH + 1):  # headers, dotted keys and brackets together
         inner = (value for each in level for value in (each.values() if isinstance(each, dict) else each))
         level = [value for value in inner if isinstance(value, (dict, list))]
+        if not level:
+            break
     if line or level:
         raise ValueError(f"tables and lists nest more than {DEPTH} deep" + (f" (at line {line})" if line else ""))
     return document
@@ -66,6 +68,8 @@ def _too_deep(text: str) -> int:
     """The first line at which brackets alone, or the parts of one key, nest too deep; 0 without one."""
     brackets = re.sub(r"[^][{}]+", "", text)
     for _ in range(DEPTH):  # pairs vanish from the inside: what is left is too deep, or stands in strings
+        if not brackets:
+            break
         brackets = brackets.replace("[]", "").replace("{}", "")
     if not brackets and all(line.count(".") < DEPTH for line in text.split("\n")):
         return 0

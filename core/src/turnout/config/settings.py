@@ -7,6 +7,7 @@ that comes with a project may not set them, so it can only choose among installe
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, NamedTuple
 
 
@@ -67,6 +68,7 @@ def option_of(name: str) -> tuple[str, str] | None:
     return (plugin, option) if table == "plugin" and option and "." not in option else None
 
 
+@cache
 def normal(distribution: str) -> str:
     """The name of a distribution as packaging tools compare it."""
     return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -1,9 +1,9 @@
 """Plugins: packages that bring backends, functionalities and operator libraries.
 
-An entry point of the group `turnout.plugins` names a manifest, a file of data. `discovery` finds and reads manifests,
-`manifest` checks their fields, `states` decides states, `manager` and `activation` activate, with the hooks of a plugin,
-`providers` knows packages that are not installed. `import turnout` loads this module, whose functions load the rest. Authors
-start in `docs/manifest.md`.
+An entry point of the group `turnout.plugins` names a manifest, a file of data. `distributions` knows what is installed,
+`discovery` finds and reads manifests, `manifest` checks their fields, `states` decides states, `manager` and `activation`
+activate, with the hooks of a plugin, `providers` knows packages that are not installed. `import turnout` loads this module, whose
+functions load the rest. Authors start in `docs/manifest.md`.
 """
 
 from __future__ import annotations
@@ -237,9 +237,9 @@ def replacements() -> dict[str, Any]:
         _REPLACING.add(thread)
         if config.get("speed"):
             current_manager().activate_all(replacing=True)
-            for record in all_plugins():
-                if record.state == "active" and record.manifest is not None and record.manifest.replacements:
-                    found |= import_module(record.manifest.replacements).REPLACEMENTS
+            for active in current_manager().active():
+                if active.manifest is not None and active.manifest.replacements:
+                    found |= import_module(active.manifest.replacements).REPLACEMENTS
     finally:
         _REPLACING.discard(thread)
     with LOCK:

@@ -110,7 +110,10 @@ _ran = True
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which would visit what plugins import and register many times; it stays anyway."""
+    """Pause the cyclic garbage collector, which would visit what plugins import and register many times; it stays anyway.
+
+    At the end all of it is old: otherwise the next allocation would be followed by a collection of everything.
+    """
     global _ran
     with _COUNTING:
         if not _PAUSING:
@@ -128,8 +131,11 @@ def _resume(*threads: int) -> None:
     with _COUNTING:
         for thread in threads:
             _PAUSING.remove(thread)
-        if not _PAUSING:
-            (gc.enable if _ran else gc.disable)()
+        if not _PAUSING and _ran:
+            if not gc.get_freeze_count():  # what the program froze stays so
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
 
 
 _COUNTING = new_lock()

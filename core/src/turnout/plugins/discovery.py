@@ -8,18 +8,14 @@ that cannot be read is a `Found` with an error.
 from __future__ import annotations
 
 import ast
-import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from posixpath import normpath
 from typing import NamedTuple, cast
-
-import importlib_metadata
-from importlib_metadata import Distribution
 
 import turnout.keys.order  # noqa: F401 - rows are placed under the lock
 from turnout.config.settings import normal
@@ -28,6 +24,7 @@ from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace
 from turnout.keys.rows import LOWEST
 from turnout.plugins import providers
+from turnout.plugins.distributions import Distribution, Installed, name_and_version, version_of
 from turnout.plugins.manifest import File, Manifest, Option, api_of, claims, load, parse
 
 GROUP = "turnout.plugins"
@@ -76,8 +73,8 @@ def find(api: str, named: Iterable[str] = ()) -> list[Found]:
     """
     found: list[Found] = []
     seen = set()
-    folders = _Folders()
-    for distribution in importlib_metadata.distributions():
+    installed = Installed()
+    for distribution in installed.all:
         problem = None
         try:
             text = distribution.read_text("entry_points.txt")
@@ -85,8 +82,8 @@ def find(api: str, named: Iterable[str] = ()) -> list[Found]:
             text, problem = GROUP, error
         if not text or GROUP not in text:
             continue  # names are read for plugins alone: parsing all metadata of an environment takes longer than the rest
-        name, version = _name_and_version(distribution)
-        if not name or normal(name) in seen or not folders.has_first(distribution, name):
+        name, version = name_and_version(distribution)
+        if not name or normal(name) in seen or not installed.is_first(distribution, name):
             continue  # the one in an earlier folder of sys.path is imported
         seen.add(normal(name))
         try:
@@ -116,60 +113,6 @@ def keep(running: Mapping[Identity, Found], found: list[Found]) -> list[Found]:
     return sorted(
         [*kept.values(), *(running.get(f.identity, f) for f in found if f.identity not in kept)], key=lambda f: f.identity
     )
-
-
-class _Folders:
-    """Which folder of sys.path is the first that has a distribution of some name.
-
-    Each folder is listed once; importlib_metadata would look at all of them for each name.
-    """
-
-    def __init__(self) -> None:
-        self._first: dict[str, Path] = {}
-        self._all_listed = True
-        for folder in sys.path:
-            try:
-                entries = os.listdir(folder or ".")
-            except NotADirectoryError:  # a zip file
-                self._all_listed = False
-                continue
-            except OSError:
-                continue
-            for entry in entries:
-                stem, _, kind = entry.rpartition(".")
-                if kind in ("dist-info", "egg-info"):
-                    self._first.setdefault(normal(stem.partition("-")[0]), Path(folder))
-                elif kind == "egg" or entry == "EGG-INFO":
-                    self._all_listed = False
-
-    def has_first(self, distribution: Distribution, name: str) -> bool:
-        """Whether no earlier folder of sys.path has a distribution of that name."""
-        if self._all_listed and self._first.get(normal(name)) == distribution.locate_file(""):
-            return True
-        for other in importlib_metadata.distributions(name=name):
-            if other.locate_file("") == distribution.locate_file(""):
-                return True
-            if _name_and_version(other)[0]:
-                return False
-        return True
-
-
-def _name_and_version(distribution: Distribution) -> tuple[str, str]:
-    """Its headers, each "" where a half-written folder lacks it.
-
-    `distribution.metadata` would parse the description as well, and import `email`: a tenth of a process's first operation.
-    """
-    try:
-        text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-    except Exception:  # noqa: BLE001 - a half-written folder may raise anything
-        return "", ""
-    headers = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(.*?)\s*$", text.partition("\n\n")[0]))
-    return headers.get("Name", ""), headers.get("Version", "")
-
-
-def version_of(distribution: str) -> str:
-    """The version of an installed distribution, "" for one that is not there."""
-    return next((_name_and_version(found)[1] for found in importlib_metadata.distributions(name=distribution)), "")
 
 
 def _broken(distribution: Distribution, name: str, version: str, error: Exception) -> Found:
@@ -292,12 +235,14 @@ def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[s
     name, record = "/".join(relative), distribution.read_text("RECORD")
     if f"\n{name}," in f"\n{record}" and (path := _file(distribution, name)).is_file():
         return path
-    recorded = [(file.parts, _file(distribution, file)) for file in distribution.files or ()]
-    for parts, path in recorded:
-        if parts == relative and path.is_file():
+    recorded = _recorded(distribution, record)
+    for each in recorded:
+        if each.endswith(relative[-1]) and normpath(each) == name and (path := _file(distribution, each)).is_file():
             return path
-    folders = [(parts[-1], path) for parts, path in recorded if isinstance(path, Path)]
-    candidates: list[File] = [each for last, path in folders for each in _editable(last, path, relative)]
+    editable_by = [
+        (last, path) for each in recorded if (last := _editing(each)) and isinstance(path := _file(distribution, each), Path)
+    ]
+    candidates: list[File] = [each for last, path in editable_by for each in _editable(last, path, relative)]
     project, editable = providers.project_of(distribution)
     if project is not None and editable:
         candidates += [project.joinpath("src", *relative), project.joinpath(*relative)]
@@ -311,9 +256,22 @@ def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[s
     return None
 
 
-def _file(distribution: Distribution, name: str | os.PathLike[str]) -> File:
+def _file(distribution: Distribution, name: str) -> File:
     """A file in the folder of a distribution, or in its zip file."""
     return cast("File", distribution.locate_file(name))
+
+
+def _recorded(distribution: Distribution, record: str | None) -> list[str]:
+    """The files of a distribution. One whose records have no RECORD, or a name in quotes, is read by importlib_metadata."""
+    if record is not None and '"' not in record:
+        return [line.partition(",")[0] for line in record.splitlines() if line]
+    return [str(file).replace("\\", "/") for file in distribution.files or ()]
+
+
+def _editing(file: str) -> str:
+    """The name of a file that an editable install leaves, "" for any other file."""
+    name = file.rpartition("/")[2]
+    return name if name.endswith(".pth") or (name.startswith("__editable__") and name.endswith(".py")) else ""
 
 
 def _editable(name: str, path: Path, relative: tuple[str, ...]) -> Iterator[Path]:
@@ -321,7 +279,7 @@ def _editable(name: str, path: Path, relative: tuple[str, ...]) -> Iterator[Path
         for line in _text(path).splitlines():
             if line.strip() and not line.startswith(("import ", "import\t", "#")):
                 yield Path(path.parent, line.strip(), *relative)
-    elif name.startswith("__editable__") and name.endswith(".py"):
+    else:
         for package, folder in _mapping(_text(path)).items():
             parts = tuple(package.split("."))
             if relative[: len(parts)] == parts:

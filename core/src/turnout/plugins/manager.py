@@ -61,6 +61,11 @@ class Manager:
         """Whether a plugin is active or, as far as known without trying, can be activated."""
         return self._verdict(found)[0] in ("active", "discovered")
 
+    def active(self) -> list[Found]:
+        """The active plugins, ordered by name and distribution."""
+        with LOCK:
+            return sorted((each.found for each in self._active.values()), key=lambda found: found.identity)
+
     def records(self) -> list[PluginRecord]:
         """Every installed plugin. A configuration that cannot be read is ignored."""
         catalog()
@@ -92,7 +97,8 @@ class Manager:
         """Warn once about each broken plugin that was not asked for; with `strict`, raise for all of them."""
         wanted = {found.identity for found in asked}
         others = [found for found in catalog().found if found.identity not in wanted]
-        broken = [found for found in others if self._verdict(found)[0] in BROKEN]
+        judge = self._judged()
+        broken = [found for found in others if found.name not in self._active and judge.is_broken(found)]
         if broken and config.get("strict"):
             raise errors.strict([self._record(found).line() for found in broken])
         for found in broken:
@@ -110,7 +116,7 @@ class Manager:
         with ExitStack() as turns:
             turns.callback(prepared.clear)  # an error knows this frame
             with LOCK:
-                if found.name not in self._active and not self.is_activating([found]):
+                if found.name not in self._active and not self.is_activating([found]) and not self.is_usable(found):
                     self._forget_unavailable(found.name, set())
             while True:
                 with LOCK:

@@ -13,9 +13,8 @@ from shlex import quote
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import importlib_metadata
-
 from turnout.config.settings import normal
+from turnout.plugins.distributions import Distribution, named
 
 FILE = Path(__file__).with_name("known_packages.json")
 _LOADER: Any = globals()["__loader__"]  # reads from a zip file too
@@ -85,8 +84,8 @@ def distribution_of(module: str) -> str | None:
 def install(*packages: str) -> str:
     """The command that installs packages: from the clone that core was installed from, if that has them."""
     needed = {name: folder for package in packages for name, folder in _folders(package)}
-    missing = [folder for name, folder in needed.items() if not any(importlib_metadata.distributions(name=name))]
-    core, editable = project_of(next(iter(importlib_metadata.distributions(name="turnout-core")), None))
+    missing = [folder for name, folder in needed.items() if not named(name)]
+    core, editable = project_of(next(iter(named("turnout-core")), None))
     folders = [core.parent / folder for folder in missing] if core is not None else []
     if not folders or not all((folder / "pyproject.toml").is_file() for folder in folders):
         return f"pip install {' '.join(packages)}"
@@ -100,7 +99,7 @@ def _folders(package: str) -> list[tuple[str, str]]:
     return row[: [name for name, _ in row].index(package) + 1]
 
 
-def project_of(distribution: importlib_metadata.Distribution | None) -> tuple[Path | None, bool]:
+def project_of(distribution: Distribution | None) -> tuple[Path | None, bool]:
     """The folder that a distribution was installed from, None if from elsewhere; and whether it is an editable install."""
     try:
         direct = json.loads(distribution.read_text("direct_url.json"))  # type: ignore[union-attr, arg-type]

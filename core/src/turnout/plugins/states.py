@@ -14,7 +14,7 @@ from typing import Any
 from turnout.config.settings import normal
 from turnout.plugins import providers
 from turnout.plugins.discovery import Found, Identity
-from turnout.plugins.records import PluginRecord
+from turnout.plugins.records import BROKEN, PluginRecord
 
 # State, reason, remedy, and the error if one was raised.
 Verdict = tuple[str, str, str, BaseException | None]
@@ -65,9 +65,18 @@ class Judge:
         """The state of one plugin."""
         key = found.identity
         if key not in self._verdicts:
-            verdict = self._own[key] or self._rival(found) or self._circle(found)
-            self._verdicts[key] = verdict or self._requirements(found) or self._last(found) or FINE
+            verdict = self._by_itself(found) or self._requirements(found) or self._last(found)
+            self._verdicts[key] = verdict or FINE
         return self._verdicts[key]
+
+    def is_broken(self, found: Found) -> bool:
+        """Whether a plugin's state is one of `BROKEN`. The modules that it needs are looked for only after it was tried."""
+        verdict = self.verdict(found) if found.identity in self._past else self._by_itself(found)
+        return verdict is not None and verdict[0] in BROKEN
+
+    def _by_itself(self, found: Found) -> Verdict | None:
+        """What is wrong whatever its requirements and the modules that it needs are."""
+        return self._own[found.identity] or self._rival(found) or self._circle(found)
 
     def _manifest(self, found: Found) -> Verdict | None:
         if found.error is not None:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from turnout.schema import FunctionSchema
 
     Call = Callable[..., Any]
+    # What takes one change back. A backend has a thousand kernels, for each of which it is what `_remove_kernel` takes: the
+    # collector visits one object in place of three.
+    Step = Callable[[], object] | tuple[Operator, str, Kernel]
 
 
 class Registrations:
@@ -47,7 +50,7 @@ class Registrations:
         self.package = package
         self._named = (distribution, version) if distribution or not package else None
         self.registry = REGISTRY if registry is None else registry
-        self._undo: list[Callable[[], object]] = []
+        self._undo: list[Step] = []
         self._provided: list[str] = []
 
     @property
@@ -179,13 +182,12 @@ class Registrations:
             conflict = registry.conflict(known, key, kernel) if known is not None else None
             if known is None or conflict is None:
                 op = registry.operator(qualified)
-                undo = partial(self._remove_kernel, op, key, kernel)
                 try:
                     op.kernels.setdefault(key, []).append(kernel)
                     registry.changed(op)
-                    self._did(f"kernel:{qualified}@{key}", undo)
+                    self._did(f"kernel:{qualified}@{key}", (op, key, kernel))
                 except MemoryError:
-                    undo()
+                    self._remove_kernel(op, key, kernel)
                     raise
                 return kernel
         raise conflict_error(known, key, kernel, *conflict)  # without the lock: its text may import a kernel
@@ -326,7 +328,7 @@ class Registrations:
 
     # ---- undo
 
-    def _did(self, what: str, undo: Callable[[], object], *, affects_all: bool = False) -> None:
+    def _did(self, what: str, undo: Step, *, affects_all: bool = False) -> None:
         """Note a change and its undo. `affects_all`: both clear the caches of all operators."""
         self._provided.append(what)
         if affects_all:
@@ -349,12 +351,12 @@ class Registrations:
     def undo_to(self, mark: tuple[int, int]) -> None:
         """Take back everything since `mark`, to make several registrations whole or not at all."""
         problem: Exception | None = None
-        left: list[Callable[[], object]] = []
+        left: list[Step] = []
         with self.registry.lock:
             while len(self._undo) > mark[0]:
                 step = self._undo.pop()
                 try:
-                    step()
+                    self._remove_kernel(*step) if isinstance(step, tuple) else step()
                 except Exception as error:  # noqa: BLE001 - an `on_undo` callback may raise anything
                     problem = problem or error
                     left.append(step)

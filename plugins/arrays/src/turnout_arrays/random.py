@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from math import pi
 from typing import Any
 
@@ -57,6 +56,8 @@ def key_of(seed: int) -> int:
 @cache
 def words_source() -> str:
     """The same words in the manner of C, for programs of devices: see the head of `words.h`."""
+    from importlib.resources import files  # a program that has no such device does without: it loads tempfile and more
+
     return files("turnout_arrays").joinpath("words.h").read_text(encoding="utf-8")
 
 
