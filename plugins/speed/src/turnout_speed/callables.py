@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 from turnout.operators.arguments import MISSING
@@ -28,6 +29,7 @@ MOST = 12  # arguments
 
 def call(made: Any, _: Any, spec: CallSpec, source: Source) -> Any:
     """A stub, public function or method, if its calls are of kinds that the extension module reads."""
+    _call_handles()
     rows = [row_of(each) for each in spec.targets]
     if spec.last is not None and rows[0] is None:  # the others are only tried after the one that the text calls
         rows = []
@@ -41,6 +43,13 @@ def call(made: Any, _: Any, spec: CallSpec, source: Source) -> Any:
     tail = source.line(spec.last) if spec.last is not None and targets else None
     results = source.variables[spec.results] if spec.results else None
     return _calls.call(made, targets, tail, results, overloads)
+
+
+def _call_handles() -> None:
+    """Let handles of custom operators be called as operators are. A program that has none does not load their module."""
+    handle = getattr(sys.modules.get("turnout.library"), "CustomOpDef", None)
+    if handle is not None:
+        _calls.call_handles(handle)
 
 
 def row_of(target: Target) -> Any:

@@ -18,7 +18,6 @@ from turnout.devices import Device, default_device
 from turnout.dtypes import DType
 from turnout.guards import restore
 from turnout.keys import TRACKED
-from turnout.library import CustomOpDef
 from turnout.operators import Operator, Packet
 from turnout.operators.arguments import MISSING
 from turnout.operators.calls import Given, Target
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
 def configure() -> None:
     """Tell the extension modules which classes and variables calls read."""
     _calls.call_operators(Operator, Packet)
-    _calls.call_handles(CustomOpDef)
     _rules.configure(Tensor, STUB_BUILTINS, DISPATCH, restore)
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
