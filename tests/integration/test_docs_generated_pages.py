@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
+import tomllib
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import click
 import pytest
-from generated_pages import call_drawing, command_line, differences, docstrings, reference, write
+from generated_pages import call_drawing, command_line, differences, docstrings, plugin_directory, reference, write
 from pages import ROOT
 
 import turnout
+from outcomes import refused
 from turnout_cli.main import turnout as command
 
 DIFFERENCES = list(differences.differences(ROOT))
@@ -20,6 +25,55 @@ DIFFERENCES = list(differences.differences(ROOT))
 @pytest.fixture(scope="module")
 def made() -> dict[str, str]:
     return reference.files()
+
+
+# ---- the plugins
+
+
+def test_every_plugin_of_the_workspace_is_on_the_page_with_its_summary():
+    lines = plugin_directory.fragment(ROOT).splitlines()
+    manifests = [tomllib.loads(path.read_text(encoding="utf-8")) for path in ROOT.glob("plugins/*/src/*/plugin.toml")]
+    shown = [line for line in lines if line.startswith("| `")]
+    assert len(shown) == len(manifests) > 10
+    for each in manifests:
+        assert [line for line in shown if line.startswith(f"| `{each['distribution']}` | {each['summary']} |")]
+
+
+PROVED = {"name": "acme", "key": "Acme", "distribution": "turnout-acme", "version": "2.0", "operators": 1207,
+          "tests": {"passed": 7400, "skipped": 17}}  # fmt: skip
+
+
+def directory_with(folder: Path, badge: dict[str, Any]) -> str:
+    """The page of one plugin whose author reported this."""
+    package = folder / "plugins/acme/src/turnout_acme"
+    package.mkdir(parents=True)
+    rows = 'distribution = "turnout-acme"\nkind = "backend"\nsummary = "Acme | chips"\n[[provides.backend]]\ndevice = "acme"\n'
+    (package / "plugin.toml").write_text(rows, encoding="utf-8")
+    (folder / "plugins/acme/conformance.json").write_text(json.dumps(badge), encoding="utf-8")
+    return plugin_directory.fragment(folder)
+
+
+def test_what_an_author_reported_is_shown_with_versions_counts_and_date(tmp_path):
+    badge = {"format": 1, "date": "2026-05-01", "turnout-core": "0.1.0", "turnout-conformance": "0.1.0", "proved": [PROVED]}
+    shown = directory_with(tmp_path, badge).splitlines()
+    assert shown[0] == "## Devices"
+    assert shown[-1] == (
+        r"| `turnout-acme` | Acme \| chips | device `acme` "
+        "| `acme` 2.0, 1,207 operators, 7,400 passed, 17 skipped, turnout-core 0.1.0, 2026-05-01 |"
+    )
+
+
+@pytest.mark.parametrize(
+    ("badge", "text"),
+    [
+        ({"format": 2}, "expected a badge of format 1, got 2"),
+        ({"format": 1, "proved": []}, "the badge proves nothing of turnout-acme"),
+        ({"format": 1, "proved": [{**PROVED, "distribution": "turnout-other"}]}, "the badge proves nothing of turnout-acme"),
+    ],
+)
+def test_a_badge_that_cannot_be_read_or_is_of_another_plugin_ends_the_build(tmp_path, badge, text):
+    where = tmp_path / "plugins/acme/conformance.json"
+    assert refused(ValueError, directory_with, tmp_path, badge) == f"{where}: {text}"
 
 
 # ---- what differs from PyTorch

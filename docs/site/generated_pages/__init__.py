@@ -6,6 +6,7 @@
 | `command_line` | the commands and their options, from the parser of the command `turnout` |
 | `differences` | what differs from PyTorch, from the marks in the sources |
 | `examples` | the pages of the examples, from their READMEs |
+| `plugin_directory` | the plugins, from their manifests and what their authors reported of the conformance kit |
 | `call_drawing` | the drawing of a call, from what `turnout.explain` says about it |
 
 `write` writes all of it into docs/generated. None of it needs Sphinx, so the tests read it without one.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from generated_pages import call_drawing, command_line, differences, examples, reference
+from generated_pages import call_drawing, command_line, differences, examples, plugin_directory, reference
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -26,6 +27,7 @@ def files() -> dict[str, str]:
         "call.md": call_drawing.fragment(),
         "commands.md": command_line.fragment(),
         "differences.md": differences.fragment(ROOT),
+        "plugins.md": plugin_directory.fragment(ROOT),
         **examples.files(ROOT),
         **reference.files(),
     }
