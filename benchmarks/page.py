@@ -41,7 +41,9 @@ def place(ratio: float) -> float:
 def chart(rows: Sequence[Mapping[str, Any]]) -> str:
     """The bars of rows, from 1 (as fast as the other side) to their ratio: to the left if Turnout is faster."""
     height = STEP * len(rows) + STEP
-    parts = [f'<svg width="{LABEL + WIDTH + 80}" height="{height}" role="img" aria-label="ratios, one bar for each row">']
+    width = LABEL + WIDTH + 80
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    parts = [f'<svg {size} role="img" aria-label="ratios, one bar for each row">']
     tick = LEAST
     while tick <= MOST:
         x = LABEL + place(tick)

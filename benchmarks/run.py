@@ -16,6 +16,7 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
@@ -30,6 +31,17 @@ import turnout
 
 ALL = "all"
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+TITLES = {
+    CALLS: "Calls",
+    "small": "Every kind of small call",
+    "compiled": "The compiled call path",
+    "kernels": "Kernels on large tensors",
+    "transforms": "Transforms",
+    "cuda": "Device cuda",
+    "opencl": "Device opencl",
+    DRAWN: "Calls that were drawn",
+    ALL: "All groups",
+}
 COLUMNS = ("what", "turnout", "against", "", "ratio", "quartiles", "at most", "aim", "holds")
 
 
@@ -125,6 +137,16 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def command(options: argparse.Namespace) -> str:
+    """The command that measures the same, without the files that it writes."""
+    said = [("group", options.group, CALLS), ("clock", options.clock, "wall"), ("threads", options.threads, 1)]
+    words = [f"--{name} {value}" for name, value, usual in said if value != usual]
+    names = [row.name for group in options.groups for row in options.table[group]]
+    words += [f"--rows {','.join(options.rows)}"] if options.rows != names else []
+    words += [f"--without {plugin}" for plugin in options.without] + ["--quick"] * options.quick
+    return f'make bench ARGS="{" ".join(words)}"' if words else "make bench"
+
+
 def with_threads(count: int) -> None:
     """Start this program anew with that many threads for every library, if it was not; they read their number when loaded."""
     names = (
@@ -170,7 +192,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(f"{each['what']}: {each['note']}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"machine": facts, "quick": options.quick, "rows": every}, file, indent=2)
+            how = {"title": TITLES[options.group], "date": datetime.now(UTC).date().isoformat(), "command": command(options)}
+            json.dump({**how, "machine": facts, "quick": options.quick, "rows": every}, file, indent=2)
             file.write("\n")
     if options.html:
         page.write(options.html, facts, records)

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,11 @@ def test_a_quick_run_reports_and_draws_every_row_it_was_asked_for_and_no_other(t
     asked = [*ROWS, "first1", "views3", "compiled6"]
     options = ["--group", "all", "--quick", "--rows", ",".join(asked), "--json", str(report), "--html", str(charts)]
     printed = output("run.py", *options)
-    rows = json.loads(report.read_text("utf-8"))["rows"]
+    run = json.loads(report.read_text("utf-8"))
+    rows = run["rows"]
+    assert run["title"] == "All groups"
+    assert run["command"] == f'make bench ARGS="--group all --rows {",".join(asked)} --quick"'
+    assert date.fromisoformat(run["date"]) <= datetime.now(UTC).date()
     names = [row["row"] for row in rows]
     assert (names[: len(asked)], {*names}) == (asked, {*asked})  # some names are rows of several groups
     page = charts.read_text("utf-8")

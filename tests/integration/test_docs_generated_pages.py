@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import click
 import pytest
-from generated_pages import call_drawing, command_line, differences, docstrings, plugin_directory, reference, write
+from generated_pages import benchmarks, call_drawing, command_line, differences, docstrings, plugin_directory, reference, write
 from pages import ROOT
 
 import turnout
@@ -74,6 +74,54 @@ def test_what_an_author_reported_is_shown_with_versions_counts_and_date(tmp_path
 def test_a_badge_that_cannot_be_read_or_is_of_another_plugin_ends_the_build(tmp_path, badge, text):
     where = tmp_path / "plugins/acme/conformance.json"
     assert refused(ValueError, directory_with, tmp_path, badge) == f"{where}: {text}"
+
+
+# ---- the last run of the benchmarks
+
+RATIO = {"row": "add", "what": "x + y <4>", "against": "NumPy", "unit": "ratio", "value": 0.5, "turnout": 1e-6, "other": 2e-6}
+START = {"what": "import turnout", "against": "bare Python", "unit": "ms", "value": 9.6}
+RUN = {
+    "title": "Calls",
+    "date": "2026-05-01",
+    "command": "make bench",
+    "machine": {"python": "3.11.7", "machine": "x86_64, 2 cores"},
+    "rows": [RATIO, START, {"what": "matmul", "skipped": "no"}],
+}
+
+
+def charts_of(folder: Path, *runs: dict[str, Any]) -> str:
+    (folder / "benchmarks/last").mkdir(parents=True)
+    (folder / "benchmarks/page.py").write_text((ROOT / "benchmarks/page.py").read_text(encoding="utf-8"), encoding="utf-8")
+    for i, run in enumerate(runs):
+        (folder / f"benchmarks/last/{i}.json").write_text(json.dumps(run), encoding="utf-8")
+    return benchmarks.fragment(folder)
+
+
+def test_a_run_is_shown_as_a_chart_with_its_date_command_and_machine(tmp_path):
+    text = charts_of(tmp_path, RUN, {**RUN, "title": "Kernels", "rows": RUN["rows"][1:]})
+    assert re.findall("^### (.*)$", text, re.MULTILINE) == ["Calls", "Kernels"]
+    assert text.count("Measured on 2026-05-01 with `make bench`: python 3.11.7, machine x86_64, 2 cores.\n") == 2
+    [drawn] = re.findall(r'<div class="bench">\n(<svg.*?</svg>)\n</div>', text, re.DOTALL)
+    drawing = ElementTree.fromstring(drawn)
+    assert [(rect.get("class"), rect[0].text) for rect in drawing.iter("rect")] == [
+        ("fast", "x + y <4>: Turnout 1.00 us, NumPy 2.00 us")
+    ]
+    assert "1 rows, geometric mean 0.50." in text
+    assert text.count("- import turnout: 10 ms more than bare Python\n") == 2
+    assert text.count("Not measured, because the other side was not installed: matmul.") == 2
+
+
+def test_the_colours_of_charts_are_those_of_the_style_sheet():
+    style = (ROOT / "docs/site/static/site.css").read_text(encoding="utf-8")
+    used = set(re.findall(r'class="(\w+)"', benchmarks.fragment(ROOT))) - {"bench"}
+    assert used == {name for name in used if f".bench .{name} " in style} != set()
+
+
+def test_the_runs_that_are_shown_are_whole_and_say_which_command_repeats_them():
+    for path in ROOT.glob("benchmarks/last/*.json"):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        assert run["quick"] is False, path.name
+        assert run["command"].startswith("make bench"), path.name
 
 
 # ---- what differs from PyTorch

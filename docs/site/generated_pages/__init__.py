@@ -7,6 +7,7 @@
 | `differences` | what differs from PyTorch, from the marks in the sources |
 | `examples` | the pages of the examples, from their READMEs |
 | `plugin_directory` | the plugins, from their manifests and what their authors reported of the conformance kit |
+| `benchmarks` | charts of the last run of the benchmarks |
 | `call_drawing` | the drawing of a call, from what `turnout.explain` says about it |
 
 `write` writes all of it into docs/generated. None of it needs Sphinx, so the tests read it without one.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from generated_pages import call_drawing, command_line, differences, examples, plugin_directory, reference
+from generated_pages import benchmarks, call_drawing, command_line, differences, examples, plugin_directory, reference
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def files() -> dict[str, str]:
     """The path below docs/generated -> the text, for every file."""
     return {
+        "benchmarks.md": benchmarks.fragment(ROOT),
         "call.md": call_drawing.fragment(),
         "commands.md": command_line.fragment(),
         "differences.md": differences.fragment(ROOT),
