@@ -37,7 +37,8 @@ def text_of(docstrings: dict[str, str]) -> str:
 def describe(module: Mapping[str, Any], **arguments: str) -> None:
     """Complete the docstrings of a module's public functions and classes, which is the last thing that the module does.
 
-    An argument that a docstring does not describe itself is described by the text of its name in `arguments`.
+    An argument that a docstring does not describe itself, nor that of a base class, is described by the text of its name in
+    `arguments`.
     """
     for name, value in list(module.items()):
         inner: Any = value.__init__ if isinstance(value, type) else value  # type: ignore[misc]
@@ -45,7 +46,11 @@ def describe(module: Mapping[str, Any], **arguments: str) -> None:
             while hasattr(inner, "__wrapped__"):
                 inner = inner.__wrapped__
             if value.__doc__ is not None:  # python -OO has none
-                value.__doc__ = "\n".join(_described(value.__doc__, _parameters(inner.__code__), arguments))
+                bases = value.__mro__[-1:0:-1] if isinstance(value, type) else ()
+                told = {name: [f"    {name}: {text}"] for name, text in arguments.items()}
+                for base in bases:
+                    told |= _parts(base.__doc__ or "")[1]
+                value.__doc__ = "\n".join(_described(value.__doc__, _parameters(inner.__code__), told))
 
 
 def _parameters(code: CodeType) -> list[str]:
@@ -57,8 +62,22 @@ def _parameters(code: CodeType) -> list[str]:
     return [*names[:positional], *starred, *names[positional:keywords], *options]
 
 
-def _described(docstring: str, names: list[str], arguments: Mapping[str, str]) -> Iterator[str]:
+def _described(docstring: str, names: list[str], told: Mapping[str, list[str]]) -> Iterator[str]:
     """The lines of a docstring that describes all arguments of these names that it can, in their order."""
+    first, own, rest = _parts(docstring)
+    yield from first
+    yield ""
+    known = {**told, **own}
+    if not known.keys().isdisjoint(names):
+        yield "Arguments:"
+        for name in names:
+            yield from known.get(name, ())
+        yield ""
+    yield from rest
+
+
+def _parts(docstring: str) -> tuple[list[str], dict[str, list[str]], list[str]]:
+    """The lines of a docstring before its arguments, those of each argument, and those behind them."""
     first, *lines = docstring.split("\n")
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     lines = [first, *(line[indent:].rstrip() for line in lines)]
@@ -70,12 +89,4 @@ def _described(docstring: str, names: list[str], arguments: Mapping[str, str]) -
         if not line.startswith("     "):
             own[line.partition(":")[0].strip()] = told = []
         told.append(line)
-    yield from "\n".join(lines[:start]).rstrip().split("\n")
-    yield ""
-    known = [name for name in names if name in own or name in arguments]
-    if known:
-        yield "Arguments:"
-        for name in known:
-            yield from own.get(name) or [f"    {name}: {arguments[name]}"]
-        yield ""
-    yield from lines[end:]
+    return "\n".join(lines[:start]).rstrip().split("\n"), own, lines[end:]

@@ -116,7 +116,15 @@ class _Forward(_Convolution):
 
 
 class _Transposed(_Convolution):
-    """A transposed convolution: each input adds a multiple of the kernel to a window of outputs."""
+    """A transposed convolution: each input adds a multiple of the kernel to a window of outputs.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next four
+        stride: the distance of windows in the output
+        padding: the elements to leave out at both ends of the output
+        groups: the groups of channels
+        padding_mode: "zeros"
+    """
 
     transposed = True
 
@@ -215,13 +223,6 @@ class ConvTranspose1d(_Transposed):
 
     Raises ArgumentError for groups that do not divide the channels.
 
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next four
-        stride: the distance of windows in the output
-        padding: the elements to leave out at both ends of the output
-        groups: the groups of channels
-        padding_mode: "zeros"
-
     Example:
         >>> turnout.nn.ConvTranspose1d(2, 4, 3)(turnout.zeros(1, 2, 8)).shape
         turnout.Size([1, 4, 10])
@@ -236,13 +237,6 @@ class ConvTranspose2d(_Transposed):
 
     Raises ArgumentError for groups that do not divide the channels.
 
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next four
-        stride: the distance of windows in the output
-        padding: the elements to leave out at both ends of the output
-        groups: the groups of channels
-        padding_mode: "zeros"
-
     Example:
         >>> turnout.nn.ConvTranspose2d(2, 4, 3, padding=1)(turnout.zeros(1, 2, 8, 8)).shape
         turnout.Size([1, 4, 8, 8])
@@ -256,13 +250,6 @@ class ConvTranspose3d(_Transposed):
     """A transposed convolution over the last 3 dimensions of [N, in_channels, D, H, W], the gradient of a convolution.
 
     Raises ArgumentError for groups that do not divide the channels.
-
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next four
-        stride: the distance of windows in the output
-        padding: the elements to leave out at both ends of the output
-        groups: the groups of channels
-        padding_mode: "zeros"
 
     Example:
         >>> turnout.nn.ConvTranspose3d(2, 4, 3, stride=2)(turnout.zeros(1, 2, 2, 2, 2)).shape

@@ -93,7 +93,6 @@ class LazyLinear(_Lazy, linear.Linear):
 
     Arguments:
         out_features: the length of the last dimension of outputs
-        bias: whether a bias is added
 
     Example:
         >>> layer = turnout.nn.LazyLinear(4)
@@ -246,11 +245,6 @@ class LazyConv3d(_LazyForward, convolutions.Conv3d):
 class LazyConvTranspose1d(_LazyTransposed, convolutions.ConvTranspose1d):
     """A `ConvTranspose1d` that learns `in_channels` at its first call.
 
-    Arguments:
-        stride: the distance of windows in the output
-        padding: the elements to leave out at both ends of the output
-        padding_mode: "zeros"
-
     Example:
         >>> turnout.nn.LazyConvTranspose1d(4, 1)(turnout.zeros(2, 3, 4)).shape
         turnout.Size([2, 4, 4])
@@ -261,11 +255,6 @@ class LazyConvTranspose1d(_LazyTransposed, convolutions.ConvTranspose1d):
 
 class LazyConvTranspose2d(_LazyTransposed, convolutions.ConvTranspose2d):
     """A `ConvTranspose2d` that learns `in_channels` at its first call.
-
-    Arguments:
-        stride: the distance of windows in the output
-        padding: the elements to leave out at both ends of the output
-        padding_mode: "zeros"
 
     Example:
         >>> turnout.nn.LazyConvTranspose2d(4, 1)(turnout.zeros(2, 3, 4, 4)).shape
@@ -278,11 +267,6 @@ class LazyConvTranspose2d(_LazyTransposed, convolutions.ConvTranspose2d):
 class LazyConvTranspose3d(_LazyTransposed, convolutions.ConvTranspose3d):
     """A `ConvTranspose3d` that learns `in_channels` at its first call.
 
-    Arguments:
-        stride: the distance of windows in the output
-        padding: the elements to leave out at both ends of the output
-        padding_mode: "zeros"
-
     Example:
         >>> turnout.nn.LazyConvTranspose3d(4, 1)(turnout.zeros(2, 3, 4, 4, 4)).shape
         turnout.Size([2, 4, 4, 4, 4])
@@ -293,10 +277,6 @@ class LazyConvTranspose3d(_LazyTransposed, convolutions.ConvTranspose3d):
 
 class LazyBatchNorm1d(_LazyNorm, normalisation.BatchNorm1d):
     """A `BatchNorm1d` that learns `num_features` at its first call.
-
-    Arguments:
-        device: where parameters and buffers are
-        bias: whether there is a `bias`, if `affine`
 
     Example:
         >>> turnout.nn.LazyBatchNorm1d()(turnout.zeros(2, 3, 4)).shape
@@ -309,10 +289,6 @@ class LazyBatchNorm1d(_LazyNorm, normalisation.BatchNorm1d):
 class LazyBatchNorm2d(_LazyNorm, normalisation.BatchNorm2d):
     """A `BatchNorm2d` that learns `num_features` at its first call.
 
-    Arguments:
-        device: where parameters and buffers are
-        bias: whether there is a `bias`, if `affine`
-
     Example:
         >>> turnout.nn.LazyBatchNorm2d()(turnout.zeros(2, 3, 4, 4)).shape
         turnout.Size([2, 3, 4, 4])
@@ -323,10 +299,6 @@ class LazyBatchNorm2d(_LazyNorm, normalisation.BatchNorm2d):
 
 class LazyBatchNorm3d(_LazyNorm, normalisation.BatchNorm3d):
     """A `BatchNorm3d` that learns `num_features` at its first call.
-
-    Arguments:
-        device: where parameters and buffers are
-        bias: whether there is a `bias`, if `affine`
 
     Example:
         >>> turnout.nn.LazyBatchNorm3d()(turnout.zeros(2, 3, 4, 4, 4)).shape
@@ -339,10 +311,6 @@ class LazyBatchNorm3d(_LazyNorm, normalisation.BatchNorm3d):
 class LazyInstanceNorm1d(_LazyNorm, normalisation.InstanceNorm1d):
     """A `InstanceNorm1d` that learns `num_features` at its first call.
 
-    Arguments:
-        device: where parameters and buffers are
-        bias: whether there is a `bias`, if `affine`
-
     Example:
         >>> turnout.nn.LazyInstanceNorm1d()(turnout.zeros(2, 3, 4)).shape
         turnout.Size([2, 3, 4])
@@ -353,10 +321,6 @@ class LazyInstanceNorm1d(_LazyNorm, normalisation.InstanceNorm1d):
 
 class LazyInstanceNorm2d(_LazyNorm, normalisation.InstanceNorm2d):
     """A `InstanceNorm2d` that learns `num_features` at its first call.
-
-    Arguments:
-        device: where parameters and buffers are
-        bias: whether there is a `bias`, if `affine`
 
     Example:
         >>> turnout.nn.LazyInstanceNorm2d()(turnout.zeros(2, 3, 4, 4)).shape
@@ -369,10 +333,6 @@ class LazyInstanceNorm2d(_LazyNorm, normalisation.InstanceNorm2d):
 class LazyInstanceNorm3d(_LazyNorm, normalisation.InstanceNorm3d):
     """A `InstanceNorm3d` that learns `num_features` at its first call.
 
-    Arguments:
-        device: where parameters and buffers are
-        bias: whether there is a `bias`, if `affine`
-
     Example:
         >>> turnout.nn.LazyInstanceNorm3d()(turnout.zeros(2, 3, 4, 4, 4)).shape
         turnout.Size([2, 3, 4, 4, 4])
@@ -381,21 +341,4 @@ class LazyInstanceNorm3d(_LazyNorm, normalisation.InstanceNorm3d):
     becomes = normalisation.InstanceNorm3d
 
 
-describe(
-    globals(),
-    bias="whether a number is added to each output channel",
-    device="where the parameters are",
-    dtype="their dtype",
-    out_channels="the channels of outputs",
-    kernel_size="the size of the window",
-    stride="the distance of windows",
-    padding="the elements to add at both ends",
-    dilation="the distance of elements in a window",
-    groups="the groups of channels",
-    padding_mode="what is added",
-    output_padding="the elements to add at the end of the output",
-    eps="what is added to the variance",
-    momentum="the weight of a new batch in the running values",
-    affine="whether each channel is scaled and shifted",
-    track_running_stats="whether running values are kept",
-)
+describe(globals())

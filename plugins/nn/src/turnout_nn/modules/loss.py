@@ -7,9 +7,10 @@ keyword, so that a call that was meant for PyTorch is an error rather than anoth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, fields
+from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from turnout.nn import functional
 
@@ -25,8 +26,11 @@ from turnout_nn.modules.linear import Linear
 from turnout_nn.parameters import Buffer
 
 
+@layer
 class _Loss(Layer):
-    """A loss with options. Those that are tensors, factors of classes or of losses, are buffers."""
+    """A function of tensors with its options as fields. Those that are tensors, factors of classes or of losses, are buffers."""
+
+    function: ClassVar[Any]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -34,9 +38,35 @@ class _Loss(Layer):
             if vars(self).get(name) is not None:
                 setattr(self, name, Buffer(vars(self)[name]))
 
+    def _of(self, *args: Any) -> Tensor:
+        cls: Any = type(self)
+        made: Tensor = cls.function(*args, **{name: getattr(self, name) for name in _options(cls)})
+        return made
+
+
+@cache
+def _options(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls))
+
 
 @layer
-class L1Loss(_Loss):
+class _Reduced(_Loss):
+    """A loss whose `reduction` is given by keyword."""
+
+    _: KW_ONLY
+    reduction: str = "mean"
+
+
+class _OfTarget(_Reduced):
+    """A loss of an input and a target."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The losses, or their mean or sum."""
+        return self._of(input, target)
+
+
+@layer
+class L1Loss(_OfTarget):
     """|input - target|.
 
     Example:
@@ -44,16 +74,11 @@ class L1Loss(_Loss):
         tensor(2.)
     """
 
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.l1_loss(input, target, reduction=self.reduction)
+    function = functional.l1_loss
 
 
 @layer
-class MSELoss(_Loss):
+class MSELoss(_OfTarget):
     """(input - target)^2.
 
     Example:
@@ -61,16 +86,11 @@ class MSELoss(_Loss):
         tensor(5.)
     """
 
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.mse_loss(input, target, reduction=self.reduction)
+    function = functional.mse_loss
 
 
 @layer
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_OfTarget):
     """The square of the difference over 2 beta below beta, |input - target| - beta / 2 above.
 
     Arguments:
@@ -83,11 +103,7 @@ class SmoothL1Loss(_Loss):
 
     _: KW_ONLY
     beta: float = 1.0
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.smooth_l1_loss(input, target, beta=self.beta, reduction=self.reduction)
+    function = functional.smooth_l1_loss
 
 
 @layer
@@ -104,14 +120,15 @@ class HuberLoss(_Loss):
 
     reduction: str = "mean"
     delta: float = 1.0
+    function = functional.huber_loss
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
-        return functional.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+        return self._of(input, target)
 
 
 @layer
-class NLLLoss(_Loss):
+class NLLLoss(_OfTarget):
     """The negative of the log-probability [N, C, ...] that `input` has for each target class.
 
     Example:
@@ -122,15 +139,11 @@ class NLLLoss(_Loss):
     weight: Tensor | None = None
     _: KW_ONLY
     ignore_index: int = -100
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+    function = functional.nll_loss
 
 
 @layer
-class CrossEntropyLoss(_Loss):
+class CrossEntropyLoss(_OfTarget):
     """The cross entropy of logits [N, C, ...] and targets, which are classes or probabilities.
 
     Example:
@@ -142,18 +155,11 @@ class CrossEntropyLoss(_Loss):
     _: KW_ONLY
     ignore_index: int = -100
     label_smoothing: float = 0.0
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.cross_entropy(
-            input, target, weight=self.weight, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
-            reduction=self.reduction,
-        )  # fmt: skip
+    function = functional.cross_entropy
 
 
 @layer
-class BCELoss(_Loss):
+class BCELoss(_OfTarget):
     """The cross entropy of probabilities and targets in [0, 1].
 
     Arguments:
@@ -165,16 +171,11 @@ class BCELoss(_Loss):
     """
 
     weight: Tensor | None = None
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
+    function = functional.binary_cross_entropy
 
 
 @layer
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(_OfTarget):
     """The cross entropy of sigmoid(input) and targets in [0, 1], computed without overflow.
 
     Arguments:
@@ -189,17 +190,11 @@ class BCEWithLogitsLoss(_Loss):
     weight: Tensor | None = None
     _: KW_ONLY
     pos_weight: Tensor | None = None
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.binary_cross_entropy_with_logits(
-            input, target, weight=self.weight, pos_weight=self.pos_weight, reduction=self.reduction
-        )
+    function = functional.binary_cross_entropy_with_logits
 
 
 @layer
-class KLDivLoss(_Loss):
+class KLDivLoss(_OfTarget):
     """The divergence target (log(target) - input), where `input` is a log-probability. "batchmean" divides the sum by the
     batch size.
 
@@ -213,15 +208,11 @@ class KLDivLoss(_Loss):
 
     _: KW_ONLY
     log_target: bool = False
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.kl_div(input, target, log_target=self.log_target, reduction=self.reduction)
+    function = functional.kl_div
 
 
 @layer
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(_Reduced):
     """The negative log-likelihood of counts under Poisson distributions.
 
     Arguments:
@@ -238,17 +229,15 @@ class PoissonNLLLoss(_Loss):
     full: bool = False
     _: KW_ONLY
     eps: float = 1e-8
-    reduction: str = "mean"
+    function = functional.poisson_nll_loss
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
-        return functional.poisson_nll_loss(
-            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
-        )
+        return self._of(log_input, target)
 
 
 @layer
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(_Reduced):
     """The negative log-likelihood of targets under normal distributions.
 
     Arguments:
@@ -263,15 +252,15 @@ class GaussianNLLLoss(_Loss):
     _: KW_ONLY
     full: bool = False
     eps: float = 1e-6
-    reduction: str = "mean"
+    function = functional.gaussian_nll_loss
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
         """The losses, or their mean or sum."""
-        return functional.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+        return self._of(input, target, var)
 
 
 @layer
-class HingeEmbeddingLoss(_Loss):
+class HingeEmbeddingLoss(_OfTarget):
     """`input` where the target is 1, max(0, margin - input) where it is -1.
 
     Example:
@@ -280,16 +269,11 @@ class HingeEmbeddingLoss(_Loss):
     """
 
     margin: float = 1.0
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
+    function = functional.hinge_embedding_loss
 
 
 @layer
-class MarginRankingLoss(_Loss):
+class MarginRankingLoss(_Reduced):
     """max(0, -target (input1 - input2) + margin); the target is 1 where input1 should be larger, else -1.
 
     Example:
@@ -298,16 +282,15 @@ class MarginRankingLoss(_Loss):
     """
 
     margin: float = 0.0
-    _: KW_ONLY
-    reduction: str = "mean"
+    function = functional.margin_ranking_loss
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
-        return functional.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+        return self._of(input1, input2, target)
 
 
 @layer
-class CosineEmbeddingLoss(_Loss):
+class CosineEmbeddingLoss(_Reduced):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1, for the cosine of two vectors.
 
     Example:
@@ -316,16 +299,15 @@ class CosineEmbeddingLoss(_Loss):
     """
 
     margin: float = 0.0
-    _: KW_ONLY
-    reduction: str = "mean"
+    function = functional.cosine_embedding_loss
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
-        return functional.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+        return self._of(input1, input2, target)
 
 
 @layer
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_OfTarget):
     """log(1 + exp(-target input)); targets are 1 or -1.
 
     Example:
@@ -333,16 +315,11 @@ class SoftMarginLoss(_Loss):
         tensor(0.6931)
     """
 
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.soft_margin_loss(input, target, reduction=self.reduction)
+    function = functional.soft_margin_loss
 
 
 @layer
-class MultiMarginLoss(_Loss):
+class MultiMarginLoss(_OfTarget):
     """The mean over classes of max(0, margin - input[target] + input[class])^p.
 
     Arguments:
@@ -356,18 +333,11 @@ class MultiMarginLoss(_Loss):
     p: int = 1
     margin: float = 1.0
     weight: Tensor | None = None
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.multi_margin_loss(
-            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
-        )
+    function = functional.multi_margin_loss
 
 
 @layer
-class MultiLabelMarginLoss(_Loss):
+class MultiLabelMarginLoss(_OfTarget):
     """The margins between the classes that are targets and those that are not; targets end at -1.
 
     Example:
@@ -375,16 +345,11 @@ class MultiLabelMarginLoss(_Loss):
         tensor(1.)
     """
 
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.multilabel_margin_loss(input, target, reduction=self.reduction)
+    function = functional.multilabel_margin_loss
 
 
 @layer
-class MultiLabelSoftMarginLoss(_Loss):
+class MultiLabelSoftMarginLoss(_OfTarget):
     """The mean over classes of the cross entropy of sigmoid(input) and targets 0 or 1.
 
     Example:
@@ -393,16 +358,11 @@ class MultiLabelSoftMarginLoss(_Loss):
     """
 
     weight: Tensor | None = None
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The losses, or their mean or sum."""
-        return functional.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+    function = functional.multilabel_soft_margin_loss
 
 
 @layer
-class TripletMarginLoss(_Loss):
+class TripletMarginLoss(_Reduced):
     """max(0, |anchor - positive| - |anchor - negative| + margin), with p-norms.
 
     Arguments:
@@ -417,14 +377,11 @@ class TripletMarginLoss(_Loss):
     p: float = 2.0
     eps: float = 1e-6
     swap: bool = False
-    _: KW_ONLY
-    reduction: str = "mean"
+    function = functional.triplet_margin_loss
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """The losses, or their mean or sum."""
-        return functional.triplet_margin_loss(
-            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction
-        )
+        return self._of(anchor, positive, negative)
 
 
 class TripletMarginWithDistanceLoss(Module):
@@ -481,13 +438,11 @@ class CTCLoss(_Loss):
     blank: int = 0
     reduction: str = "mean"
     zero_infinity: bool = False
+    function = functional.ctc_loss
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
         """The losses, or their mean or sum."""
-        return functional.ctc_loss(
-            log_probs, targets, input_lengths, target_lengths, blank=self.blank, reduction=self.reduction,
-            zero_infinity=self.zero_infinity,
-        )  # fmt: skip
+        return self._of(log_probs, targets, input_lengths, target_lengths)
 
 
 class LinearCrossEntropyLoss(Module):

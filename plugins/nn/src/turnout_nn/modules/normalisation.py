@@ -131,7 +131,12 @@ class _BatchNorm(_Running):
 
 
 class _InstanceNorm(_Running):
-    """Normalisation over the positions of each element of the batch."""
+    """Normalisation over the positions of each element of the batch.
+
+    Arguments:
+        momentum: the weight of a new batch in the running values
+        track_running_stats: whether running values are kept, and used in evaluation
+    """
 
     def __init__(
         self,
@@ -213,10 +218,6 @@ class InstanceNorm1d(_InstanceNorm):
 
     Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
 
-    Arguments:
-        momentum: the weight of a new batch in the running values
-        track_running_stats: whether running values are kept, and used in evaluation
-
     Example:
         >>> turnout.nn.InstanceNorm1d(3)(turnout.randn(2, 3, 4)).shape
         turnout.Size([2, 3, 4])
@@ -230,10 +231,6 @@ class InstanceNorm2d(_InstanceNorm):
 
     Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
 
-    Arguments:
-        momentum: the weight of a new batch in the running values
-        track_running_stats: whether running values are kept, and used in evaluation
-
     Example:
         >>> turnout.nn.InstanceNorm2d(3)(turnout.randn(2, 3, 4, 4)).shape
         turnout.Size([2, 3, 4, 4])
@@ -246,10 +243,6 @@ class InstanceNorm3d(_InstanceNorm):
     """Gives each channel of each element of [N, C, D, H, W] or [C, D, H, W] mean 0 and variance 1.
 
     Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
-
-    Arguments:
-        momentum: the weight of a new batch in the running values
-        track_running_stats: whether running values are kept, and used in evaluation
 
     Example:
         >>> turnout.nn.InstanceNorm3d(3)(turnout.randn(2, 3, 2, 2, 2)).shape

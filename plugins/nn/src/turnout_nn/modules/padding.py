@@ -13,11 +13,7 @@ from turnout_nn.layers import Layer, each, layer
 
 @layer
 class _Pad(Layer):
-    """Padding of the last `ndim` dimensions, of a mode of `turnout.nn.functional.pad`.
-
-    Arguments:
-        padding: the elements to add at each side, or (left, right), (left, right, top, bottom), ...
-    """
+    """Padding of the last `ndim` dimensions, of a mode of `turnout.nn.functional.pad`."""
 
     padding: Any
     ndim: ClassVar[int]
@@ -35,11 +31,7 @@ class _Pad(Layer):
 
 @layer
 class _ConstantPad(_Pad):
-    """Padding with a value.
-
-    Arguments:
-        padding: the elements to add at each side, or (left, right), (left, right, top, bottom), ...
-    """
+    """Padding with a value."""
 
     value: float
     shows: ClassVar[str] = "padding={padding}, value={value}"
@@ -63,9 +55,6 @@ class ConstantPad1d(_ConstantPad):
 class ConstantPad2d(_ConstantPad):
     """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with a value.
 
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom)
-
     Example:
         >>> turnout.nn.ConstantPad2d(1, 3.0)(turnout.zeros(1, 2, 2)).shape
         turnout.Size([1, 4, 4])
@@ -76,9 +65,6 @@ class ConstantPad2d(_ConstantPad):
 
 class ConstantPad3d(_ConstantPad):
     """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with a value.
-
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom, front, back)
 
     Example:
         >>> turnout.nn.ConstantPad3d(1, 3.0)(turnout.zeros(1, 2, 2, 2)).shape
@@ -103,9 +89,6 @@ class ZeroPad1d(_Pad):
 class ZeroPad2d(_Pad):
     """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with zeros.
 
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom)
-
     Example:
         >>> turnout.nn.ZeroPad2d(1)(turnout.zeros(1, 2, 2)).shape
         turnout.Size([1, 4, 4])
@@ -117,9 +100,6 @@ class ZeroPad2d(_Pad):
 
 class ZeroPad3d(_Pad):
     """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with zeros.
-
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom, front, back)
 
     Example:
         >>> turnout.nn.ZeroPad3d(1)(turnout.zeros(1, 2, 2, 2)).shape
@@ -145,9 +125,6 @@ class ReflectionPad1d(_Pad):
 class ReflectionPad2d(_Pad):
     """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with what stands opposite the edge.
 
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom)
-
     Example:
         >>> turnout.nn.ReflectionPad2d(1)(turnout.zeros(1, 2, 2)).shape
         turnout.Size([1, 4, 4])
@@ -159,9 +136,6 @@ class ReflectionPad2d(_Pad):
 
 class ReflectionPad3d(_Pad):
     """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with what stands opposite the edge.
-
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom, front, back)
 
     Example:
         >>> turnout.nn.ReflectionPad3d(1)(turnout.zeros(1, 2, 2, 2)).shape
@@ -187,9 +161,6 @@ class ReplicationPad1d(_Pad):
 class ReplicationPad2d(_Pad):
     """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with the nearest element.
 
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom)
-
     Example:
         >>> turnout.nn.ReplicationPad2d(1)(turnout.zeros(1, 2, 2)).shape
         turnout.Size([1, 4, 4])
@@ -201,9 +172,6 @@ class ReplicationPad2d(_Pad):
 
 class ReplicationPad3d(_Pad):
     """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with the nearest element.
-
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom, front, back)
 
     Example:
         >>> turnout.nn.ReplicationPad3d(1)(turnout.zeros(1, 2, 2, 2)).shape
@@ -229,9 +197,6 @@ class CircularPad1d(_Pad):
 class CircularPad2d(_Pad):
     """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with what stands at the other end.
 
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom)
-
     Example:
         >>> turnout.nn.CircularPad2d(1)(turnout.zeros(1, 2, 2)).shape
         turnout.Size([1, 4, 4])
@@ -244,9 +209,6 @@ class CircularPad2d(_Pad):
 class CircularPad3d(_Pad):
     """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with what stands at the other end.
 
-    Arguments:
-        padding: the elements to add at each side, or a number for each side: (left, right, top, bottom, front, back)
-
     Example:
         >>> turnout.nn.CircularPad3d(1)(turnout.zeros(1, 2, 2, 2)).shape
         turnout.Size([1, 4, 4, 4])
@@ -256,4 +218,9 @@ class CircularPad3d(_Pad):
     mode: ClassVar[str] = "circular"
 
 
-describe(globals(), padding="the elements to add at each side, or a number for each side: (left, right)", value="the value")
+describe(
+    globals(),
+    padding="the elements to add at each side, or a number for each: (left, right), (left, right, top, bottom) or "
+    "(left, right, top, bottom, front, back)",
+    value="the value",
+)

@@ -16,7 +16,11 @@ from turnout_nn.parameters import Buffer
 
 @layer
 class _MaxPool(Layer):
-    """The maximum of each window."""
+    """The maximum of each window.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
+    """
 
     kernel_size: Size
     stride: Size | None = None
@@ -42,7 +46,12 @@ class _MaxPool(Layer):
 
 @layer
 class _MaxUnpool(Layer):
-    """The opposite of the maximum of windows."""
+    """The opposite of the maximum of windows.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the others
+        padding: the elements that were added at both ends
+    """
 
     kernel_size: Any
     stride: Any = None
@@ -71,7 +80,12 @@ class _MaxUnpool(Layer):
 
 @layer
 class _AvgPool(Layer):
-    """The mean of each window."""
+    """The mean of each window.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
+        padding: the zeros to add at both ends
+    """
 
     kernel_size: Size
     stride: Size | None = None
@@ -141,7 +155,12 @@ class _AdaptiveMaxPool(Layer):
 
 @layer
 class _FractionalMaxPool(Layer):
-    """The maxima of windows that are placed at random, so that outputs have a given size."""
+    """The maxima of windows that are placed at random, so that outputs have a given size.
+
+    Arguments:
+        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
+        output_size: the size of outputs
+    """
 
     kernel_size: Any
     output_size: Any = None
@@ -174,9 +193,6 @@ class _FractionalMaxPool(Layer):
 class MaxPool1d(_MaxPool):
     """The maximum of each window over the last dimension of [N, C, L], or of inputs without N.
 
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
-
     Example:
         >>> turnout.nn.MaxPool1d(2)(turnout.zeros(1, 1, 4)).shape
         turnout.Size([1, 1, 2])
@@ -187,9 +203,6 @@ class MaxPool1d(_MaxPool):
 
 class MaxPool2d(_MaxPool):
     """The maximum of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
-
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
 
     Example:
         >>> turnout.nn.MaxPool2d(2)(turnout.zeros(1, 1, 4, 4)).shape
@@ -202,9 +215,6 @@ class MaxPool2d(_MaxPool):
 class MaxPool3d(_MaxPool):
     """The maximum of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
 
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next three
-
     Example:
         >>> turnout.nn.MaxPool3d(2)(turnout.zeros(1, 1, 4, 4, 4)).shape
         turnout.Size([1, 1, 2, 2, 2])
@@ -215,10 +225,6 @@ class MaxPool3d(_MaxPool):
 
 class MaxUnpool1d(_MaxUnpool):
     """Zeros, with the maxima of `MaxPool1d` where they were.
-
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the others
-        padding: the elements that were added at both ends
 
     Example:
         >>> turnout.nn.MaxUnpool1d(2)(*turnout.nn.MaxPool1d(2, return_indices=True)(turnout.ones(1, 1, 4))).sum()
@@ -232,10 +238,6 @@ class MaxUnpool1d(_MaxUnpool):
 class MaxUnpool2d(_MaxUnpool):
     """Zeros, with the maxima of `MaxPool2d` where they were.
 
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the others
-        padding: the elements that were added at both ends
-
     Example:
         >>> turnout.nn.MaxUnpool2d(2)(*turnout.nn.MaxPool2d(2, return_indices=True)(turnout.ones(1, 1, 4, 4))).sum()
         tensor(4.)
@@ -247,10 +249,6 @@ class MaxUnpool2d(_MaxUnpool):
 
 class MaxUnpool3d(_MaxUnpool):
     """Zeros, with the maxima of `MaxPool3d` where they were.
-
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the others
-        padding: the elements that were added at both ends
 
     Example:
         >>> turnout.nn.MaxUnpool3d(2)(*turnout.nn.MaxPool3d(2, return_indices=True)(turnout.ones(1, 1, 4, 4, 4))).sum()
@@ -294,10 +292,6 @@ class AvgPool1d(Layer):
 class AvgPool2d(_AvgPool):
     """The mean of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
 
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
-        padding: the zeros to add at both ends
-
     Example:
         >>> turnout.nn.AvgPool2d(2)(turnout.zeros(1, 1, 4, 4)).shape
         turnout.Size([1, 1, 2, 2])
@@ -308,10 +302,6 @@ class AvgPool2d(_AvgPool):
 
 class AvgPool3d(_AvgPool):
     """The mean of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
-        padding: the zeros to add at both ends
 
     Example:
         >>> turnout.nn.AvgPool3d(2)(turnout.zeros(1, 1, 4, 4, 4)).shape
@@ -431,10 +421,6 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
     Raises ArgumentError unless one of size and ratio is given, and ratios are between 0 and 1.
 
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
-        output_size: the size of outputs
-
     Example:
         >>> turnout.nn.FractionalMaxPool2d(2, output_size=3)(turnout.zeros(1, 1, 5, 5)).shape
         turnout.Size([1, 1, 3, 3])
@@ -448,10 +434,6 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     """The maxima of windows that are placed at random over the last 3 dimensions, so that outputs have a given size.
 
     Raises ArgumentError unless one of size and ratio is given, and ratios are between 0 and 1.
-
-    Arguments:
-        kernel_size: the size of the window: a number, or one for each dimension, as for the next two
-        output_size: the size of outputs
 
     Example:
         >>> turnout.nn.FractionalMaxPool3d(2, output_size=3)(turnout.zeros(1, 1, 5, 5, 5)).shape
