@@ -66,6 +66,25 @@ def test_a_public_module_is_the_plugins_own_in_every_spelling(site):
     assert own.__name__ == "fake_alpha.garden"
 
 
+@pytest.mark.parametrize("imported", ["import os", "import xml.dom.minidom", "import fake_alpha", "from fake_alpha import pond"])
+def test_a_public_module_may_import_modules_that_import_each_other(site, imported):
+    files = {"garden.py": f"{imported}\n\n\ndef dig():\n    pass\n", "pond.py": "from fake_alpha import garden\n"}
+    tables = '[provides.modules]\ngarden = "fake_alpha.garden"\n'
+    site.plugin("alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules=files)
+    assert import_module("turnout.garden").dig.__module__ == "turnout.garden"
+
+
+def test_a_function_that_a_module_inside_has_too_is_the_outer_modules(site):
+    names = [f"tool_{i}" for i in range(9)]  # so many that no chance order of them has the module last
+    functions = "".join(f"def {name}():\n    pass\n\n\n" for name in names)
+    files = {"garden/__init__.py": "from fake_alpha.garden.inner import *\nfrom fake_alpha.garden import inner\n"}
+    tables = '[provides.modules]\ngarden = "fake_alpha.garden"\n'
+    files["garden/inner.py"] = functions
+    site.plugin("alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules=files)
+    garden = import_module("turnout.garden")
+    assert {getattr(garden, name).__module__ for name in names} == {"turnout.garden"}
+
+
 def test_a_module_inside_a_public_one_that_does_not_exist_is_named_as_the_plugins(site):
     install(site, "alpha", modules=("garden",))
     assert refused(ModuleNotFoundError, import_module, "turnout.garden.pond") == "No module named 'fake_alpha.garden.pond'"

@@ -210,10 +210,15 @@ def _known(place: str, name: str) -> tuple[str, str]:
 
 
 def publish(value: Any, name: str, package: str) -> None:
-    """Let a class or function of a plugin name the public module where users find it; of a module, what it has by their names."""
+    """Let a class or function of a plugin name the public module where users find it; of a module, what it has by their names.
+
+    Of the modules that a module has, only those inside it are its own: the others it imports. What both have is the outer one's.
+    """
     if isinstance(value, ModuleType):
-        for each in set(dir(value)).intersection(vars(value)):
-            publish(getattr(value, each), each, f"{package}.{name}")
+        own = {each: getattr(value, each) for each in dir(value) if each in vars(value)}
+        for each in sorted(own, key=lambda each: (isinstance(own[each], ModuleType), each)):
+            if not isinstance(own[each], ModuleType) or own[each].__name__.startswith(f"{value.__name__}."):
+                publish(own[each], each, f"{package}.{name}")
     elif isinstance(value, (type, FunctionType)) and value.__qualname__ == name:
         manifests = [found.manifest for found in catalog().found if found.manifest is not None]
         if any(value.__module__.partition(".")[0] == manifest.module.partition(".")[0] for manifest in manifests):
