@@ -11,12 +11,12 @@ import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError
 from turnout_nn.module import Module
-from turnout_nn.optim.lr_scheduler import LRScheduler, _check_one_of, _for_groups
+from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, check_one_of, for_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from turnout_nn.optim.lr_scheduler import Rates
+    from turnout_nn.optim.lr_scheduler.scheduler import Rates
     from turnout_nn.optim.optimizer import Optimizer
 
     Average = Callable[[Tensor, Tensor, Any], Tensor]
@@ -179,9 +179,9 @@ class SWALR(LRScheduler):
         self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
         anneal_strategy: Literal["cos", "linear"] = "cos", last_epoch: int = -1,
     ) -> None:  # fmt: skip
-        for group, rate in zip(optimizer.param_groups, _for_groups(self, "swa_lr", optimizer, swa_lr), strict=True):
+        for group, rate in zip(optimizer.param_groups, for_groups(self, "swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
-        _check_one_of(self, "anneal_strategy", anneal_strategy, ("cos", "linear"))
+        check_one_of(self, "anneal_strategy", anneal_strategy, ("cos", "linear"))
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ArgumentError(f"SWALR: anneal_epochs must be an integer of at least 0, got {anneal_epochs!r}")
         self._anneal_strategy = anneal_strategy
