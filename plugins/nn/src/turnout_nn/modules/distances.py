@@ -1,0 +1,55 @@
+"""Distances of vectors as modules."""
+
+from __future__ import annotations
+
+from turnout.nn import functional
+
+from turnout import Tensor
+from turnout_aten.plugin_api import describe
+from turnout_nn.layers import Layer, layer
+
+
+@layer
+class CosineSimilarity(Layer):
+    """The cosine of the angle between the vectors along a dimension.
+
+    Arguments:
+        dim: the dimension of the vectors
+        eps: the smallest product of their norms
+
+    Example:
+        >>> turnout.nn.CosineSimilarity(0)(turnout.tensor([1.0, 0.0]), turnout.tensor([2.0, 0.0]))
+        tensor(1.)
+    """
+
+    dim: int = 1
+    eps: float = 1e-8
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The cosines."""
+        return functional.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+@layer
+class PairwiseDistance(Layer):
+    """The p-norm of the difference of vectors, which are in the last dimension.
+
+    Arguments:
+        eps: what is added to the difference
+        keepdim: whether the last dimension is kept, with the length 1
+
+    Example:
+        >>> turnout.nn.PairwiseDistance(1.0, eps=0.0)(turnout.tensor([[1.0, 2.0]]), turnout.tensor([[0.0, 4.0]]))
+        tensor([3.])
+    """
+
+    p: float = 2.0
+    eps: float = 1e-6
+    keepdim: bool = False
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The distances."""
+        return functional.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
+
+
+describe(globals(), p="the order of the norm")
