@@ -25,6 +25,7 @@ from turnout_arrays.random import normal_of, random_bits
 from turnout_aten.backend import overlap
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.failures import no_room
+from turnout_aten.shapes.extents import contiguous_strides
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -191,7 +192,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         itemsize = array.itemsize
         steps = array.strides
         if 0 in steps and not array.size:  # empty: 0 would read as expanded
-            return row_major(array.shape)
+            return contiguous_strides(array.shape)
         count = len(steps)
         if count == 1:
             return (steps[0] // itemsize,)
@@ -427,16 +428,6 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         if both is None:
             return None
         return normal_of(self.xp, both)
-
-
-def row_major(shape: Ints) -> Ints:
-    """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
-    strides: list[int] = []
-    step = 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= max(length, 1)
-    return tuple(reversed(strides))
 
 
 def _silence(xp: Any) -> tuple[Any, Any, Any] | None:

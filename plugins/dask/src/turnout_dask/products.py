@@ -11,7 +11,7 @@ import numpy as np
 
 from turnout_aten.backend.functional_rows import Wanted
 from turnout_dask.blocks import new_name, task_of
-from turnout_dask.reductions import combined
+from turnout_dask.reductions import cast, combined
 
 # Row -> the labels of its operands and of the product; the label that is only in the operands is summed over.
 # fmt: off
@@ -38,7 +38,7 @@ def product(name: str, args: Sequence[Any], native: Any) -> Any:
     )  # fmt: skip
     if not single:
         made = combined(made, (len(out),), "sum", wide)
-    return made if wide == native else made.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * len(out), native))
+    return made if wide == native else made.map_blocks(cast, native, dtype=native, meta=np.empty((0,) * len(out), native))
 
 
 def matrix_product(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
@@ -64,11 +64,6 @@ def _multiplied(name: str, native: Any, single: bool, a: Any, b: Any) -> Any:
         a, b = a.astype(native, copy=False), b.astype(native, copy=False)
         made = np.asarray(np.matmul(a, b), native)
         return made if single else made[..., None]
-
-
-def _cast(block: Any, native: Any) -> Any:
-    with np.errstate(all="ignore"):
-        return block.astype(native)
 
 
 def _scaled(block: Any, alpha: Any, native: Any) -> Any:

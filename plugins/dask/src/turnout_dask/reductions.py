@@ -62,7 +62,7 @@ def combined(x: Any, dims: tuple[int, ...], kind: str, native: Any, *, keepdims:
         x, part, part, axis=dims, keepdims=keepdims, dtype=wide, concatenate=True, name=kind,
         meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(dims)), wide),
     )  # fmt: skip
-    return made if wide == native else made.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * made.ndim, native))
+    return made if wide == native else made.map_blocks(cast, native, dtype=native, meta=np.empty((0,) * made.ndim, native))
 
 
 def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
@@ -71,7 +71,7 @@ def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -
     dims = tuple(dims_of(x.ndim, args[1] if len(args) > 2 else None))
     wide = np.dtype("float32") if kind.itemsize == 2 else kind
     count = int(np.prod([x.shape[d] for d in dims], dtype=object)) if x.ndim else 1
-    x = x if x.dtype == wide else x.map_blocks(_cast, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
+    x = x if x.dtype == wide else x.map_blocks(cast, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
     total = combined(x, dims, "sum", wide, keepdims=len(want.shape) == x.ndim) if x.ndim else x
     return scaled(total, count, kind)
 
@@ -156,7 +156,8 @@ def _same(block: Any, name: str, native: Any) -> Any:
         return (block != 0) if native.kind == "b" else block.astype(native)
 
 
-def _cast(block: Any, native: Any) -> Any:
+def cast(block: Any, native: Any) -> Any:
+    """A block in another dtype."""
     with np.errstate(all="ignore"):
         return block.astype(native)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout_aten.backend import overlap
 from turnout_aten.errors.failures import no_room
+from turnout_aten.shapes.extents import contiguous_strides
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType
@@ -43,7 +44,7 @@ class ClArray:
 
     def reshaped(self, shape: Ints) -> ClArray:
         """Another shape of a contiguous array."""
-        return self.view(shape, row_major(shape), 0)
+        return self.view(shape, contiguous_strides(shape), 0)
 
     def broadcast(self, shape: Ints) -> ClArray:
         """Repeat the array to a shape, with stride 0."""
@@ -51,22 +52,12 @@ class ClArray:
 
     @property
     def is_contiguous(self) -> bool:
-        if self.strides == row_major(self.shape):
+        if self.strides == contiguous_strides(self.shape):
             return True
-        return all(s == r for n, s, r in zip(self.shape, self.strides, row_major(self.shape), strict=True) if n > 1)
+        return all(s == r for n, s, r in zip(self.shape, self.strides, contiguous_strides(self.shape), strict=True) if n > 1)
 
     def __repr__(self) -> str:
         return f"ClArray({self.shape}, {self.dtype.name}, strides={self.strides}, offset={self.offset})"
-
-
-def row_major(shape: Ints) -> Ints:
-    """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
-    strides: list[int] = []
-    step = 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= max(length, 1)
-    return tuple(reversed(strides))
 
 
 def broadcast_strides(array: ClArray, shape: Ints) -> Ints:
@@ -79,7 +70,7 @@ def broadcast_strides(array: ClArray, shape: Ints) -> Ints:
 def new_array(place: ClDevice, shape: Ints, dtype: DType, strides: Ints | None = None) -> ClArray:
     """An uninitialised array with its own memory."""
     if strides is None:
-        strides = row_major(shape)
+        strides = contiguous_strides(shape)
     reach = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     try:
         buffer = place.allocate(reach * dtype.itemsize)

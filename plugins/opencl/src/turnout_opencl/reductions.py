@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_, float32, float64
 from turnout_aten.kernels.rows import Row
-from turnout_opencl.arrays import ClArray, new_array, row_major
+from turnout_aten.shapes.extents import contiguous_strides
+from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import DIMS, merged, packed
 from turnout_opencl.pointwise import as_bool, dense, run_map
@@ -107,7 +108,7 @@ def reduce(
     kept = split.kept
     finishing = (int(divisor is not None), int(root))
     bits = tuple([0 if number is None else TYPES[out.dtype].bits(number, place.double) for number in (divisor, power)])
-    strides = (dense_strides(out, kept), split.kept_strides, (0,) * len(kept) if centre is None else row_major(kept))
+    strides = (dense_strides(out, kept), split.kept_strides, (0,) * len(kept) if centre is None else contiguous_strides(kept))
     if line is not None and large:
         _along(op, self, kept, strides, (split.count, line), out, centre, bits, finishing, _piece(place, split))
         return
@@ -225,7 +226,7 @@ def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None, power
     """Reduce the last dim of `part`, (*kept, chunks, elements), into `out`."""
     lengths = part.shape[:-1]
     bits = (0, TYPES[part.dtype].bits(power or 0, part.place.double))
-    centre_strides = (0,) * len(lengths) if centre is None else (*row_major(lengths[:-1]), 0)
+    centre_strides = (0,) * len(lengths) if centre is None else (*contiguous_strides(lengths[:-1]), 0)
     strides, bases = (
         (out.strides, part.strides[:-1], centre_strides),
         (out.offset, part.offset, 0 if centre is None else centre.offset),

@@ -8,12 +8,12 @@ from __future__ import annotations
 from math import log1p, pi
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, float32, float64, get_default_dtype
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, float64, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.random import drawn_normal, drawn_uniform, where_to_draw
 from turnout_aten.shapes.extents import broadcast
-from turnout_aten.shapes.promotion import result_type
+from turnout_aten.shapes.promotion import result_type, wide_dtype
 from turnout_aten.tensor.levels import of_all_examples
 from turnout_aten.tensor.tensor import Tensor
 
@@ -23,16 +23,9 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.random import Generator
 
 
-def _wide(dtype: DType) -> DType:
-    """The dtype of the computation: float64 for integers, at least float32 for floats."""
-    if dtype.category < FLOAT:
-        return float64
-    return float32 if dtype.itemsize == 2 else dtype
-
-
 def _positive_uniform(self: Tensor, generator: Generator | None) -> Tensor:
     """Uniform numbers in (0, 1], so that the logarithm is finite."""
-    made: Tensor = aten.rsub__Scalar(drawn_uniform(self.shape, _wide(self.dtype), self.device, generator), 1.0)
+    made: Tensor = aten.rsub__Scalar(drawn_uniform(self.shape, wide_dtype(self.dtype), self.device, generator), 1.0)
     return made
 
 
@@ -70,7 +63,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
     _floating("log_normal_", self)
     if not std > 0:
         raise ArgumentError(f"log_normal_: std must be positive, got {std}")
-    drawn = drawn_normal(self.shape, _wide(self.dtype), self.device, generator)
+    drawn = drawn_normal(self.shape, wide_dtype(self.dtype), self.device, generator)
     aten.copy_(self, aten.exp(aten.add__Scalar(aten.mul__Scalar(drawn, std), mean)))
     return self
 
@@ -152,7 +145,7 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, ge
     if not replacement and num_samples > categories:
         raise ArgumentError(f"multinomial: {num_samples} samples of {categories} categories need replacement")
     _check_probabilities(self)
-    wide = aten.to__dtype(self, _wide(self.dtype))
+    wide = aten.to__dtype(self, wide_dtype(self.dtype))
     if not replacement:
         race = aten.exponential_(aten.empty_like(wide), generator=generator)
         # 0 / 0 cannot win; a race is never 0 where ln u is not.

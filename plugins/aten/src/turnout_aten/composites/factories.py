@@ -6,7 +6,7 @@ from array import array
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import COMPLEX, FLOAT, DType, float32, float64, get_default_dtype, int64
+from turnout.dtypes import COMPLEX, FLOAT, DType, get_default_dtype, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.operators.values import is_symbol
 from turnout.registry import find_operator
@@ -14,7 +14,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.endings import element, shortcut
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.outputs import resize_output
-from turnout_aten.shapes.promotion import number_dtype
+from turnout_aten.shapes.promotion import number_dtype, wide_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.tensor import Tensor, wrap
 
@@ -216,7 +216,7 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
         return linspace(start, end, steps, **options).pin_memory()
     start, end = _bounds("linspace", start, end, steps, options)
     dtype = _steps_dtype("linspace", start, end, options.pop("dtype", None))
-    computed = _step_dtype(dtype)
+    computed = wide_dtype(dtype)
     if steps == 0:
         return _made(aten.empty__memory_format((0,), dtype=dtype, **options))
     for argument, value in (("start", start), ("end", end)):
@@ -243,13 +243,6 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     return _made(made if dtype is computed else aten._to_copy(made, dtype=dtype))
 
 
-def _step_dtype(dtype: DType) -> DType:
-    """The dtype of the computation: float64 for integers, at least float32 for floats."""
-    if dtype.category < FLOAT:
-        return float64
-    return float32 if dtype.itemsize == 2 else dtype
-
-
 def _whole(value: Any) -> Any:
     """The end of a range of integers, truncated towards 0."""
     return aten.to__dtype(value, int64) if isinstance(value, Tensor) else int(value)
@@ -267,7 +260,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: An
         return logspace(start, end, steps, base, **options).pin_memory()
     start, end = _bounds("logspace", start, end, steps, options)
     dtype = _steps_dtype("logspace", start, end, options.pop("dtype", None))
-    computed = _step_dtype(dtype)
+    computed = wide_dtype(dtype)
     if dtype.category < FLOAT:
         start, end = _whole(start), _whole(end)
     elif dtype is not computed and steps > 1:  # for two-byte floats, the ends are rounded before the step is computed

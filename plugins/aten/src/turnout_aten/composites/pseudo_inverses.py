@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import COMPLEX, DType, complex64, float32, int64
 from turnout.errors import DTypeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.decompositions import adjoint
 from turnout_aten.shapes.decompositions import matrices, square
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.tensor import Tensor
@@ -124,17 +125,12 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
         right, size = left, aten.abs(values)
     else:
         left, values, right = aten.linalg_svd(self, False)
-        right, size = _adjoint(right), values
+        right, size = adjoint(right), values
     counts = aten.gt__Tensor(size, _cut(self, size, atol, rtol))
     inverted = aten.masked_fill__Scalar(aten.reciprocal(values), aten.logical_not(counts), 0)
     scaled = aten.mul__Tensor(right, aten.to__dtype(aten.unsqueeze(inverted, -2), self.dtype))
-    made = aten.matmul(scaled, _adjoint(left))
+    made = aten.matmul(scaled, adjoint(left))
     return made if made.dtype is self.dtype else aten.to__dtype(made, self.dtype)  # under autocast
-
-
-def _adjoint(x: Tensor) -> Tensor:
-    turned: Tensor = aten.transpose__int(x, -2, -1)
-    return aten.conj(turned) if x.dtype.is_complex else turned
 
 
 def pinv_floats(self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
