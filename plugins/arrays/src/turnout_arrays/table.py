@@ -13,6 +13,7 @@ from turnout_arrays import (
     images,
     indexing,
     losses,
+    matrix_products,
     normalisation,
     pointwise,
     polynomials,
@@ -22,27 +23,11 @@ from turnout_arrays import (
     sorting,
     statistics,
 )
-from turnout_arrays import matrix_products as linalg
 
 MODULES = (
-    activations,
-    convolutions,
-    decompositions,
-    elementary,
-    fourier,
-    images,
-    indexing,
-    linalg,
-    losses,
-    normalisation,
-    pointwise,
-    polynomials,
-    pooling,
-    reductions,
-    scattering,
-    sorting,
-    statistics,
-)
+    activations, convolutions, decompositions, elementary, fourier, images, indexing, losses, matrix_products, normalisation,
+    pointwise, polynomials, pooling, reductions, scattering, sorting, statistics,
+)  # fmt: skip
 
 
 def kernels(xp: Any) -> dict[str, Any]:
