@@ -357,7 +357,7 @@ def test_the_collector_is_paused_for_an_activation_and_then_as_before(site, befo
 
 COLLECTIONS = """\
 import gc, sys
-from turnout.plugins.activation import collector_paused
+from turnout.plugins.collector import collector_paused
 
 collections = []
 watch = lambda phase, facts: collections.append(facts["generation"])

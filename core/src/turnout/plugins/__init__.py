@@ -2,8 +2,8 @@
 
 An entry point of the group `turnout.plugins` names a manifest, a file of data. `distributions` knows what is installed,
 `discovery` finds and reads manifests, `manifest` checks their fields, `states` decides states, `manager` and `activation`
-activate, with the hooks of a plugin, `providers` knows packages that are not installed. `import turnout` loads this module, whose
-functions load the rest. Authors start in `docs/manifest.md`.
+activate, with the hooks of a plugin, while `collector` pauses garbage collections, `providers` knows packages that are not
+installed. `import turnout` loads this module, whose functions load the rest. Authors start in `docs/manifest.md`.
 """
 
 from __future__ import annotations
@@ -59,11 +59,14 @@ def facade() -> Facade:
     """The public names of `turnout` that plugins provide."""
     global _facade
     if _facade is None:
-        from turnout.plugins.public_names import Facade
+        from turnout.plugins.collector import collector_paused
 
-        manager = current_manager()
-        catalog()
-        config.current_store()
+        with collector_paused():
+            from turnout.plugins.public_names import Facade
+
+            manager = current_manager()
+            catalog()
+            config.current_store()
         with LOCK:
             _facade = _facade or Facade("turnout", manager)
     return _facade

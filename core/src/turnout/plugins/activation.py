@@ -7,13 +7,9 @@ lets it register under the lock, and checks its promises.
 
 from __future__ import annotations
 
-import gc
 import importlib
-import os
 import sys
-from _thread import get_ident
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -22,8 +18,8 @@ from typing import Any, NamedTuple
 import pluggy
 
 from turnout import config
-from turnout.config.lock import new_lock
 from turnout.errors import plugins as errors
+from turnout.plugins.collector import collector_paused
 from turnout.plugins.discovery import Found
 from turnout.plugins.manifest import Manifest
 from turnout.registry import Registrations
@@ -101,54 +97,6 @@ class Active(NamedTuple):
             except Exception as error:  # noqa: BLE001 - a plugin and its undo callbacks may raise anything
                 problem = problem or error
         return problem
-
-
-# The threads for which the collector is paused, and whether it ran before.
-_PAUSING: list[int] = []
-_ran = True
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which would visit what plugins import and register many times; it stays anyway.
-
-    At the end all of it is old: otherwise the next allocation would be followed by a collection of everything.
-    """
-    global _ran
-    with _COUNTING:
-        if not _PAUSING:
-            _ran = gc.isenabled()
-        gc.disable()
-        _PAUSING.append(get_ident())
-    try:
-        yield
-    finally:
-        _resume(get_ident())
-
-
-def _resume(*threads: int) -> None:
-    """Of these threads each pauses the collector once less. It is as before when no thread pauses it."""
-    with _COUNTING:
-        for thread in threads:
-            _PAUSING.remove(thread)
-        if not _PAUSING and _ran:
-            if not gc.get_freeze_count():  # what the program froze stays so
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
-
-
-_COUNTING = new_lock()
-
-
-def _in_child() -> None:
-    """Let the collector run if threads paused it that are not in the child."""
-    if _PAUSING:
-        _resume(*(each for each in _PAUSING if each != get_ident()))
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
 
 
 @collector_paused()

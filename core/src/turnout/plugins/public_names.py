@@ -19,6 +19,7 @@ from turnout.config import LOCK
 from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
+from turnout.plugins.collector import collector_paused
 from turnout.plugins.discovery import Found
 from turnout.plugins.environment import catalog
 from turnout.plugins.manager import Manager
@@ -73,7 +74,8 @@ class Facade:
         forgotten = self._forgotten
         holder = self._joined.get(place) if place else sys.modules[self._package]
         try:
-            value = self._object(place, name)
+            with collector_paused():
+                value = self._object(place, name)
         except PluginError as error:  # `hasattr` and `inspect` expect an AttributeError
             raise PublicNameError(str(error)) from error.__cause__
         with LOCK:
