@@ -47,8 +47,9 @@ def sweep(low: float, high: float, count: int = 400_000) -> Any:
 
 
 def ulps(found: Any, exact: Any, units: Any) -> float:
-    """The largest distance in units in the last place of float32 numbers. nan and infinities have to agree."""
+    """The largest distance in units in the last place of float32 numbers. nan, infinities and signs of zeros have to agree."""
     rounded = exact.astype(np.float32)
+    assert np.array_equal(np.signbit(found[exact == 0]), np.signbit(exact[exact == 0]))
     finite = np.isfinite(rounded)
     assert np.array_equal(np.isnan(found), np.isnan(rounded))
     assert np.array_equal(found[np.isinf(rounded)], rounded[np.isinf(rounded)])

@@ -84,7 +84,7 @@ static inline T V(loga)(T x)
     return x == x && x < INFINITY ? made : x + x;
 }
 
-/* tanh x, within 2 ulp */
+/* tanh x, within 2 ulp, with the sign of x at zero too */
 static inline T V(tanh)(T x)
 {
     T s = x * x, p = -0.00569738401f;
@@ -93,8 +93,8 @@ static inline T V(tanh)(T x)
     p = p * s + 0.133314207f;
     p = p * s + -0.333332807f;
     T near = p * (s * x) + x, size = fabsf(x);
-    T far = copysignf(1.f - 2.f / (V(expo)(2.f * size) + 1.f), x);
-    return size < 0.625f ? near : far;
+    T far = 1.f - 2.f / (V(expo)(2.f * size) + 1.f);
+    return copysignf(size < 0.625f ? near : far, x);
 }
 
 /* erf x, within 2 ulp: x + x P(x^2), or 1 - exp(-P(x)) */
