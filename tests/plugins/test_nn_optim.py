@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
      "SGD: either all parameters of a group have names or none, got 1 names of 2"),
     (lambda: optim.SGD([{"params": [P]}, {"params": [P]}]), ArgumentError, "SGD: a parameter is in two groups"),
     (lambda: optim.SGD([P], lr=-1.0), ArgumentError, "SGD: lr must be at least 0, got -1"),
+    (lambda: optim.SGD([P], lr="a"), CallError, "SGD: lr must be a number or a tensor of one element, got 'a'"),
+    (lambda: optim.Adam([P], betas=0.9), CallError, "Adam: betas must be a tuple of numbers, got 0.9"),
     (lambda: optim.SGD([P], lr=turnout.ones(2)), ArgumentError,
      "SGD: lr must be a number or a tensor of one element, got shape [2]"),
     (lambda: optim.SGD([P], nesterov=True), ArgumentError, "SGD: nesterov=True needs momentum above 0 and dampening=0"),
@@ -348,3 +351,19 @@ def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.
     assert refused(ImportError, lambda: nn.load_safetensors("x")) == (
         "load_safetensors: the package safetensors, which checks files, is not installed\n  to fix  pip install safetensors"
     )
+
+
+def test_no_optimiser_compares_or_iterates_what_is_no_number() -> None:
+    unnamed, numbers = [], ("lr", "weight_decay", "eps", "betas", "momentum", "rho", "lambd", "lr_decay", "alpha")
+    for name in sorted(set(dir(optim)) - {"Adafactor"}):  # whose eps are two numbers or None
+        kind = getattr(optim, name)
+        for parameter in set(signature(kind).parameters) & {*numbers} if isinstance(kind, type) else ():
+            for wrong in ("a", [1.0], object()):
+                try:
+                    kind([turnout.ones(1, requires_grad=True)], **{parameter: wrong})
+                except TypeError as error:
+                    if not isinstance(error, CallError):
+                        unnamed.append(f"{name} {parameter}: {error}")
+                except ArgumentError:
+                    continue
+    assert not unnamed
