@@ -40,6 +40,7 @@ class Capture(Recording):
         super().__init__()
         self._name = name
         self._strict = strict
+        self._given = walk.arrays
         self.reason = ""
         for tensor in walk.tensors:
             self.bind(tensor)
@@ -73,9 +74,23 @@ class Capture(Recording):
             return self.bind(tensor)
         copying = StateChange(drops=-1, excludes=TRACER)
         kept = during(GRAD, (0, GRAD.get()[1]), copying.run, lambda: tensor.detach().clone())
+        if self._given and copying.run(self._is_over_array, tensor):
+            self.refuse(errors.OVER_ARRAY)
         ref = self.bind(tensor)
         self.constants.append(Constant(ref, kept))
         return ref
+
+    def _is_over_array(self, tensor: Tensor) -> bool:
+        """Whether a tensor lies in the memory of an array of the program, as those of `as_tensor` do."""
+        if tensor.device.type != "cpu" or not tensor.numel():
+            return False
+        first = tensor.data_ptr()
+        for each in self._given:
+            steps = [(n - 1) * step for n, step in zip(each.shape, each.strides, strict=True)]
+            start = each.__array_interface__["data"][0]
+            if start + sum(min(0, step) for step in steps) <= first < start + sum(max(0, step) for step in steps) + each.itemsize:
+                return True
+        return False
 
     def _admit_write(self, op: Operator, argument: str, tensor: Tensor) -> None:
         for constant in self.constants:

@@ -42,6 +42,7 @@ def dynamic(op: str) -> str:
 
 
 HIDDEN_TENSOR = "a tensor comes from a place that the signature does not see"
+OVER_ARRAY = "a tensor shares memory with a NumPy array of the program"
 HIDDEN_GENERATOR = "a generator comes from a place that the signature does not see"
 
 
@@ -58,6 +59,11 @@ def result(kind: str) -> str:
 def kept_result(kind: str) -> str:
     """A list or dict of the program that is returned."""
     return f"the call returns a {kind} that the program has too"
+
+
+def result_twice(kind: str) -> str:
+    """A list or dict that stands in several places of the result."""
+    return f"the result holds one {kind} in several places"
 
 
 def unrelated_alias() -> str:

@@ -82,7 +82,7 @@ class Outcomes:
             return
         self._inputs = {id(tensor): i for i, tensor in enumerate(before.tensors)}
         leaves, self.structure = trees.flatten(returned)
-        self._check_containers(returned, before.containers | after.containers)
+        self._check_containers(returned, before.containers | after.containers, set())
         self.leaves: list[Any] = []
         for leaf in leaves:
             if isinstance(leaf, Tensor):
@@ -128,15 +128,19 @@ class Outcomes:
             elif before.nodes[i] is not after.nodes[i]:
                 refuse(errors.RECORDS, line=False)
 
-    def _check_containers(self, value: Any, known: set[int]) -> None:
-        if isinstance(value, (list, dict)) and id(value) in known:
-            self._capture.refuse(errors.kept_result(type(value).__name__), line=False)
+    def _check_containers(self, value: Any, known: set[int], met: set[int]) -> None:
+        if isinstance(value, (list, dict)):
+            if id(value) in known:
+                self._capture.refuse(errors.kept_result(type(value).__name__), line=False)
+            if id(value) in met:
+                self._capture.refuse(errors.result_twice(type(value).__name__), line=False)
+            met.add(id(value))
         if isinstance(value, (list, tuple)):
             for each in value:
-                self._check_containers(each, known)
+                self._check_containers(each, known, met)
         elif isinstance(value, dict):
             for each in value.values():
-                self._check_containers(each, known)
+                self._check_containers(each, known, met)
 
     # ---- tensors
 

@@ -14,21 +14,32 @@ from turnout.plugins import is_ours
 
 _GLOBAL = ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME")
 # What changes or reads more than a signature can hold.
-OUTSIDE_FUNCTIONS = frozenset(("print", "input", "open", "exec", "eval", "breakpoint", "__import__", "id"))
+OUTSIDE_FUNCTIONS = frozenset(("print", "input", "open", "exec", "eval", "breakpoint", "__import__", "id", "globals"))
 # The modules of Python whose functions depend on nothing but their arguments. All others may read or change what is outside.
 _PURE = frozenset(
     ("abc", "array", "bisect", "builtins", "cmath", "collections", "collections_abc", "contextlib", "copy", "copyreg",
-     "dataclasses", "decimal", "enum", "fractions", "functools", "future", "heapq", "itertools", "math", "numbers",
+     "dataclasses", "enum", "fractions", "functools", "future", "heapq", "itertools", "math", "numbers",
      "operator", "re", "reprlib", "string", "struct", "textwrap", "types", "typing")
 )  # fmt: skip
 OUTSIDE_NAMES = frozenset(
     ("manual_seed", "manual_seed_all", "set_rng_state", "get_rng_state", "fork_rng", "initial_seed", "set_state",
      "get_state", "clone_state", "default_generator", "checkpoint", "checkpoint_sequential", "register_hook",
      "saved_tensors_hooks", "set_", "resize_", "resize_as_", "from_numpy", "from_dlpack", "frombuffer", "as_array",
-     "_version", "data_ptr", "data =", "swap_tensors", "set_num_threads", "set_printoptions")
+     "_version", "data_ptr", "data =", "swap_tensors", "set_num_threads", "set_printoptions", "__globals__", "__closure__",
+     "cell_contents", "__builtins__", "f_globals", "f_locals")
 )  # fmt: skip
 SETTERS = frozenset(("set", "unset", "override", "reload"))  # of `turnout.config`
-COMPUTED = frozenset(("getattr", "setattr", "delattr", "vars", "globals", "locals", "dir", "__dict__", "__getattribute__"))
+# Functions of libraries for arrays and tensors that read or write files.
+FILES = frozenset(
+    ("load", "save", "load_file", "save_file", "fromfile", "tofile", "loadtxt", "savetxt", "genfromtxt", "memmap", "savez",
+     "savez_compressed", "dump")
+)  # fmt: skip
+# What reads attributes that the code does not name.
+COMPUTED = frozenset(
+    ("getattr", "setattr", "delattr", "hasattr", "vars", "locals", "dir", "__dict__", "__getattribute__", "__match_args__",
+     "attrgetter", "methodcaller", "copy", "deepcopy", "asdict", "astuple", "replace", "format", "format_map", "__reduce__",
+     "__reduce_ex__", "__getstate__")
+)  # fmt: skip
 _FOREIGN = frozenset(("numpy", "scipy", "torch", "jax", "math", "builtins"))
 
 
@@ -37,31 +48,43 @@ class Reach(NamedTuple):
 
     code: CodeType
     globals: tuple[str, ...]
-    modules: tuple[str, ...]
+    modules: tuple[tuple[int, str], ...]  # how many packages up, and the name from there
     names: frozenset[str]
 
 
 def reach_of(code: CodeType) -> Reach:
     """The names of a code object."""
     found: dict[str, None] = {}
-    modules: dict[str, None] = {}
+    modules: dict[tuple[int, str], None] = {}
+    loaded: list[object] = [0, 0]
     names = set(code.co_names)
     for instruction in dis.get_instructions(code):
         if instruction.opname in _GLOBAL:
             found[instruction.argval] = None
         elif instruction.opname == "IMPORT_NAME":
-            modules[instruction.argval] = None
+            modules[loaded[-2] if isinstance(loaded[-2], int) else 0, instruction.argval] = None
+        elif instruction.opname == "MATCH_CLASS":
+            names.add("__match_args__")
         elif instruction.opname in ("STORE_ATTR", "DELETE_ATTR") and instruction.argval == "data":
             names.add("data =")  # no operator: the tensor gets other memory
+        if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):  # before an import: the level, and what is taken
+            loaded.append(instruction.argval)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = reach_of(constant)
             found |= dict.fromkeys(inner.globals)
             modules |= dict.fromkeys(inner.modules)
             names |= inner.names
-        elif isinstance(constant, str) and constant.isidentifier():
-            names.add(constant)  # getattr(x, "scale")
+        else:
+            names |= _words(constant)  # getattr(x, "scale")
     return Reach(code, tuple(found), tuple(modules), frozenset(names))
+
+
+def _words(constant: object) -> set[str]:
+    """The names in a constant: "scale", "inner.scale", or a tuple of such."""
+    if isinstance(constant, (tuple, frozenset)):
+        return set().union(*map(_words, constant))
+    return {each for each in constant.split(".") if each.isidentifier()} if isinstance(constant, str) else set()
 
 
 def is_outside(module: str) -> bool:

@@ -10,6 +10,7 @@ import enum
 import sys
 from collections import OrderedDict, defaultdict, deque
 from functools import cache, partial
+from operator import attrgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     BuiltinMethodType,
@@ -21,10 +22,12 @@ from types import (
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
     WrapperDescriptorType,
 )
 from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType
 
 from turnout import config
 from turnout.devices import Device
@@ -38,6 +41,7 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.reach import (
     COMPUTED,
+    FILES,
     OUTSIDE_FUNCTIONS,
     OUTSIDE_NAMES,
     SETTERS,
@@ -54,7 +58,6 @@ if TYPE_CHECKING:
 
 LIMIT = 100_000
 _IN_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-_ABSENT = object()
 # Keys of `Tensor.extra` that need no guard of their own: the gradient is walked, the node is made anew when it is needed.
 _EXTRA = frozenset(("grad", "role", "autograd node"))
 _SMALL = 4096  # bytes of an array of numbers that are compared
@@ -158,7 +161,8 @@ class Walk:
         self.places: list[Any] = []
         self.tensor_places: list[Any] = []
         self._parts: list[Any] = []
-        self._seen: dict[int, int] = {}
+        self._seen: dict[Any, int] = {}
+        self.arrays: list[Any] = []  # NumPy's
 
     # ---- the key
 
@@ -186,11 +190,12 @@ class Walk:
             else:
                 self._other(value, place, lenient)
 
-    def _again(self, value: Any, place: Any) -> bool:
-        """Whether an object was met before; it is then named by when."""
-        found = self._seen.get(id(value))
+    def _again(self, value: Any, place: Any, role: str = "") -> bool:
+        """Whether an object was met before, in this role; it is then named by when."""
+        met = (id(value), role) if role else id(value)
+        found = self._seen.get(met)
         if found is None:
-            self._seen[id(value)] = len(self._seen)
+            self._seen[met] = len(self._seen)
             return False
         self._add(("again", found), place)
         return True
@@ -219,7 +224,7 @@ class Walk:
             offset = 0 if value.storage is None else value.storage_offset()
             self._add(
                 (Tensor, value.dtype, value.device, tuple(value.shape), value.stride(), value.keys, value.gmask,
-                 value.node is None, role_of(value), offset), place,
+                 value.node is None, role_of(value), offset, value.view_of is None), place,
             )  # fmt: skip
         if owner is not None:
             self.slots.append(Slot(index, owner, name, place))
@@ -269,6 +274,11 @@ class Walk:
         for i, each in enumerate(value):
             self._visit(each, (place, f"[{i}]"))
 
+    def _slice(self, value: slice, place: Any) -> None:
+        self._add(slice, place)
+        for each in (value.start, value.stop, value.step):
+            self._visit(each, place)
+
     def _set(self, value: Any, place: Any) -> None:
         if self._again(value, place):
             return
@@ -299,14 +309,17 @@ class Walk:
         library = is_library(home)
         if is_outside(home):
             self._refuse(errors.outside_world(place_text(place)))
-        if not library:
+        if library:
+            if value.__name__ in FILES:
+                self._refuse(errors.outside_world(value.__name__))
+        else:
             reach = self._code.of(value.__code__)
             for name in sorted(OUTSIDE_NAMES & reach.names):
                 self._refuse(errors.outside_world(name))
             if "config" in reach.names and SETTERS & reach.names:
                 self._refuse(errors.outside_world("config"))
-            for name in reach.modules:
-                self._module_named(name)
+            for level, name in reach.modules:
+                self._module_named(level, name, value.__globals__)
             for name in reach.globals:
                 if name in value.__globals__:
                     self._visit(value.__globals__[name], (None, name), value.__globals__, name)
@@ -324,6 +337,16 @@ class Walk:
         for each in (value.__defaults__, value.__kwdefaults__):
             if each is not None:
                 self._visit(each, (place, " (a default)"), None, None, library)
+        self._attributes(value, place, library)
+
+    def _attributes(self, value: Any, place: Any, lenient: bool = False) -> None:
+        """Attributes that were given to an object that is no instance of a plain class: a function, a subclass of int."""
+        held = getattr(value, "__dict__", None)
+        if type(held) is dict:
+            for name, each in list(held.items()):
+                if name in self._code.names or self._code.computed:
+                    self._add(name, place)
+                    self._visit(each, (place, f".{name}"), held, name, lenient or name not in self._code.names)
 
     def _method(self, value: Any, place: Any) -> None:
         self._add(MethodType, place)
@@ -334,21 +357,36 @@ class Walk:
         self._add(type(value), place)
         for name in ("func", "args", "keywords"):
             self._visit(getattr(value, name), (place, f".{name}"))
+        self._attributes(value, place)
 
     def _builtin(self, value: Any, place: Any) -> None:
         bound = value.__self__
         self._add((type(value), value.__qualname__), place)
-        if bound is not None and not isinstance(bound, (ModuleType, type)):
+        if bound is not None and not isinstance(bound, ModuleType):
             self._visit(bound, (place, ".__self__"))
-        elif is_outside(str(value.__module__ or getattr(bound, "__module__", ""))):
+            return
+        self._add(id(value), place)  # math.sqrt is not cmath.sqrt
+        self.keep.append(value)
+        home = str(value.__module__ or "")
+        if is_outside(home):
             self._refuse(errors.outside_world(place_text(place)))
+        elif (home == "builtins" and value.__name__ in OUTSIDE_FUNCTIONS) or (is_library(home) and value.__name__ in FILES):
+            self._refuse(errors.outside_world(f"{value.__name__}()"))
 
-    def _module_named(self, name: str) -> None:
-        found = sys.modules.get(name)
-        if found is not None:
-            self._module(found, (None, name))
-        elif is_outside(name):
-            self._refuse(errors.outside_world(name))
+    def _module_named(self, level: int, name: str, names: dict[str, Any]) -> None:
+        """A module that code imports, and the packages around it."""
+        if level:
+            package = str(names.get("__package__") or str(names.get("__name__", "")).rpartition(".")[0])
+            around = package.rsplit(".", level - 1)[0]
+            name = f"{around}.{name}" if name else around
+        parts = name.split(".")
+        for i in range(len(parts)):
+            each = ".".join(parts[: i + 1])
+            found = sys.modules.get(each)
+            if found is not None:
+                self._module(found, (None, each))
+            elif is_outside(each):
+                self._refuse(errors.outside_world(each))
 
     def _module(self, value: ModuleType, place: Any) -> None:
         if self._again(value, place):
@@ -357,19 +395,42 @@ class Walk:
         self._add((ModuleType, name), place)
         if is_outside(name):
             self._refuse(errors.outside_world(name))
-        elif name.partition(".")[0] == "numpy" and {"random"} & self._code.names:
+        elif name.partition(".")[0] == "numpy" and (name.startswith("numpy.random") or "random" in self._code.names):
             self._refuse(errors.outside_world("numpy.random"))
-        elif not is_library(name):
+        elif is_library(name):
+            effects = OUTSIDE_FUNCTIONS if name == "builtins" else FILES
+            for each in sorted(self._code.names & effects & vars(value).keys()):
+                self._refuse(errors.outside_world(f"{name}.{each}"))
+        else:
             held = vars(value)
-            for each in sorted(self._code.names & held.keys()):
-                self._visit(held[each], (place, f".{each}"), held, each)
+            names = self._code.names
+            for each in sorted(held if self._code.computed else held.keys() & (names | {"__getattr__"})):
+                if each[:2] != "__" or each in names or each == "__getattr__":
+                    self._visit(held[each], (place, f".{each}"), held, each, each not in names)
+            if type(value) is not ModuleType:
+                self._kind(type(value), place)
 
     def _class(self, value: type, place: Any) -> None:
-        if self._again(value, place):
-            return
-        self._add((type, value), place)
-        if is_outside(value.__module__):
+        """A class that the code can call."""
+        if not self._again(value, place):
+            self._add((type, value), place)
+            self._members(value, place, True)
+
+    def _kind(self, value: type, place: Any) -> None:
+        """The class of an object."""
+        if {"type", "__class__"} & self._code.names:
+            self._class(value, place)
+        elif not self._again(value, place, "kind"):
+            self._add((type, value), place)
+            self._members(value, place, False)
+
+    def _members(self, value: type, place: Any, is_called: bool) -> None:
+        if any(is_outside(each.__module__) for each in value.__mro__):
             self._refuse(errors.outside_world(place_text(place)))
+        if not is_library(type(value).__module__):
+            self._kind(type(value), place)
+        names, computed = self._code.names, self._code.computed
+        asked = {name for each in value.__mro__ if each is not object and is_library(each.__module__) for name in vars(each)}
         for each in value.__mro__:
             if is_library(each.__module__):
                 continue
@@ -377,15 +438,14 @@ class Walk:
                 if name in _CLASS_FACTS or isinstance(held, _DESCRIPTORS):
                     continue
                 is_code = isinstance(held, (FunctionType, staticmethod, classmethod, property))
-                if is_code and (
-                    name in self._code.names or (name[:2] == "__" and name not in ("__init__", "__repr__", "__new__"))
-                ):
+                constructs = name in ("__init__", "__new__")
+                if is_code and (name in names or (is_called if constructs else computed or name in asked or name[:2] == "__")):
                     inner = [held.fget, held.fset] if isinstance(held, property) else [getattr(held, "__func__", held)]
                     for function in inner:
                         self._visit(function, (place, f".{name}"), None, None, lenient=True)
-                elif not is_code and (name in self._code.names or self._code.computed):
+                elif not is_code and (name in names or name in asked or computed):
                     self._add(name, place)
-                    self._visit(held, (place, f".{name}"), None, None, name not in self._code.names)
+                    self._visit(held, (place, f".{name}"), None, None, name not in names)
 
     # ---- other objects
 
@@ -395,18 +455,34 @@ class Walk:
 
     def _other(self, value: Any, place: Any, lenient: bool) -> None:
         kind: Any = type(value)
-        if isinstance(value, (Device, DType, Operator, Packet, enum.Enum)):
+        if isinstance(value, (Device, DType, Operator, Packet)):
             self._identity(value, place)
+        elif isinstance(value, enum.Enum):
+            self._identity(value, place)
+            if not self._again(value, place, "member"):
+                self._kind(kind, place)
+                self._visit(value._value_, (place, ".value"))
+                self._attributes(value, place)
+        elif isinstance(value, ReferenceType):
+            self._add(kind, place)
+            self._visit(value(), (place, "()"))
+        elif isinstance(value, (attrgetter, methodcaller)):
+            self._getter(value, place)
         elif isinstance(value, Generator):
             self._generator(value, place)
         elif isinstance(value, type):
             self._class(value, place)
         elif isinstance(value, ModuleType):
             self._module(value, place)
-        elif isinstance(value, (int, float, complex, str, bytes)) and not isinstance(value, enum.Enum):
-            self._add((type(value), repr(value)), place)
+        elif isinstance(value, (int, float, complex, str, bytes)):
+            base = next(each for each in (int, float, complex, str, bytes) if isinstance(value, each))
+            self._add((kind, base.__repr__(value)), place)
+            self._kind(kind, place)
+            self._attributes(value, place)
         elif isinstance(value, tuple):
             self._tuple(value, place)
+            self._kind(kind, place)
+            self._attributes(value, place)
         elif isinstance(value, Tensor):
             self._uncomparable(value, place, lenient)
         elif hasattr(type(value), "__turnout_compiled__"):
@@ -418,14 +494,24 @@ class Walk:
             and not value.dtype.hasobject
         ):
             self._add((type(value), str(value.dtype), value.shape, value.tobytes()), place)
-        elif hasattr(value, "__wrapped__") and type(value).__name__ == "_lru_cache_wrapper":
-            self._visit(value.__wrapped__, place)
+            self.arrays.append(value)
         elif has_state(kind):
             self._object(value, place)
         elif callable(value) and is_library(str(getattr(value, "__module__", None) or type(value).__module__)):
             self._identity(value, place)
         else:
             self._uncomparable(value, place, lenient)
+
+    def _getter(self, value: Any, place: Any) -> None:
+        """What `operator.attrgetter` and `methodcaller` made: it names attributes, as code does."""
+        function, args = value.__reduce__()[:2]
+        if isinstance(function, partial):  # with arguments by keyword
+            self._visit(function.keywords, place)
+            args = (*function.args, *args)
+        names = args if isinstance(value, attrgetter) else args[:1]
+        self._code.names |= {part for each in names for part in each.split(".")}
+        self._add(type(value), place)
+        self._tuple(args, place)
 
     def _uncomparable(self, value: Any, place: Any, lenient: bool) -> None:
         if lenient:
@@ -438,7 +524,7 @@ class Walk:
             return
         kind = type(value)
         self.containers.add(id(value))
-        self._class(kind, place)
+        self._kind(kind, place)
         library = any(is_library(base.__module__) and base is not object for base in kind.__mro__)
         names, computed = self._code.names, self._code.computed
         held = getattr(value, "__dict__", None)
@@ -449,13 +535,14 @@ class Walk:
                     self._add(name, place)
                     self._visit(each, (place, f".{name}"), held, name, lenient=not used)
         for base in kind.__mro__:
-            slots = base.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                if name not in ("__dict__", "__weakref__") and (name in names or library or computed):
+            for name, slot in list(vars(base).items()):  # a private name is there as code names it
+                if isinstance(slot, MemberDescriptorType) and (name in names or library or computed):
                     self._add(name, place)
-                    each = getattr(value, name, _ABSENT)
-                    if each is not _ABSENT:
-                        self._visit(each, (place, f".{name}"), None, None, lenient=name not in names)
+                    try:
+                        each = slot.__get__(value, kind)
+                    except AttributeError:
+                        continue
+                    self._visit(each, (place, f".{name}"), None, None, lenient=name not in names)
 
 
 _CLASS_FACTS = frozenset(
@@ -468,7 +555,7 @@ _VISITS: dict[type, Callable[[Walk, Any, Any], None]] = {
     defaultdict: Walk._dict, set: Walk._set, frozenset: Walk._set, FunctionType: Walk._function, MethodType: Walk._method,
     partial: Walk._partial, BuiltinFunctionType: Walk._builtin, BuiltinMethodType: Walk._builtin, Generator: Walk._generator,
     bytes: lambda walk, value, place: walk._add((bytes, value), place),
-    slice: lambda walk, value, place: walk._tuple((slice, value.start, value.stop, value.step), place),
+    slice: Walk._slice, MethodWrapperType: Walk._builtin,
     range: lambda walk, value, place: walk._add((range, value.start, value.stop, value.step), place),
     type(...): lambda walk, value, place: walk._add(..., place),
     type(NotImplemented): lambda walk, value, place: walk._add("NotImplemented", place),

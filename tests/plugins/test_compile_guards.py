@@ -1,0 +1,450 @@
+"""What a compiled function can reach on hidden paths: after each is changed, a call gives what the function gives."""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import collections
+import copy
+import dataclasses
+import enum
+import functools
+import itertools
+import math
+import operator
+import sys
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from decimal import Decimal, getcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy import random as drawn
+
+import turnout
+from turnout import compiler
+
+BOX = [2.0]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Programs may run eagerly here, and say so; the box is as it was."""
+    BOX[:] = [2.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", compiler.CompileWarning)
+        yield
+
+
+def vector() -> turnout.Tensor:
+    return turnout.tensor([1.0, 2.0, 3.0])
+
+
+def read() -> float:
+    return BOX[0]
+
+
+class Plain:
+    """An object with one attribute, and with what Python calls by itself."""
+
+    __match_args__ = ("scale",)
+
+    def __init__(self, scale: float = 2.0) -> None:
+        self.scale = scale
+
+    def get(self) -> float:
+        return self.scale
+
+
+class Made:
+    def __init__(self) -> None:
+        self.scale = read()
+
+
+class Inherits(Made):
+    pass
+
+
+class Constructed:
+    scale: float
+
+    def __new__(cls) -> Any:
+        made = object.__new__(cls)
+        made.scale = read()
+        return made
+
+
+class Private:
+    __slots__ = ("__scale",)
+
+    def __init__(self) -> None:
+        self.put(2.0)
+
+    def put(self, scale: float) -> None:
+        self.__scale = scale
+
+    def get(self) -> float:
+        return self.__scale
+
+
+class Whole(int):
+    scale = 2.0
+
+    def get(self) -> float:
+        return read()
+
+
+class Text(str):
+    __slots__ = ()
+
+    def get(self) -> float:
+        return read()
+
+
+class Named(collections.namedtuple("Named", "x")):
+    def get(self) -> float:
+        return read()
+
+
+class Colour(enum.Enum):
+    RED = 1
+    LIST = [2.0]
+
+    def get(self) -> float:
+        return read()
+
+
+class Meta(type):
+    @property
+    def scale(cls) -> float:
+        return read()
+
+
+class OfMeta(metaclass=Meta):
+    pass
+
+
+class Layer(turnout.nn.Linear):  # type: ignore[misc]
+    def reset_parameters(self) -> None:  # the library calls it
+        with turnout.no_grad():
+            self.weight.fill_(read())
+
+
+@dataclasses.dataclass
+class Settings:
+    rate: float = 2.0
+    other: float = 1.0
+
+
+class Shown:
+    def __repr__(self) -> str:
+        return f"{read()}"
+
+
+def attribute(holder: Any, name: str = "scale") -> Callable[[], None]:
+    """A change of an attribute."""
+    return lambda: setattr(holder, name, 3.0)
+
+
+def box() -> None:
+    BOX[0] = 3.0
+
+
+def of_call(read_it: Callable[[], Any]) -> Callable[[Any], Any]:
+    """A function of a tensor that multiplies it by what is read."""
+    return lambda x: x * read_it()
+
+
+def in_module(text: str, **names: Any) -> tuple[Any, dict[str, Any]]:
+    """`f` of a program with these globals, and the globals."""
+    scope = {"turnout": turnout, "__name__": "user.program", "__package__": "user", **names}
+    exec("def f(x):\n" + "".join(f"    {line}\n" for line in text.splitlines()), scope)
+    return scope["f"], scope
+
+
+Change = tuple[Callable[[Any], Any], Callable[[], None]]
+
+
+def of_function_attribute() -> Change:
+    def function(x: Any) -> Any:
+        return x * function.scale  # type: ignore[attr-defined]
+
+    function.scale = 2.0  # type: ignore[attr-defined]
+    return function, attribute(function)
+
+
+def of_partial_attribute() -> Change:
+    held: Any = functools.partial(read)
+    held.scale = 2.0
+    return of_call(lambda: held.scale), attribute(held)
+
+
+def of_globals() -> Change:
+    function, scope = in_module("return x * globals()['SCALE']", SCALE=2.0)
+    return function, lambda: scope.update(SCALE=3.0)
+
+
+def of_globals_of_a_function() -> Change:
+    function, scope = in_module("return x * f.__globals__['SCALE']", SCALE=2.0)
+    return function, lambda: scope.update(SCALE=3.0)
+
+
+def of_attrgetter() -> Change:
+    held, get = Plain(), operator.attrgetter("scale")
+    return of_call(lambda: get(held)), attribute(held)
+
+
+def of_dotted_attrgetter() -> Change:
+    inner = Plain()
+    held, get = types.SimpleNamespace(inner=inner), operator.attrgetter("inner.scale")
+    return of_call(lambda: get(held)), attribute(inner)
+
+
+def of_attrgetter_in_the_code() -> Change:
+    held = Plain(Plain())  # type: ignore[arg-type]
+    return of_call(lambda: operator.attrgetter("scale.scale")(held)), attribute(held.scale)
+
+
+def of_methodcaller() -> Change:
+    held, get = Plain(), operator.methodcaller("get")
+    return of_call(lambda: get(held)), attribute(held)
+
+
+def of_match() -> Change:
+    held: Any = Plain()
+
+    def function(x: Any) -> Any:
+        match held:
+            case Plain(scale=2.0):
+                return x * 2
+            case _:
+                return x * 3
+
+    return function, attribute(held)
+
+
+def of_match_by_position() -> Change:
+    held: Any = Plain()
+
+    def function(x: Any) -> Any:
+        match held:
+            case Plain(2.0):
+                return x * 2
+            case _:
+                return x * 3
+
+    return function, attribute(held)
+
+
+def of_astuple() -> Change:
+    held = Settings()
+    return of_call(lambda: sum(dataclasses.astuple(held))), attribute(held, "rate")
+
+
+def of_deepcopy() -> Change:
+    held = Plain()
+    return of_call(lambda: max(vars(copy.deepcopy(held)).values())), attribute(held)
+
+
+def of_whole_attribute() -> Change:
+    held = Whole(2)
+    return of_call(lambda: held.scale), attribute(held)
+
+
+def of_private_slot() -> Change:
+    held = Private()
+    return of_call(held.get), lambda: held.put(3.0)
+
+
+def of_cached_call() -> Change:
+    get = functools.lru_cache(read)
+
+    def change() -> None:
+        box()
+        get.cache_clear()
+
+    return of_call(get), change
+
+
+def of_length_of_a_list() -> Change:
+    held = [1]
+    return of_call(held.__len__), lambda: held.append(1)
+
+
+def of_weak_reference() -> Change:
+    held = Plain()
+    kept, get = [held], weakref.ref(held)
+    return lambda x: x * get().scale * len(kept), attribute(held)  # type: ignore[union-attr]
+
+
+def of_weak_method() -> Change:
+    held = Plain()
+    kept, get = [held], weakref.WeakMethod(held.get)
+    return lambda x: x * get()() * len(kept), attribute(held)  # type: ignore[misc]
+
+
+def of_decimal_context() -> Change:
+    def change() -> None:
+        getcontext().prec = 3
+
+    return of_call(lambda: float(Decimal(1) / Decimal(3))), change
+
+
+def of_getattr_of_a_module() -> Change:
+    module: Any = types.ModuleType("user")
+    module.__getattr__ = lambda name: read()
+    return of_call(lambda: module.SCALE), box
+
+
+def of_computed_name_in_a_module() -> Change:
+    module: Any = types.ModuleType("user")
+    module.SCALE, start = 2.0, "SC"
+    return of_call(lambda: getattr(module, start + "ALE")), attribute(module, "SCALE")
+
+
+def of_computed_method() -> Change:
+    start = "ge"
+    held = Made()
+    held.get = read  # type: ignore[attr-defined]
+    return of_call(lambda: getattr(held, start + "t")()), box
+
+
+def of_imported_package() -> Change:
+    function, _ = in_module("import user.inner\nreturn x * user.SCALE")
+    return function, attribute(sys.modules["user"], "SCALE")
+
+
+def of_relative_import() -> Change:
+    function, _ = in_module("from .inner import SCALE\nreturn x * SCALE")
+    return function, attribute(sys.modules["user.inner"], "SCALE")
+
+
+def of_relative_import_of_a_module() -> Change:
+    function, _ = in_module("from . import inner\nreturn x * inner.SCALE")
+    return function, attribute(sys.modules["user.inner"], "SCALE")
+
+
+CHANGES: list[Callable[[], Change]] = [
+    of_function_attribute, of_partial_attribute, of_globals, of_globals_of_a_function, of_attrgetter, of_dotted_attrgetter,
+    of_attrgetter_in_the_code, of_methodcaller, of_match, of_match_by_position, of_astuple, of_deepcopy, of_whole_attribute,
+    of_private_slot, of_cached_call, of_length_of_a_list, of_weak_reference, of_weak_method, of_decimal_context,
+    of_getattr_of_a_module, of_computed_name_in_a_module, of_computed_method, of_imported_package, of_relative_import,
+    of_relative_import_of_a_module,
+    lambda: (of_call(lambda: Made().scale), box),
+    lambda: (of_call(lambda: Inherits().scale), box),
+    lambda: (of_call(lambda: Constructed().scale), box),
+    lambda: ((lambda made: of_call(lambda: type(made)().scale))(Made()), box),
+    lambda: (of_call(Whole(2).get), box),
+    lambda: (of_call(Text("a").get), box),
+    lambda: (of_call(Named(2).get), box),
+    lambda: (of_call(Colour.RED.get), box),
+    lambda: (of_call(lambda: Colour.RED.get()), box),
+    lambda: (of_call(lambda: OfMeta.scale), box),
+    lambda: (of_call(lambda: Layer(3, 1).weight.detach()), box),
+    lambda: (of_call(lambda: float(f"{Shown()}")), box),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", CHANGES)
+def test_what_is_read_on_a_hidden_path_is_in_the_signature(make: Callable[[], Change], monkeypatch: pytest.MonkeyPatch) -> None:
+    package: Any = types.ModuleType("user")
+    inner: Any = types.ModuleType("user.inner")
+    package.inner, package.SCALE, inner.SCALE, package.__path__ = inner, 2.0, 2.0, []
+    monkeypatch.setitem(sys.modules, "user", package)
+    monkeypatch.setitem(sys.modules, "user.inner", inner)
+    function, change = make()
+    precision = getcontext().prec
+    compiled = turnout.compile(function)
+    before = [compiled(vector()).tolist() for _ in range(2)]
+    try:
+        change()
+        found, expected = compiled(vector()).tolist(), function(vector()).tolist()
+    finally:
+        getcontext().prec = precision
+    assert found == expected
+    assert before[0] == before[1] != expected
+
+
+def counts(x: Any) -> Any:
+    counts.calls += 1  # type: ignore[attr-defined]
+    return x * counts.calls  # type: ignore[attr-defined]
+
+
+NEXT = itertools.count(1).__next__
+TOTAL = functools.lru_cache(lambda: turnout.zeros(3))
+
+
+def test_what_changes_at_each_call_changes_at_each_compiled_call() -> None:
+    counts.calls = 0  # type: ignore[attr-defined]
+    for function in (counts, lambda x: x * NEXT(), lambda x: TOTAL().add_(x).clone()):
+        compiled = turnout.compile(function)
+        assert [compiled(vector()).tolist()[0] for _ in range(4)] == [1.0, 2.0, 3.0, 4.0]
+    compiled = turnout.compile(lambda x: x * float(drawn.rand()))
+    assert len({compiled(vector()).tolist()[0] for _ in range(4)}) == 4
+
+
+def says(x: Any, say: Any = print) -> Any:
+    say("said")
+    return x
+
+
+def test_a_side_effect_under_another_name_happens_in_each_call(capsys: pytest.CaptureFixture[str]) -> None:
+    for function in (says, lambda x: builtins.print("said") or x):  # noqa: T201
+        compiled = turnout.compile(function)
+        for _ in range(3):
+            compiled(vector())
+        assert capsys.readouterr().out == "said\n" * 3
+
+
+def test_files_are_read_at_each_call(tmp_path: Path) -> None:
+    array, tensor = str(tmp_path / "a.npy"), str(tmp_path / "a.pt")
+    for function, save in (
+        (lambda x: x * turnout.tensor(np.load(array)), lambda n: np.save(array, np.full(3, n))),
+        (lambda x: x * turnout.load(tensor), lambda n: turnout.save(turnout.full((3,), n), tensor)),
+    ):
+        compiled = turnout.compile(function)
+        for number in (1.0, 1.0, 2.0, 3.0):
+            save(number)
+            assert compiled(vector()).tolist() == (vector() * number).tolist()
+
+
+def test_arguments_that_look_alike_are_kept_apart() -> None:
+    pairs: list[tuple[Callable[[Any, Any], Any], Any, Any]] = [
+        (lambda x, f: x * f(4.0), math.sqrt, cmath.sqrt),
+        (lambda x, s: x * (1 if isinstance(s, slice) else 2), slice(1, 2, 3), (slice, 1, 2, 3)),
+        (lambda x, k: x * (1 if isinstance(k, Text) else 2), "a", Text("a")),
+        (lambda x, t: x * (2 if t._base is None else 3), vector(), turnout.arange(6.0)[:3]),
+        (lambda x, n: x * math.copysign(1.0, n), 0.0, -0.0),
+        (lambda x, n: x * n, True, 1.0),
+    ]
+    for function, one, other in pairs:
+        compiled = turnout.compile(function)
+        for argument in (one, other) * 2:
+            found, expected = compiled(vector(), argument), function(vector(), argument)
+            assert (found.tolist(), found.dtype) == (expected.tolist(), expected.dtype), (one, other)
+
+
+def test_a_result_over_an_array_of_the_program_shares_its_memory() -> None:
+    for make in (turnout.as_tensor, turnout.asarray):
+        array = np.ones(3, np.float32)
+        compiled = turnout.compile(lambda x: (make(array), x + 1))  # noqa: B023
+        for _ in range(3):
+            compiled(vector())[0].add_(1)
+        assert array.tolist() == [4.0, 4.0, 4.0]
+        assert "a tensor shares memory with a NumPy array of the program" in compiler.explain(compiled)
+
+
+def test_one_list_in_two_places_of_the_result_stays_one() -> None:
+    def twice(x: Any) -> Any:
+        made = [x]
+        return made, made
+
+    compiled = turnout.compile(twice)
+    for _ in range(3):
+        first, second = compiled(vector())
+        assert first is second
+    assert "the result holds one list in several places" in compiler.explain(compiled)
