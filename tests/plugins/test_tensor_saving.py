@@ -168,9 +168,14 @@ Point = namedtuple("Point", "x y")
     ("obj", "text"),
     [
         ({"a": [1, {2}]}, "save: obj['a'][1] is a set; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
-        (Point(1, 2), "save: obj is a Point; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
+        (Point(1, 2), ("save: obj is a Point; files hold tensors, numbers, strings, None, dicts, lists, tuples\n"
+         "  to fix  save tuple(obj), or use pickle")),
+        ([turnout.nn.Linear(1, 1).state_dict()],
+         ("save: obj[0] is a State; files hold tensors, numbers, strings, None, dicts, lists, tuples\n"
+         "  to fix  save dict(obj[0]), or use pickle")),
     ],
-)
+    ids=["a set", "a tuple of a class", "a state of a module"],
+)  # fmt: skip
 def test_other_objects_are_refused_and_leave_no_file(tmp_path: Path, obj: object, text: str) -> None:
     assert refused(CallError, lambda: turnout.save(obj, tmp_path / "x")) == text
     assert list(tmp_path.iterdir()) == []

@@ -85,9 +85,10 @@ class _Writer:
             return self.container(obj, where)
         made = NOT_PLAIN if isinstance(obj, Device) else plain_data.encode(obj)
         if made is NOT_PLAIN:
-            raise CallError(
-                f"save: {where} is a {type(obj).__name__}; files hold tensors, numbers, strings, None, dicts, lists, tuples"
-            )
+            plain = next((kind.__name__ for kind in (dict, list, tuple) if isinstance(obj, kind)), None)
+            held = "files hold tensors, numbers, strings, None, dicts, lists, tuples"
+            remedy = f"\n  to fix  save {plain}({where}), or use pickle" if plain else ""
+            raise CallError(f"save: {where} is a {type(obj).__name__}; {held}{remedy}")
         return made
 
     def container(self, obj: Any, where: str) -> Any:
