@@ -610,3 +610,8 @@ def test_without_a_home_a_file_in_the_working_directory_is_not_the_users(home, m
         monkeypatch.setenv("HOME", place)
         config.reload()
         assert config.get("strict") is False
+
+
+def test_a_default_device_that_no_device_can_have_is_refused_where_it_is_set():
+    text = refused(ConfigError, lambda: config.set(default_device="cpu:9999999999"))
+    assert text.endswith("default_device: expected a device such as 'cpu' or 'cuda:1', got 'cpu:9999999999'")
