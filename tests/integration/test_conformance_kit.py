@@ -203,7 +203,7 @@ def test_a_run_that_is_told_nothing_says_what_to_tell_it(folder: Path) -> None:
     assert found.status == pytest.ExitCode.USAGE_ERROR
     assert found.output.strip().splitlines()[-2:] == [
         "ERROR: turnout-conformance was not told what to prove",
-        "  to fix  pytest --pyargs turnout_conformance --turnout-backend=DEVICE, or --turnout-key=KEY",
+        "  to fix  pytest --pyargs turnout_conformance --turnout-backend=DEVICE, --turnout-key=KEY or --turnout-engine=NAME",
     ]
 
 

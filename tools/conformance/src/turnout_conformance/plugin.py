@@ -20,17 +20,18 @@ import pytest
 from turnout_conformance import choosing, expected
 
 if TYPE_CHECKING:
+    from turnout_conformance.engine import Engine
     from turnout_conformance.functionality import Functionality
     from turnout_conformance.observing import Watch
 
 HERE = Path(__file__).parent
-SUBJECTS = {"turnout_device": "--turnout-backend", "turnout_key": "--turnout-key"}
+SUBJECTS = {"turnout_device": "--turnout-backend", "turnout_key": "--turnout-key", "turnout_engine": "--turnout-engine"}
 pytest.register_assert_rewrite(
     *(
         f"turnout_conformance.{name}"
         for name in (
             "batches", "comparing", "replays", "test_backend_device", "test_backend_operators", "test_backend_plugin",
-            "test_functionality",
+            "test_engine", "test_functionality",
         )
     )
 )  # fmt: skip
@@ -49,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--turnout-key-changes", action="append", default=[], metavar="PATTERN",
         help="operators whose results the functionality changes, such as '*_backward'",
+    )  # fmt: skip
+    add("--turnout-engine", action="append", default=[], metavar="NAME", help="prove this engine of turnout.compile")
+    add(
+        "--turnout-engine-close", type=float, default=0.0, metavar="NUMBER",
+        help="how much the numbers of an engine may differ from eager ones, relatively, such as 1e-5 (default: 0, the same bits)",
     )  # fmt: skip
     add(
         "--turnout-option", action="append", default=[], metavar="PLUGIN.OPTION=VALUE",
@@ -84,7 +90,7 @@ def pytest_collection(session: pytest.Session) -> None:
     if named and not any(config.getoption(option) for option in SUBJECTS.values()):
         raise pytest.UsageError(
             "turnout-conformance was not told what to prove\n"
-            "  to fix  pytest --pyargs turnout_conformance --turnout-backend=DEVICE, or --turnout-key=KEY"
+            "  to fix  pytest --pyargs turnout_conformance --turnout-backend=DEVICE, --turnout-key=KEY or --turnout-engine=NAME"
         )
 
 
@@ -92,7 +98,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out the kit's files that nothing was asked of."""
     if collection_path.parent != HERE or not collection_path.name.startswith("test_"):
         return None
-    subject = "turnout_key" if "functionality" in collection_path.name else "turnout_device"
+    subject = {"test_functionality.py": "turnout_key", "test_engine.py": "turnout_engine"}.get(
+        collection_path.name, "turnout_device"
+    )
     return None if config.getoption(SUBJECTS[subject]) else True
 
 
@@ -216,7 +224,8 @@ class Session:
 
     def idle(self) -> list[str]:
         """The devices and keys of the command line of which no kernel ran."""
-        asked = [subject for option in SUBJECTS.values() for subject in self.config.getoption(option)]
+        options = [option for name, option in SUBJECTS.items() if name != "turnout_engine"]  # an engine needs no kernels
+        asked = [subject for option in options for subject in self.config.getoption(option)]
         counted = self.counted()
         return [subject for subject in asked if not counted.get(subject)]
 
@@ -225,7 +234,8 @@ class Session:
         from turnout.devices import device
 
         devices = self.config.getoption("--turnout-backend")
-        return {name: device(name).backend.name if name in devices else name for name in self.outcomes}
+        engines = self.config.getoption("--turnout-engine")
+        return {name: device(name).backend.name if name in devices else name for name in self.outcomes if name not in engines}
 
     def without_badge(self) -> str:
         """Why no badge is written; "" where the run was whole."""
@@ -308,8 +318,13 @@ class Session:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """One line for each device and functionality."""
         counted, idle = self.counted(), self.idle()
+        engines = self.config.getoption("--turnout-engine")
         for subject in dict.fromkeys([*self.outcomes, *idle]):
-            if subject in idle:
+            if subject in engines:
+                terminalreporter.write_line(
+                    f"turnout: the engine {subject} was compared in {len(self.outcomes[subject]):,} tests"
+                )
+            elif subject in idle:
                 terminalreporter.write_line(f"turnout: no kernel of {subject} ran, so nothing is proved", red=True)
             else:
                 count = len(counted.get(subject, ()))
@@ -417,3 +432,11 @@ def turnout_key(request: pytest.FixtureRequest, turnout_options: None) -> Functi
     made = Functionality(name, contexts.get(name, ""), changes)
     made.watch = request.config.stash[SESSION].watch(name, name)
     return made
+
+
+@pytest.fixture(scope="session")
+def turnout_engine(request: pytest.FixtureRequest, turnout_options: None) -> Engine:
+    """The engine that is proved."""
+    from turnout_conformance.engine import Engine
+
+    return Engine(request.param, request.config.getoption("--turnout-engine-close"))

@@ -1,0 +1,146 @@
+"""Random programs of compiled functions, and engines with faults, which these programs must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout import compiler
+from turnout_conformance.compiled import Outcome
+from turnout_tracer.compiling import eager
+
+
+def test_compiled_random_programs_give_the_same_bits(seeds: Callable[..., range]) -> None:
+    ran = 0
+    chosen = seeds(12, many=4000)
+    for seed in chosen:
+        outcome = Outcome(seed, "eager", "cpu")
+        assert not outcome.problem, f"seed {seed}: {outcome.problem}\n{outcome.text}"
+        ran += outcome.ran
+    assert ran >= len(chosen)
+
+
+Fault = Callable[[Any, list[Any], dict[str, Any]], list[Any]]
+
+
+def floats(values: list[Any]) -> list[int]:
+    """Which of some values are tensors."""
+    return [i for i, each in enumerate(values) if isinstance(each, turnout.Tensor)]
+
+
+def swapped_inputs(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    at = floats(values)
+    if len(at) > 1:
+        values[at[0]], values[at[-1]] = values[at[-1]], values[at[0]]
+    return list(graph(*values))
+
+
+def stale_inputs(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    kept.setdefault("values", [each.clone() if isinstance(each, turnout.Tensor) else each for each in values])
+    return list(graph(*kept["values"]))
+
+
+def stale_last_input(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    at = floats(values)
+    if at:
+        values[at[-1]] = kept.setdefault("last", values[at[-1]].clone())
+    return list(graph(*values))
+
+
+def stale_results(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    made = list(graph(*values))
+    return [each.clone() for each in kept.setdefault("made", made)]
+
+
+def constant_random_numbers(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    state = turnout.get_rng_state()
+    turnout.manual_seed(0)
+    made = list(graph(*values))
+    turnout.set_rng_state(state)
+    return made
+
+
+def random_numbers_twice(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    graph(*values)
+    return list(graph(*values))
+
+
+def of_results(change: Callable[[list[Any]], list[Any]]) -> Fault:
+    return lambda graph, values, kept: change(list(graph(*values)))
+
+
+def dropped_write(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    made = list(graph(*values))
+    for i in floats(values):
+        if made and made[-1].shape == values[i].shape:
+            made[-1] = values[i].clone()
+    return made
+
+
+def input_as_result(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    made = list(graph(*values))
+    for i in floats(values):
+        if made and made[0].shape == values[i].shape:
+            made[0] = values[i]
+    return made
+
+
+def writes_an_input(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    made = list(graph(*values))
+    for i in floats(values)[:1]:
+        values[i].add_(1)
+    return made
+
+
+def stale_memory(graph: Any, values: list[Any], kept: dict[str, Any]) -> list[Any]:
+    """Results are in memory that the next call writes again."""
+    made = list(graph(*values))
+    held = kept.setdefault("memory", [each.clone() for each in made])
+    for to, value in zip(held, made, strict=True):
+        to.copy_(value)
+    return list(held)
+
+
+FAULTS: dict[str, Fault] = {
+    "swapped inputs": swapped_inputs,
+    "inputs of the first call": stale_inputs,
+    "one input of the first call": stale_last_input,
+    "results of the first call": stale_results,
+    "constant random numbers": constant_random_numbers,
+    "random numbers drawn twice": random_numbers_twice,
+    "dropped write": dropped_write,
+    "a result is an input": input_as_result,
+    "an input is written": writes_an_input,
+    "memory of the last call": stale_memory,
+    "swapped results": of_results(lambda made: made[::-1]),
+    "one memory for all": of_results(lambda made: [made[0]] * len(made)),
+    "two results share memory": of_results(lambda made: [*made[:-1], made[0]] if len(made) > 1 else made),
+    "one bit": of_results(lambda made: [made[0] * 1.0000002, *made[1:]]),
+    "one bit of the last": of_results(lambda made: [*made[:-1], made[-1] * 1.0000002]),
+    "a lost sign": of_results(lambda made: [each.abs() for each in made]),
+    "too few": of_results(lambda made: made[:-1]),
+    "too many": of_results(lambda made: [*made, made[-1]]),
+    "other dtype": of_results(lambda made: [each.double() for each in made]),
+    "other shape": of_results(lambda made: [each.reshape(-1) for each in made]),
+    "half precision inside": of_results(lambda made: [each.half().float() for each in made]),
+    "zeros": of_results(lambda made: [each * 0 for each in made]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_random_programs_notice_a_faulty_engine(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile(graph: Any, examples: Any, options: Any) -> Any:
+        kept: dict[str, Any] = {}
+        return lambda *values: FAULTS[fault](graph, list(values), kept) if graph.results else graph(*values)
+
+    monkeypatch.setattr(eager, "compile", compile)
+    for seed in range(60):
+        try:
+            if Outcome(seed, "eager", "cpu").problem:
+                return
+        except compiler.CompileError:
+            return
+    pytest.fail(f"no program notices {fault}")
