@@ -1,0 +1,87 @@
+"""The reasons and errors of compiled functions that other tests do not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout import compiler, plugins
+from turnout_tracer.compiling import eager, signatures
+
+W = turnout.tensor([1.0, 2.0, 3.0])
+KEPT: list[Any] = []
+
+
+def hooked() -> Any:
+    w = W.clone().requires_grad_()
+    w.register_hook(lambda grad: grad)
+    return w
+
+
+def as_strided(x: Any) -> Any:
+    return turnout.as_strided(x, (2,), (1,)) + 1
+
+
+def two_devices(x: Any) -> Any:
+    return x + 1, turnout.zeros(2, device="meta")
+
+
+REASONS: list[tuple[Callable[..., Any], Callable[[], Any], str]] = [
+    (lambda x: x * 2, hooked, "arguments[0] has hooks"),
+    (lambda x: (x, KEPT)[1], W.clone, "the call returns a list that the program has too"),
+    (as_strided, lambda: turnout.arange(6.0)[1:4], "as_strided may see memory outside of an input"),
+    (two_devices, W.clone, "the graph uses several devices: cpu, meta"),
+]
+
+
+@pytest.mark.parametrize(("function", "make", "why"), REASONS)
+def test_the_reasons_why_a_call_runs_eagerly(function: Any, make: Any, why: str) -> None:
+    compiled = turnout.compile(function, strict=False)
+    with pytest.warns(compiler.CompileWarning) as caught:
+        for _ in range(2):
+            compiled(make())
+    assert [str(each.message).partition(" runs eagerly: ")[2] for each in caught] == [why]
+
+
+def test_a_signature_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signatures, "LIMIT", 50)
+    with pytest.raises(compiler.CompileError, match="why     the signature has more than 100,000 parts"):
+        turnout.compile(lambda x, numbers: x, strict=True)(W, list(range(60)))
+
+
+def test_results_that_are_not_those_of_the_graph_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "compile", lambda *args: lambda *values: [])
+    compiled = turnout.compile(lambda x: x + 1)
+    compiled(W)
+    with pytest.raises(compiler.CompileError) as error:
+        compiled(W)
+    assert str(error.value) == "compile: the engine 'eager' returned for function nothing, expected float32 [3] on cpu"
+
+
+ROWS: list[tuple[str, list[tuple[str, Any]], str]] = [
+    ("acme", [("acme", ("acme",))], "compile: the engine 'acme' takes graphs of acme, and this one is on cpu"),
+    (
+        "",
+        [("one", ("cpu",)), ("two", ("cpu",))],
+        "compile: several engines serve cpu: one, two\n  to fix  name one by engine=, or by the setting compile.engine",
+    ),
+    (
+        "acme",
+        [("acme", ()), ("acme", ())],
+        "compile: the engine 'acme' is in several plugins: plugin 0, plugin 1\n"
+        "  to fix  disable one of them by the setting plugins.disable",
+    ),
+]
+
+
+@pytest.mark.parametrize(("engine", "rows", "text"), ROWS)
+def test_which_engine_is_meant(engine: str, rows: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(f"plugin {i}", SimpleNamespace(name=name, devices=devices)) for i, (name, devices) in enumerate(rows)]
+    monkeypatch.setattr(plugins, "engines", lambda: found)
+    with pytest.raises(compiler.CompileError) as error:
+        turnout.compile(lambda x: x + 1, engine=engine)(W)
+    assert str(error.value) == text
