@@ -42,8 +42,7 @@ REASONS: list[tuple[Callable[..., Any], Callable[[], Any], str]] = [
 def test_the_reasons_why_a_call_runs_eagerly(function: Any, make: Any, why: str) -> None:
     compiled = turnout.compile(function, strict=False)
     with pytest.warns(compiler.CompileWarning) as caught:
-        for _ in range(2):
-            compiled(make())
+        [compiled(make()) for _ in range(2)]
     assert [str(each.message).partition(" runs eagerly: ")[2] for each in caught] == [why]
 
 
@@ -72,8 +71,10 @@ ROWS: list[tuple[str, list[tuple[str, Any]], str]] = [
     (
         "acme",
         [("acme", ()), ("acme", ())],
-        "compile: the engine 'acme' is in several plugins: plugin 0, plugin 1\n"
-        "  to fix  disable one of them by the setting plugins.disable",
+        (
+            "compile: the engine 'acme' is in several plugins: plugin 0, plugin 1\n"
+            "  to fix  disable one of them by the setting plugins.disable"
+        ),
     ),
 ]
 
