@@ -50,6 +50,7 @@ class Reach(NamedTuple):
     globals: tuple[str, ...]
     modules: tuple[tuple[int, str], ...]  # how many packages up, and the name from there
     names: frozenset[str]
+    outside: tuple[str, ...]  # those that read or change what a signature does not see
 
 
 def reach_of(code: CodeType) -> Reach:
@@ -77,7 +78,8 @@ def reach_of(code: CodeType) -> Reach:
             names |= inner.names
         else:
             names |= _words(constant)  # getattr(x, "scale")
-    return Reach(code, tuple(found), tuple(modules), frozenset(names))
+    outside = sorted(OUTSIDE_NAMES & names) + ["config"] * ("config" in names and bool(SETTERS & names))
+    return Reach(code, tuple(found), tuple(modules), frozenset(names), tuple(outside))
 
 
 def _words(constant: object) -> set[str]:

@@ -39,17 +39,7 @@ from turnout_aten.tensor.roles import role_of
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
-from turnout_tracer.compiling.reach import (
-    COMPUTED,
-    FILES,
-    OUTSIDE_FUNCTIONS,
-    OUTSIDE_NAMES,
-    SETTERS,
-    Reach,
-    is_library,
-    is_outside,
-    reach_of,
-)
+from turnout_tracer.compiling.reach import COMPUTED, FILES, OUTSIDE_FUNCTIONS, Reach, is_library, is_outside, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,7 +124,8 @@ class Walk:
             self._start()
             try:
                 self._visit(args, (None, "arguments"))
-                self._visit(kwargs, (None, "arguments"))
+                if kwargs:
+                    self._visit(kwargs, (None, "arguments"))
                 self._visit(function, (None, getattr(function, "__name__", "function")))
             except RecursionError:
                 self._refuse(errors.TOO_LARGE)
@@ -314,10 +305,8 @@ class Walk:
                 self._refuse(errors.outside_world(value.__name__))
         else:
             reach = self._code.of(value.__code__)
-            for name in sorted(OUTSIDE_NAMES & reach.names):
+            for name in reach.outside:
                 self._refuse(errors.outside_world(name))
-            if "config" in reach.names and SETTERS & reach.names:
-                self._refuse(errors.outside_world("config"))
             for level, name in reach.modules:
                 self._module_named(level, name, value.__globals__)
             for name in reach.globals:
