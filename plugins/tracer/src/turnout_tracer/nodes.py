@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Ref:
-    """A value of the graph, by its number."""
+    """A value of the graph.
+
+    index  its number
+    """
 
     __slots__ = ("index",)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError
 from turnout.operators.tracebacks import shorten, shortening
-from turnout.operators.values import is_tensor
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
@@ -75,7 +74,10 @@ def group_norm(
         tensor([[-1.0000,  1.0000]])
     """
     try:
-        shape = input.shape if is_tensor(input) else ()  # the operator refuses what is no tensor
+        try:
+            shape = input.shape
+        except AttributeError:
+            shape = ()  # the operator refuses what is no tensor
         if len(shape) >= 2 and num_groups > 0:
             images, channels, *places = shape
             _more_than_one("group_norm", [images * channels // num_groups, num_groups, *places])
