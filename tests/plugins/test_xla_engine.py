@@ -164,9 +164,27 @@ def test_random_numbers_are_drawn_eagerly() -> None:
     assert compiled(x).tolist() != first.tolist()
     turnout.set_rng_state(state)
     assert F.dropout(x, 0.5).tolist() == first.tolist()
-    assert turnout.get_rng_state() == drawn  # compiling draws nothing
+    assert turnout.get_rng_state() == drawn  # to compile draws nothing
     still: Any = turnout.compile(lambda x: F.dropout(x, 0.5, False) + 1, engine="xla", strict=True)
     assert [still(x).sum().item() for _ in range(2)] == [200.0, 200.0]
+
+
+def test_a_program_that_is_traced_again_is_the_same() -> None:
+    import jax
+
+    compiled: Any = turnout.compile(lambda x: x + turnout.ones(3) + turnout.special.erfcx(x), engine="xla", strict=True)
+    x = turnout.tensor([1.0, 2.0, 3.0])
+    found = [compiled(x).tolist() for _ in range(2)]
+    jax.clear_caches()
+    assert compiled(x).tolist() == found[1]
+
+
+def test_what_could_draw_and_does_not_is_compiled() -> None:
+    q = turnout.linspace(0, 1, 24).reshape(1, 2, 3, 4)
+    compiled: Any = turnout.compile(lambda q: F.scaled_dot_product_attention(q, q, q), engine="xla", strict=True)
+    for _ in range(2):
+        found = compiled(q)
+    turnout.testing.assert_close(found, F.scaled_dot_product_attention(q, q, q))
 
 
 def test_threads_compile_and_call() -> None:

@@ -32,16 +32,13 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         examples: its inputs as fake tensors
         options: `name` is that of the function
     """
+    tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
+    if len(tensors) < len(examples) or any(map(_draws, graph.nodes)):
+        raise EngineError("it draws random numbers, which would be the same in each call")
     program = Program(graph, str(options["name"]))
     jitted = jax.jit(program)
-    tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
-    specs = [jax.ShapeDtypeStruct(tuple(each.shape), native(each.dtype)) for each in tensors]
     try:
-        with turnout.config.override(default_device="jax"), turnout.random.fork_rng():
-            drawn = turnout.get_rng_state()
-            wide(jitted.lower)(*specs)
-            if len(tensors) < len(examples) or turnout.get_rng_state() != drawn:
-                raise EngineError("it draws random numbers, which would be the same in each call")
+        wide(jitted.lower)(*[jax.ShapeDtypeStruct(tuple(each.shape), native(each.dtype)) for each in tensors])
     except turnout.errors.TurnoutError as error:
         raise EngineError(str(error)) from error
     call = wide(jitted)
@@ -55,6 +52,13 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
     value_of, tensor_of = (held, turnout.as_tensor) if options["device"].type == "jax" else (array_of, tensor_over)
     run.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
     return run
+
+
+def _draws(node: Node) -> bool:
+    """Whether a call draws random numbers: with `train=False`, or without dropout, it does not."""
+    given = {a.name: value for a, value in zip(node.op.schema.arguments, node.args, strict=True)}
+    without = given.get("train") is False or any(given.get(name) == 0 for name in ("dropout", "dropout_p"))
+    return "nondeterministic_seeded" in node.op.tags and not without
 
 
 def native(dtype: Any) -> Any:
@@ -97,7 +101,7 @@ class Result:
 
 
 class Program:
-    """A graph as a function of JAX's values. It runs in the default device `jax`.
+    """A graph as a function of JAX's values.
 
     callbacks  the operators that run on cpu
     """
@@ -112,7 +116,7 @@ class Program:
         known = {i: turnout.as_tensor(value) for i, value in enumerate(values)}  # tensors on `jax`
         known |= {each.ref.index: each.tensor.to("jax") for each in self.graph.constants}
         self.callbacks.clear()
-        with postponed() as wrong:
+        with turnout.config.override(default_device="jax"), postponed() as wrong:
             for node in self.graph.nodes:
                 self._run(node, known)
         made: list[Any] = []
@@ -129,12 +133,21 @@ class Program:
         args = [_valued(each, known) for each in node.args]
         try:
             made = node.op.call_boxed(tuple(args))
-        except Exception:  # it runs on cpu, or asks for numbers, which JAX does not know yet
-            if "nondeterministic_seeded" in node.op.tags:
+        except Exception as error:
+            if not _asks_for_numbers(error):
                 raise
             made = _called_back(node, args)
             self.callbacks.append(node.op.qualified_name)
         _keep(node.outputs, made, known)
+
+
+def _asks_for_numbers(error: BaseException | None) -> bool:
+    """Whether an operator needed what JAX does not know yet, on the host or in a row of its own."""
+    while error is not None:
+        if isinstance(error, (jax.errors.JAXTypeError, jax.errors.JAXIndexError, turnout.errors.NoDataError)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _valued(value: Any, known: dict[int, Any]) -> Any:
