@@ -13,7 +13,7 @@ from installed_folder import ACTIVATION, MANIFEST, Site
 from outcomes import refused
 from turnout import plugins
 from turnout.errors import DeviceError, PluginError
-from turnout.plugins.distributions import version_of
+from turnout.plugins.distributions import named, version_of
 
 ENTRY = "alpha = fake_alpha:plugin.toml"
 
@@ -123,6 +123,19 @@ def test_what_a_build_left_among_the_sources_is_not_installed_in_these_tests(lef
     path = site.plugin("alpha")
     plugins.reset_discovery()
     assert only_record().path == str(path)
+
+
+FOLDERS = ("dist_alpha.egg-info", "dist_alpha-0.1.egg-info", "dist_alpha-0.1-py3.11.egg-info", "dist_alpha-0.1.dist-info")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_distribution_is_found_by_its_name_however_its_records_are_called(folder, tmp_path, monkeypatch):
+    records = tmp_path / folder
+    records.mkdir()
+    (records / ("METADATA" if folder.endswith("dist-info") else "PKG-INFO")).write_text("Name: dist-alpha\nVersion: 0.1\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert named("Dist.Alpha")[0].locate_file("") == tmp_path
+    assert version_of("dist-alpha") == "0.1"
 
 
 def test_half_written_metadata_of_others_is_passed_over(site):

@@ -71,7 +71,7 @@ def _stems() -> Iterator[tuple[Distribution, str]]:
             continue
         for entry in entries:
             if entry.lower().endswith((".dist-info", ".egg-info")):
-                yield _Recorded(place or ".", entry), normal(entry[: -len(".dist-info")].partition("-")[0])
+                yield _Recorded(place or ".", entry), normal(entry.rpartition(".")[0].partition("-")[0])
 
 
 def _is_foreign(finder: Any) -> bool:
