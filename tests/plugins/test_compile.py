@@ -410,3 +410,34 @@ def test_operator_cases_compiled_give_the_same_bits(part: int) -> None:
         check_replays(call_of(case), samples_of_kinds(case, "cpu"), row_major("cpu"), (Way(way),))
         if case.differentiable and "float32" in of_each_kind(case, "cpu"):
             check_replays(gradients_of(case), samples(case, "cpu", ("float32",)), leaf("cpu"), (Way(way),))
+
+
+def test_a_module_and_a_step_of_its_optimiser_are_compiled() -> None:
+    nn = turnout.nn
+
+    def losses(wrap: Callable[[Any], Any]) -> list[float]:
+        turnout.manual_seed(0)
+        module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+        optimiser = turnout.optim.SGD(module.parameters(), lr=0.1)
+
+        def step(x: Any) -> Any:
+            optimiser.zero_grad()
+            loss = (module(x) ** 2).mean()
+            loss.backward()
+            optimiser.step()
+            return loss.detach()
+
+        run, infer = wrap(step), wrap(module)
+        found = [run(turnout.ones(2, 3) * i).item() for i in range(6)]
+        with turnout.no_grad():
+            return found + [infer(turnout.ones(2, 3)).sum().item() for _ in range(3)]
+
+    compiled: list[Any] = []
+
+    def wrap(function: Any) -> Any:
+        compiled.append(turnout.compile(function, engine="eager"))
+        return compiled[-1]
+
+    assert losses(wrap) == losses(lambda function: function)
+    # The first step makes what the optimiser and the modules keep, so that it has a signature of its own.
+    assert [ran(each) for each in compiled] == [4, 2]
