@@ -15,7 +15,7 @@ import turnout
 from turnout import config, devices, plugins, state
 from turnout.keys import KEYS
 from turnout.operators import Operator
-from turnout.plugins import environment
+from turnout.plugins import environment, providers
 from turnout.registry import REGISTRY, Registrations
 
 
@@ -23,6 +23,14 @@ from turnout.registry import REGISTRY, Registrations
 def of_python(paths: tuple[str, ...]) -> list[str]:
     """The standard library alone: each further folder would be searched for installed plugins, several times a test."""
     return [path for path in paths if path.startswith(sys.base_prefix) and not any(distributions(path=[path]))]
+
+
+@pytest.fixture(autouse=True)
+def known_packages() -> Iterator[None]:
+    """What a test pretends of the data file of packages ends with it."""
+    known = providers.packages
+    yield
+    known.cache_clear()
 
 
 @pytest.fixture

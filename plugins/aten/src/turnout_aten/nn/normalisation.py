@@ -74,6 +74,7 @@ def group_norm(
         tensor([[-1.0000,  1.0000]])
     """
     try:
+        shape: Sequence[int]
         try:
             shape = input.shape
         except AttributeError:
