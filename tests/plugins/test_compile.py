@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from os.path import exists
 from typing import Any
 
 import pytest
 
 import turnout
+from outcomes import in_threads
 from turnout import compiler
 from turnout.errors import TurnoutError
 from turnout_aten import trees
@@ -382,11 +383,7 @@ def test_threads_compile_and_call_one_function() -> None:
             if compiled(x, n % 4).tolist() != (x * (n % 4) + W).tolist():
                 wrong.append((i, n))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, i) for i in range(8)])
     assert not wrong
     assert ran(compiled) >= 8
 

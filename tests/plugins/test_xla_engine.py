@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
+from functools import partial
 from typing import Any
 
 import pytest
 
 import turnout
+from outcomes import in_threads
 from turnout import compiler
 from turnout.errors import DimError
 from turnout_conformance.cases import CASES
@@ -197,9 +198,5 @@ def test_threads_compile_and_call() -> None:
             if not turnout.allclose(compiled(x, n), (x * n).sin().sum(0), atol=1e-5):
                 wrong.append((i, n))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, i) for i in range(8)])
     assert not wrong

@@ -30,7 +30,7 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
     Arguments:
         graph: what `turnout.compile` has recorded
         examples: its inputs as fake tensors
-        options: `name` is that of the function
+        options: `name` is that of the function, `device` where the graph runs
     """
     tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
     if len(tensors) < len(examples) or any(map(_draws, graph.nodes)):
