@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 import turnout
@@ -30,6 +32,18 @@ def test_operators_compute_shapes_dtypes_and_strides() -> None:
     assert (x @ x.t()).shape == (3, 3)
     values, indices = x.max(1)[0], x.max(1)[1]
     assert (values.shape, indices.dtype) == ((3,), turnout.int64)
+
+
+def test_strides_of_element_wise_results_are_those_of_a_device_with_data() -> None:
+    draw = random.Random(0)
+    for _ in range(300):  # dims of one element may have any stride, and spread ones have 0
+        whole = [draw.choice([1, 1, 2, 3]) for _ in range(draw.choice([2, 3]))]
+        views = [([draw.choice([n, n, 1]) for n in whole], [draw.choice([0, 1, 2, 4, 32]) for _ in whole]) for _ in range(2)]
+        found = []
+        for name in ("cpu", "meta"):
+            x, y = (turnout.empty(160, device=name).as_strided(*view) for view in views)
+            found.append([((made := f()).shape, made.stride()) for f in (lambda x=x, y=y: x + y, x.tanh, x.relu)])
+        assert found[0] == found[1], views
 
 
 def test_views_share_a_storage_and_know_their_offset() -> None:

@@ -101,11 +101,12 @@ def wrapped({", ".join(["ks", *arguments])}):
 
 
 def ordered(*arrays: Any) -> bool:
-    """Whether the dims of each array lie in row-major order, those of stride 0 apart: so does a pointwise result."""
+    """Whether the dims of each array lie in row-major order, those of stride 0 or one element apart: so does a pointwise result."""
     for array in arrays:
         before = None
-        for stride in array.strides:
-            if stride < 0 or (stride and before is not None and stride >= before):
-                return False
-            before = stride or before
+        for length, stride in zip(array.shape, array.strides, strict=True):
+            if stride and length != 1:
+                if stride < 0 or (before is not None and stride >= before):
+                    return False
+                before = stride
     return True

@@ -32,15 +32,14 @@ class Wanted:
             else:
                 self.outputs.setdefault(edge, {})[0] = None
         self.outputs.update({node: {0: None} for node in stops})
-        self.stops = stops
-        self.lead = self._search(roots)
+        self.lead = self._search(roots, stops)
 
-    def _search(self, roots: Iterable[Any]) -> dict[Node, tuple[Any, ...]]:
+    def _search(self, roots: Iterable[Any], stops: frozenset[Node]) -> dict[Node, tuple[Any, ...]]:
         """Each node that a wanted tensor can be reached from, and its edges, with None for those that lead nowhere.
 
         A wanted tensor's own node is one of them; () where nothing behind it is wanted.
         """
-        stops, leaves = self.stops, self.leaves
+        leaves, outputs = self.leaves, self.outputs
         seen: set[Node] = set()
         stack = [e.node if e.__class__ is Output else e for e in roots]
         while stack:
@@ -53,19 +52,18 @@ class Wanted:
                             stack.append(edge.node if edge.__class__ is Output else edge)
         lead: dict[Node, tuple[Any, ...]] = {}
         for node in sorted(seen, key=_SEQ):
-            if node in stops:
-                lead[node] = ()
-                continue
-            edges: Any = node.edges
-            leading = 0
+            leads = others = False
+            edges: Any = () if node in stops else node.edges
             for edge in edges:
                 if edge.__class__ is Output:
                     edge = edge.node
                 if edge in lead if isinstance(edge, Node) else id(edge) in leaves:
-                    leading += 1
-            if leading:
-                lead[node] = edges if leading == len(edges) else tuple([e if self._leads(e, lead) else None for e in edges])
-            elif node in self.outputs:
+                    leads = True
+                elif edge is not None:
+                    others = True
+            if leads:
+                lead[node] = tuple([e if self._leads(e, lead) else None for e in edges]) if others else edges
+            elif node in outputs:
                 lead[node] = ()
         return lead
 

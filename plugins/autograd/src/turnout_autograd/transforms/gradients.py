@@ -62,14 +62,13 @@ def grad_and_value(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool =
         >>> turnout.func.grad_and_value(lambda x: x * x)(turnout.tensor(3.0))
         (tensor(6.), tensor(9.))
     """
-    return _with_value("grad_and_value", func, argnums, has_aux)
+    return shortening_as(func)(_with_value("grad_and_value", func, argnums, has_aux))
 
 
 def _with_value(name: str, func: Function, argnums: Argnums, has_aux: bool) -> Function:
     """`grad_and_value`; `name` is the transform that messages name."""
     plugins.service("Autograd")  # raises where autograd is disabled
 
-    @shortening_as(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)
         run = Linearized(name, function, chosen, has_aux)

@@ -168,15 +168,18 @@ static Outcome compute_array(ArrayKernel *self, PyObject *ks, PyObject *const *a
     return deliver_array(self, made, ks, args, n, first, descr, result);
 }
 
-/* Whether the dims of an array lie in row-major order, those of stride 0 apart (`ordered` of turnout_aten.kernels.functional). */
+/* Whether the dims of an array lie in row-major order, those of stride 0 or one element apart: `ordered` of
+ * turnout_aten.kernels.functional. */
 static int is_ordered(PyArrayObject *array)
 {
     npy_intp before = 0;
     for (int i = 0; i < PyArray_NDIM(array); i++) {
         npy_intp stride = PyArray_STRIDE(array, i);
-        if (stride < 0 || (stride && before && stride >= before))
+        if (stride == 0 || PyArray_DIM(array, i) == 1)
+            continue;
+        if (stride < 0 || (before && stride >= before))
             return 0;
-        before = stride ? stride : before;
+        before = stride;
     }
     return 1;
 }
