@@ -101,7 +101,7 @@ def wrapped({", ".join(["ks", *arguments])}):
 
 
 def ordered(*arrays: Any) -> bool:
-    """Whether the dims of each array lie in row-major order, those of stride 0 or one element apart: so does a pointwise result."""
+    """Whether the dims of each array, but those of stride 0 or length 1, lie in row-major order: so does a pointwise result."""
     for array in arrays:
         before = None
         for length, stride in zip(array.shape, array.strides, strict=True):
