@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-
 import handles
 import pytest
 
 import turnout
 from outcomes import refused
-from turnout.errors import CallError, NoKernelError, RegistrationError, UnknownOperatorError
+from turnout.errors import CallError, NoKernelError, RegistrationError
 from turnout.explanation.explanation import explain, find
 from turnout.library import Library
 from turnout.operators.kernels import LazyFunction
@@ -64,35 +62,10 @@ def test_every_standard_kernel_can_take_what_its_schema_passes():
     assert checked > 500
 
 
-@pytest.mark.parametrize("name", ["add", "aten::add"])
-def test_a_name_without_overload_finds_the_packet(name):
-    assert turnout.add
-    assert find(name) is turnout.ops.aten.add
-
-
-@pytest.mark.parametrize("name", ["add.Tensor", "aten::add.Tensor"])
-def test_a_name_with_overload_finds_the_operator(name):
-    assert turnout.add
-    assert find(name) is turnout.ops.aten.add.Tensor
-
-
 def test_public_functions_and_methods_are_found():
     assert find(turnout.add) is turnout.ops.aten.add
     assert find(turnout.Tensor.add) is turnout.ops.aten.add
     assert find(turnout.zeros) is turnout.ops.aten.zeros
-
-
-def test_a_standard_operator_pickles_by_name():
-    op = turnout.ops.aten.add.Tensor
-    assert pickle.loads(pickle.dumps(op)) is op
-    assert REGISTRY.find("aten::exp.default") is REGISTRY.find("aten::exp")
-
-
-def test_an_overload_that_does_not_exist_names_those_that_do():
-    assert refused(UnknownOperatorError, lambda: turnout.ops.aten.exp.Tensor) == (
-        "aten::exp has no overload 'Tensor'; it has default, out"
-    )
-    assert "no operator aten::expp; did you mean aten::exp" in refused(UnknownOperatorError, lambda: turnout.ops.aten.expp)
 
 
 def test_no_grad_is_shown_by_explain(x):
@@ -100,17 +73,6 @@ def test_no_grad_is_shown_by_explain(x):
         found = explain("aten::exp", x)
     assert found.state.notes == ["no_grad  gradients are not recorded"]
     assert "  no_grad  gradients are not recorded\n" in str(found)
-
-
-def test_the_namespace_of_the_standard_operators_is_theirs():
-    from turnout.errors import ConflictError
-    from turnout.library import Library
-
-    assert turnout.ops.aten.exp
-    assert refused(ConflictError, Library, "aten", "DEF") == (
-        f"Library: namespace 'aten' is defined already\n  first   turnout-aten {turnout.__version__}\n"
-        "  to fix  Library('aten', 'FRAGMENT') adds operators to it, Library('aten', 'IMPL') kernels"
-    )
 
 
 def test_rows_of_a_namespace_without_operators_are_refused():

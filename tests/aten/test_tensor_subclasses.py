@@ -7,7 +7,6 @@ import pytest
 import turnout
 from outcomes import refused
 from turnout.dtypes import float32
-from turnout.errors import CallError
 from turnout.registry import Registrations
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -57,16 +56,6 @@ def box(value):
     return wrap(Box(value), turnout.device("modetoy"))
 
 
-class Record(turnout.DispatchMode):
-    def __init__(self, log, name=""):
-        self.log = log
-        self.name = name
-
-    def dispatch(self, op, ks, args):
-        self.log.append(self.name + op.name)
-        return op.redispatch(ks, *args)
-
-
 class Logged(Tensor):
     """Records what it takes part in, and stays what it is."""
 
@@ -100,33 +89,6 @@ def test_the_way_back_to_a_plain_tensor_shares_the_memory(ops, x):
     assert plain.is_alias_of(x)
     assert type(ops.double(plain)) is Tensor
     assert Logged.log == []
-
-
-def test_modes_go_before_subclasses(ops, x):
-    with Record(Logged.log, "mode "):
-        assert type(ops.double(turnout.as_subclass(x, Logged))) is Logged
-    assert Logged.log == ["mode double", "Logged double"]
-
-
-def test_the_more_derived_of_two_subclasses_is_asked_first_and_may_decline(ops, x):
-    class Declines(Logged):
-        @classmethod
-        def __turnout_dispatch__(cls, op, ks, args):
-            cls.log.append("declined")
-            return NotImplemented
-
-    with Registrations("pairs") as pairs:
-        pairs.define("pairs::first(Tensor x, Tensor y) -> Tensor")
-        pairs.impl("first", "ModeToy", lambda x, y: wrap(x.array, x.device))
-        both = turnout.as_subclass(x, Logged), turnout.as_subclass(x, Declines)
-        assert type(turnout.ops.pairs.first(*both)) is Logged
-        assert Logged.log == ["declined", "Logged first"]
-        with pytest.raises(CallError) as caught:
-            turnout.ops.pairs.first(both[1], x)
-    assert str(caught.value) == (
-        "pairs::first: no Tensor subclass among the arguments handles it; "
-        "__turnout_dispatch__ of Declines returned NotImplemented"
-    )
 
 
 def test_as_subclass_wants_a_subclass_of_tensor(x):

@@ -10,7 +10,7 @@ from plain_objects import Handle
 from outcomes import refused
 from turnout import config, plugins, state
 from turnout.devices import Backend
-from turnout.errors import DisabledError, NoKernelError, UnknownOperatorError
+from turnout.errors import DisabledError, NoKernelError
 from turnout.keys import KEYS, TRACKED
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.plugins import providers
@@ -150,15 +150,6 @@ def test_an_opt_in_functionality_takes_part_only_while_it_is_switched_on(registr
     assert op.redispatch(other | switch, Handle(other)) == "xpu"
 
 
-def test_fallthrough_is_per_backend(registry, library):
-    op = library.define("lib::f(Tensor x) -> Tensor")
-    for backend in ("CPU", "XPU"):
-        library.impl("f", backend, lambda x: "backend")
-        library.impl("f", f"Autograd{backend}", FALLTHROUGH if backend == "CPU" else (lambda x: "autograd"))
-    assert op.redispatch(bits(registry), Handle(0)) == "backend"
-    assert op.redispatch(bits(registry, "XPU"), Handle(0)) == "autograd"
-
-
 def test_a_disabled_key_falls_through_and_asking_for_it_is_an_error_that_names_the_setting():
     with Registrations("offlib", distribution="off", version="1") as library:
         op = library.define("offlib::f(Tensor x) -> Tensor")
@@ -195,17 +186,6 @@ def test_an_operator_pickles_by_name(shop):
 
 def test_default_is_another_name_of_the_unnamed_overload(shop):
     assert REGISTRY.find("shop::sell.default") is REGISTRY.find("shop::sell")
-
-
-def test_an_overload_that_does_not_exist_names_those_that_do(shop):
-    import turnout
-
-    assert refused(UnknownOperatorError, lambda: turnout.ops.shop.sell.two) == (
-        "shop::sell has no overload 'two'; it has default, out"
-    )
-    assert refused(UnknownOperatorError, lambda: turnout.ops.shop.sel) == (
-        "no operator shop::sel; did you mean shop::sell or shop::sell.out?"
-    )
 
 
 def test_the_table_of_an_operator_has_an_entry_for_each_key_that_something_serves(registry, library):

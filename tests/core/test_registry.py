@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from contextlib import contextmanager
 
 import pytest
@@ -10,16 +9,7 @@ from plain_objects import Handle
 
 from outcomes import refused
 from turnout import config
-from turnout.errors import (
-    ConfigError,
-    ConflictError,
-    KernelSignatureError,
-    RegistrationError,
-    SchemaError,
-    StaleOperatorError,
-    UniverseError,
-    UnknownOperatorError,
-)
+from turnout.errors import ConfigError, ConflictError, KernelSignatureError, SchemaError
 from turnout.keys import BackendRow
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import Registrations, Registry
@@ -55,14 +45,6 @@ def state_of(registry: Registry) -> tuple:
     )
 
 
-def test_a_kernel_serves_the_backend_of_its_argument(registry, library):
-    op = library.define("lib::f(Tensor x) -> Tensor")
-    library.impl("f", "CPU", lambda x: "cpu")
-    library.impl("f", "XPU", lambda x: "xpu")
-    assert run(op, tensor(registry)) == "cpu"
-    assert run(op, tensor(registry, "XPU")) == "xpu"
-
-
 def test_an_implementation_may_come_before_the_definition_and_is_listed_as_dangling(registry, library):
     library.impl("later", "CPU", lambda x: "waited")
     assert [op.qualified_name for op in registry.dangling()] == ["lib::later"]
@@ -76,13 +58,6 @@ def test_a_waiting_kernel_that_does_not_fit_the_definition_refuses_the_definitio
     before = state_of(registry)
     refused(KernelSignatureError, library.define, "lib::later(Tensor x) -> Tensor")
     assert state_of(registry) == before
-
-
-def test_the_newest_kernel_of_one_library_wins(registry, library):
-    op = library.define("lib::f(Tensor x) -> Tensor")
-    library.impl("f", "CPU", lambda x: "old")
-    library.impl("f", "CPU", lambda x: "new")
-    assert run(op, tensor(registry)) == "new"
 
 
 def test_two_libraries_at_one_slot_are_a_conflict_that_names_both(registry, library):
@@ -150,21 +125,6 @@ def test_preferred_libraries_come_first_and_end_conflicts(library, registry):
         )
 
 
-@pytest.mark.parametrize("override_first", [True, False])
-def test_the_one_that_says_allow_override_wins_whichever_came_first(registry, library, override_first):
-    other = Registrations("other", registry=registry)
-    op = library.define("lib::f(Tensor x) -> Tensor")
-    steps = [
-        lambda: library.impl("f", "CPU", lambda x: "plain"),
-        lambda: other.impl("lib::f", "CPU", lambda x: "override", allow_override=True),
-    ]
-    for step in reversed(steps) if override_first else steps:
-        step()
-    assert run(op, tensor(registry)) == "override"
-    other.undo()
-    assert run(op, tensor(registry)) == "plain"
-
-
 def test_two_libraries_that_both_override_are_a_conflict(registry, library):
     other = Registrations("other", registry=registry)
     library.define("lib::f(Tensor x) -> Tensor")
@@ -172,55 +132,6 @@ def test_two_libraries_that_both_override_are_a_conflict(registry, library):
     assert 'both say allow_override=True: choose one with the setting kernels.choose."lib::f@CPU"' in refused(
         ConflictError, other.impl, "lib::f", "CPU", lambda x: 2, allow_override=True
     )
-
-
-def test_a_conflict_that_an_undo_brings_back_is_an_error_at_the_call_and_not_a_winner_by_order(registry):
-    libraries = [Registrations(name, registry=registry) for name in "abc"]
-    op = libraries[0].define("a::f(Tensor x) -> Tensor")
-    libraries[0].impl("f", "CPU", lambda x: "a")
-    libraries[1].impl("a::f", "CPU", lambda x: "b", allow_override=True)
-    libraries[2].impl("a::f", "CPU", lambda x: "c")
-    assert run(op, tensor(registry)) == "b"
-    libraries[1].undo()
-    assert "a::f: two kernels for CPU" in refused(ConflictError, run, op, tensor(registry))
-    libraries[2].undo()
-    assert run(op, tensor(registry)) == "a"
-
-
-def test_a_conflict_of_waiting_kernels_is_found_before_the_definition(registry, library):
-    other = Registrations("other", registry=registry)
-    library.impl("f", "CPU", lambda x: 1)
-    refused(ConflictError, other.impl, "lib::f", "CPU", lambda x: 2)
-
-
-def test_undo_takes_back_everything_in_any_interleaving(registry):
-    base = Registrations("base", registry=registry)
-    op = base.define("base::f(Tensor x) -> Tensor")
-    base.impl("f", "CPU", lambda x: "base")
-    before = state_of(registry)
-    for order in itertools.permutations(range(3)):
-        libraries = [Registrations(f"l{i}", registry=registry) for i in range(3)]
-        libraries[0].impl("base::f", "XPU", lambda x: "xpu")
-        libraries[1].define("l1::g(Tensor x) -> Tensor")
-        libraries[1].impl("l1::g", "CompositeImplicitAutograd", lambda x: "math")
-        libraries[2].impl("base::f", "CPU", lambda x: "over", allow_override=True)
-        assert run(op, tensor(registry)) == "over"
-        for i in order:
-            libraries[i].undo()
-            libraries[i].undo()
-        assert state_of(registry) == before
-        assert run(op, tensor(registry)) == "base"
-
-
-def test_a_stale_handle_raises_a_clear_error(registry, library):
-    op = library.define("lib::f(Tensor x) -> Tensor")
-    library.impl("f", "CPU", lambda x: x)
-    run(op, tensor(registry))
-    library.undo()
-    assert refused(StaleOperatorError, op, tensor(registry)) == (
-        "lib::f is gone: the library that defined it was undone; look the operator up again"
-    )
-    refused(StaleOperatorError, op.redispatch, registry.keys.tensor_bits("CPU"), tensor(registry))
 
 
 def test_an_operator_defined_twice_is_refused(registry, library):
@@ -240,41 +151,10 @@ def test_overloads_that_tie_are_refused_in_either_order(registry):
             assert len(list(registry.packet("lib", "f"))) == 1
 
 
-def test_a_kernel_that_cannot_take_the_arguments_is_refused_and_nothing_changes(registry, library):
-    library.define("lib::f(Tensor x, *, int n=3) -> Tensor")
-    before = state_of(registry)
-    refused(KernelSignatureError, library.impl, "f", "CPU", lambda x: x)
-    assert state_of(registry) == before
-
-
-def test_a_second_fallback_for_a_key_is_refused(registry, library):
-    def first(op, ks, args):
-        return None
-
-    library.fallback("Tracer", first)
-    before = state_of(registry)
-    assert "Tracer has a fallback already" in refused(
-        RegistrationError, Registrations("other", registry=registry).fallback, "Tracer", first
-    )
-    assert state_of(registry) == before
-
-
-def test_an_unknown_key_is_refused_with_the_nearest_name(registry, library):
-    library.define("lib::f(Tensor x) -> Tensor")
-    assert refused(UniverseError, library.impl, "f", "AutogradCPUU", lambda x: x) == (
-        "unknown dispatch key 'AutogradCPUU'; did you mean AutogradCPU?"
-    )
-
-
 def test_old_names_of_alias_keys_are_accepted(registry, library):
     op = library.define("lib::f(Tensor x) -> Tensor")
     library.impl("f", "Math", lambda x: "math")
     assert list(op.kernels) == ["CompositeImplicitAutograd"]
-
-
-def test_an_unknown_operator_names_near_ones(registry, library):
-    library.define("lib::gather(Tensor x) -> Tensor")
-    assert refused(UnknownOperatorError, registry.find, "lib::gathr") == "no operator lib::gathr; did you mean lib::gather?"
 
 
 def test_a_fallback_at_the_autograd_alias_covers_backends_that_come_later(registry, library):
@@ -286,13 +166,6 @@ def test_a_fallback_at_the_autograd_alias_covers_backends_that_come_later(regist
     library.impl("f", "AutogradNPU", lambda x: "own")
     assert run(op, tensor(registry, "NPU")) == "own"
     assert run(op, tensor(registry, "XPU")) == "autograd"
-
-
-def test_fallthrough_passes_to_the_next_key(registry, library):
-    op = library.define("lib::f(Tensor x) -> Tensor")
-    library.impl("f", "CPU", lambda x: "cpu")
-    library.impl("f", "AutogradCPU", FALLTHROUGH)
-    assert run(op, tensor(registry)) == "cpu"
 
 
 def test_a_specialised_fallback_is_made_once_per_operator(registry, library):
@@ -329,13 +202,6 @@ def test_boxed_and_unboxed_kernels_are_called_through_each_other(registry, libra
     assert seen[0][0] is x
     assert seen[0][2] == 3
     assert op.kernel("CPU")(x, alpha=4)[1] == 4
-
-
-def test_a_kernel_that_asks_for_the_key_set_gets_it_first(registry, library):
-    op = library.define("lib::f(Tensor x, *, int n=1) -> Tensor")
-    library.impl("f", "CPU", lambda ks, x, *, n: ks, with_keyset=True)
-    x = tensor(registry)
-    assert op.redispatch(x.keys, x) == x.keys
 
 
 def test_a_namespace_has_one_source_and_a_functionality_one_service(registry, library):

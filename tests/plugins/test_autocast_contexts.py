@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import turnout
-from outcomes import in_threads, printed, refused
+from outcomes import in_threads, refused
 from turnout import amp, config
 from turnout.state import DISPATCH
 
@@ -143,29 +143,9 @@ def test_each_backend_has_its_own_switch_and_its_own_lists():
         assert dtypes() == (None, turnout.float16, turnout.bfloat16)
 
 
-def steps(x, y):
-    return [(s.key, s.verdict) for op in ("mm", "add.Tensor", "cat") for s in _plan(op, x, y).steps]
-
-
 def _plan(name, x, y):
     op = turnout.registry.find_operator(f"aten::{name}")
     return op.plan(op.key_set(([x, y], 0) if name == "cat" else op.bind((x, y), {})))
-
-
-def test_outside_of_a_context_calls_take_the_hops_that_they_take_without_the_plugin():
-    x, y = ones(2, 2), ones(2, 2, requires_grad=True)
-    turnout.plugins.require_functionality("Autocast")
-    with_plugin = steps(x, y)
-    explained = [str(turnout.explain(turnout.mm, x, y)), str(turnout.explain(turnout.exp, y))]
-    with turnout.autocast("cpu"):
-        assert steps(x, y) != with_plugin
-        (turnout.mm(x, y), turnout.exp(y))
-    turnout.plugins.deactivate("autocast")
-    try:
-        assert steps(x, y) == with_plugin
-        assert [str(turnout.explain(turnout.mm, x, y)), str(turnout.explain(turnout.exp, y))] == explained
-    finally:
-        turnout.plugins.activate("autocast")
 
 
 def test_operators_on_no_list_fall_through_inside_a_context():
@@ -175,17 +155,6 @@ def test_operators_on_no_list_fall_through_inside_a_context():
         assert _plan("mm", x, x).steps[0].verdict == "chosen"
         assert (x + x).dtype is turnout.float32
         assert turnout.mm(ones(2, 2), ones(2, 2), out=turnout.empty(2, 2)).dtype is turnout.float32
-
-
-def test_the_plugin_is_not_imported_before_it_is_asked_for():
-    code = (
-        "import sys, turnout\n"
-        "turnout.ones(2, 2) @ turnout.ones(2, 2)\n"
-        "assert 'turnout_autocast' not in sys.modules\n"
-        "with turnout.autocast('cpu'): assert turnout.amp.is_autocast_enabled('cpu')\n"
-        "assert 'turnout_autocast' in sys.modules\n"
-    )
-    assert printed(code) == ""
 
 
 def test_where_the_plugin_is_disabled_a_context_says_so():

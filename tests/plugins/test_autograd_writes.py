@@ -23,70 +23,6 @@ def gradient(result, of):
 # ---- histories follow the memory
 
 
-def test_a_write_becomes_the_tensors_history(x):
-    y = x * 1
-    y.mul_(x)
-    assert gradient(y, x) == [2.0, 4.0, 6.0]
-
-
-def test_a_write_into_a_view_becomes_the_bases_history(m):
-    y = m * 1
-    y[0].mul_(10)
-    assert y.grad_fn.name() == "CopySlices"
-    assert gradient(y, m) == [[10.0, 10.0], [1.0, 1.0]]
-
-
-def test_a_write_into_the_base_shows_in_its_views(m):
-    y = m * 1
-    row = y[1]
-    y.mul_(3)
-    assert row.grad_fn.name() == "SelectBackward0"
-    assert gradient(row, m) == [[0.0, 0.0], [3.0, 3.0]]
-
-
-def test_a_view_of_an_untracked_base_is_tracked_when_its_base_is(x):
-    base = turnout.zeros(3, dtype=turnout.float64)
-    view = base[1:]
-    base.copy_(x * x)
-    assert view.requires_grad
-    assert not view.is_leaf
-    assert gradient(view, x) == [0.0, 4.0, 6.0]
-
-
-def test_a_tracked_write_into_a_view_tracks_the_base_and_the_other_views(x):
-    base = turnout.zeros(3, dtype=turnout.float64)
-    first, rest = base[0], base[1:]
-    rest.copy_(x[:2] * 2)
-    assert base.requires_grad
-    assert first.requires_grad
-    assert gradient(base * base, x) == [8.0, 16.0, 0.0]
-    assert gradient(first, x) == [0.0, 0.0, 0.0]
-
-
-def test_views_of_views_and_writes_in_turn_differentiate_twice():
-    def program(x):
-        y = x.clone()
-        v = y[0]
-        v.mul_(x[1])
-        y[2].copy_(x[1] * x[0])
-        v.mul_(2)
-        y.view((3, 1))[1].exp_()
-        return (y * y * x * v).sum()
-
-    x = turnout.tensor([0.5, 1.5, -0.5], dtype=turnout.float64).requires_grad_()
-    assert autograd.gradcheck(program, (x,))
-    assert autograd.gradgradcheck(program, (x,))
-
-
-def test_writing_ones_own_values_is_a_gradient_of_zero(x):
-    y = x * 2
-    y.zero_()
-    assert gradient(y, x) == [0.0, 0.0, 0.0]
-    y = x * 2
-    y.logical_and_(x)
-    assert gradient(y, x) == [0.0, 0.0, 0.0]
-
-
 def test_an_untracked_write_is_no_history(x):
     y = x * 2
     node = y.grad_fn
@@ -103,14 +39,6 @@ def test_integers_take_values_without_history(x):
     whole.copy_(x)
     assert not whole.requires_grad
     assert whole.tolist() == [1, 2, 3]
-
-
-def test_the_gradient_of_a_base_has_its_strides_while_writes_into_views_are_undone():
-    x = turnout.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=turnout.float64).requires_grad_()
-    y = x * 1
-    y.view((6,)).mul_(2)
-    columns = y.t() * turnout.arange(6, dtype=turnout.float64).view((3, 2))
-    assert gradient(columns, x) == [[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]]
 
 
 def test_as_strided_of_a_view_follows_its_base_beyond_the_view():
@@ -137,15 +65,6 @@ def test_a_view_of_a_base_that_was_detached_and_written_has_no_gradient_to_give(
     y.zero_()
     assert row.requires_grad
     assert autograd.grad(row.sum(), m, allow_unused=True) == (None,)
-
-
-def test_what_a_write_into_a_view_kept_is_differentiated_again_past_the_write(x):
-    y = x * 1
-    y[1:].exp_()
-    first = autograd.grad((y * y).sum(), x, create_graph=True)[0]
-    assert first.tolist() == pytest.approx([2.0, 2 * math.exp(4.0), 2 * math.exp(6.0)])
-    first.sum().backward()  # frees what both sweeps need, each part once
-    assert x.grad.tolist() == pytest.approx([2.0, 4 * math.exp(4.0), 4 * math.exp(6.0)])
 
 
 def test_hooks_on_a_view_as_it_was_see_nothing_of_later_gradients(x):

@@ -27,13 +27,6 @@ def test_cross_entropy_and_nll_loss_take_the_reduction_as_a_word(reduction):
         assert loss.tolist() == pytest.approx(expected(reduction), rel=1e-6)
 
 
-def test_mse_loss_sums_means_or_keeps_the_squares():
-    x, y = turnout.tensor([1.0, 2.0]), turnout.tensor([0.0, 4.0])
-    assert functional.mse_loss(x, y).item() == 2.5
-    assert functional.mse_loss(x, y, "sum").item() == 5.0
-    assert functional.mse_loss(x, y, "none").tolist() == [1.0, 4.0]
-
-
 def test_gumbel_softmax_draws_categories_and_hard_draws_have_the_gradient_of_soft_ones():
     turnout.manual_seed(0)
     logits = turnout.tensor([0.2, 0.3, 0.5]).log().expand(4000, 3).clone().requires_grad_()

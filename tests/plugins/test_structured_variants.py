@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import types
-import warnings
 
 import numpy as np
 import pytest
 
 import turnout
 from outcomes import refused
-from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.errors import AliasError, DTypeError
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.declarations import load_yaml
@@ -23,22 +22,6 @@ tensor = turnout.tensor
 
 
 X = [0.5, 1.5, 0.25]
-SAMPLES = {
-    "add": (tensor([2.0, 1.0, 4.0]),),
-    "sub": (tensor([2.0, 1.0, 4.0]),),
-    "mul": (tensor([2.0, 1.0, 4.0]),),
-    "div": (tensor([2.0, 1.0, 4.0]),),
-    "pow": (2,),
-    "exp": (),
-    "sqrt": (),
-    "sigmoid": (),
-    "clamp": (0.3, 1.0),
-    "cumsum": (0,),
-    "lerp": (tensor([2.0, 1.0, 4.0]), 0.5),
-    "index_add": (0, tensor([0, 2]), tensor([1.0, 1.0])),
-    "scatter_add": (0, tensor([0, 0]), tensor([1.0, 1.0])),
-    "masked_fill": (tensor([True, False, True]), 7.0),
-}
 
 
 # ---- one shape function, one kernel
@@ -65,20 +48,6 @@ def test_all_variants_of_a_structured_group_are_served_by_one_kernel_of_a_backen
 
 
 # ---- what they compute
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_the_functional_the_in_place_and_the_out_variant_compute_the_same(name):
-    args = SAMPLES[name]
-    expected = getattr(turnout, name)(tensor(X), *args)
-    x = tensor(X)
-    assert getattr(x, name + "_")(*args) is x
-    assert x.tolist() == expected.tolist()
-    for shared in (turnout.zeros(3), turnout.zeros(2, 3)[1], turnout.zeros(3, 2).t()[1]):  # plain, a part, with gaps
-        y = tensor(X)
-        assert getattr(turnout, name)(y, *args, out=shared) is shared
-        assert shared.tolist() == expected.tolist()
-        assert y.tolist() == X
 
 
 def test_out_of_another_shape_is_resized_with_a_warning_and_an_empty_one_without():
@@ -109,13 +78,6 @@ def test_a_dtype_that_cannot_hold_the_result_is_refused_and_a_wider_one_converts
     assert turnout.add(x, x, out=wide).dtype is turnout.float64
     assert wide.tolist() == [1.0, 3.0, 0.5]
     assert x.add_(ints).dtype is turnout.float32
-
-
-def test_an_in_place_call_does_not_change_the_shape():
-    x = tensor([1.0])
-    text = refused(ShapeError, x.add_, tensor(X))
-    assert text == "aten::add_.Tensor: self of shape [1] cannot hold the result of shape [3]"
-    assert (x.tolist(), x._version) == ([1.0], 0)
 
 
 EXPANDED = "cannot write into an expanded tensor: several of its elements are one memory location; clone() it first"
@@ -157,16 +119,6 @@ def test_large_tensors_that_overlap_or_repeat_elements_are_refused_in_place():
     assert turned.add_(turnout.ones(90, 70)).sum().item() == 6300.0
 
 
-def test_an_output_that_is_the_input_itself_or_beside_it_is_written():
-    x = tensor(X)
-    assert turnout.mul(x, x, out=x).tolist() == [0.25, 2.25, 0.0625]
-    memory = tensor([1.0, 2.0, 3.0, 4.0])
-    memory[2:].add_(memory[:2])
-    assert memory.tolist() == [1.0, 2.0, 4.0, 6.0]
-    matrix = tensor([[1.0, 2.0], [3.0, 4.0]])
-    assert turnout.mm(matrix, matrix, out=matrix).tolist() == [[7.0, 10.0], [15.0, 22.0]]
-
-
 @pytest.mark.parametrize("operator", ["exp", "cumsum", "mm"])
 def test_what_is_written_through_a_proxy_lands_in_outputs_of_any_strides_which_keep_them(operator):
     args = {"exp": (turnout.ones(3, 3),), "cumsum": (turnout.ones(3, 3), 1), "mm": (turnout.ones(3, 3), turnout.ones(3, 3))}
@@ -176,15 +128,6 @@ def test_what_is_written_through_a_proxy_lands_in_outputs_of_any_strides_which_k
         assert getattr(turnout, operator)(*args[operator], out=out) is out
         assert out.tolist() == expected.tolist()
         assert out.stride() == strides
-
-
-def test_operators_with_several_outputs_take_a_tuple_and_write_each():
-    x = tensor([[1.0, 5.0], [7.0, 3.0]])
-    values, indices = turnout.zeros(2), turnout.zeros(2, dtype=turnout.int64)
-    made = turnout.max(x, 1, out=(values, indices))
-    assert made[0] is values
-    assert made[1] is indices
-    assert (values.tolist(), indices.tolist()) == ([5.0, 7.0], [1, 0])
 
 
 def test_versions_rise_once_for_what_is_written_and_not_for_what_is_read():
@@ -275,11 +218,3 @@ def test_a_third_partys_kernels_for_a_backend_that_is_not_there_wait_for_it(thir
         library.backend(Gpu())
         assert third_party.total.default.table()["GPU"].reason == "kernel"
     assert "GPU" not in third_party.total.default.table()
-
-
-def test_no_warning_of_numpy_reaches_the_caller():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert turnout.log(tensor([0.0])).tolist() == [float("-inf")]
-        assert turnout.exp(tensor([1000.0])).tolist() == [float("inf")]
-        assert str((tensor([0.0]) / 0).item()) == "nan"

@@ -368,27 +368,6 @@ def test_a_result_that_is_no_data_is_an_error():
     )
 
 
-def test_outside_of_a_trace_calls_take_the_hops_that_they_take_without_the_plugin():
-    x, y = numbers(2), numbers(2, grad=True)
-    turnout.plugins.require_functionality("Tracer")
-    explained = [str(turnout.explain(turnout.mul, x, y)), str(turnout.explain(turnout.exp, x))]
-    assert not any("Tracer" in text for text in explained)
-    turnout.plugins.deactivate("tracer")
-    assert [str(turnout.explain(turnout.mul, x, y)), str(turnout.explain(turnout.exp, x))] == explained
-    assert ops(turnout.trace(lambda a: a + 1)(x)) == ["add.Scalar"], "it is activated again"
-
-
-def test_the_plugin_is_not_imported_before_something_is_traced():
-    code = (
-        "import sys, turnout\n"
-        "turnout.ones(2) + 1\n"
-        "assert 'turnout_tracer' not in sys.modules\n"
-        "turnout.trace(lambda x: x + 1)(turnout.ones(2))\n"
-        "assert 'turnout_tracer' in sys.modules\n"
-    )
-    assert printed(code) == ""
-
-
 # ---- other devices, files
 
 
