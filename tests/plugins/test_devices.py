@@ -160,6 +160,50 @@ def test_results_stay_on_the_device_of_the_arguments_and_0_dim_tensors_of_the_cp
     assert y.to("pair:1") is y
 
 
+INDICES = {
+    "indices": lambda: turnout.tensor([2, 0]),
+    "a mask": lambda: turnout.tensor([True, False, True]),
+    "a mask of all": lambda: turnout.tensor([[True, False], [True, True], [False, True]]),
+    "several": lambda: (turnout.tensor([2, 0]), turnout.tensor([[1], [0]])),
+    "behind a slice": lambda: (slice(None), turnout.tensor([1, 1])),
+}
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_indices_on_the_cpu_select_on_any_device_and_what_they_select_is_known_without_values(pair, index):
+    like, where = turnout.arange(6.0).reshape(3, 2), INDICES[index]()
+    expected = like[where]
+    with turnout.FakeMode(allow_non_fake_inputs=True):
+        faked = turnout.zeros(3, 2, device="pair:1")
+    for x in (like.to("pair:1"), like.to("meta"), faked):
+        made = x[where]
+        assert (made.device, made.shape, made.dtype) == (x.device, expected.shape, expected.dtype)
+        x[where] = 7.0
+        x[where] = turnout.tensor(8.0)
+    x = like.to("pair:1")
+    assert x[where].tolist() == expected.tolist()
+    replay = turnout.trace(lambda x: x[where] * 2)(x)
+    assert replay(x + 1).tolist() == ((expected + 1) * 2).tolist()
+    if "mask" not in index:
+        batch = turnout.stack([x, x + 1])
+        assert turnout.vmap(lambda x: x[where])(batch).tolist() == [expected.tolist(), (expected + 1).tolist()]
+        places = where if isinstance(where, tuple) else (where,)
+        if not isinstance(places[0], slice):
+            assert turnout.index_put(x, places, x[where] + 1, accumulate=True).device == x.device
+
+
+def test_indices_on_another_device_than_the_cpu_are_refused(pair):
+    x, y = turnout.zeros(3, device="pair:0"), turnout.tensor([0], device="pair:1")
+    fix = "\n  to fix  move one with .to(device); only indices and 0-dim tensors on cpu mix with another device"
+    text = "tensors on two devices: self on pair:0, indices[0] on pair:1"
+    assert refused(DeviceError, lambda: x[y]) == f"aten::index.Tensor: {text}{fix}"
+    assert refused(DeviceError, x.__setitem__, y, 1.0) == f"aten::index_put_: {text}{fix}"
+    text = refused(DeviceError, lambda: turnout.zeros(3)[y])
+    assert text == f"aten::index.Tensor: tensors on two devices: self on cpu, indices[0] on pair:1{fix}"
+    text = refused(DeviceError, turnout.gather, x, 0, turnout.tensor([0]))
+    assert text.startswith("aten::gather: tensors on two devices: self on pair:0, index on cpu\n")
+
+
 def test_kernels_run_under_the_guard_of_the_first_tensor_also_in_a_list(pair):
     y = turnout.ones(2, device="pair:1")
     pair.entered.clear()

@@ -78,7 +78,9 @@ def empty_list(op: Operator, argument: str) -> str:
     return f"{op.qualified_name}: argument '{argument}' needs at least one tensor, got an empty list"
 
 
-def two_devices(op: Operator, named: list[tuple[str, Any]], mixing: list[str]) -> str:
+def two_devices(op: Operator, named: list[tuple[str, Any]], mixing: list[str], *, indices: bool) -> str:
+    """`mixing`: the devices whose 0-dim tensors mix with others, and whose indices do if `indices`."""
     listed = ", ".join(f"{name} on {device}" for name, device in named)
-    mix = f"; only 0-dim tensors on {' or '.join(mixing)} mix with another device" if mixing else ""
+    which = "indices and 0-dim tensors" if indices else "0-dim tensors"
+    mix = f"; only {which} on {' or '.join(mixing)} mix with another device" if mixing else ""
     return f"{op.qualified_name}: tensors on two devices: {listed}\n  to fix  move one with .to(device){mix}"

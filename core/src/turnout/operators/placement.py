@@ -17,30 +17,39 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
+# The tag of operators whose lists of indices, arguments of the type `Tensor?[]`, may be on a device whose scalars mix, like cpu.
+INDICES_MIX = "indices_mix"
+
+
 def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
-    """The device of a call. 0-dim tensors of backends with `scalars_mix` may be elsewhere. Raises DeviceError for two devices."""
+    """The device of a call. Raises DeviceError for two devices.
+
+    Of backends with `scalars_mix`, 0-dim tensors, and the indices of an operator with the tag `indices_mix`, may be elsewhere.
+    """
     tensors = named_tensors(op, args)
     if len(tensors) == 1:
         place: Device = tensors[0][1].device
         return place
-    main = next(((n, t) for n, t in tensors if not _mixes(t)), tensors[0] if tensors else None)
+    mixing = [a.name for a in op.schema.arguments if a.type.canonical == "Tensor?[]"] if INDICES_MIX in op.tags else []
+    main = next(((n, t) for n, t in tensors if not _mixes(n, t, mixing)), tensors[0] if tensors else None)
     if main is None:
         return None
     written = [a.name for a in op.schema.arguments if a.is_write]  # these cannot be moved: the write would change the copy
     for name, tensor in tensors:
-        if tensor.device != main[1].device and (not _mixes(tensor) or name.partition("[")[0] in written):
-            mixing = [b.device_type for b in op.registry.backends.values() if b.scalars_mix]
-            raise DeviceError(texts.two_devices(op, [(main[0], main[1].device), (name, tensor.device)], mixing))
+        if tensor.device != main[1].device and (not _mixes(name, tensor, mixing) or name.partition("[")[0] in written):
+            hosts = [b.device_type for b in op.registry.backends.values() if b.scalars_mix]
+            both = [(main[0], main[1].device), (name, tensor.device)]
+            raise DeviceError(texts.two_devices(op, both, hosts, indices=bool(mixing)))
     place = main[1].device
     return place
 
 
-def _mixes(tensor: Any) -> bool:
-    return bool(tensor.shape == () and tensor.device.backend.scalars_mix)
+def _mixes(name: str, tensor: Any, mixing: list[str]) -> bool:
+    return bool((tensor.shape == () or name.partition("[")[0] in mixing) and tensor.device.backend.scalars_mix)
 
 
 def mixed(op: Operator) -> Call:
-    """The callable for a key set with several backends: it moves 0-dim tensors that may mix to the device of the others."""
+    """The callable for a key set with several backends: it moves tensors that may mix to the device of the others."""
 
     def call_mixed(ks: int, *args: Any) -> Any:
         place = one_device(op, args)

@@ -265,6 +265,49 @@ def test_tensors_of_two_devices_are_refused_and_0_dim_tensors_of_cpu_are_not(tur
     assert x.tolist() == number("cpu").tolist()
 
 
+def _written(x: turnout.Tensor, index: Any, value: Any) -> turnout.Tensor:
+    x = x.clone()
+    x[index] = value
+    return x
+
+
+def _gradient(x: turnout.Tensor, index: Any) -> turnout.Tensor:
+    x = x.clone().requires_grad_()
+    (x[index] * x[index]).sum().backward()
+    assert x.grad is not None
+    return x.grad
+
+
+# Reads and writes of a tensor by an index.
+INDEXED: tuple[Callable[[turnout.Tensor, Any], turnout.Tensor], ...] = (
+    lambda x, index: x[index],
+    lambda x, index: _written(x, index, 5.0),
+    lambda x, index: _written(x, index, turnout.tensor(5.0, device="cpu")),
+    lambda x, index: _written(x, index, x[index] * 2),
+    _gradient,
+)
+
+
+@pytest.mark.parametrize("index", ["one", "two", "mask", "mask of all", "between", "none"])
+def test_indices_and_masks_of_cpu_select_from_tensors_of_any_device(turnout_device: str, index: str) -> None:
+    rows, columns = turnout.tensor([2, 0, 2], device="cpu"), turnout.tensor([1, 1, 0], device="cpu")
+    like = turnout.arange(12.0, device="cpu").reshape(4, 3)
+    given: Any = {
+        "one": rows, "two": (rows, columns), "mask": turnout.tensor([True, False, True, True], device="cpu"),
+        "mask of all": like > 4, "between": (slice(1, None), rows), "none": rows[:0],
+    }[index]  # fmt: skip
+    x = like.to(turnout_device)
+    for call in INDEXED:
+        found = call(x, given)
+        assert (found.device, found.tolist()) == (x.device, call(like, given).tolist())
+    if turnout_device != "cpu":
+        with pytest.raises(DeviceError, match="tensors on two devices: self on cpu, indices"):
+            like[rows.to(turnout_device)]
+        with pytest.raises(DeviceError, match=r"tensors on two devices: self on .*, values on cpu"):
+            x[rows] = turnout.ones(3, 3, device="cpu")
+        assert x.tolist() == like.tolist()
+
+
 # Calls of a matrix and of a vector that does not fit.
 REFUSED: tuple[Callable[[turnout.Tensor, turnout.Tensor], Any], ...] = (
     lambda x, wrong: x.add_(wrong),

@@ -16,14 +16,15 @@ from turnout_aten.declarations.signatures import is_factory
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
 
-# The allowed tags: those of PyTorch, `shares_storage` for a result that is an alias but not a differentiable view (detach), and
-# `finite` for an operator that gives finite numbers for finite real ones, which the setting `debug.kernels` checks.
+# The allowed tags: those of PyTorch, `shares_storage` for a result that is an alias but not a differentiable view (detach),
+# `finite` for an operator that gives finite numbers for finite real ones, which the setting `debug.kernels` checks, and
+# `indices_mix` for one whose indices may be on cpu, whatever the device of the tensor.
 # Variants made by autogen get `generated`. PyTorch's tags inplace and out are not needed; the kind of the schema says the same.
 TAGS = (
     "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "finite", "flexible_layout",
-    "generated", "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
-    "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out", "out_variant",
-    "pointwise", "pt2_compliant_tag", "reduction", "shares_storage", "view_copy",
+    "generated", "indices_mix", "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides",
+    "needs_exact_strides", "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out",
+    "out_variant", "pointwise", "pt2_compliant_tag", "reduction", "shares_storage", "view_copy",
 )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def get(tensor: Tensor, index: Any) -> Tensor:
         if backwards:
             viewed = aten.flip(viewed, backwards)
         if tensors:
-            made = aten.index__Tensor(viewed, tensors)
+            made = aten.index__Tensor(viewed, _counted(tensors, viewed))
             return made
         return aten.alias(tensor) if viewed is tensor else viewed
     except Exception as error:
@@ -88,6 +88,7 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
         if not tensors:
             aten.copy_(viewed, aten.flip(aten.expand(value, viewed.array.shape), backwards) if backwards else value)
             return
+        tensors = _counted(tensors, viewed)
         if value.device is not tensor.device and not shape:
             value = aten._to_copy(value, device=tensor.device)
         if backwards:
@@ -173,6 +174,29 @@ def _usual(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | N
     if kind is list:
         return (tensor, [_tensor(index, None, tensor.device)]) if shape and _NUMBERS.issuperset(map(type, index)) else None
     return _cut(tensor, index if kind is tuple else (index,))
+
+
+def _counted(tensors: list[Tensor | None], indexed: Tensor) -> list[Tensor | None]:
+    """The index tensors, with the indices of what they select in place of masks that are on a host, like cpu, of another device.
+
+    The device of `indexed` may have no values, like meta, or may have to compute before it knows how many a mask selects.
+    """
+    for item in tensors:  # no comprehension: a frame before Python 3.12
+        if item is not None and item.device is not indexed.device:
+            break
+    else:
+        return tensors
+    found: list[Tensor | None] = []
+    dim = 0
+    for item in tensors:
+        dims = 1 if item is None else _dims(item)
+        mask = item is not None and item.device is not indexed.device and item.dtype in MASK_DTYPES
+        if item is not None and mask and item.device.backend.scalars_mix and item.shape == indexed.shape[dim : dim + dims]:
+            found += aten.unbind__int(aten.nonzero(item), 1)
+        else:
+            found.append(item)
+        dim += dims
+    return found
 
 
 def _cut(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]] | None:
