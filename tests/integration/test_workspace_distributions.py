@@ -212,3 +212,16 @@ def test_mypy_reads_every_distribution_with_code():
     assert set(settings["packages"]) == {one.module for one in code}
     paths = {f"$MYPY_CONFIG_FILE_DIR/{one.folder.relative_to(ROOT)}/src" for one in code}
     assert set(settings["mypy_path"]) == paths
+
+
+MANIFESTS = sorted(path for pattern in ("plugins/*/src/*", "examples/*/src/*") for path in ROOT.glob(f"{pattern}/plugin.toml"))
+
+
+def test_every_option_that_is_a_number_has_bounds_below_and_above() -> None:
+    numbers = []
+    for path in MANIFESTS:
+        for name, option in tomllib.loads(path.read_text()).get("option", {}).items():
+            if option["type"] in ("int", "float"):
+                numbers.append(f"{path.parent.name}: {name}")
+                assert option["min"] <= option["default"] <= option["max"], numbers[-1]
+    assert {"turnout_cpu: threads", "turnout_dask: timeout", "turnout_profiler: rows"} <= set(numbers)

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -302,10 +303,13 @@ def test_more_than_fits_in_one_place_is_refused() -> None:
             assert re.match(rf"{operator}\S*: it needs all of its tensors in one place on dask, and they have {size}", said)
 
 
-def test_a_size_that_is_none_is_refused() -> None:
-    with turnout.config.override({"plugin.dask.chunk_size": "many"}):
-        said = refused(ArgumentError, turnout.ones, 2, device="dask")
-    assert said == "plugin.dask.chunk_size must be a size such as '64MiB', got 'many'"
+@pytest.mark.parametrize("said", ["many", "-1GiB", "-5", "nan", "1e400GiB", "99999999999999999999GiB"])
+def test_a_size_that_is_none_is_refused(said: str) -> None:
+    x = turnout.ones(2, device="dask")
+    for option, call in (("chunk_size", partial(turnout.ones, 2, device="dask")), ("host_limit", x.nonzero)):
+        with turnout.config.override({f"plugin.dask.{option}": said}):
+            text = refused(ArgumentError, call)
+        assert text == f"plugin.dask.{option} must be a size such as '64MiB', got {said!r}\n  set by  turnout.config.override"
 
 
 def test_a_kernel_that_raises_is_named() -> None:

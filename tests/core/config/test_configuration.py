@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +16,7 @@ from outcomes import refused
 from turnout import config
 from turnout.config.store import Store
 from turnout.errors import ConfigError, ConfigWarning, PluginWarning
+from turnout.plugins.manifest import Option
 
 
 class Catalog:
@@ -24,10 +24,14 @@ class Catalog:
 
     options = {
         "alpha": {
-            "fraction": SimpleNamespace(type="float", default=0.5, choices=(), help="how much", trusted=False),
-            "mode": SimpleNamespace(type="str", default="fast", choices=("fast", "exact"), help="which way", trusted=False),
-            "on": SimpleNamespace(type="bool", default=True, choices=(), help="whether", trusted=False),
-            "peer": SimpleNamespace(type="str", default="", choices=(), help="whom to call", trusted=True),
+            "fraction": Option("float", 0.5, "how much"),
+            "mode": Option("str", "fast", "which way", ("fast", "exact")),
+            "on": Option("bool", True, "whether"),
+            "peer": Option("str", "", "whom to call", trusted=True),
+            "rows": Option("int", 20, "how many", min=0, max=1000),
+            "share": Option("float", 0.5, "how much", min=0.0, max=1.0),
+            "steps": Option("int", 1, "how many", min=1),
+            "cooling": Option("float", 0.0, "how warm", max=37.5),
         },
         "beta": {},
     }
@@ -206,6 +210,44 @@ def test_every_problem_of_a_file_is_reported_with_its_line(home):
 def test_a_wrong_value_is_found_at_its_line(home, text, row):
     file = write(home / "project/turnout.toml", text)
     assert error_of(config.reload) == rejected(f"{file}:{row}".replace("{file}", str(file)))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("rows", "-1", "an integer from 0 to 1000, got -1"),
+        ("rows", "1001", "an integer from 0 to 1000, got 1001"),
+        ("rows", "9" * 40, "an integer from 0 to 1000, got an integer of 133 bits"),
+        ("share", "1.0001", "a number from 0.0 to 1.0, got 1.0001"),
+        ("share", "nan", "a number from 0.0 to 1.0, got nan"),
+        ("share", "inf", "a number from 0.0 to 1.0, got inf"),
+        ("steps", "0", "an integer of at least 1, got 0"),
+        ("cooling", "38", "a number of at most 37.5, got 38"),
+        ("cooling", "nan", "a number of at most 37.5, got nan"),
+    ],
+)
+def test_a_number_beyond_its_bounds_is_refused_with_the_setting_and_its_source(home, monkeypatch, option, value, expected):
+    text = f"plugin.alpha.{option}: expected {expected}"
+    variable = f"TURNOUT_PLUGIN__ALPHA__{option.upper()}"
+    monkeypatch.setenv(variable, value)
+    assert error_of(config.reload) == rejected(f"environment {variable}  {text}")
+    monkeypatch.delenv(variable)
+    file = write(home / "project/turnout.toml", f"[plugin.alpha]\n{option} = {value}\n")
+    assert error_of(config.reload) == rejected(f"{file}:2  {text}")
+    file.unlink()
+    config.reload()
+    number = float(value) if "n" in value or "." in value else int(value)
+    for source, call in (("set", config.set), ("override", lambda values: config.override(values).__enter__())):
+        said = error_of(lambda call=call: call({f"plugin.alpha.{option}": number}))
+        assert said == rejected(f"turnout.config.{source}  {text}")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("rows", 0), ("rows", 1000), ("share", 1), ("steps", 1 << 70), ("cooling", -1e300)]
+)
+def test_a_number_within_its_bounds_is_kept(home, option, value):
+    config.set({f"plugin.alpha.{option}": value})
+    assert config.get(f"plugin.alpha.{option}") == value
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ install = "it is there"
 type = "float"
 default = 1
 help = "how much"
+min = 0
+max = 1.5
 
 [option.mode]
 type = "str"
@@ -87,7 +89,7 @@ def test_everything_a_manifest_says_is_in_its_value(site):
         engines=(Engine("letterpress", "fake_alpha.press", ("alpha",)),),
         needs=(Need("sys", "it is there"),),
         options={
-            "fraction": Option("float", 1.0, "how much"),
+            "fraction": Option("float", 1.0, "how much", min=0.0, max=1.5),
             "mode": Option("str", "fast", "which way", ("fast", "exact"), True),
         },
     )
@@ -164,10 +166,14 @@ help = "which way"
         (
             'choices = ["fast", "exact"]',
             'choices = ["slow"]',
-            "line 40  option.mode.default: expected one of 'slow', got 'fast'",
+            "line 42  option.mode.default: expected one of 'slow', got 'fast'",
         ),
-        ('choices = ["fast", "exact"]', "choices = [1]", "line 42  option.mode.choices: expected a string, got 1"),
-        ("trusted = true", "trusted = 1", "line 43  option.mode.trusted: expected true or false, got 1"),
+        ('choices = ["fast", "exact"]', "choices = [1]", "line 44  option.mode.choices: expected a string, got 1"),
+        ("trusted = true", "trusted = 1", "line 45  option.mode.trusted: expected true or false, got 1"),
+        ("min = 0", "min = 2", "line 35  option.fraction.default: expected a number from 2.0 to 1.5, got 1"),
+        ("min = 0", 'min = "0"', "line 37  option.fraction.min: expected a number, got '0'"),
+        ("max = 1.5", "max = true", "line 38  option.fraction.max: expected a number, got true"),
+        ("trusted = true", "max = 3", "line 45  option.mode.max: options of the type str have no bounds"),
         ('name = "letterpress"', "", "line 24  provides.engine.name is required: the engine, such as 'xla'"),
         ('"fake_alpha.press"', '"os.path"', "line 26  provides.engine.module: expected a module of fake_alpha, got 'os.path'"),
         ('devices = ["alpha"]', 'devices = ["A"]', "line 27  provides.engine.devices: 'A' is not a name"),

@@ -288,7 +288,7 @@ class _Checker:
             raise UnexpectedValueError(f"the plugin {plugin} has no option {option!r}{near(option, options) or known}")
         if declared.trusted and not raw.origin.trusted:
             raise UnexpectedValueError(errors.untrusted(variable_of(name)))
-        return _typed(declared.type, raw, declared.choices), declared.help
+        return _typed(declared.type, raw, declared.choices, declared.min, declared.max), declared.help
 
     def _contradictions(self) -> None:
         enable, disable = (self._values.get(name, self._below.get(name)) for name in ("keys.enable", "keys.disable"))
@@ -303,6 +303,6 @@ class _Checker:
                 self.problem(disable.origin, f"plugins.disable: {plugin!r} is also in plugins.enable of the same source")
 
 
-def _typed(type_name: str, raw: Raw, choices: tuple[Any, ...] = ()) -> Any:
+def _typed(type_name: str, raw: Raw, choices: tuple[Any, ...] = (), least: Any = None, most: Any = None) -> Any:
     value = from_text(type_name, raw.value) if raw.text else raw.value
-    return check(type_name, value, choices)
+    return check(type_name, value, choices, least, most)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 EXPECTED = {"bool": "true or false", "int": "an integer", "float": "a number", "str": "a string", "strings": "a list of strings"}
+NUMBERS = ("int", "float")  # the types that have bounds
 _CLASSES: dict[str, Any] = {"bool": bool, "int": int, "float": float, "str": str}
 _BOOLS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 
@@ -17,8 +18,8 @@ class UnexpectedValueError(ValueError):
     """A value that does not fit. The text says what was expected and what was found."""
 
 
-def check(type_name: str, value: Any, choices: tuple[Any, ...] = ()) -> Any:
-    """The value as it is kept: lists become tuples.
+def check(type_name: str, value: Any, choices: tuple[Any, ...] = (), least: Any = None, most: Any = None) -> Any:
+    """The value as it is kept: lists become tuples. A number is at least `least` and at most `most`, where they are not None.
 
     Raises UnexpectedValueError ("expected true or false, got 'yes'").
     """
@@ -28,7 +29,15 @@ def check(type_name: str, value: Any, choices: tuple[Any, ...] = ()) -> Any:
     for element in checked if type_name == "strings" else (checked,):
         if choices and element not in choices:
             raise UnexpectedValueError(f"expected one of {', '.join(map(show, choices))}, got {show(element)}")
+    if (least is not None and not checked >= least) or (most is not None and not checked <= most):  # and so for NaN
+        raise UnexpectedValueError(f"expected {EXPECTED[type_name]} {_between(least, most)}, got {show(value)}")
     return checked
+
+
+def _between(least: Any, most: Any) -> str:
+    if least is not None and most is not None:
+        return f"from {show(least)} to {show(most)}"
+    return f"of at least {show(least)}" if most is None else f"of at most {show(most)}"
 
 
 def _typed(type_name: str, value: Any) -> Any:

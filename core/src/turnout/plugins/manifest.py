@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from turnout.config.lines import Lines, loads
 from turnout.config.settings import NAME, normal
-from turnout.config.values import EXPECTED, UnexpectedValueError, check, show
+from turnout.config.values import EXPECTED, NUMBERS, UnexpectedValueError, check, show
 from turnout.errors import plugins as errors
 from turnout.errors.layout import near
 from turnout.keys import NEVER, STANDARD, BackendRow, Functionality
@@ -51,6 +51,8 @@ class Option(NamedTuple):
     help: str = ""
     choices: tuple[Any, ...] = ()
     trusted: bool = False  # it names a peer, a path or a program: a project's file may not set it
+    min: float | None = None  # the least and the greatest of the numbers that are allowed
+    max: float | None = None
 
 
 class Engine(NamedTuple):
@@ -273,6 +275,8 @@ _OPTION = {
     "help": _TEXT._replace(required="a line for people"),
     "choices": _Field("a list", list, absent=()),
     "trusted": _FLAG,
+    "min": _Field("a number", object),
+    "max": _Field("a number", object),
 }
 # fmt: on
 
@@ -471,8 +475,13 @@ class _Reader:
             at = "choices"
             try:
                 values["choices"] = tuple(check(element, choice) for choice in values["choices"])
+                for at in ("min", "max"):
+                    if at in row:
+                        if element not in NUMBERS:
+                            raise UnexpectedValueError(f"options of the type {values['type']} have no bounds")
+                        values[at] = check(element, row[at])
                 at = "default"
-                values["default"] = check(values["type"], values["default"], values["choices"])
+                values["default"] = check(values["type"], values["default"], values["choices"], values["min"], values["max"])
                 found[name] = Option(**values)
             except UnexpectedValueError as error:
                 self.wrong((*path, at), str(error))

@@ -47,9 +47,12 @@ class DaskBackend(FunctionalArrayBackend):
         """An option that is a size, such as "64MiB", in bytes."""
         said = self.option(option)
         try:
-            return int(parse_bytes(said))
-        except ValueError:
-            raise ArgumentError(f"plugin.dask.{option} must be a size such as '64MiB', got {said!r}") from None
+            size = int(parse_bytes(said))
+        except (ValueError, OverflowError):
+            size = -1
+        if not 0 <= size < 1 << 63:
+            raise ArgumentError(errors.no_size(f"plugin.dask.{option}", said))
+        return size
 
     def chunks(self, shape: Ints, native: Any) -> tuple[Ints, ...]:
         """The chunks of a new array."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnout import config
 from turnout.errors import TurnoutError
+from turnout.errors.layout import report
 
 
 class DaskError(TurnoutError, RuntimeError):
@@ -51,6 +53,11 @@ def too_large(operator: str, size: int, limit: int) -> str:
         f"plugin.dask.host_limit allows {limit}\n"
         "  to fix  use an operator that works chunk by chunk, or raise plugin.dask.host_limit"
     )
+
+
+def no_size(setting: str, said: str) -> str:
+    """An option that has to be a size."""
+    return report(f"{setting} must be a size such as '64MiB', got {said!r}", ("set by", str(config.origin(setting))))
 
 
 def not_installed(what: str, module: str) -> str:
