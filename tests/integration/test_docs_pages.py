@@ -16,6 +16,7 @@ PAGES = sorted(path for path in pages() if path.parent == DOCS)
 # A page -> the test that follows it and looks at what it has made.
 OWN_TESTS = {
     "add-an-operator.md": "test_docs_add_an_operator.py",
+    "compile.md": "test_docs_write_a_plugin.py",
     "custom-operators.md": "test_docs_custom_operators.py",
     "write-a-backend.md": "test_docs_write_a_plugin.py",
     "write-a-functionality.md": "test_docs_write_a_plugin.py",

@@ -1,4 +1,4 @@
-"""docs/write-a-backend.md and docs/write-a-functionality.md, followed as they are written; and the kit proves what they make."""
+"""docs/write-a-backend.md, docs/write-a-functionality.md and docs/compile.md, followed; and the kit proves what they make."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ from pages import ROOT, Reader, blocks, broken_links, tracked
 
 BACKEND = ROOT / "docs" / "write-a-backend.md"
 FUNCTIONALITY = ROOT / "docs" / "write-a-functionality.md"
+COMPILE = ROOT / "docs" / "compile.md"
 EXAMPLE = "examples/torchlike"
+KIT = "pytest -q --pyargs turnout_conformance --turnout-engine=scribe --turnout-engine-close=1e-5"
+FEW = f"{KIT} -k 'random_programs or add or mul or tanh'"
+# The whole kit takes minutes.
+INSTEAD = {COMPILE: {"pip install ./plugins/tracer ./plugins/functionalize ./plugins/meta ./plugins/autograd": "", KIT: FEW}}
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands of the pages are for a POSIX shell")
 
 
-@pytest.mark.parametrize("page", [BACKEND, FUNCTIONALITY], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [BACKEND, FUNCTIONALITY, COMPILE], ids=lambda page: page.stem)
 def test_the_package_of_the_page_is_built_and_every_program_prints_what_it_says(page, tmp_path):
     reader = Reader(tmp_path)  # with Turnout installed, outside of the repository
-    reader.follow(page)
-    {BACKEND: torchlike_is_the_example, FUNCTIONALITY: the_wheel_of_ledger_is_whole_and_proved}[page](reader)
+    reader.follow(page, INSTEAD.get(page))
+    made = {
+        BACKEND: torchlike_is_the_example,
+        FUNCTIONALITY: the_wheel_of_ledger_is_whole_and_proved,
+        COMPILE: the_kit_notices_faults_of_scribe,
+    }
+    made[page](reader)
 
 
 def torchlike_is_the_example(reader: Reader) -> None:
@@ -52,3 +62,21 @@ def test_the_files_of_the_page_about_backends_are_those_of_the_example_and_have_
         if not path.endswith("expected_failures.txt"):
             assert text == (ROOT / "examples" / path).read_text(encoding="utf-8"), path
     assert 50 < sum(bool(line.strip()) for text in files.values() for line in text.splitlines()) < 100
+
+
+def the_kit_notices_faults_of_scribe(reader: Reader) -> None:
+    """A wrong row, and a result that is an input: the kit fails, where the engine of the page has passed."""
+    engine = reader.environment.packages() / "turnout_scribe" / "engine.py"
+    text = engine.read_text(encoding="utf-8")
+    for right, wrong in (("np.tanh({0})", "np.exp({0})"), ("{0}.copy()", "{0}")):
+        assert text.count(right) == 1
+        engine.write_text(text.replace(right, wrong), encoding="utf-8")
+        done = reader.run(f"{KIT} -x -k 'random_programs'")
+        assert done.returncode == 1, done.stdout
+        assert "1 failed" in done.stdout
+
+
+def test_the_engine_of_the_page_has_less_than_60_lines():
+    files = {block.file: block.text for block in blocks(COMPILE) if block.file.startswith("scribe/turnout_scribe/")}
+    lines = [line for path, text in files.items() if path.endswith(".py") for line in text.splitlines()[1:] if line.strip()]
+    assert 40 < len(lines) < 60

@@ -346,6 +346,7 @@ TEXTS: list[tuple[Callable[[], Any], str]] = [
     (lambda: turnout.compile(abs, dynamic=True),
      "compile: dynamic=True is not available yet: each size has a graph of its own\n  to fix  leave dynamic out"),
     (lambda: compiler.explain(abs), "explain: expected what turnout.compile returned, got builtin_function_or_method"),
+    (lambda: compiler.signatures(3), "signatures: expected what turnout.compile returned, got int"),
     (lambda: turnout.compile(lambda x: x + 1, engine="nosuch")(W), "compile: there is no engine 'nosuch'\n  known   eager"),
 ]  # fmt: skip
 
@@ -438,3 +439,15 @@ def test_a_module_and_a_step_of_its_optimiser_are_compiled() -> None:
     assert losses(wrap) == losses(lambda function: function)
     # The first step makes what the optimiser and the modules keep, so that it has a signature of its own.
     assert [ran(each) for each in compiled] == [4, 2]
+
+
+def test_a_graph_is_compiled_with_its_state_and_may_be_edited() -> None:
+    kept = turnout.tensor([5.0, 6.0, 7.0])
+    graph = turnout.trace(lambda x: x * 2 + kept)(W)
+    compiled = turnout.compile(graph, strict=True)
+    assert [compiled(vector(i)).tolist() for i in range(3)] == [(vector(i) * 2 + kept).tolist() for i in range(3)]
+    assert ran(compiled) == 2
+    tripled = turnout.trace(lambda x: x * 3 + kept)(W)
+    graph.nodes[0] = tripled.nodes[0]
+    assert [compiled(vector(i)).tolist() for i in range(3)] == [(vector(i) * 3 + kept).tolist() for i in range(3)]
+    assert [(each.calls, len(each.graph.nodes)) for each in compiler.signatures(compiled)] == [(2, 2), (2, 2)]

@@ -10,6 +10,7 @@ import pytest
 
 import turnout
 from turnout import compiler, plugins
+from turnout.errors import PluginError
 from turnout_tracer.compiling import eager, signatures
 
 W = turnout.tensor([1.0, 2.0, 3.0])
@@ -86,3 +87,19 @@ def test_which_engine_is_meant(engine: str, rows: Any, text: str, monkeypatch: p
     with pytest.raises(compiler.CompileError) as error:
         turnout.compile(lambda x: x + 1, engine=engine)(W)
     assert str(error.value) == text
+
+
+def test_an_engine_whose_plugin_is_broken_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = SimpleNamespace(name="acme", devices=(), module="turnout_tracer.nodes")
+    monkeypatch.setattr(plugins, "engines", lambda: [("tracer", row)])
+    start = "compile: the engine 'acme' cannot be used: "
+    text = start + "AttributeError: module 'turnout_tracer.nodes' has no attribute 'compile'"
+    for expected in (text, start + "PluginError: the plugin tracer has failed"):
+        with pytest.raises(compiler.CompileError) as error:
+            turnout.compile(lambda x: x + 1, engine="acme")(W)
+        assert str(error.value) == expected
+
+        def fail(plugin: str) -> None:
+            raise PluginError(f"the plugin {plugin} has failed")
+
+        monkeypatch.setattr(plugins, "activate", fail)

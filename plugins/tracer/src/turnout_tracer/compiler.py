@@ -8,12 +8,12 @@ from turnout import plugins
 from turnout.operators.tracebacks import shortening
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.errors import CompileError, CompileWarning, EngineError
-from turnout_tracer.compiling.functions import FUNCTIONS, Compiled
+from turnout_tracer.compiling.functions import FUNCTIONS, Compiled, Signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CompileError", "CompileWarning", "EngineError", "compile", "explain", "reset"]
+__all__ = ["CompileError", "CompileWarning", "EngineError", "Signature", "compile", "explain", "reset", "signatures"]
 __dir__ = __all__.copy
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -77,8 +77,27 @@ def explain(function: Callable[..., Any]) -> str:
         function: 1 signature
     """
     if not isinstance(function, Compiled):
-        raise errors.CompileError(errors.not_compiled_function(function))
+        raise errors.CompileError(errors.not_compiled_function("explain", function))
     return function.explained()
+
+
+@shortening
+def signatures(function: Callable[..., Any]) -> list[Signature]:
+    """What `explain` prints, as data: the guards of each signature, its engine and graphs, or why it runs eagerly.
+
+    Arguments:
+        function: what `turnout.compile` returned
+
+    Example:
+        >>> f = turnout.compile(lambda x: (x + 1, x + 1), engine="eager")
+        >>> y = f(turnout.ones(2))
+        >>> [signature] = turnout.compiler.signatures(f)
+        >>> len(signature.recorded.nodes), len(signature.graph.nodes)
+        (2, 2)
+    """
+    if not isinstance(function, Compiled):
+        raise errors.CompileError(errors.not_compiled_function("signatures", function))
+    return function.signatures()
 
 
 def reset() -> None:

@@ -205,8 +205,7 @@ class Outcome:
                 return
             for kept, new in zip(before, (found, expected), strict=True):
                 kept[:] = [*kept[-1:], new]
-        text = compiler.explain(compiled)
-        self.ran = sum(int(line.split()[-2]) for line in text.splitlines() if line.strip().startswith("engine "))
+        self.ran = sum(signature.calls for signature in compiler.signatures(compiled))
 
 
 def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:

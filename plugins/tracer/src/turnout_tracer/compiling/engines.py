@@ -33,5 +33,8 @@ def chosen(engine: str, device: Device) -> tuple[str, Callable[..., Any]]:
     if len(found) != 1:
         raise errors.CompileError(errors.twice(found[0][1].name, [plugin for plugin, _ in found]))
     plugin, row = found[0]
-    plugins.activate(plugin)
-    return row.name, import_module(row.module).compile
+    try:
+        plugins.activate(plugin)
+        return row.name, import_module(row.module).compile
+    except Exception as error:
+        raise errors.CompileError(errors.engine_unusable(row.name, error)) from error

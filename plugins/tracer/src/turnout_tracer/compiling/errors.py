@@ -145,6 +145,11 @@ def engine_failed(engine: str, name: str, error: BaseException) -> str:
     return f"compile: the engine {engine!r} failed to compile {name}: {type(error).__name__}: {error}"
 
 
+def engine_unusable(engine: str, error: BaseException) -> str:
+    """A plugin that cannot be activated, or a module without a function `compile`."""
+    return f"compile: the engine {engine!r} cannot be used: {type(error).__name__}: {error}"
+
+
 def wrong_results(engine: str, name: str, found: Any, expected: Any) -> str:
     """Results that are not those of the graph."""
     return f"compile: the engine {engine!r} returned for {name} {found}, expected {expected}"
@@ -182,6 +187,6 @@ def not_callable(value: object) -> str:
 DYNAMIC = "compile: dynamic=True is not available yet: each size has a graph of its own\n  to fix  leave dynamic out"
 
 
-def not_compiled_function(value: object) -> str:
+def not_compiled_function(name: str, value: object) -> str:
     """explain(3)."""
-    return f"explain: expected what turnout.compile returned, got {type(value).__name__}"
+    return f"{name}: expected what turnout.compile returned, got {type(value).__name__}"

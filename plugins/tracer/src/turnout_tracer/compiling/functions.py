@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from functools import update_wrapper
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 from turnout.config.lock import new_lock
@@ -19,6 +19,7 @@ from turnout_tracer.compiling.lowering import NotLoweredError
 from turnout_tracer.compiling.outcomes import Outcomes
 from turnout_tracer.compiling.programs import Program
 from turnout_tracer.compiling.signatures import Code, Walk, place_text
+from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,38 @@ class Entry:
         self.why = why
         self.places = walk.places
         self.keep = walk.keep
+
+
+class Signature(NamedTuple):
+    """What is known of one signature of a compiled function, as `turnout.compiler.signatures` returns it.
+
+    guards    what a call must have to be of this signature, in lines
+    why       why its calls run eagerly, or ""
+    engine    the engine of its graph, or ""
+    calls     how often the compiled graph ran
+    notes     what the engine says of the compiled graph, in lines
+    recorded  the graph before it was optimised, or None
+    graph     the graph that the engine was given, or None
+    """
+
+    guards: tuple[str, ...]
+    why: str
+    engine: str
+    calls: int
+    notes: tuple[str, ...]
+    recorded: Graph | None
+    graph: Graph | None
+
+    @property
+    def lines(self) -> list[str]:
+        """It as text."""
+        lines = [f"  guard   {guard}" for guard in self.guards]
+        if self.graph is None or self.recorded is None:
+            return [*lines, f"  eager   {self.why}"]
+        lines.append(f"  engine  {self.engine}, {self.calls} calls")
+        lines += [f"  note    {note}" for note in self.notes]
+        lines.append(f"  graph   {len(self.graph.nodes)} operators, {len(self.recorded.nodes)} before it was optimised")
+        return lines + [f"    {line}" for line in self.graph.code.rstrip().splitlines()]
 
 
 class Compiled:
@@ -126,21 +159,25 @@ class Compiled:
             self.warned.add(why)
             warnings.warn(errors.runs_eagerly(self._name, why), errors.CompileWarning, stacklevel=level)
 
+    def signatures(self) -> list[Signature]:
+        """What is known of its signatures, the one used longest ago first."""
+        found = []
+        for key, entry in list(self.entries.items()):
+            guards = tuple([f"{place_text(place)}: {_shown(part)}" for part, place in zip(key, entry.places, strict=False)])
+            program = entry.program
+            if program is None:
+                found.append(Signature(guards, entry.why, "", 0, (), None, None))
+            else:
+                facts = program.engine, program.calls, program.notes, program.recorded, program.graph
+                found.append(Signature(guards, "", *facts))
+        return found
+
     def explained(self) -> str:
         """The text of `turnout.compiler.explain`."""
-        entries = list(self.entries.values())
-        lines = [f"{self._name}: {len(entries)} signature{'' if len(entries) == 1 else 's'}"]
-        for number, (key, entry) in enumerate(list(self.entries.items()), 1):
-            lines.append(f"signature {number}")
-            lines += [f"  guard   {place_text(place)}: {_shown(part)}" for part, place in zip(key, entry.places, strict=False)]
-            if entry.program is None:
-                lines.append(f"  eager   {entry.why}")
-            else:
-                program = entry.program
-                lines.append(f"  engine  {program.engine}, {program.calls} calls")
-                lines += [f"  note    {note}" for note in program.notes]
-                lines.append(f"  graph   {len(program.graph.nodes)} operators, {program.before} before it was optimised")
-                lines += [f"    {line}" for line in program.graph.code.rstrip().splitlines()]
+        found = self.signatures()
+        lines = [f"{self._name}: {len(found)} signature{'' if len(found) == 1 else 's'}"]
+        for number, signature in enumerate(found, 1):
+            lines += [f"signature {number}", *signature.lines]
         return "\n".join(lines)
 
     def reset(self) -> None:
@@ -157,6 +194,8 @@ def _shown(part: Any) -> str:
         _, dtype, device, shape, strides, _, tracked, leaf, *_ = part
         recording = ", requires_grad" + ("" if leaf else ", not a leaf") if tracked else ""
         return f"tensor {dtype.name} {list(shape)}, strides {list(strides)}, on {device}{recording}"
+    if isinstance(part, tuple) and part and part[0] is Graph:
+        return "a graph, its calls"
     if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], type):
         if part[0] is FunctionType:
             return "its code"

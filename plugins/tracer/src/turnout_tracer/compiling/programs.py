@@ -12,6 +12,7 @@ from turnout_tracer.compiling import engines, errors
 from turnout_tracer.compiling.lowering import Lowered, NotLoweredError, apart
 from turnout_tracer.compiling.optimiser import optimised
 from turnout_tracer.compiling.outcomes import made_again
+from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
     from turnout_tracer.compiling.capture import Capture
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 class Program:
     """What a signature runs.
 
-    engine  its name
-    graph   what the engine was given
-    before  how many calls it had before it was optimised
-    calls   how often it ran
-    notes   what the engine says of the program, in lines
+    engine    its name
+    graph     what the engine was given
+    recorded  the graph before it was optimised
+    calls     how often it ran
+    notes     what the engine says of the program, in lines
     """
 
     def __init__(self, walk: Walk, capture: Capture, outcomes: Outcomes, name: str, engine: str) -> None:
@@ -34,8 +35,8 @@ class Program:
         self.name = name
         self.calls = 0
         self.graph = graph = lowered.graph
-        self.before = len(graph.nodes)
         results = list(graph.results)
+        self.recorded = Graph(name, graph.inputs, graph.signature, graph.nodes, graph.constants, graph.output, graph.results)
         inputs = len(graph.inputs)
         graph.nodes, graph.constants = optimised(graph.nodes, graph.constants, results)
         taken = max([inputs - 1, *[each.ref.index for each in graph.constants]]) + 1

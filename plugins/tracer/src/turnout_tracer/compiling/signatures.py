@@ -40,6 +40,7 @@ from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.reach import COMPUTED, FILES, OUTSIDE_FUNCTIONS, Reach, is_library, is_outside, reach_of
+from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -249,6 +250,17 @@ class Walk:
         if not self._again(value, place):
             self._add((type(value), value.device), place)
             self.generators.append(value)
+
+    def _graph(self, value: Graph, place: Any) -> None:
+        """A graph of a program: its calls, which never change, and its tensors. What it prepares for calls is its own affair."""
+        if self._again(value, place):
+            return
+        held = [value, value.signature, value.output, value.sizes, *value.nodes, *value.constants, *value.results]
+        self._add((Graph, value.replay, tuple(map(id, held))), place)
+        self.keep += held
+        for constant in value.constants:
+            self._visit(constant.tensor, (place, ".constants"))
+        self._visit(value.state, (place, ".state"))
 
     # ---- containers
 
@@ -544,7 +556,7 @@ _VISITS: dict[type, Callable[[Walk, Any, Any], None]] = {
     defaultdict: Walk._dict, set: Walk._set, frozenset: Walk._set, FunctionType: Walk._function, MethodType: Walk._method,
     partial: Walk._partial, BuiltinFunctionType: Walk._builtin, BuiltinMethodType: Walk._builtin, Generator: Walk._generator,
     bytes: lambda walk, value, place: walk._add((bytes, value), place),
-    slice: Walk._slice, MethodWrapperType: Walk._builtin,
+    slice: Walk._slice, MethodWrapperType: Walk._builtin, Graph: Walk._graph,
     range: lambda walk, value, place: walk._add((range, value.start, value.stop, value.step), place),
     type(...): lambda walk, value, place: walk._add(..., place),
     type(NotImplemented): lambda walk, value, place: walk._add("NotImplemented", place),
