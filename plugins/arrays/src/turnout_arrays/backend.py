@@ -210,8 +210,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         return overlap.Extent(self.data_ptr(array), array.shape, array.strides, array.dtype.itemsize)
 
     def data_ptr(self, array: Any) -> int:
-        address: int = array.__array_interface__["data"][0]
-        return address
+        return array.__array_interface__["data"][0]
 
     def is_read_only(self, array: Any) -> bool:
         return not getattr(array.flags, "writeable", True)
@@ -331,8 +330,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         flat = self.xp.ascontiguousarray(array).reshape(-1)
         if sys.byteorder == "big":
             flat = flat.byteswap()
-        data: memoryview = flat.view("u1").data
-        return data
+        return flat.view("u1").data
 
     def from_numbers(self, values: list[Any], shape: Ints, dtype: DType) -> Any:
         if dtype is float32:  # one that is too large would warn; what a NaN is compared with is false
@@ -357,8 +355,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         return (flat.byteswap() if sys.byteorder == "big" else flat).reshape(shape).copy()  # the host's memory is not ours
 
     def item(self, array: Any) -> bool | int | float | complex:
-        value: bool | int | float | complex = array.astype("f4").item() if array.dtype.kind == "V" else array.item()
-        return value
+        return array.astype("f4").item() if array.dtype.kind == "V" else array.item()
 
     def adopt(self, value: Any) -> Any:
         """The array if a tensor can have its dtype, byte order and strides, else None."""
@@ -379,8 +376,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         return self.xp.asarray(value)
 
     def kernel_context(self) -> AbstractContextManager[object]:
-        context: AbstractContextManager[object] = self.xp.errstate(all="ignore")
-        return context
+        return self.xp.errstate(all="ignore")
 
     # ---- interop
 

@@ -47,5 +47,4 @@ class Exporter:
         return capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        device: tuple[int, int] = self._value.__dlpack_device__()
-        return device
+        return self._value.__dlpack_device__()

@@ -106,8 +106,7 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
         return self.frozen(flat[: flat.size // native.itemsize * native.itemsize].view(native))
 
     def value_to_host(self, value: Any) -> bytes | memoryview:
-        data: bytes = (value.byteswap() if sys.byteorder == "big" else value).tobytes()
-        return data
+        return (value.byteswap() if sys.byteorder == "big" else value).tobytes()
 
     def value_from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         flat = self.xp.frombuffer(bytes(data), "u1").view(self.native_dtype(dtype))

@@ -30,7 +30,7 @@ def _masked(input: Tensor, mask: Tensor | None, fill: Any) -> Tensor:
     """The input with `fill` where the mask is False."""
     if mask is None:
         return input
-    return _operators.where__ScalarOther(_expanded(input, mask), input, fill)  # type: ignore[no-any-return]
+    return _operators.where__ScalarOther(_expanded(input, mask), input, fill)
 
 
 def _expanded(input: Tensor, mask: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ def _expanded(input: Tensor, mask: Tensor) -> Tensor:
         raise DTypeError(f"masked: the mask must be a bool tensor, got {mask.dtype.name}")
     if mask.ndim > input.ndim:
         raise ShapeError(f"masked: a mask of shape {list(mask.shape)} has more dims than the input of shape {list(input.shape)}")
-    return _operators.expand(mask, input.shape)  # type: ignore[no-any-return]
+    return _operators.expand(mask, input.shape)
 
 
 def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
@@ -232,8 +232,7 @@ def norm(
     """
     order = 2.0 if ord is None else ord
     kept = _masked(input, mask, float("inf") if order == float("-inf") else 0)
-    made: Tensor = _operators.linalg_vector_norm(kept, order, _dims(dim, input.ndim), keepdim, dtype=dtype)
-    return made
+    return _operators.linalg_vector_norm(kept, order, _dims(dim, input.ndim), keepdim, dtype=dtype)
 
 
 @shortening
@@ -402,8 +401,7 @@ def logaddexp(
         tensor([0.6931, 0.0000])
     """
     a, b = _as(input, dtype), _as(other, dtype)
-    made: Tensor = _operators.logaddexp(_masked(a, input_mask, float("-inf")), _masked(b, other_mask, float("-inf")))
-    return made
+    return _operators.logaddexp(_masked(a, input_mask, float("-inf")), _masked(b, other_mask, float("-inf")))
 
 
 __all__ = [

@@ -99,25 +99,25 @@ def place(name: Any) -> TensorDevice:
 def fields(value: Any, count: int, what: str) -> list[Any]:
     """A list of so many elements."""
     need(isinstance(value, list) and len(value) == count, f"{what} is not a list of {count}")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def row(value: Any, names: frozenset[str], what: str) -> dict[str, Any]:
     """An object that has at least these keys."""
     need(isinstance(value, dict) and names <= value.keys(), f"{what} has not the fields {', '.join(sorted(names))}")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def elements(value: Any, what: str) -> list[Any]:
     """A list."""
     need(isinstance(value, list), f"{what} is not a list")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def size(value: Any, what: str) -> int:
     """A number of elements or bytes, or a place among them."""
     need(type(value) is int and 0 <= value < 1 << 63, f"{what} is {shown(value)}, not a size")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def distinct(keys: list[Any]) -> list[Any]:
@@ -137,7 +137,7 @@ def distinct(keys: list[Any]) -> list[Any]:
 def index(value: Any, count: int, what: str) -> int:
     """The place of one of so many."""
     need(type(value) is int and 0 <= value < count, f"{what} {shown(value)} is not one of {count}")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def shown(value: Any) -> str:

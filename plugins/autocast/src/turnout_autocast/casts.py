@@ -80,5 +80,4 @@ def _forget(cache: ref[Cache], key: tuple[int, DType, int], _: object) -> None:
 
 def cast(tensor: Tensor, dtype: DType) -> Tensor:
     """The tensor in another dtype, by the operator."""
-    made: Tensor = aten.to__dtype(tensor, dtype)
-    return made
+    return aten.to__dtype(tensor, dtype)

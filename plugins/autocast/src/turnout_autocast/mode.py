@@ -50,8 +50,7 @@ class autocast(Guard):
         if not self.enabled:
             return _switched_off(self.device_type)
         _require_key(place(self.device_type).backend.name)
-        entered: Changes = plugins.service(AUTOCAST).entered(self.device_type, self.dtype, self.cache_enabled)
-        return entered
+        return plugins.service(AUTOCAST).entered(self.device_type, self.dtype, self.cache_enabled)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         from functools import wraps

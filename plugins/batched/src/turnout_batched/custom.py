@@ -153,5 +153,4 @@ def _pulled(op: Operator, values: list[Any], at: list[int], grads: tuple[Any, ..
         return [t for t, kept in zip(results, differentiable, strict=True) if kept]
 
     _, pull = plugins.service("Autograd").vjp(of_tensors, *[values[i] for i in at])
-    pulled: tuple[Tensor, ...] = pull([g for g, kept in zip(grads, differentiable, strict=True) if kept])
-    return pulled
+    return pull([g for g, kept in zip(grads, differentiable, strict=True) if kept])

@@ -183,8 +183,7 @@ def takes_call(rule: Any) -> bool:
 
 
 def _ready(rule: Any, op: Operator) -> Call:
-    made: Call = partial(rule, _positional(op)) if takes_call(rule) else rule
-    return made
+    return partial(rule, _positional(op)) if takes_call(rule) else rule
 
 
 def _positional(op: Operator) -> Call:
@@ -223,8 +222,7 @@ def top_level(args: tuple[Any, ...]) -> Level:
                 level = found
     if level not in LEVELS.get():
         raise errors.VmapError(errors.escaped(level.num))
-    top: Level = level
-    return top
+    return level
 
 
 def _check_written(op: Operator, mutated: tuple[int, ...], args: tuple[Any, ...], level: Level) -> None:

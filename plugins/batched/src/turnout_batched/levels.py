@@ -65,16 +65,14 @@ def moved(tensor: Tensor, source: int, to: int) -> Tensor:
         return tensor
     order = list(range(len(tensor.array.shape)))
     order.insert(to, order.pop(source))
-    made: Tensor = aten.permute(tensor, order)
-    return made
+    return aten.permute(tensor, order)
 
 
 def repeated(tensor: Tensor, level: Level) -> Tensor:
     """Add a dim of stride 0 in front, for the examples of a level."""
     if SHARED.levels and is_shared(tensor, level):
         return spread(tensor, level)
-    made: Tensor = aten.expand(tensor, (level.size, *tensor.array.shape))
-    return made
+    return aten.expand(tensor, (level.size, *tensor.array.shape))
 
 
 # ---- gradients of tensors that a vmap does not batch
@@ -96,8 +94,7 @@ def spread(tensor: Tensor, level: Level) -> Tensor:
         batched = tensor.array
         return batched_tensor(spread(batched.value, level), batched.bdim + 1, batched.level)
     assert SHARED.spread is not None
-    made: Tensor = SHARED.spread(tensor, level)
-    return made
+    return SHARED.spread(tensor, level)
 
 
 def spread_all(values: Any, level: Level, kept: tuple[int, ...] = ()) -> Any:

@@ -147,8 +147,7 @@ def _run(
 def _own(value: Tensor) -> Tensor:
     """A tracked argument as another tensor over the same memory: gradients with respect to an example do not take in what else
     the function makes of the argument, as they do not for `value[i]`."""
-    made: Tensor = aten.alias(value) if value.requires_grad else value
-    return made
+    return aten.alias(value) if value.requires_grad else value
 
 
 # ---- what comes out

@@ -77,8 +77,7 @@ def _of_rows(op: Operator, values: list[Any], lead: int) -> Tensor:
     if len(own) not in (1, 2):
         op.call_boxed((aten.new_zeros(x, own), *rest))
     made = op.call_boxed((aten.reshape(x, (prod(x.shape[:-1]), x.shape[-1])), *rest))
-    found: Tensor = aten.reshape(made, (*x.shape[:-1], made.shape[-1]))
-    return found
+    return aten.reshape(made, (*x.shape[:-1], made.shape[-1]))
 
 
 def _raised(made: Any, levels: Any) -> Any:

@@ -153,8 +153,7 @@ def batched_tensor(value: Tensor, bdim: int, level: Level) -> Tensor:
     """The examples of `value` along its dim `bdim`, which is not negative."""
     shape = value.array.shape
     array = BatchedValue(value, bdim, level, shape[:bdim] + shape[bdim + 1 :])
-    made: Tensor = _fresh(array, value.device)
-    return made
+    return _fresh(array, value.device)
 
 
 def example(value: Tensor, bdim: int) -> Tensor:

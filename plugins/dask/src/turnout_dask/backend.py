@@ -59,8 +59,7 @@ class DaskBackend(FunctionalArrayBackend):
         if 0 in shape:
             return tuple([(n,) for n in shape])
         limit = max(self.bytes_of("chunk_size"), native.itemsize)
-        found: tuple[Ints, ...] = da.core.normalize_chunks("auto", shape, limit=limit, dtype=np.dtype(f"V{native.itemsize}"))
-        return found
+        return da.core.normalize_chunks("auto", shape, limit=limit, dtype=np.dtype(f"V{native.itemsize}"))
 
     def check_growth(self, value: Any) -> None:
         """Warn once of a graph that has grown as it does in a loop that persists nothing."""

@@ -121,7 +121,7 @@ def by_blocks(
     def made_of(function: Any, out: Labels, want: Wanted, dtype: Any, called: str) -> da.Array:
         meta = np.empty((0,) * len(want.shape), dtype)
         axes = {label: length for label, length in fresh.items() if label in out}
-        made = da.blockwise(
+        return da.blockwise(
             function,
             out,
             *pairs,
@@ -132,7 +132,6 @@ def by_blocks(
             meta=meta,
             dtype=dtype,
         )
-        return made
 
     if len(wanted) == 1:
         return made_of(task, out_labels[0], wanted[0], native[0], new_name(name))

@@ -112,8 +112,7 @@ def array_of(tensor: Tensor) -> da.Array:
     """
     if tensor.device.type != "dask":
         raise ArgumentError(f"expected a tensor on dask, got one on {tensor.device}")
-    found: da.Array = tensor.array.value()
-    return found
+    return tensor.array.value()
 
 
 def chunks(tensor: Tensor) -> tuple[tuple[int, ...], ...]:
@@ -122,8 +121,7 @@ def chunks(tensor: Tensor) -> tuple[tuple[int, ...], ...]:
     Arguments:
         tensor: a tensor on `dask`
     """
-    found: tuple[tuple[int, ...], ...] = array_of(tensor).chunks
-    return found
+    return array_of(tensor).chunks
 
 
 def rechunk(tensor: Tensor, chunks: Any) -> Tensor:

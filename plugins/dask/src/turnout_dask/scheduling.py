@@ -51,8 +51,7 @@ class Scheduling:
     def persist(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The values as chunks that are computed, or on a cluster are being computed."""
         with self._reported():
-            kept: tuple[Any, ...] = base.persist(*values, scheduler=self._usable())
-            return kept
+            return base.persist(*values, scheduler=self._usable())
 
     def client(self) -> Any:
         """The `distributed.Client` that computes; None if the threads of this process do, or another scheduler of Dask."""

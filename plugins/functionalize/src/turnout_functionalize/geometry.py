@@ -43,8 +43,7 @@ def _meta(value: Tensor) -> Tensor:
     shape, strides, offset = value.shape, value.stride(), value.storage_offset()
     size = offset + (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)]) if 0 not in shape else 0)
     memory = aten.empty__memory_format((size,), dtype=value.dtype, device="meta")
-    made: Tensor = aten.as_strided(memory, shape, strides, offset)
-    return made
+    return aten.as_strided(memory, shape, strides, offset)
 
 
 def viewed(op: Operator, part: Part, args: tuple[Any, ...]) -> Any:

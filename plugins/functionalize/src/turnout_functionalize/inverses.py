@@ -86,39 +86,32 @@ def _in_shape(views: Views, value: Tensor, shape: Sequence[int]) -> Tensor:
         return value
     if value.stride() != contiguous_strides(value.shape):
         value = views.call("clone", value, "contiguous_format")
-    made: Tensor = views.named("view", value, shape)
-    return made
+    return views.named("view", value, shape)
 
 
 def _transposed(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.named("transpose.int", new, *args)
-    return made
+    return views.named("transpose.int", new, *args)
 
 
 def _turned(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.named("t", new)
-    return made
+    return views.named("t", new)
 
 
 def _permuted(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
     order = wrap_dims(args[0], before.ndim)
-    made: Tensor = views.named("permute", new, [order.index(d) for d in range(before.ndim)])
-    return made
+    return views.named("permute", new, [order.index(d) for d in range(before.ndim)])
 
 
 def _from_real(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.named("view_as_complex", new)
-    return made
+    return views.named("view_as_complex", new)
 
 
 def _from_complex(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.named("view_as_real", new)
-    return made
+    return views.named("view_as_real", new)
 
 
 def _retyped(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.named("view.dtype", new, before.dtype)
-    return made
+    return views.named("view.dtype", new, before.dtype)
 
 
 # ---- some of the elements
@@ -128,23 +121,20 @@ def _scattered(name: str) -> Inverse:
     """The base with the new elements where the view, whose arguments the scatter takes too, had them."""
 
     def inverse(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-        made: Tensor = views.call(name, before, new, *args)
-        return made
+        return views.call(name, before, new, *args)
 
     return inverse
 
 
 def _unbound(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.call("select_scatter", before, new, args[0], index)
-    return made
+    return views.call("select_scatter", before, new, args[0], index)
 
 
 def _split(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
     sizes, dim = args
     d = wrap_dim(dim, before.ndim)
     start = sum(sizes[:index]) if isinstance(sizes, (list, tuple)) else sizes * index
-    made: Tensor = views.call("slice_scatter", before, new, d, start, start + new.shape[d], 1)
-    return made
+    return views.call("slice_scatter", before, new, d, start, start + new.shape[d], 1)
 
 
 # fmt: off
@@ -200,5 +190,4 @@ def _positions(links: Sequence[Step], before: Tensor) -> Tensor | str:
         found = found if link.index is None else found[link.index]
         if not isinstance(found, Tensor) or found.dtype is not int64:
             return link.op.qualified_name
-    positions: Tensor = found
-    return positions
+    return found

@@ -85,8 +85,7 @@ def _region_of(args: tuple[Any, ...]) -> Region | None:
     """The region of a tensor that another thread was given."""
     for tensor in tensors_in(args):
         if isinstance(tensor, FunctionalTensor):
-            region: Region = tensor.array.memory.region
-            return region
+            return tensor.array.memory.region
     return None
 
 
@@ -319,8 +318,7 @@ def _functional_of(op: Operator) -> Operator | None:
             arguments = other.schema.arguments
             kept = [(a.name, str(a.type)) for a in arguments if a.name not in _OPTIONS or (a.name, str(a.type)) in given]
             if other.schema.kind == "functional" and kept == given and not other.schema.is_view:
-                found: Operator = other
-                return found
+                return other
     return None
 
 

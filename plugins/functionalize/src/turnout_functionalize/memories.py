@@ -135,8 +135,7 @@ def follow(value: Tensor, link: Link, region: Region) -> Tensor:
             return entered
     _, allowed = GRAD.get()
     made = during(GRAD, (allowed if link.recorded else 0, allowed), Views(region, link.op).view, link.op, value, *link.args)
-    viewed: Tensor = made if link.index is None else made[link.index]
-    return viewed
+    return made if link.index is None else made[link.index]
 
 
 def write(op: Operator, part: Part, new: Tensor) -> None:
@@ -238,5 +237,4 @@ def _laid_out(op: Operator, new: Tensor, strides: tuple[int, ...], region: Regio
         return new
     views = Views(region, op)
     room = views.call("new_empty_strided", new, new.shape, strides, None, None, None, None)
-    made: Tensor = views.call("as_strided_scatter", room, new, new.shape, strides, 0)
-    return made
+    return views.call("as_strided_scatter", room, new, new.shape, strides, 0)

@@ -76,8 +76,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
                 for leaf in leaves:
                     _update(leaf)
             _copy_back(region)
-            made: R = trees.unflatten(shape, [_out(leaf) for leaf in leaves])
-            return made
+            return trees.unflatten(shape, [_out(leaf) for leaf in leaves])
 
     return functionalized
 

@@ -99,8 +99,7 @@ class FunctionalTensor(WrapperTensor):
         self.array.value().extra = extra
 
     def history_owner(self) -> Tensor:
-        value: Tensor = self.array.value()
-        return value
+        return self.array.value()
 
     def with_history_owner(self, function: Callable[..., Any], *args: Any) -> Any:
         part: Part = self.array

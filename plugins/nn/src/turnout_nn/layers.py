@@ -16,8 +16,7 @@ Size = int | tuple[int, ...]
 def layer(cls: C) -> C:
     """A class of modules whose annotated fields are the arguments of its `__init__`, and attributes of its instances."""
     made: Any = dataclass(eq=False, repr=False)(cls)
-    found: C = made
-    return found
+    return made
 
 
 class Layer(Module):

@@ -24,8 +24,7 @@ class Members(MutableMapping[str, V | None]):
     def __getitem__(self, name: str) -> V | None:
         if name not in self._names:
             raise KeyError(name)
-        found: V | None = self._module.__dict__[name]
-        return found
+        return self._module.__dict__[name]
 
     def __setitem__(self, name: str, value: V | None) -> None:
         self._register(name, value)

@@ -282,8 +282,7 @@ class Module:
         Arguments:
             target: the name
         """
-        found: Parameter = _member(self, "get_parameter", target, "_parameter_names", "parameter")
-        return found
+        return _member(self, "get_parameter", target, "_parameter_names", "parameter")
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer with a name. Raises AttributeError if there is none.
@@ -694,5 +693,4 @@ def _table(module: Module, table: str) -> dict[int, Any]:
     """A table of hooks of a module, which gets `Hooks` with its first one."""
     if module.__dict__.get("_module_hooks") is None:
         module._module_hooks = Hooks()
-    found: dict[int, Any] = getattr(module._module_hooks, table)
-    return found
+    return getattr(module._module_hooks, table)

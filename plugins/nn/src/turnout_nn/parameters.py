@@ -187,8 +187,7 @@ def empty_parameter(shape: Sequence[int], device: Any = None, dtype: Any = None)
 def _alias(data: Any, cls: type) -> Tensor:
     """A tensor without history over the memory of the given one."""
     if data is None:
-        made: Tensor = turnout.empty(0)
-        return made
+        return turnout.empty(0)
     if not isinstance(data, Tensor):
         raise CallError(errors.no_tensor(cls.__name__, data))
     return data.detach()

@@ -146,8 +146,7 @@ class OpenCLBackend(TensorBackend):
         return made
 
     def item(self, array: ClArray) -> bool | int | float | complex:
-        value: bool | int | float | complex = elements.decode(self.to_host(array), array.dtype)[0]
-        return value
+        return elements.decode(self.to_host(array), array.dtype)[0]
 
     def adopt(self, value: Any) -> ClArray | None:
         return value if isinstance(value, ClArray) else None

@@ -27,8 +27,7 @@ def opened(where: str | Device | None) -> ClDevice:
     named = device_named("opencl" if where is None else where)
     if named.type != "opencl":
         raise DeviceError(f"expected a device such as 'opencl' or 'opencl:1', got {str(named)!r}")
-    found: ClDevice = named.backend.opened(named)  # type: ignore[attr-defined]  # the backend of devices of this type
-    return found
+    return named.backend.opened(named)  # type: ignore[attr-defined]  # the backend of devices of this type
 
 
 class Stream:
@@ -218,8 +217,7 @@ def _default(place: ClDevice) -> Stream:
         made = Stream.__new__(Stream)
         made._place, made._queue = place, place.main
         place.main.stream = made
-    found: Stream = place.main.stream
-    return found
+    return place.main.stream
 
 
 def _checked(stream: Any, name: str) -> Stream:

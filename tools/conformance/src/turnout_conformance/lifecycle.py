@@ -118,8 +118,7 @@ def life(kind: str, name: str, use: str) -> dict[str, Any]:
     command = [sys.executable, "-P", "-c", f"import importlib.metadata{PROGRAM}", given]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, f"{plugin} in a process of its own:\n{done.stderr}"
-    facts: dict[str, Any] = json.loads(done.stdout)
-    return facts
+    return json.loads(done.stdout)
 
 
 def foreign(facts: dict[str, Any]) -> list[str]:

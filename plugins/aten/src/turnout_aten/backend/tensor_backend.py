@@ -268,8 +268,7 @@ class TensorBackend(Backend):
         if isinstance(context, nullcontext):
             return kernel
         if callable(context):  # NumPy's costs half of a block
-            decorated: Callable[..., Any] = context(kernel)
-            return decorated
+            return context(kernel)
 
         def run(*args: Any) -> Any:
             with self.kernel_context():

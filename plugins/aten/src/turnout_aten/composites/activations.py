@@ -22,44 +22,38 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804
 
 def selu(self: Tensor) -> Tensor:
     """elu with the two constants that preserve mean 0 and variance 1."""
-    made: Tensor = aten.elu(self, _SELU_ALPHA, _SELU_SCALE)
-    return made
+    return aten.elu(self, _SELU_ALPHA, _SELU_SCALE)
 
 
 def selu_(self: Tensor) -> Tensor:
     """In place."""
-    made: Tensor = aten.elu_(self, _SELU_ALPHA, _SELU_SCALE)
-    return made
+    return aten.elu_(self, _SELU_ALPHA, _SELU_SCALE)
 
 
 def celu(self: Tensor, alpha: Any = 1.0) -> Tensor:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1)); alpha must not be 0."""
-    made: Tensor = aten.elu(self, alpha, 1.0, _inverse(alpha))
-    return made
+    return aten.elu(self, alpha, 1.0, _inverse(alpha))
 
 
 def celu_(self: Tensor, alpha: Any = 1.0) -> Tensor:
     """In place."""
-    made: Tensor = aten.elu_(self, alpha, 1.0, _inverse(alpha))
-    return made
+    return aten.elu_(self, alpha, 1.0, _inverse(alpha))
 
 
 def _inverse(alpha: Any) -> float:
     if alpha == 0:
         raise ArgumentError("celu: alpha must not be 0")
-    return 1.0 / alpha  # type: ignore[no-any-return]
+    return 1.0 / alpha
 
 
 def relu6(self: Tensor) -> Tensor:
     """hardtanh from 0 to 6."""
-    made: Tensor = aten.hardtanh(self, 0, 6)
-    return made
+    return aten.hardtanh(self, 0, 6)
 
 
 def relu6_(self: Tensor) -> Tensor:
     """In place."""
-    made: Tensor = aten.hardtanh_(self, 0, 6)
-    return made
+    return aten.hardtanh_(self, 0, 6)
 
 
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
@@ -79,8 +73,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
         weight = aten.reshape(weight, [1, count, *[1] * (len(shape) - 2)])
     elif weight.shape:
         weight = aten.reshape(weight, [1] * len(shape))
-    made: Tensor = aten.where__self(aten.gt__Scalar(self, 0), self, aten.mul__Tensor(weight, self))
-    return made
+    return aten.where__self(aten.gt__Scalar(self, 0), self, aten.mul__Tensor(weight, self))
 
 
 def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,8 +85,7 @@ def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
 
 def log_sigmoid(self: Tensor) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
-    made: Tensor = aten.log_sigmoid_forward(self)[0]
-    return made
+    return aten.log_sigmoid_forward(self)[0]
 
 
 log_sigmoid_forward_output = into_out(log_sigmoid_forward, "log_sigmoid_forward.output")
@@ -112,17 +104,14 @@ def rrelu(self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool =
     """leaky_relu with random slopes from [lower, upper) while training, else with their mean."""
     _limits(self, lower, upper)
     if not training:
-        made: Tensor = aten.leaky_relu(self, (lower + upper) / 2)
-        return made
+        return aten.leaky_relu(self, (lower + upper) / 2)
     slopes = aten.uniform_(aten.empty_like(self), lower, upper, generator=generator)
-    made = aten.where__self(aten.gt__Scalar(self, 0), self, aten.mul__Tensor(self, slopes))
-    return made
+    return aten.where__self(aten.gt__Scalar(self, 0), self, aten.mul__Tensor(self, slopes))
 
 
 def rrelu_(self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None) -> Tensor:
     """In place."""
-    made: Tensor = aten.copy_(self, aten.rrelu(self, lower, upper, training, generator))
-    return made
+    return aten.copy_(self, aten.rrelu(self, lower, upper, training, generator))
 
 
 def _limits(self: Tensor, lower: Any, upper: Any) -> None:
@@ -148,8 +137,7 @@ def elu_backward(
         low = aten.clamp_max(x, 0)
         below = aten.mul__Scalar(aten.exp(aten.mul__Scalar(low, input_scale)), input_scale * alpha * scale)
     slope = aten.where__ScalarSelf(aten.gt__Scalar(x, 0), scale, below)
-    made: Tensor = aten.mul__Tensor(grad_output, slope)
-    return made
+    return aten.mul__Tensor(grad_output, slope)
 
 
 def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: Any, self_is_result: bool) -> Tensor:
@@ -159,8 +147,7 @@ def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: Any, 
             f"leaky_relu_backward: negative_slope must not be negative where the result is given, got {negative_slope}"
         )
     below = aten.mul__Scalar(grad_output, negative_slope)
-    made: Tensor = aten.where__self(aten.gt__Scalar(self, 0), grad_output, below)
-    return made
+    return aten.where__self(aten.gt__Scalar(self, 0), grad_output, below)
 
 
 def _where_inside(inside: Tensor, grad_output: Tensor) -> Tensor:
@@ -184,8 +171,7 @@ def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """x / 3 + 1/2 between -3 and 3, 0 below, 1 above."""
     slope = aten.add__Scalar(aten.div__Scalar(self, 3), 0.5)
     middle = aten.where__ScalarOther(aten.lt__Scalar(self, 3), slope, 1)
-    made: Tensor = aten.mul__Tensor(grad_output, aten.where__ScalarSelf(aten.le__Scalar(self, -3), 0, middle))
-    return made
+    return aten.mul__Tensor(grad_output, aten.where__ScalarSelf(aten.le__Scalar(self, -3), 0, middle))
 
 
 def hardshrink_backward(grad_out: Tensor, self: Tensor, lambd: Any) -> Tensor:
@@ -210,8 +196,7 @@ def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """t + x s (1 - t^2), with t = tanh(softplus(x)) and the sigmoid s."""
     inner = aten.tanh(aten.softplus(self))
     rest = aten.mul__Tensor(aten.mul__Tensor(self, aten.sigmoid(self)), aten.rsub__Scalar(aten.square(inner), 1))
-    made: Tensor = aten.mul__Tensor(grad_output, aten.add__Tensor(inner, rest))
-    return made
+    return aten.mul__Tensor(grad_output, aten.add__Tensor(inner, rest))
 
 
 def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
@@ -223,14 +208,12 @@ def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
     gate = aten.sigmoid(aten.slice__Tensor(self, dim, half, 2 * half, 1))
     passed = aten.mul__Tensor(grad_output, gate)
     rest = aten.mul__Tensor(aten.mul__Tensor(passed, first), aten.rsub__Scalar(gate, 1))
-    made: Tensor = aten.cat([passed, rest], dim)
-    return made
+    return aten.cat([passed, rest], dim)
 
 
 def log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> Tensor:
     """1 - sigmoid(x); `buffer` is not needed for it."""
-    made: Tensor = aten.mul__Tensor(grad_output, aten.sigmoid(aten.neg(self)))
-    return made
+    return aten.mul__Tensor(grad_output, aten.sigmoid(aten.neg(self)))
 
 
 # fmt: off

@@ -59,8 +59,7 @@ def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
             raise DTypeError(f"cartesian_prod: dtypes must be equal, got {tensors[0].dtype.name} and {t.dtype.name}")
     if len(tensors) == 1:
         return tensors[0]
-    made: Tensor = aten.stack([aten.flatten__using_ints(g) for g in meshgrid(tensors)], 1)
-    return made
+    return aten.stack([aten.flatten__using_ints(g) for g in meshgrid(tensors)], 1)
 
 
 def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
@@ -71,16 +70,14 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise ArgumentError(f"combinations: r must not be negative, got {r}")
     made: Tensor
     if r == 0:
-        made = aten.new_empty(self, (0,))
-        return made
+        return aten.new_empty(self, (0,))
     from itertools import combinations as chosen
     from itertools import combinations_with_replacement as repeated
 
     n = self.shape[0]
     places = [p for row in (repeated if with_replacement else chosen)(range(n), r) for p in row]
     made = aten.index_select(self, 0, _places(self, places))
-    found: Tensor = aten.view(made, (-1 if places else 0, r))
-    return found
+    return aten.view(made, (-1 if places else 0, r))
 
 
 def _places(like: Tensor, numbers: Sequence[int]) -> Tensor:
@@ -118,14 +115,12 @@ def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     shape = list(self.shape[:-1])
     for d in sorted((a, b)):
         shape.insert(d, length)
-    made: Tensor = aten.diagonal_scatter(aten.new_zeros(self, shape), self, offset, a, b)
-    return made
+    return aten.diagonal_scatter(aten.new_zeros(self, shape), self, offset, a, b)
 
 
 def diagflat(self: Tensor, offset: int = 0) -> Tensor:
     """All elements on the diagonal of a matrix."""
-    made: Tensor = aten.diag(aten.reshape(self, (-1,)), offset)
-    return made
+    return aten.diag(aten.reshape(self, (-1,)), offset)
 
 
 # ---- rolls and rotations
@@ -159,8 +154,7 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tenso
     if not dims and len(shifts) == 1:
         if len(self.array.shape) == 1:
             return _rolled(self, shifts[0], 0)
-        made = aten.reshape(_rolled(aten.reshape(aten.contiguous(self), (-1,)), shifts[0], 0), self.shape)
-        return made
+        return aten.reshape(_rolled(aten.reshape(aten.contiguous(self), (-1,)), shifts[0], 0), self.shape)
     if not shifts or len(shifts) != len(dims):
         raise ShapeError(f"roll: shifts {list(shifts)} and dims {list(dims)} must have the same length, at least 1")
     made = self
@@ -174,8 +168,7 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tenso
 def _rolled(self: Tensor, shift: int, dim: int) -> Tensor:
     n = self.array.shape[dim]
     at = n - shift % n if n else 0
-    found: Tensor = aten.cat([aten.slice__Tensor(self, dim, at, n, 1), aten.slice__Tensor(self, dim, 0, at, 1)], dim)
-    return found
+    return aten.cat([aten.slice__Tensor(self, dim, at, n, 1), aten.slice__Tensor(self, dim, 0, at, 1)], dim)
 
 
 def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
@@ -203,16 +196,14 @@ def fliplr(self: Tensor) -> Tensor:
     """Dim 1 reversed."""
     if self.ndim < 2:
         raise ShapeError(f"fliplr: needs at least 2 dimensions, got shape {list(self.shape)}")
-    made: Tensor = aten.flip(self, (1,))
-    return made
+    return aten.flip(self, (1,))
 
 
 def flipud(self: Tensor) -> Tensor:
     """Dim 0 reversed."""
     if self.ndim < 1:
         raise ShapeError("flipud: needs at least 1 dimension, got a 0-dim tensor")
-    made: Tensor = aten.flip(self, (0,))
-    return made
+    return aten.flip(self, (0,))
 
 
 # ---- repetitions
@@ -220,8 +211,7 @@ def flipud(self: Tensor) -> Tensor:
 
 def tile(self: Tensor, dims: Sequence[int]) -> Tensor:
     """repeat that allows fewer repetitions than dims: missing leading ones count as 1."""
-    made: Tensor = aten.repeat(self, (*(1,) * (self.ndim - len(dims)), *dims))
-    return made
+    return aten.repeat(self, (*(1,) * (self.ndim - len(dims)), *dims))
 
 
 def check_repeats(repeats: Tensor) -> None:
@@ -239,8 +229,7 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
     """
     check_repeats(repeats)
     if not repeats.numel():
-        found: Tensor = aten.new_empty(repeats, (0,))
-        return found
+        return aten.new_empty(repeats, (0,))
     total = output_size
     if total is None or repeats.device.backend.has_values:
         if aten._local_scalar_dense(aten.min(repeats)) < 0:
@@ -270,8 +259,7 @@ def repeat_interleave_Tensor(self: Tensor, repeats: Tensor, dim: int | None = No
     if repeats.ndim == 0 or repeats.shape[0] != length:
         repeats = aten.expand(aten.reshape(repeats, (1,)), (length,))
     places = aten.repeat_interleave__Tensor(repeats, output_size=output_size)
-    made: Tensor = aten.index_select(self if self.shape else aten.reshape(self, (1,)), d, places)
-    return made
+    return aten.index_select(self if self.shape else aten.reshape(self, (1,)), d, places)
 
 
 def repeat_interleave_int(self: Tensor, repeats: int, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
@@ -289,5 +277,4 @@ def repeat_interleave_int(self: Tensor, repeats: int, dim: int | None = None, *,
         raise ShapeError(f"repeat_interleave: output_size is {output_size}, but the result has length {total}")
     laid: Any = aten.expand(aten.unsqueeze(self, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
     laid = aten.clone(laid, memory_format="contiguous_format")
-    made: Tensor = aten._unsafe_view(laid, (*shape[:d], total, *shape[d + 1 :]))
-    return made
+    return aten._unsafe_view(laid, (*shape[:d], total, *shape[d + 1 :]))

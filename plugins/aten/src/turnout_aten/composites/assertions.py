@@ -33,8 +33,7 @@ def assert_async(self: Tensor, assert_msg: str = _NOT_TRUE) -> None:
 def functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
     """As `assert_async`; returns a copy of the token, which says in what order such calls run."""
     aten._assert_async__msg(self, assert_msg)
-    made: Tensor = aten.clone(dep_token)
-    return made
+    return aten.clone(dep_token)
 
 
 def assert_scalar(self: float, assert_msg: str) -> None:
@@ -46,8 +45,7 @@ def assert_scalar(self: float, assert_msg: str) -> None:
 def functional_assert_scalar(self: float, assert_msg: str, dep_token: Tensor) -> Tensor:
     """As `assert_scalar`; returns a copy of the token."""
     assert_scalar(self, assert_msg)
-    made: Tensor = aten.clone(dep_token)
-    return made
+    return aten.clone(dep_token)
 
 
 def assert_tensor_metadata(
@@ -80,15 +78,13 @@ def sym_constrain_range_for_size(size: float, *, min: int | None = None, max: in
 def functional_sym_constrain_range(size: float, min: int | None, max: int | None, dep_token: Tensor) -> Tensor:
     """As `sym_constrain_range`; returns a copy of the token."""
     sym_constrain_range(size, min=min, max=max)
-    made: Tensor = aten.clone(dep_token)
-    return made
+    return aten.clone(dep_token)
 
 
 def functional_sym_constrain_range_for_size(size: float, min: int | None, max: int | None, dep_token: Tensor) -> Tensor:
     """As `sym_constrain_range_for_size`; returns a copy of the token."""
     sym_constrain_range_for_size(size, min=min, max=max)
-    made: Tensor = aten.clone(dep_token)
-    return made
+    return aten.clone(dep_token)
 
 
 def _in_range(op: str, size: float, least: int, most: int) -> None:

@@ -139,8 +139,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, 
 
 def _causal(scores: Tensor) -> Tensor:
     """True where the key is not later than the query."""
-    made: Tensor = aten.tril(aten.new_ones(scores, scores.shape[-2:], dtype=bool_))
-    return made
+    return aten.tril(aten.new_ones(scores, scores.shape[-2:], dtype=bool_))
 
 
 def _shared(x: Tensor, heads: int) -> Tensor:
@@ -152,5 +151,4 @@ def _shared(x: Tensor, heads: int) -> Tensor:
         raise ShapeError(f"scaled_dot_product_attention: {heads} heads of the query cannot share {own} of key and value evenly")
     *lead, _, length, width = x.shape
     spread = aten.expand(aten.unsqueeze(x, -3), (*lead, own, heads // own, length, width))
-    made: Tensor = aten.reshape(spread, (*lead, heads, length, width))
-    return made
+    return aten.reshape(spread, (*lead, heads, length, width))

@@ -21,8 +21,7 @@ def nll_loss(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
 ) -> Tensor:
     """The negative of the target class's log-probability."""
-    made: Tensor = aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
-    return made
+    return aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
 
 
 def nll_loss_out(
@@ -99,8 +98,7 @@ def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: 
     """nll_loss with all dims except the classes as one batch dim."""
     made: Tensor
     if len(logs.array.shape) <= 2:
-        made = aten.nll_loss(logs, target, weight, reduction, ignore_index)
-        return made
+        return aten.nll_loss(logs, target, weight, reduction, ignore_index)
     rows = aten.reshape(aten.movedim__int(logs, 1, -1), (target.numel(), logs.shape[1]))
     made = aten.nll_loss(rows, aten.reshape(target, (-1,)), weight, reduction, ignore_index)
     return made if reduction != NONE else aten.reshape(made, target.shape)
@@ -112,8 +110,7 @@ def _per_class(weight: Tensor, logs: Tensor, classes: int) -> Tensor:
         raise ShapeError(f"cross_entropy_loss: 'weight' must be one number per class, [{count}], got {list(weight.shape)}")
     shape = [1] * logs.ndim
     shape[classes] = count
-    made: Tensor = aten.view(weight, shape)
-    return made
+    return aten.view(weight, shape)
 
 
 def _of_probabilities(
@@ -127,8 +124,7 @@ def _of_probabilities(
         terms = aten.mul__Tensor(terms, _per_class(weight, logs, classes))
     made: Tensor
     if reduction == NONE:
-        made = aten.neg(aten.sum__dim_IntList(terms, (classes,)))
-        return made
+        return aten.neg(aten.sum__dim_IntList(terms, (classes,)))
     made = aten.neg(aten.sum(terms))  # at once: the sums of rows may cancel, and two-byte floats would round each of them
     shape = logs.shape
     return aten.div__Scalar(made, max(numel(shape[:classes] + shape[classes + 1 :]), 1)) if reduction == MEAN else made
@@ -155,5 +151,4 @@ def _smoothed(
     elif reduction != NONE:
         others = aten.sum(others)
     spread = label_smoothing / logs.shape[classes]
-    made: Tensor = aten.add__Tensor(aten.mul__Scalar(plain, 1 - label_smoothing), aten.mul__Scalar(others, spread))
-    return made
+    return aten.add__Tensor(aten.mul__Scalar(plain, 1 - label_smoothing), aten.mul__Scalar(others, spread))

@@ -21,8 +21,7 @@ def conj(self: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is."""
     if self.dtype.category != COMPLEX:
         return self
-    made: Tensor = aten.conj_physical(self)
-    return made
+    return aten.conj_physical(self)
 
 
 def resolve_conj(self: Tensor) -> Tensor:
@@ -39,13 +38,11 @@ def real(self: Tensor) -> Tensor:
     """The real part; a real tensor is returned as it is."""
     if self.dtype.category != COMPLEX:
         return self
-    made: Tensor = aten.select__int(aten.view_as_real(self), -1, 0)
-    return made
+    return aten.select__int(aten.view_as_real(self), -1, 0)
 
 
 def imag(self: Tensor) -> Tensor:
     """The imaginary part of a complex tensor; a real one has none."""
     if self.dtype.category != COMPLEX:
         raise DTypeError(f"imag is defined for complex tensors, this one is {self.dtype.name}")
-    made: Tensor = aten.select__int(aten.view_as_real(self), -1, 1)
-    return made
+    return aten.select__int(aten.view_as_real(self), -1, 1)

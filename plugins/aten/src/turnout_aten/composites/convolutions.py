@@ -183,8 +183,7 @@ def _input_grad(
         n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
         for n, m, s, p, d, k in zip(shape[2:], grad.shape[2:], stride, padding, dilation, weight.shape[2:], strict=True)
     ]
-    made = aten.convolution(grad, weight, None, stride, padding, dilation, True, extra, groups)
-    return made
+    return aten.convolution(grad, weight, None, stride, padding, dilation, True, extra, groups)
 
 
 def _weight_grad(
@@ -202,8 +201,7 @@ def _weight_grad(
         large = aten.slice__Tensor(aten.unfold(large, dim, d * (k - 1) + 1, s), -1, 0, d * (k - 1) + 1, d)
     depth = channels * prod(kernel)
     if area >= _LONG and n:
-        by_image: Tensor = aten.reshape(_by_image(small, large, groups, depth), (groups * rows, channels, *kernel))
-        return by_image
+        return aten.reshape(_by_image(small, large, groups, depth), (groups * rows, channels, *kernel))
     # [N, C, *P, *K] -> [N, groups, area, C * K]
     order = (0, *range(2, 2 + ndim), 1, *range(2 + ndim, 2 + 2 * ndim))
     step = max(1, _BLOCK // max(groups * depth * area, 1))
@@ -218,8 +216,7 @@ def _weight_grad(
         made = aten.bmm(left, windows)
         total = made if total is None else aten.add__Tensor(total, made)
     assert total is not None
-    grad: Tensor = aten.reshape(total, (groups * rows, channels, *kernel))
-    return grad
+    return aten.reshape(total, (groups * rows, channels, *kernel))
 
 
 def _by_image(small: Tensor, large: Tensor, groups: int, depth: int) -> Tensor:
@@ -248,5 +245,4 @@ def _by_group(windows: Tensor, ndim: int, groups: int) -> Tensor:
     """[N, C, *P, *K] -> [groups, N, *P, C / groups, *K]"""
     shape = windows.shape
     split = aten.reshape(windows, (shape[0], groups, shape[1] // groups, *shape[2:]))
-    made: Tensor = aten.permute(split, (1, 0, *range(3, 3 + ndim), 2, *range(3 + ndim, 3 + 2 * ndim)))
-    return made
+    return aten.permute(split, (1, 0, *range(3, 3 + ndim), 2, *range(3 + ndim, 3 + 2 * ndim)))

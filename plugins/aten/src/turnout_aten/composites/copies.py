@@ -102,8 +102,7 @@ def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Ten
     """self if it already has the memory format (row-major by default), else a copy that has it."""
     if _laid_out(self, memory_format):
         return self
-    made: Tensor = aten.clone(self, memory_format=memory_format)
-    return made
+    return aten.clone(self, memory_format=memory_format)
 
 
 def _laid_out(self: Tensor, memory_format: Any) -> bool:
@@ -203,8 +202,7 @@ def _to(
         and (memory_format is None or _laid_out(self, memory_format))
     ):
         return self
-    made: Tensor = aten._to_copy(self, dtype=dtype, device=device, non_blocking=non_blocking, memory_format=memory_format)
-    return made
+    return aten._to_copy(self, dtype=dtype, device=device, non_blocking=non_blocking, memory_format=memory_format)
 
 
 @ends_in("", "self", dtype=SAME_DTYPE, copy=False, memory_format=None)
@@ -246,14 +244,12 @@ def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """In the dtype and on the device of another tensor."""
-    made: Tensor = aten.to__other(self, other)
-    return made
+    return aten.to__other(self, other)
 
 
 def item(self: Tensor) -> bool | int | float | complex:
     """The Python number in a tensor of one element."""
-    value: bool | int | float | complex = aten._local_scalar_dense(self)
-    return value
+    return aten._local_scalar_dense(self)
 
 
 # ---- fills
@@ -289,15 +285,13 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 def fill_scalar(self: Tensor, value: Any) -> Tensor:
     """A tensor like self, filled with a number."""
-    made: Tensor = aten.full_like(self, value)
-    return made
+    return aten.full_like(self, value)
 
 
 def fill_tensor(self: Tensor, value: Tensor) -> Tensor:
     """fill_scalar with the value of a 0-dim tensor."""
     zero_dims("fill", value)
-    made: Tensor = aten.copy_(aten.empty_like(self), value)
-    return made
+    return aten.copy_(aten.empty_like(self), value)
 
 
 def zero_dims(name: str, value: Tensor) -> None:
@@ -404,11 +398,9 @@ def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
 
 def lift_fresh(self: Tensor) -> Tensor:
     """An alias of a tensor that was just made from data, for programs that were recorded around it."""
-    made: Tensor = aten.alias(self)
-    return made
+    return aten.alias(self)
 
 
 def lift_fresh_copy(self: Tensor) -> Tensor:
     """A copy of a tensor that a recorded program holds, so that writes into it stay in one run."""
-    made: Tensor = aten.clone(self, memory_format="contiguous_format")
-    return made
+    return aten.clone(self, memory_format="contiguous_format")

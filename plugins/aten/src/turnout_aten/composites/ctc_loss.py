@@ -39,8 +39,7 @@ def ctc_loss(
         lengths = _like(logs, [max(length, 1) for length in target_lengths])
         losses = aten.div__Tensor(losses, lengths)
     if reduction == NONE and single:
-        one: Tensor = aten.squeeze__dim(losses, 0)
-        return one
+        return aten.squeeze__dim(losses, 0)
     return reduced(losses, reduction)
 
 
@@ -55,8 +54,7 @@ def ctc_loss_tensor(
             raise DTypeError(f"ctc_loss: '{name}' must hold integers, got {given.dtype.name}")
         found = given.tolist()
         lengths.append(found if isinstance(found, list) else [found])
-    made: Tensor = aten.ctc_loss__IntList(log_probs, targets, *lengths, blank, reduction, zero_infinity)
-    return made
+    return aten.ctc_loss__IntList(log_probs, targets, *lengths, blank, reduction, zero_infinity)
 
 
 def _check(logs: Tensor, targets: Tensor, input_lengths: Sequence[int], target_lengths: Sequence[int], blank: int) -> None:
@@ -89,24 +87,20 @@ def _check(logs: Tensor, targets: Tensor, input_lengths: Sequence[int], target_l
 def _like(logs: Tensor, numbers: Sequence[int]) -> Tensor:
     """Numbers as a tensor on the same device."""
     parts = [aten.new_full(logs, (1,), number) for number in numbers]
-    made: Tensor = aten.cat(parts) if parts else aten.new_empty(logs, (0,))
-    return made
+    return aten.cat(parts) if parts else aten.new_empty(logs, (0,))
 
 
 def _rows(targets: Tensor, lengths: Sequence[int], n: int, longest: int) -> Tensor:
     """Targets as [N, longest] in int64; elements after the end of a target are unspecified."""
     whole = aten.to__dtype(targets, int64)
-    made: Tensor
     if whole.ndim == 2:
-        made = aten.slice__Tensor(whole, 1, 0, longest, 1)
-        return made
+        return aten.slice__Tensor(whole, 1, 0, longest, 1)
     rows, start = [], 0
     for length in lengths:
         row = aten.slice__Tensor(whole, 0, start, start + length, 1)
         rows.append(aten.constant_pad_nd(row, (0, longest - length)))
         start += length
-    made = aten.stack(rows) if rows else aten.new_empty(whole, (n, longest))
-    return made
+    return aten.stack(rows) if rows else aten.new_empty(whole, (n, longest))
 
 
 def _log_likelihood(
@@ -141,8 +135,7 @@ def _log_likelihood(
     final = aten.gather(alpha, 1, aten.unsqueeze(last, 1))
     previous = aten.gather(alpha, 1, aten.unsqueeze(aten.clamp(aten.sub__Scalar(last, 1), 0), 1))
     previous = aten.masked_fill__Scalar(previous, aten.unsqueeze(aten.eq__Scalar(last, 0), 1), _LOW)
-    made: Tensor = aten.squeeze__dim(_log_sum([final, previous]), 1)
-    return made
+    return aten.squeeze__dim(_log_sum([final, previous]), 1)
 
 
 def _reached(alpha: Tensor, skips: Tensor) -> Tensor:
@@ -151,8 +144,7 @@ def _reached(alpha: Tensor, skips: Tensor) -> Tensor:
 
     def shifted(by: int) -> Tensor:
         kept = aten.slice__Tensor(alpha, 1, 0, max(states - by, 0), 1)
-        made: Tensor = aten.constant_pad_nd(kept, (min(by, states), 0), _LOW)
-        return made
+        return aten.constant_pad_nd(kept, (min(by, states), 0), _LOW)
 
     return _log_sum([alpha, shifted(1), aten.where__ScalarOther(skips, shifted(2), _LOW)])
 
@@ -165,5 +157,4 @@ def _log_sum(parts: list[Tensor]) -> Tensor:
     for part in parts:
         power = aten.exp(aten.sub__Tensor(part, largest))
         total = power if total is None else aten.add__Tensor(total, power)
-    made: Tensor = aten.add__Tensor(aten.log(total), largest)
-    return made
+    return aten.add__Tensor(aten.log(total), largest)

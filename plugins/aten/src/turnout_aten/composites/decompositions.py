@@ -23,8 +23,7 @@ def adjoint(x: Tensor) -> Tensor:
 
 def identity(like: Tensor, n: int, m: int | None = None) -> Tensor:
     """An n by m identity of a tensor's dtype, on its device."""
-    made: Tensor = aten.eye__m(n, n if m is None else m, dtype=like.dtype, device=like.device)
-    return made
+    return aten.eye__m(n, n if m is None else m, dtype=like.dtype, device=like.device)
 
 
 # ---- cholesky
@@ -32,14 +31,12 @@ def identity(like: Tensor, n: int, m: int | None = None) -> Tensor:
 
 def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
     """L of A = L L^H. Raises LinAlgError for a matrix that is not positive-definite."""
-    made: Tensor = aten.linalg_cholesky_ex(self, upper=upper, check_errors=True)[0]
-    return made
+    return aten.linalg_cholesky_ex(self, upper=upper, check_errors=True)[0]
 
 
 def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     """linalg.cholesky."""
-    made: Tensor = aten.linalg_cholesky(self, upper=upper)
-    return made
+    return aten.linalg_cholesky(self, upper=upper)
 
 
 # differs from torch: the gradients of `cholesky_solve` and `cholesky_inverse` are 0 in the triangle that is not read. PyTorch's
@@ -52,15 +49,13 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
         raise ShapeError(f"cholesky_solve: a factor of shape {list(a)} does not fit right sides of shape {list(b)}")
     first, second = (adjoint(input2), input2) if upper else (input2, adjoint(input2))
     between = aten.linalg_solve_triangular(first, self, upper=False)
-    made: Tensor = aten.linalg_solve_triangular(second, between, upper=True)
-    return made
+    return aten.linalg_solve_triangular(second, between, upper=True)
 
 
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, from its Cholesky factor."""
     shape = square("cholesky_inverse", self, "self")
-    made: Tensor = aten.cholesky_solve(aten.expand(identity(self, shape[-1]), shape), self, upper)
-    return made
+    return aten.cholesky_solve(aten.expand(identity(self, shape[-1]), shape), self, upper)
 
 
 # ---- lu and ldl
@@ -116,8 +111,7 @@ def _reordered(x: Tensor, P: Tensor, dim: int) -> Tensor:
     rows = aten.argmax(P, dim)
     batch = broadcast(x.shape[:-2], rows.shape[:-1])
     positions = aten.expand(aten.unsqueeze(rows, -1), (*batch, *x.shape[-2:]))
-    made: Tensor = aten.gather(aten.expand(x, (*batch, *x.shape[-2:])), -2, positions)
-    return made
+    return aten.gather(aten.expand(x, (*batch, *x.shape[-2:])), -2, positions)
 
 
 _turned = adjoint  # a name that no argument hides
@@ -125,8 +119,7 @@ _turned = adjoint  # a name that no argument hides
 
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The X with A X = self."""
-    made: Tensor = aten.linalg_lu_solve(LU_data, LU_pivots, self)
-    return made
+    return aten.linalg_lu_solve(LU_data, LU_pivots, self)
 
 
 def linalg_ldl_factor(self: Tensor, *, hermitian: bool = False) -> tuple[Tensor, Tensor]:
@@ -140,8 +133,7 @@ def linalg_ldl_factor(self: Tensor, *, hermitian: bool = False) -> tuple[Tensor,
 
 def linalg_eigvals(self: Tensor) -> Tensor:
     """The eigenvalues, complex."""
-    made: Tensor = aten.linalg_eig(self)[0]
-    return made
+    return aten.linalg_eig(self)[0]
 
 
 def linalg_eigh(self: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
@@ -152,8 +144,7 @@ def linalg_eigh(self: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
 
 def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices."""
-    made: Tensor = aten._linalg_eigh(self, UPLO, False)[0]
-    return made
+    return aten._linalg_eigh(self, UPLO, False)[0]
 
 
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -164,8 +155,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values in descending order."""
-    made: Tensor = aten._linalg_svd(A, False, False, driver=driver)[1]
-    return made
+    return aten._linalg_svd(A, False, False, driver=driver)[1]
 
 
 def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
@@ -203,8 +193,7 @@ def _reflections(name: str, a: Tensor, tau: Tensor, rows: int) -> list[tuple[Ten
 
 def _reflected(x: Tensor, v: Tensor, tau: Any) -> Tensor:
     """(1 - tau v v^H) x."""
-    made: Tensor = aten.sub__Tensor(x, aten.mul__Tensor(aten.matmul(v, aten.matmul(adjoint(v), x)), tau))
-    return made
+    return aten.sub__Tensor(x, aten.mul__Tensor(aten.matmul(v, aten.matmul(adjoint(v), x)), tau))
 
 
 def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
@@ -221,8 +210,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
 
 def orgqr(self: Tensor, input2: Tensor) -> Tensor:
     """linalg.householder_product."""
-    made: Tensor = aten.linalg_householder_product(self, input2)
-    return made
+    return aten.linalg_householder_product(self, input2)
 
 
 def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:

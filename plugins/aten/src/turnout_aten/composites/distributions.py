@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 def _positive_uniform(self: Tensor, generator: Generator | None) -> Tensor:
     """Uniform numbers in (0, 1], so that the logarithm is finite."""
-    made: Tensor = aten.rsub__Scalar(drawn_uniform(self.shape, wide_dtype(self.dtype), self.device, generator), 1.0)
-    return made
+    return aten.rsub__Scalar(drawn_uniform(self.shape, wide_dtype(self.dtype), self.device, generator), 1.0)
 
 
 def _floating(name: str, self: Tensor) -> None:
@@ -73,8 +72,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
 
 def normal_functional(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
     """A tensor of normal numbers, like self."""
-    made: Tensor = aten.normal_(aten.empty_like(self), mean, std, generator=generator)
-    return made
+    return aten.normal_(aten.empty_like(self), mean, std, generator=generator)
 
 
 def normal(mean: Any, std: Any = 1, *, generator: Generator | None = None) -> Tensor:
@@ -95,8 +93,7 @@ def normal(mean: Any, std: Any = 1, *, generator: Generator | None = None) -> Te
     dtype = result_type(mean, std) if len(given) > 1 else given[0].dtype
     drawn: Any = drawn_normal(shape, dtype, given[0].device, generator)
     drawn = aten.mul__Tensor(drawn, std) if isinstance(std, Tensor) else aten.mul__Scalar(drawn, std)
-    made: Tensor = aten.add__Tensor(drawn, mean) if isinstance(mean, Tensor) else aten.add__Scalar(drawn, mean)
-    return made
+    return aten.add__Tensor(drawn, mean) if isinstance(mean, Tensor) else aten.add__Scalar(drawn, mean)
 
 
 def normal_float_float(
@@ -150,8 +147,7 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, ge
         race = aten.exponential_(aten.empty_like(wide), generator=generator)
         # 0 / 0 cannot win; a race is never 0 where ln u is not.
         scores = aten.div__Tensor(wide, aten.clamp(race, 1e-30))
-        made: Tensor = aten.topk(scores, num_samples)[1]
-        return made
+        return aten.topk(scores, num_samples)[1]
     sums = aten.cumsum(wide, -1)
     total = aten.slice__Tensor(sums, -1, -1, None, 1)
     u = drawn_uniform((*self.shape[:-1], num_samples), wide.dtype, self.device, generator)
@@ -162,8 +158,7 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, ge
 
 
 def _made(tensor: Any) -> Tensor:
-    made: Tensor = tensor
-    return made
+    return tensor
 
 
 def _check_probabilities(self: Tensor) -> None:
@@ -183,10 +178,8 @@ def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
     Starts where the lower tail has a probability below 1e-30, and ends equally far above the largest rate.
     """
     _floating("poisson", self)
-    made: Tensor
     if not self.device.backend.has_values or not self.numel():
-        made = aten.empty_like(self)
-        return made
+        return aten.empty_like(self)
     if not bool(aten.all(aten.ge__Scalar(of_all_examples(self), 0))):
         raise ArgumentError("poisson: rates must not be negative")
     rate = aten.to__dtype(self, float64)
@@ -205,8 +198,7 @@ def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
         k = aten.add__Scalar(k, 1)
         chance = aten.mul__Tensor(chance, aten.div__Tensor(rate, k))
         below = aten.add__Tensor(below, chance)
-    made = aten.to__dtype(drawn, self.dtype)
-    return made
+    return aten.to__dtype(drawn, self.dtype)
 
 
 def _log_factorial(n: Tensor) -> Tensor:
@@ -223,5 +215,4 @@ def _log_factorial(n: Tensor) -> Tensor:
     stirling = aten.add__Scalar(
         aten.add__Tensor(aten.sub__Tensor(logs, x), aten.mul__Tensor(series, inverse)), 0.9189385332046727
     )
-    made: Tensor = aten.sub__Tensor(stirling, aten.log(product))
-    return made
+    return aten.sub__Tensor(stirling, aten.log(product))

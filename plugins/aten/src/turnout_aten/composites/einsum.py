@@ -235,8 +235,7 @@ def _product(left: Tensor, right: Tensor, done: list[int]) -> Tensor:
     order = [*batch, *rows, *columns, *done]
     made: Tensor
     if not inner:
-        made = aten.mul__Tensor(left, right)
-        return made
+        return aten.mul__Tensor(left, right)
     one = [d for d in dims if d in done and d not in inner]
     x = aten.permute(left, [*batch, *rows, *inner, *columns, *one])
     y = aten.permute(right, [*batch, *inner, *columns, *rows, *one])
@@ -245,5 +244,4 @@ def _product(left: Tensor, right: Tensor, done: list[int]) -> Tensor:
     made = aten.bmm(aten.reshape(x, (count, height, n)), aten.reshape(y, (count, n, width)))
     shape = [a[d] if d in batch or d in rows else b[d] if d in columns else 1 for d in order]
     back = [order.index(d) for d in dims]
-    made = aten.permute(aten.reshape(made, shape), back)
-    return made
+    return aten.permute(aten.reshape(made, shape), back)

@@ -30,13 +30,10 @@ def embedding(
     """The rows of weight [n, d] at the indices. Row `padding_idx` gets no gradient."""
     _check("embedding", weight, indices)
     shape = indices.array.shape
-    made: Tensor
     if len(shape) == 1:
-        made = aten.index_select(weight, 0, indices)
-        return made
+        return aten.index_select(weight, 0, indices)
     rows = aten.index_select(weight, 0, aten.reshape(indices, (-1,)))
-    made = aten.reshape(rows, (*shape, weight.array.shape[1]))
-    return made
+    return aten.reshape(rows, (*shape, weight.array.shape[1]))
 
 
 def embedding_dense_backward(
@@ -53,8 +50,7 @@ def embedding_dense_backward(
         counts = aten.index_add(aten.new_zeros(grad, (num_weights,)), 0, flat, ones)
         grad = aten.div__Tensor(grad, aten.unsqueeze(aten.index_select(counts, 0, flat), 1))
         grad = aten.to__dtype(grad, grad_output.dtype)
-    made: Tensor = aten.index_add(aten.new_zeros(grad, (num_weights, width)), 0, flat, grad)
-    return made
+    return aten.index_add(aten.new_zeros(grad, (num_weights, width)), 0, flat, grad)
 
 
 def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
@@ -65,8 +61,7 @@ def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: 
     norms = aten.linalg_vector_norm(self, norm_type, (1,), True)
     large = aten.logical_and(aten.unsqueeze(aten.gt__Scalar(named, 0), 1), aten.gt__Scalar(norms, max_norm))
     factor = aten.mul__Scalar(aten.reciprocal(aten.add__Scalar(norms, 1e-7)), max_norm)
-    made: Tensor = aten.where__self(large, aten.mul__Tensor(self, factor), self)
-    return made
+    return aten.where__self(large, aten.mul__Tensor(self, factor), self)
 
 
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 def _made(tensor: Any) -> Tensor:
     """The result of a stub, typed for the type checker."""
-    made: Tensor = tensor
-    return made
+    return tensor
 
 
 # ---- sequences
@@ -120,10 +119,8 @@ def arange_length(start: Any, end: Any, step: Any) -> int:
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: step {step} leads away from end: start is {start}, end is {end}")
     if all([isinstance(v, int) or is_symbol(v) for v in (start, end, step)]):  # noqa: C419 - no generator's frames
-        length: int = -((start - end) // step)
-        return length
-    count: int = ceil((end - start) / step)
-    return count
+        return -((start - end) // step)
+    return ceil((end - start) / step)
 
 
 def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:

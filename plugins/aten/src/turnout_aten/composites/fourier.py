@@ -37,8 +37,7 @@ def _scaling(name: str, norm: str | None, direction: int) -> int:
 
 
 def _floating(self: Tensor) -> Tensor:
-    made: Tensor = aten.to__dtype(self, get_default_dtype()) if self.dtype.category < FLOAT else self
-    return made
+    return aten.to__dtype(self, get_default_dtype()) if self.dtype.category < FLOAT else self
 
 
 def _complex(self: Tensor) -> Tensor:
@@ -47,8 +46,7 @@ def _complex(self: Tensor) -> Tensor:
         return x
     if x.dtype.itemsize == 2:
         raise DTypeError(f"fft: not implemented for {x.dtype.name}; convert to float32")
-    made: Tensor = aten.to__dtype(x, x.dtype.to_complex())
-    return made
+    return aten.to__dtype(x, x.dtype.to_complex())
 
 
 def _real(name: str, self: Tensor) -> Tensor:
@@ -101,8 +99,7 @@ def _one(name: str, self: Tensor, n: int | None, dim: int) -> tuple[list[int], l
 
 def _c2c(name: str, self: Tensor, dims: list[int], lengths: list[int], norm: str | None, direction: int) -> Tensor:
     x = _resized(_complex(self), dims, lengths)
-    made: Tensor = aten._fft_c2c(x, dims, _scaling(name, norm, direction), direction == FORWARD)
-    return made
+    return aten._fft_c2c(x, dims, _scaling(name, norm, direction), direction == FORWARD)
 
 
 def _r2c(name: str, self: Tensor, dims: list[int], lengths: list[int], norm: str | None, direction: int) -> Tensor:
@@ -111,8 +108,7 @@ def _r2c(name: str, self: Tensor, dims: list[int], lengths: list[int], norm: str
         raise ShapeError(f"{name}: at least one dimension must be transformed")
     scaling = _scaling(name, norm, direction)
     if direction == FORWARD:
-        made: Tensor = aten._fft_r2c(x, dims, scaling, True)
-        return made
+        return aten._fft_r2c(x, dims, scaling, True)
     # Along the last dim first: the order of the steps decides how the result lies.
     made = aten.conj(aten._fft_r2c(x, dims[-1:], scaling, True))
     return aten._fft_c2c(made, dims[:-1], scaling, False) if len(dims) > 1 else made
@@ -129,8 +125,7 @@ def _c2r(name: str, self: Tensor, s: Dims, dim: Dims, norm: str | None, directio
         raise ShapeError(f"{name}: the result would have {last} elements; give its length")
     x = _resized(_complex(self), dims, [*lengths[:-1], last // 2 + 1])
     turned = aten.conj(x) if direction == FORWARD else x
-    made: Tensor = aten._fft_c2r(turned, dims, _scaling(name, norm, direction), last)
-    return made
+    return aten._fft_c2r(turned, dims, _scaling(name, norm, direction), last)
 
 
 # ---- one dim
@@ -270,8 +265,7 @@ def _shifted(self: Tensor, dim: Dims, sign: int) -> Tensor:
     if dims and not self.ndim:
         raise DimError(f"fft: dim {dims[0]} cannot be shifted, because the tensor has no dimensions")
     shifts = [self.shape[d] // 2 if sign > 0 else (self.shape[d] + 1) // 2 for d in dims]
-    made: Tensor = aten.roll(self, shifts, dims) if dims else aten.clone(self)
-    return made
+    return aten.roll(self, shifts, dims) if dims else aten.clone(self)
 
 
 def fftshift(self: Tensor, dim: Dims = None) -> Tensor:

@@ -97,15 +97,13 @@ def _inside(x: Tensor, length: int, padding: int, align_corners: bool) -> Tensor
         low, high = (0.0, length - 1.0) if align_corners else (-0.5, length - 0.5)
         span = high - low
         if not span:
-            centre: Tensor = aten.mul__Scalar(x, 0)
-            return centre
+            return aten.mul__Scalar(x, 0)
         distance = aten.abs(aten.sub__Scalar(x, low))
         flips = aten.detach(aten.floor(aten.div__Scalar(distance, span)))
         extra = aten.sub__Tensor(distance, aten.mul__Scalar(flips, span))
         odd = aten.ne__Scalar(aten.remainder__Scalar(flips, 2), 0)
         x = aten.add__Scalar(aten.where__self(odd, aten.rsub__Scalar(extra, span), extra), low)
-    made: Tensor = aten.clamp(x, 0, length - 1)
-    return made
+    return aten.clamp(x, 0, length - 1)
 
 
 def _choices(x: Tensor, length: int, mode: int, padding: int, align_corners: bool) -> list[tuple[Tensor, Tensor | None]]:
@@ -135,8 +133,7 @@ def _cubic_weights(t: Tensor) -> list[Tensor]:
         made = aten.mul__Scalar(x, coefficients[0])
         for c in coefficients[1:-1]:
             made = aten.mul__Tensor(aten.add__Scalar(made, c), x)
-        value: Tensor = aten.add__Scalar(made, coefficients[-1])
-        return value
+        return aten.add__Scalar(made, coefficients[-1])
 
     def near(x: Tensor) -> Tensor:
         return polynomial(x, a + 2, -(a + 3), 0.0, 1.0)
@@ -149,8 +146,7 @@ def _cubic_weights(t: Tensor) -> list[Tensor]:
 
 
 def _is_inside(index: Tensor, length: int) -> Tensor:
-    made: Tensor = aten.logical_and(aten.ge__Scalar(index, 0), aten.le__Scalar(index, length - 1))
-    return made
+    return aten.logical_and(aten.ge__Scalar(index, 0), aten.le__Scalar(index, length - 1))
 
 
 def _read(
@@ -199,8 +195,7 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     columns.append(aten.ones_like(columns[0]))
     base = aten.reshape(aten.stack(columns, -1), (1, prod(lengths), ndim + 1))
     made = aten.bmm(aten.expand(base, (size[0], prod(lengths), ndim + 1)), aten.transpose__int(theta, 1, 2))
-    grid: Tensor = aten.reshape(made, (size[0], *lengths, ndim))
-    return grid
+    return aten.reshape(made, (size[0], *lengths, ndim))
 
 
 # ---- channels and pixels
@@ -254,5 +249,4 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
 
 def _copied(self: Tensor, made: Tensor, shape: Sequence[int]) -> Tensor:
     """A reshaped copy."""
-    copied: Tensor = aten.reshape(aten.clone(made, memory_format="contiguous_format"), tuple(shape))
-    return copied
+    return aten.reshape(aten.clone(made, memory_format="contiguous_format"), tuple(shape))

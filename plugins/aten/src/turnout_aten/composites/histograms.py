@@ -41,13 +41,11 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     inside = aten.logical_and(inside, aten.isfinite(aten.sub__Tensor(high, low)))
     scaled = aten.div__Tensor(aten.mul__Scalar(aten.sub__Tensor(x, low), bins), aten.sub__Tensor(high, low))
     at = aten.clamp(aten.to__dtype(aten.where__ScalarOther(inside, scaled, 0), int64), 0, bins - 1)
-    made: Tensor = aten.index_add(aten.new_zeros(x, (bins,)), 0, at, _as(inside, x))
-    return made
+    return aten.index_add(aten.new_zeros(x, (bins,)), 0, at, _as(inside, x))
 
 
 def _as(x: Tensor, like: Tensor) -> Tensor:
-    made: Tensor = aten.to__dtype(x, like.dtype)
-    return made
+    return aten.to__dtype(x, like.dtype)
 
 
 # ---- edges
@@ -93,8 +91,7 @@ def _spread(low: Tensor, high: Tensor, count: int) -> Tensor:
     step = aten.div__Scalar(aten.sub__Tensor(high, low), count)
     up = aten.add__Tensor(low, aten.mul__Tensor(number, step))
     down = aten.sub__Tensor(high, aten.mul__Tensor(aten.rsub__Scalar(number, count), step))
-    made: Tensor = aten.where__self(aten.lt__Scalar(number, (count + 1) // 2), up, down)
-    return made
+    return aten.where__self(aten.lt__Scalar(number, (count + 1) // 2), up, down)
 
 
 # ---- counts
@@ -103,8 +100,7 @@ def _spread(low: Tensor, high: Tensor, count: int) -> Tensor:
 def _columns(self: Tensor) -> Tensor:
     if self.ndim < 2:
         raise ShapeError(f"histogramdd: 'self' must have at least 2 dimensions, got shape {list(self.shape)}")
-    made: Tensor = aten.reshape(self, (numel(self.shape[:-1]), self.shape[-1]))
-    return made
+    return aten.reshape(self, (numel(self.shape[:-1]), self.shape[-1]))
 
 
 def from_bin_tensors(self: Tensor, bins: Sequence[Tensor], *, weight: Tensor | None = None, density: bool = False) -> Tensor:
@@ -140,16 +136,13 @@ def _check_edges(self: Tensor, edges: Tensor) -> None:
 
 
 def _weights(self: Tensor, weight: Tensor | None) -> Tensor:
-    made: Tensor
     if weight is None:
-        made = aten.new_ones(self, (numel(self.shape[:-1]),))
-        return made
+        return aten.new_ones(self, (numel(self.shape[:-1]),))
     if weight.dtype is not self.dtype:
         raise DTypeError(f"histogram: 'weight' must have dtype {self.dtype.name}, got {weight.dtype.name}")
     if weight.shape != self.shape[:-1]:
         raise ShapeError(f"histogram: 'weight' must have shape {list(self.shape[:-1])}, got {list(weight.shape)}")
-    made = aten.reshape(weight, (-1,))
-    return made
+    return aten.reshape(weight, (-1,))
 
 
 def _density(counted: Tensor, bins: Sequence[Tensor]) -> Tensor:
@@ -201,8 +194,7 @@ def histogram_bins(self: Tensor, bins: Tensor, *, weight: Tensor | None = None, 
 
 
 def _one_column(self: Tensor) -> Tensor:
-    made: Tensor = aten.reshape(self, (self.numel(), 1))
-    return made
+    return aten.reshape(self, (self.numel(), 1))
 
 
 def histogram(

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def where(condition: Tensor) -> list[Tensor]:
     """The indices of the true elements, one tensor per dim."""
-    found: list[Tensor] = aten.unbind__int(aten.nonzero(condition), 1)
-    return found
+    return aten.unbind__int(aten.nonzero(condition), 1)
 
 
 def masked_select(self: Tensor, mask: Tensor) -> Tensor:
@@ -29,17 +28,13 @@ def masked_select(self: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype is not bool_:
         raise DTypeError(f"masked_select: 'mask' must be a bool tensor, got {mask.dtype.name}")
     shape = broadcast(self.shape, mask.shape)
-    made: Tensor
     if not shape:
-        made = aten.index__Tensor(aten.reshape(self, (1,)), [aten.reshape(mask, (1,))])
-        return made
-    made = aten.index__Tensor(aten.expand(self, shape), [aten.expand(mask, shape)])
-    return made
+        return aten.index__Tensor(aten.reshape(self, (1,)), [aten.reshape(mask, (1,))])
+    return aten.index__Tensor(aten.expand(self, shape), [aten.expand(mask, shape)])
 
 
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather that broadcasts the other dims. Without a dim, gathers from the flattened tensor."""
-    made: Tensor
     if dim is None:
         return take_along_dim(aten.reshape(self, (-1,)), aten.reshape(indices, (-1,)), 0)
     if self.ndim != indices.ndim:
@@ -58,8 +53,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
     if shared:
         own, wanted = list(shared), list(shared)
         own[d], wanted[d] = self.shape[d], indices.shape[d]
-    made = aten.gather(aten.expand(self, own), d, aten.expand(indices, wanted))
-    return made
+    return aten.gather(aten.expand(self, own), d, aten.expand(indices, wanted))
 
 
 def take_along_dim_out(self: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor) -> Tensor:
@@ -80,8 +74,7 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes < 1:
         raise ShapeError(f"one_hot: num_classes must be positive or -1, got {num_classes}")
     zeros = aten.new_zeros(self, (*self.shape, num_classes))
-    made: Tensor = aten.scatter__value(zeros, -1, aten.unsqueeze(self, -1), 1)
-    return made
+    return aten.scatter__value(zeros, -1, aten.unsqueeze(self, -1), 1)
 
 
 # ---- take by flat index
@@ -126,14 +119,12 @@ def take(self: Tensor, index: Tensor) -> Tensor:
 
 def unsafe_index(self: Tensor, indices: list[Tensor | None]) -> Tensor:
     """index. The indices are checked despite the name."""
-    made: Tensor = aten.index__Tensor(self, indices)
-    return made
+    return aten.index__Tensor(self, indices)
 
 
 def unsafe_index_put(self: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """index_put. The indices are checked despite the name."""
-    made: Tensor = aten.index_put(self, indices, values, accumulate)
-    return made
+    return aten.index_put(self, indices, values, accumulate)
 
 
 def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> list[Tensor | None]:
@@ -145,13 +136,10 @@ def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> li
 
 def unsafe_masked_index(self: Tensor, mask: Tensor, indices: list[Tensor | None], fill: Any) -> Tensor:
     """self[indices] where the mask is true, else `fill`; indices may be out of range where it is false."""
-    made: Tensor
     if not self.numel():
-        made = aten.new_full(aten.index__Tensor(aten.new_zeros(self, (1,) * self.ndim), _zeros(indices)), mask.shape, fill)
-        return made
+        return aten.new_full(aten.index__Tensor(aten.new_zeros(self, (1,) * self.ndim), _zeros(indices)), mask.shape, fill)
     found = aten.index__Tensor(self, _kept_places(self, mask, indices))
-    made = aten.masked_fill__Scalar(found, aten.logical_not(mask), fill)
-    return made
+    return aten.masked_fill__Scalar(found, aten.logical_not(mask), fill)
 
 
 def _zeros(indices: list[Tensor | None]) -> list[Tensor | None]:
@@ -160,10 +148,7 @@ def _zeros(indices: list[Tensor | None]) -> list[Tensor | None]:
 
 def unsafe_masked_index_put_accumulate(self: Tensor, mask: Tensor, indices: list[Tensor | None], values: Tensor) -> Tensor:
     """self with `values` added at indices where the mask is true."""
-    made: Tensor
     if not self.numel():
-        made = aten.clone(self)
-        return made
+        return aten.clone(self)
     added = aten.masked_fill__Scalar(values, aten.logical_not(mask), 0)
-    made = aten.index_put(self, _kept_places(self, mask, indices), added, True)
-    return made
+    return aten.index_put(self, _kept_places(self, mask, indices), added, True)

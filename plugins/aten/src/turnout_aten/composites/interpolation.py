@@ -30,14 +30,12 @@ def _size(input: Tensor, output_size: Any, scale_factors: Any) -> tuple[Sequence
 
 def _copied(op: Any, input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
     size, scales = _size(input, output_size, scale_factors)
-    made: Tensor = op(input, size, *scales)
-    return made
+    return op(input, size, *scales)
 
 
 def _mixed(op: Any, input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
     size, scales = _size(input, output_size, scale_factors)
-    made: Tensor = op(input, size, align_corners, *scales)
-    return made
+    return op(input, size, align_corners, *scales)
 
 
 def upsample_nearest1d_vec(input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Tensor:

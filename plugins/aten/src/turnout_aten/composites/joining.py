@@ -23,16 +23,14 @@ def atleast_1d(self: Tensor) -> Tensor:
 def atleast_2d(self: Tensor) -> Tensor:
     """At least 2 dims: a vector becomes a row."""
     if not self.shape:
-        made: Tensor = aten.reshape(self, (1, 1))
-        return made
+        return aten.reshape(self, (1, 1))
     return self if self.ndim > 1 else aten.unsqueeze(self, 0)
 
 
 def atleast_3d(self: Tensor) -> Tensor:
     """At least 3 dims: a vector becomes the middle dim, a matrix gets a last dim."""
     if not self.shape:
-        made: Tensor = aten.reshape(self, (1, 1, 1))
-        return made
+        return aten.reshape(self, (1, 1, 1))
     if self.ndim == 1:
         self = aten.unsqueeze(self, 0)
     return self if self.ndim > 2 else aten.unsqueeze(self, -1)
@@ -66,8 +64,7 @@ def _some(name: str, tensors: Sequence[Tensor]) -> None:
 
 def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """cat."""
-    made: Tensor = aten.cat(tensors, dim)
-    return made
+    return aten.cat(tensors, dim)
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
@@ -79,8 +76,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
         if not tensor.array.shape:
             raised = atleast_1d_all(tensors)
             break
-    made: Tensor = aten.cat(raised, 0 if len(raised[0].array.shape) == 1 else 1)
-    return made
+    return aten.cat(raised, 0 if len(raised[0].array.shape) == 1 else 1)
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
@@ -130,8 +126,7 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     """A block-diagonal matrix of the given matrices, with zeros elsewhere. Vectors are rows; no matrices make an empty row."""
     if not tensors:
-        empty: Tensor = aten.zeros((1, 0))
-        return empty
+        return aten.zeros((1, 0))
     for i, t in enumerate(tensors):
         if t.ndim > 2:
             raise ShapeError(f"block_diag: tensors[{i}] must have at most 2 dimensions, got shape {list(t.shape)}")

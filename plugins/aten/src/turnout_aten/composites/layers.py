@@ -22,8 +22,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     _check_probability(p)
     if not train or p == 0 or not input.numel():
         return input
-    made: Tensor = aten.native_dropout(input, p, train)[0]
-    return made
+    return aten.native_dropout(input, p, train)[0]
 
 
 def dropout_(self: Tensor, p: float, train: bool) -> Tensor:
@@ -48,8 +47,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
     """grad_output * mask * scale."""
-    made: Tensor = aten.mul__Scalar(aten.mul__Tensor(grad_output, mask), scale)
-    return made
+    return aten.mul__Scalar(aten.mul__Tensor(grad_output, mask), scale)
 
 
 # ---- other kinds of dropout
@@ -58,13 +56,11 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 def _noise(name: str, input: Tensor, p: float, whole_channels: bool) -> Tensor:
     """1 where an element is kept, else 0; for whole channels, one number per channel (dim 1)."""
     if not whole_channels:
-        made: Tensor = aten.bernoulli__p(aten.empty_like(input), 1 - p)
-        return made
+        return aten.bernoulli__p(aten.empty_like(input), 1 - p)
     if input.ndim < 2:
         raise ShapeError(f"{name}: 'input' must be [N, C, ...], got shape {list(input.shape)}")
     shape = (*input.shape[:2], *(1,) * (input.ndim - 2))
-    made = aten.bernoulli__p(aten.new_empty(input, shape), 1 - p)
-    return made
+    return aten.bernoulli__p(aten.new_empty(input, shape), 1 - p)
 
 
 def _scaled(input: Tensor, p: float, train: bool, whole_channels: bool) -> Tensor | None:
@@ -73,15 +69,13 @@ def _scaled(input: Tensor, p: float, train: bool, whole_channels: bool) -> Tenso
     if not train or p == 0 or not input.numel():
         return None
     noise = _noise("feature_dropout", input, p, whole_channels)
-    made: Tensor = noise if p == 1 else aten.div__Scalar(noise, 1 - p)
-    return made
+    return noise if p == 1 else aten.div__Scalar(noise, 1 - p)
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """dropout of whole channels."""
     factor = _scaled(input, p, train, True)
-    made: Tensor = input if factor is None else aten.mul__Tensor(input, factor)
-    return made
+    return input if factor is None else aten.mul__Tensor(input, factor)
 
 
 def feature_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
@@ -118,8 +112,7 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 def _applied(input: Tensor, found: tuple[Tensor, Tensor] | None) -> Tensor:
-    made: Tensor = input if found is None else aten.add__Tensor(aten.mul__Tensor(input, found[0]), found[1])
-    return made
+    return input if found is None else aten.add__Tensor(aten.mul__Tensor(input, found[0]), found[1])
 
 
 def alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:

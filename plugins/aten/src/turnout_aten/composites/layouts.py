@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 def lying(made: Tensor, strides: Ints | None = None) -> Tensor:
     """The tensor in dense strides (None: row-major): itself where it lies so, else a copy."""
     if strides is None:
-        found: Tensor = aten.contiguous(made)
-        return found
+        return aten.contiguous(made)
     given = made.stride()
     order = range(made.ndim)
     if all(given[d] == strides[d] for d in order if made.shape[d] != 1):
         return made
     slowest_first = sorted(order, key=lambda d: -strides[d])
     found = aten.contiguous(aten.permute(made, slowest_first))
-    found = aten.permute(found, sorted(order, key=slowest_first.__getitem__))
-    return found
+    return aten.permute(found, sorted(order, key=slowest_first.__getitem__))

@@ -45,8 +45,7 @@ def norm_str(
         raise ShapeError(f"linalg.norm: with ord and without dim, self must have 1 or 2 dimensions, got shape {list(self.shape)}")
     if (self.ndim if dim is None else len(dim)) != 2:
         raise ShapeError(f"linalg.norm: order {ord!r} needs two dimensions, got one")
-    made: Tensor = aten.linalg_matrix_norm__str_ord(self, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
-    return made
+    return aten.linalg_matrix_norm__str_ord(self, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 
 def _matrix_dims(name: str, self: Tensor, dim: Sequence[int]) -> tuple[int, int]:
@@ -74,8 +73,7 @@ def _converted(self: Tensor, dtype: DType | None) -> Tensor:
 
 def _largest(x: Tensor, dim: tuple[int, ...], keepdim: bool = False) -> Tensor:
     """The largest of nonnegative numbers; 0 for none."""
-    made: Tensor = (aten.amax if x.shape[dim[0]] else aten.sum__dim_IntList)(x, dim, keepdim)
-    return made
+    return (aten.amax if x.shape[dim[0]] else aten.sum__dim_IntList)(x, dim, keepdim)
 
 
 def matrix_norm(
@@ -108,10 +106,8 @@ def matrix_norm_str(
     name = "linalg.matrix_norm"
     floating(name, self, half=True)
     dims = _matrix_dims(name, self, dim)
-    made: Tensor
     if ord == "fro":
-        made = aten.linalg_vector_norm(self, 2, dims, keepdim, dtype=dtype)
-        return made
+        return aten.linalg_vector_norm(self, 2, dims, keepdim, dtype=dtype)
     if ord != "nuc":
         raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
     values = aten.linalg_svdvals(aten.movedim__intlist(_converted(self, dtype), dims, (-2, -1)))
@@ -137,14 +133,12 @@ def cond(self: Tensor, p: Any = None) -> Tensor:
     """The norm of a matrix times the norm of its inverse: infinite for a singular matrix, 0 for an empty one."""
     name = "linalg.cond"
     shape = matrices(name, self, "self")
-    made: Tensor
     if p is None or p in (2, -2):
         if not numel(shape):
             return _zeros(self)
         values = aten.linalg_svdvals(self)
         largest, smallest = aten.select__int(values, -1, 0), aten.select__int(values, -1, -1)
-        made = aten.div__Tensor(smallest, largest) if p == -2 else aten.div__Tensor(largest, smallest)
-        return made
+        return aten.div__Tensor(smallest, largest) if p == -2 else aten.div__Tensor(largest, smallest)
     if p not in ORDERS:
         raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {p!r}")
     square(name, self, "self")
@@ -162,17 +156,14 @@ def cond_str(self: Tensor, p: str) -> Tensor:
     if p == "fro":
         return _by_inverse(self, aten.linalg_matrix_norm__str_ord, p)
     values = aten.linalg_svdvals(self)
-    made: Tensor = aten.mul__Tensor(aten.sum__dim_IntList(values, (-1,)), aten.sum__dim_IntList(aten.reciprocal(values), (-1,)))
-    return made
+    return aten.mul__Tensor(aten.sum__dim_IntList(values, (-1,)), aten.sum__dim_IntList(aten.reciprocal(values), (-1,)))
 
 
 def _zeros(self: Tensor) -> Tensor:
-    made: Tensor = aten.new_zeros(self, self.shape[:-2], dtype=self.dtype.to_real())
-    return made
+    return aten.new_zeros(self, self.shape[:-2], dtype=self.dtype.to_real())
 
 
 def _by_inverse(self: Tensor, norm_of: Any, order: Any) -> Tensor:
     inverse, info = aten.linalg_inv_ex(self)
     product = aten.mul__Tensor(norm_of(self, order), norm_of(inverse, order))
-    made: Tensor = aten.masked_fill__Scalar(product, aten.ne__Scalar(info, 0), inf)
-    return made
+    return aten.masked_fill__Scalar(product, aten.ne__Scalar(info, 0), inf)

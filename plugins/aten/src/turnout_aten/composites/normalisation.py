@@ -42,8 +42,7 @@ def _computed_of_real(name: str, dtype: DType) -> DType:
 
 
 def _in(x: Tensor, dtype: DType) -> Tensor:
-    made: Tensor = x if x.dtype is dtype else aten.to__dtype(x, dtype)
-    return made
+    return x if x.dtype is dtype else aten.to__dtype(x, dtype)
 
 
 # ---- rows
@@ -55,8 +54,7 @@ def layer_norm(
     eps: float = 1e-05, cudnn_enable: bool = True,
 ) -> Tensor:  # fmt: skip
     """Normalise the last dims, of shape `normalized_shape`, to mean 0 and variance 1; then times weight plus bias."""
-    made: Tensor = aten.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
-    return made
+    return aten.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
 def native_layer_norm_backward(
@@ -93,8 +91,7 @@ def native_layer_norm_backward(
 def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int]) -> Tensor:
     """The gradient of (x - mean(x)) / deviation(x), where `normal` is that value."""
     along = aten.mul__Tensor(normal, aten.mean__dim(aten.mul__Tensor(each, normal), dims, True))
-    made: Tensor = aten.mul__Tensor(aten.sub__Tensor(aten.sub__Tensor(each, aten.mean__dim(each, dims, True)), along), factor)
-    return made
+    return aten.mul__Tensor(aten.sub__Tensor(aten.sub__Tensor(each, aten.mean__dim(each, dims, True)), along), factor)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -123,8 +120,7 @@ def group_norm(
         raise ShapeError(f"group_norm: 'input' must be [N, C, ...], got shape {list(input.shape)}")
     n, c, *places = shape
     check_groups("group_norm", c, num_groups, weight, bias)
-    made: Tensor = aten.native_group_norm(input, weight, bias, n, c, numel(places), num_groups, eps)[0]
-    return made
+    return aten.native_group_norm(input, weight, bias, n, c, numel(places), num_groups, eps)[0]
 
 
 def native_group_norm_backward(
@@ -158,8 +154,7 @@ def native_group_norm_backward(
 
 def _per_channel(x: Tensor, ndim: int) -> Tensor:
     """[C] reshaped to broadcast over [N, C, ...]."""
-    made: Tensor = aten.reshape(x, (-1, *(1,) * (ndim - 2)))
-    return made
+    return aten.reshape(x, (-1, *(1,) * (ndim - 2)))
 
 
 def _check_channels(name: str, input: Tensor, **parameters: Tensor | None) -> None:
@@ -185,15 +180,12 @@ def native_batch_norm(
     name, running = "native_batch_norm", (running_mean, running_var)
     _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     computed = _computed_of_real(name, input.dtype)
-    made: tuple[Tensor, Tensor, Tensor]
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError(f"{name}: without training, running_mean and running_var must be given")
-        made = aten._native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps)
-        return made
+        return aten._native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps)
     if running_mean is None and running_var is None:
-        made = aten._native_batch_norm_legit__no_stats(input, weight, bias, True, momentum, eps)
-        return made
+        return aten._native_batch_norm_legit__no_stats(input, weight, bias, True, momentum, eps)
     old = [aten.new_zeros(input, input.shape[1:2], dtype=computed) if r is None else aten.detach(r) for r in running]
     *values, mean, var = aten._native_batch_norm_legit_functional(input, weight, bias, *old, True, momentum, eps)
     for kept, value in zip(running, (mean, var), strict=True):
@@ -241,8 +233,7 @@ def _moved(running: Tensor | None, value: Tensor, momentum: float) -> Tensor | N
     if running is None:
         return None
     kept = aten.mul__Scalar(aten.detach(running), 1 - momentum)
-    made: Tensor = aten.add__Tensor(kept, _in(aten.detach(value), running.dtype), alpha=momentum)
-    return made
+    return aten.add__Tensor(kept, _in(aten.detach(value), running.dtype), alpha=momentum)
 
 
 def _affine(x: Tensor, mean: Tensor, factor: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -251,8 +242,7 @@ def _affine(x: Tensor, mean: Tensor, factor: Tensor, weight: Tensor | None, bias
     shift = aten.neg(aten.mul__Tensor(mean, scale))
     if bias is not None:
         shift = aten.add__Tensor(shift, _in(bias, x.dtype))
-    made: Tensor = aten.add__Tensor(aten.mul__Tensor(x, _per_channel(scale, x.ndim)), _per_channel(shift, x.ndim))
-    return made
+    return aten.add__Tensor(aten.mul__Tensor(x, _per_channel(scale, x.ndim)), _per_channel(shift, x.ndim))
 
 
 def native_batch_norm_no_stats(
@@ -312,8 +302,7 @@ def batch_norm_no_update(
 
 
 def _reserve(input: Tensor) -> Tensor:
-    made: Tensor = aten.new_empty(input, (0,), dtype=uint8)
-    return made
+    return aten.new_empty(input, (0,), dtype=uint8)
 
 
 def batch_norm_backward(
@@ -378,8 +367,7 @@ def batch_norm(
                 made = op(made, aten.select__int(parameter, 0, 0))
         return made
     # Called as an operator, which a backend may have a kernel for.
-    normal: Tensor = aten.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
-    return normal
+    return aten.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
 # ---- instances
@@ -405,5 +393,4 @@ def instance_norm(
         for running, own in ((running_mean, own_mean), (running_var, own_var)):
             if running is not None:
                 aten.copy_(aten.detach(running), aten.mean__dim(aten.reshape(aten.detach(own), (n, c)), (0,)))
-    done: Tensor = aten.reshape(made, input.shape)
-    return done
+    return aten.reshape(made, input.shape)

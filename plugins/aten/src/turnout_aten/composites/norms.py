@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 def norm_dim_dtype(self: Tensor, p: Any, dim: Dims, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The p-norm over some dims, computed in `dtype`; p is 2 by default."""
-    made: Tensor = aten.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
-    return made
+    return aten.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
 
 
 def norm_dim(self: Tensor, p: Any, dim: Dims, keepdim: bool = False) -> Tensor:
@@ -68,8 +67,7 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     kept = None if dim == -1 else wrap_dim(dim, ndim)
     others = [d for d in range(ndim) if d != kept]
     norms = aten.linalg_vector_norm(v, 2, others, kept is not None) if others else aten.abs(v)
-    made: Tensor = aten.contiguous(v) * (g / norms)  # in row-major order, as PyTorch's
-    return made
+    return aten.contiguous(v) * (g / norms)  # in row-major order, as PyTorch's
 
 
 def dist(self: Tensor, other: Tensor, p: Any = 2) -> Tensor:
@@ -95,8 +93,7 @@ def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
 def renorm_(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """renorm in place."""
     # The product gets a copy, because it saves its input for the gradient and self is written below.
-    made: Tensor = aten.copy_(self, renorm(aten.clone(self), p, dim, maxnorm))
-    return made
+    return aten.copy_(self, renorm(aten.clone(self), p, dim, maxnorm))
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
@@ -112,14 +109,11 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
     _distance_order("cdist", x1, p)
     if compute_mode not in (None, 0, 1, 2):
         raise ArgumentError(f"cdist: compute_mode must be 0, 1 or 2, got {compute_mode}")
-    made: Tensor
     if not x1.shape[-1]:
         batch = broadcast(x1.shape[:-2], x2.shape[:-2])
-        made = aten.new_zeros(x1, (*batch, x1.shape[-2], x2.shape[-2]))
-        return made
+        return aten.new_zeros(x1, (*batch, x1.shape[-2], x2.shape[-2]))
     differences = aten.sub__Tensor(aten.unsqueeze(x1, -2), aten.unsqueeze(x2, -3))
-    made = aten.linalg_vector_norm(differences, p, [-1])
-    return made
+    return aten.linalg_vector_norm(differences, p, [-1])
 
 
 def pdist(self: Tensor, p: float = 2) -> Tensor:
@@ -127,20 +121,16 @@ def pdist(self: Tensor, p: float = 2) -> Tensor:
     if self.ndim != 2:
         raise ShapeError(f"pdist: 'self' must have 2 dimensions, got shape {list(self.shape)}")
     _distance_order("pdist", self, p)
-    made: Tensor
     rows, length = self.shape
     if rows < 2:
-        made = aten.sum__dim_IntList(aten.slice__Tensor(self, 0, 0, 0), (1,))  # empty, but a function of self
-        return made
+        return aten.sum__dim_IntList(aten.slice__Tensor(self, 0, 0, 0), (1,))  # empty, but a function of self
     if not length:
-        made = aten.new_zeros(self, (rows * (rows - 1) // 2,))
-        return made
+        return aten.new_zeros(self, (rows * (rows - 1) // 2,))
     parts = []
     for i in range(rows - 1):
         differences = aten.sub__Tensor(aten.slice__Tensor(self, 0, i, i + 1), aten.slice__Tensor(self, 0, i + 1))
         parts.append(aten.linalg_vector_norm(differences, p, [-1]))
-    made = aten.cat(parts)
-    return made
+    return aten.cat(parts)
 
 
 def _distance_order(name: str, x: Tensor, p: float) -> None:
@@ -152,5 +142,4 @@ def _distance_order(name: str, x: Tensor, p: float) -> None:
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps over the last dim."""
-    made: Tensor = aten.linalg_vector_norm(aten.add__Scalar(aten.sub__Tensor(x1, x2), eps), p, [-1], keepdim)
-    return made
+    return aten.linalg_vector_norm(aten.add__Scalar(aten.sub__Tensor(x1, x2), eps), p, [-1], keepdim)

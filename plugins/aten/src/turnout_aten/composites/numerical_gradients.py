@@ -59,13 +59,11 @@ def _gradients(self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_o
 def _part(x: Tensor, d: int, start: int, length: int) -> Tensor:
     """`length` elements along a dim, starting at `start`, which counts from the end if negative."""
     start = start % x.shape[d]
-    made: Tensor = aten.slice__Tensor(x, d, start, start + length)
-    return made
+    return aten.slice__Tensor(x, d, start, start + length)
 
 
 def _joined(d: int, *parts: Tensor) -> Tensor:
-    made: Tensor = aten.cat([p for p in parts if p.shape[d]], d)
-    return made
+    return aten.cat([p for p in parts if p.shape[d]], d)
 
 
 def _at_distance(f: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
@@ -117,8 +115,7 @@ def _at_places(f: Tensor, d: int, x: Tensor, edge_order: int) -> Tensor:
 
 
 def _neg(x: Any) -> Tensor:
-    made: Tensor = aten.neg(x)
-    return made
+    return aten.neg(x)
 
 
 def _weighted(*terms: tuple[Any, Any, Any, Any]) -> Tensor:

@@ -107,14 +107,12 @@ def _gradient(gradient: Tensor, grad_scale: Tensor | None, found_inf: Tensor | N
 
 def _count(step: Tensor, parameter: Tensor) -> Tensor:
     """The count of steps, in float64 where the parameter is: what is computed from it has the parameter's precision."""
-    made: Tensor = step.to(float64) if parameter.dtype is float64 else step
-    return made
+    return step.to(float64) if parameter.dtype is float64 else step
 
 
 def _left(beta: float, step: Tensor) -> Tensor:
     """1 - beta**step. The difference of both would have four digits in float32."""
-    made: Tensor = -aten.expm1(step * log(beta)) if beta else aten.ones_like(step)
-    return made
+    return -aten.expm1(step * log(beta)) if beta else aten.ones_like(step)
 
 
 def _write(target: Tensor, value: Tensor, found_inf: Tensor | None) -> None:

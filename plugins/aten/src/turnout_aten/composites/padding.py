@@ -21,23 +21,20 @@ def _reflected(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
     """The elements next to the edge, reversed, without the edge."""
     n = x.shape[dim]
     part = aten.slice__Tensor(x, dim, n - 1 - count, n - 1, 1) if behind else aten.slice__Tensor(x, dim, 1, count + 1, 1)
-    made: Tensor = aten.flip(part, (dim,))
-    return made
+    return aten.flip(part, (dim,))
 
 
 def _repeated(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
     """The edge."""
     n = x.shape[dim]
     edge = aten.slice__Tensor(x, dim, n - 1, n, 1) if behind else aten.slice__Tensor(x, dim, 0, 1, 1)
-    made: Tensor = aten.expand(edge, [count if d == dim else m for d, m in enumerate(x.shape)])
-    return made
+    return aten.expand(edge, [count if d == dim else m for d, m in enumerate(x.shape)])
 
 
 def _wrapped(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
     """The elements from the other end."""
     n = x.shape[dim]
-    made: Tensor = aten.slice__Tensor(x, dim, 0, count, 1) if behind else aten.slice__Tensor(x, dim, n - count, n, 1)
-    return made
+    return aten.slice__Tensor(x, dim, 0, count, 1) if behind else aten.slice__Tensor(x, dim, n - count, n, 1)
 
 
 def _extended(x: Tensor, pad: Sequence[int], piece: Piece) -> Tensor:
@@ -55,8 +52,7 @@ def _extended(x: Tensor, pad: Sequence[int], piece: Piece) -> Tensor:
             parts.append(piece(x, dim, after, True))
         joined = len(parts) > 1
         x = aten.cat(parts, dim) if joined else middle
-    made: Tensor = x if joined else aten.clone(x, memory_format="contiguous_format")
-    return made
+    return x if joined else aten.clone(x, memory_format="contiguous_format")
 
 
 def _checked(name: str, ndim: int, self: Tensor, padding: Sequence[int], reflects: bool) -> None:
@@ -137,12 +133,10 @@ _MODES = {"reflect": "reflection", "replicate": "replication"}
 
 def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """`pad` holds (before, after) for each dim, starting with the last. The mode is constant, reflect, replicate or circular."""
-    made: Tensor
     if len(pad) % 2 or len(pad) // 2 > self.ndim:
         raise ShapeError(f"pad: 'pad' must hold two numbers for each of at most {self.ndim} dims, got {list(pad)}")
     if mode == "constant":
-        made = aten.constant_pad_nd(self, pad, 0.0 if value is None else value)
-        return made
+        return aten.constant_pad_nd(self, pad, 0.0 if value is None else value)
     if mode not in (*_MODES, "circular"):
         raise ModeError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
     if value is not None and value != 0:
@@ -151,8 +145,7 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
     if mode == "circular" and self.ndim in (ndim + 1, ndim + 2):
         return pad_circular(self, pad)
     if mode != "circular" and 1 <= ndim <= 3 and self.ndim in (ndim + 1, ndim + 2):
-        made = getattr(aten, f"{_MODES[mode]}_pad{ndim}d")(self, pad)
-        return made
+        return getattr(aten, f"{_MODES[mode]}_pad{ndim}d")(self, pad)
     raise ArgumentError(
         f"pad: mode {mode!r} pads the last 1 to 3 dims of tensors with one or two more, got 'pad' {list(pad)} for "
         f"{self.ndim} dimensions"

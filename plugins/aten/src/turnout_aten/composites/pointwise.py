@@ -22,14 +22,12 @@ _FEW = 64
 
 def max_other(self: Tensor, other: Tensor) -> Tensor:
     """max(x, y) is maximum(x, y)."""
-    made: Tensor = aten.maximum(self, other)
-    return made
+    return aten.maximum(self, other)
 
 
 def min_other(self: Tensor, other: Tensor) -> Tensor:
     """min(x, y) is minimum(x, y)."""
-    made: Tensor = aten.minimum(self, other)
-    return made
+    return aten.minimum(self, other)
 
 
 def positive(self: Tensor) -> Tensor:
@@ -74,8 +72,7 @@ def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-0
     distance = aten.abs(aten.sub__Tensor(self, other))
     allowed = aten.add__Scalar(aten.abs(aten.mul__Scalar(other, rtol)), atol)
     within = aten.logical_and(isfinite(distance), aten.le__Tensor(distance, allowed))
-    made: Tensor = aten.logical_or(close, within)
-    return made
+    return aten.logical_or(close, within)
 
 
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -104,8 +101,7 @@ def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and, in their promoted dtype, the same elements."""
     if self.array.shape != other.array.shape:
         return False
-    same: bool = aten._local_scalar_dense(aten.all(aten.eq__Tensor(self, other)))
-    return same
+    return aten._local_scalar_dense(aten.all(aten.eq__Tensor(self, other)))
 
 
 def ldexp_Tensor(self: Tensor, other: Tensor) -> Tensor:
@@ -113,8 +109,7 @@ def ldexp_Tensor(self: Tensor, other: Tensor) -> Tensor:
     dtype = float_dtype(result_type(self, other))
     made: Tensor
     if dtype.category == COMPLEX or other.dtype.category == COMPLEX:
-        made = aten.mul__Tensor(self, aten.pow__Scalar(2.0, other))
-        return made
+        return aten.mul__Tensor(self, aten.pow__Scalar(2.0, other))
     # 2 ** other may lie outside the dtype where the product does not. In double precision no factor does: beyond 400, or 2,200
     # for float64, in three steps, the product is 0 or infinite anyway.
     limit = 2200 if dtype is float64 else 400
@@ -134,21 +129,18 @@ def ldexp_(self: Tensor, other: Tensor) -> Tensor:
     made = ldexp_Tensor(self, other)
     if not can_cast(made.dtype, self.dtype):
         raise DTypeError(f"ldexp_: the result has dtype {made.dtype.name}, which cannot be written into {self.dtype.name}")
-    written: Tensor = aten.copy_(self, made)
-    return written
+    return aten.copy_(self, made)
 
 
 ldexp_out = into_out(ldexp_Tensor, "ldexp.out")
 
 
 def _xlogy_of_number(self: float, other: Tensor) -> Tensor:
-    made: Tensor = aten.xlogy__Scalar_Self(self, other)
-    return made
+    return aten.xlogy__Scalar_Self(self, other)
 
 
 def _xlogy_by_number(self: Tensor, other: float) -> Tensor:
-    made: Tensor = aten.xlogy__Scalar_Other(self, other)
-    return made
+    return aten.xlogy__Scalar_Other(self, other)
 
 
 xlogy_OutScalar_Self = into_out(_xlogy_of_number, "xlogy.OutScalar_Self")

@@ -25,8 +25,7 @@ def _line(name: str, self: Tensor) -> Tensor:
     """[N, C, L] or [C, L] with a dim of length 1 before the last."""
     if self.ndim not in (2, 3):
         raise ShapeError(f"{name}: 'self' must have 2 or 3 dimensions, got shape {list(self.shape)}")
-    made: Tensor = aten.unsqueeze(self, -2)
-    return made
+    return aten.unsqueeze(self, -2)
 
 
 def _one(name: str, argument: str, value: Any) -> int:
@@ -64,8 +63,7 @@ def max_pool2d(
     dilation: Sequence[int] | int = 1, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
     """The largest elements of windows of two dims."""
-    made: Tensor = aten.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
-    return made
+    return aten.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 def max_pool3d(
@@ -73,8 +71,7 @@ def max_pool3d(
     dilation: Sequence[int] | int = 1, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
     """Three."""
-    made: Tensor = aten.max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
-    return made
+    return aten.max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 def max_pool_with_indices_backward(
@@ -111,8 +108,7 @@ def _placed(values: Tensor, indices: Tensor, shape: Sequence[int], lead: int, *,
     places = aten.reshape(indices, (*indices.shape[:lead], -1) if indices.numel() else (*indices.shape[:lead], 0))
     source = aten.reshape(values, places.shape)
     put = aten.scatter_add if add else aten.scatter__src
-    made: Tensor = aten.reshape(put(zeros, -1, places, source), tuple(shape))
-    return made
+    return aten.reshape(put(zeros, -1, places, source), tuple(shape))
 
 
 def avg_pool1d(
@@ -124,16 +120,14 @@ def avg_pool1d(
     step = _one("avg_pool1d", "stride", stride) if len(stride) else kernel
     line = _line("avg_pool1d", self)
     made: Tensor = aten.avg_pool2d(line, (1, kernel), (1, step), (0, pad), ceil_mode, count_include_pad)
-    made = aten.squeeze__dim(made, -2)
-    return made
+    return aten.squeeze__dim(made, -2)
 
 
 def adaptive_avg_pool1d(self: Tensor, output_size: Sequence[int]) -> Tensor:
     """The means of windows that cover the last dim evenly."""
     size = _one("adaptive_avg_pool1d", "output_size", output_size)
     made: Tensor = aten.adaptive_avg_pool2d(_line("adaptive_avg_pool1d", self), (1, size))
-    made = aten.squeeze__dim(made, -2)
-    return made
+    return aten.squeeze__dim(made, -2)
 
 
 def adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Tensor:

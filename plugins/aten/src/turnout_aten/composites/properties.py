@@ -42,14 +42,12 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 def sym_size(self: Tensor, dim: int) -> int:
     """The length of a dim."""
-    length: int = self.shape[wrap_dim(dim, self.ndim)]
-    return length
+    return self.shape[wrap_dim(dim, self.ndim)]
 
 
 def sym_stride(self: Tensor, dim: int) -> int:
     """The stride of a dim, in elements."""
-    step: int = self.stride()[wrap_dim(dim, self.ndim)]
-    return step
+    return self.stride()[wrap_dim(dim, self.ndim)]
 
 
 def sym_numel(self: Tensor) -> int:
@@ -59,8 +57,7 @@ def sym_numel(self: Tensor) -> int:
 
 def sym_storage_offset(self: Tensor) -> int:
     """The position of the first element in the storage, in elements."""
-    offset: int = self.storage_offset()
-    return offset
+    return self.storage_offset()
 
 
 def sym_is_contiguous(self: Tensor, memory_format: str) -> bool:

@@ -32,8 +32,7 @@ def default_cut(self: Tensor, values: Tensor) -> Tensor:
     Each factor is a multiplication of its own: a size that is not known has no product with a float.
     """
     smallest = aten.mul__Scalar(aten.amax(values, (-1,), True), epsilon(self.dtype))
-    made: Tensor = aten.mul__Scalar(smallest, max(self.shape[-2:]))
-    return made
+    return aten.mul__Scalar(smallest, max(self.shape[-2:]))
 
 
 def _cut(self: Tensor, values: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:
@@ -73,13 +72,10 @@ def _rank(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
     name = "linalg.matrix_rank"
     shape = square(name, self, "input") if hermitian else matrices(name, self, "input")
     _real(name, atol=atol, rtol=rtol)
-    made: Tensor
     if not numel(shape[-2:]):
-        made = aten.new_zeros(self, shape[:-2], dtype=int64)
-        return made
+        return aten.new_zeros(self, shape[:-2], dtype=int64)
     values = aten.abs(aten.linalg_eigvalsh(self)) if hermitian else aten.linalg_svdvals(self)
-    made = aten.sum__dim_IntList(aten.gt__Tensor(values, _cut(self, values, atol, rtol)), (-1,))
-    return made
+    return aten.sum__dim_IntList(aten.gt__Tensor(values, _cut(self, values, atol, rtol)), (-1,))
 
 
 def matrix_rank_tensors(
@@ -118,8 +114,7 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
     _real(name, atol=atol, rtol=rtol)
     made: Tensor
     if not numel(shape[-2:]):
-        made = aten.new_zeros(self, (*shape[:-2], shape[-1], shape[-2]))
-        return made
+        return aten.new_zeros(self, (*shape[:-2], shape[-1], shape[-2]))
     if hermitian:
         values, left = aten.linalg_eigh(self)
         right, size = left, aten.abs(values)
@@ -135,10 +130,7 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
 
 def pinv_floats(self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
     """pinv with numbers."""
-    made: Tensor = aten.linalg_pinv__atol_rtol_tensor(
-        self, atol=_as_tensor(self, atol), rtol=_as_tensor(self, rtol), hermitian=hermitian
-    )
-    return made
+    return aten.linalg_pinv__atol_rtol_tensor(self, atol=_as_tensor(self, atol), rtol=_as_tensor(self, rtol), hermitian=hermitian)
 
 
 def _as_tensor(self: Tensor, value: float | None) -> Tensor | None:
@@ -152,8 +144,7 @@ def pinv(self: Tensor, rcond: float, hermitian: bool = False) -> Tensor:
 
 def pinv_tensor(self: Tensor, rcond: Tensor, hermitian: bool = False) -> Tensor:
     """pinv with a relative tolerance for each matrix."""
-    made: Tensor = aten.linalg_pinv__atol_rtol_tensor(self, atol=_as_tensor(self, 0.0), rtol=rcond, hermitian=hermitian)
-    return made
+    return aten.linalg_pinv__atol_rtol_tensor(self, atol=_as_tensor(self, 0.0), rtol=rcond, hermitian=hermitian)
 
 
 def pinverse(self: Tensor, rcond: float = 1e-15) -> Tensor:

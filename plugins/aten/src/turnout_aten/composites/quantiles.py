@@ -49,8 +49,7 @@ def nanquantile_scalar(
 def _number(name: str, self: Tensor, q: float) -> Tensor:
     if not 0 <= q <= 1:
         raise ArgumentError(f"{name}: q must lie between 0 and 1, got {q}")
-    made: Tensor = aten.new_full(self, (), q)
-    return made
+    return aten.new_full(self, (), q)
 
 
 def _check_numbers(name: str, q: Tensor) -> None:
@@ -92,8 +91,7 @@ def _quantiles(
     else:
         found = aten.squeeze__dim(found, -1)
         shape = kept if keepdim else found.shape
-    made: Tensor = aten.reshape(found, shape)
-    return made
+    return aten.reshape(found, shape)
 
 
 def _ranks(ordered: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
@@ -103,11 +101,9 @@ def _ranks(ordered: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
     if ignore_nan:
         numbers = aten.sum__dim_IntList(aten.logical_not(missing), (-1,), True)
         ranks: Tensor = aten.mul__Tensor(q, aten.sub__Scalar(aten.to__dtype(numbers, ordered.dtype), 1))
-        made: Tensor = aten.clamp(ranks, 0)
-        return made
+        return aten.clamp(ranks, 0)
     ranks = aten.expand(aten.mul__Scalar(q, length - 1), (*ordered.shape[:-1], q.shape[0]))
-    made = aten.masked_fill__Scalar(ranks, aten.any__dim(missing, -1, True), length - 1)
-    return made
+    return aten.masked_fill__Scalar(ranks, aten.any__dim(missing, -1, True), length - 1)
 
 
 def _between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
@@ -119,11 +115,9 @@ def _between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     above = aten.gather(ordered, -1, aten.to__dtype(aten.ceil(ranks), int64))
     difference = aten.sub__Tensor(above, made)
     if interpolation == "midpoint":
-        made = aten.add__Tensor(made, aten.mul__Scalar(difference, 0.5))
-        return made
+        return aten.add__Tensor(made, aten.mul__Scalar(difference, 0.5))
     part = aten.sub__Tensor(ranks, below)
     # Start from the nearer end, so that a fraction of 1 gives the upper value exactly.
     low = aten.add__Tensor(made, aten.mul__Tensor(difference, part))
     high = aten.sub__Tensor(above, aten.mul__Tensor(difference, aten.rsub__Scalar(part, 1)))
-    made = aten.where__self(aten.lt__Scalar(part, 0.5), low, high)
-    return made
+    return aten.where__self(aten.lt__Scalar(part, 0.5), low, high)

@@ -43,14 +43,12 @@ def _reserved(shape: Sequence[int], device: TensorDevice, generator: Generator |
 def _words(place: tuple[tuple[int, ...], int, int], device: TensorDevice) -> Tensor:
     """An int64 tensor of 64 random bits each, which `_reserved` has reserved."""
     words = wrap(device.backend.random_bits(*place, device), device)
-    made: Tensor = aten._to_copy(words, dtype=int64)
-    return made
+    return aten._to_copy(words, dtype=int64)
 
 
 def _bits(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
     """int64 tensors of 63 random bits."""
-    made: Tensor = aten.bitwise_and__Scalar(_words(_reserved(shape, device, generator), device), (1 << 63) - 1)
-    return made
+    return aten.bitwise_and__Scalar(_words(_reserved(shape, device, generator), device), (1 << 63) - 1)
 
 
 def drawn_uniform(shape: Sequence[int], dtype: DType, device: TensorDevice, generator: Generator | None) -> Tensor:
@@ -69,8 +67,7 @@ def _uniform(words: tuple[tuple[int, ...], int, int], dtype: DType, device: Tens
         return wrap(array, device)
     precision = _PRECISION[dtype]
     low = aten.bitwise_and__Scalar(_words(words, device), (1 << precision) - 1)
-    made: Tensor = aten.mul__Scalar(aten._to_copy(low, dtype=dtype), 2.0**-precision)
-    return made
+    return aten.mul__Scalar(aten._to_copy(low, dtype=dtype), 2.0**-precision)
 
 
 def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, generator: Generator | None) -> Tensor:
@@ -97,8 +94,7 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, gener
 
 def _as_complex(parts: Tensor, dtype: DType) -> Tensor:
     """A complex tensor from real and imaginary parts in the last dim."""
-    made: Tensor = aten.squeeze__dim(aten.view__dtype(parts, dtype), -1)
-    return made
+    return aten.squeeze__dim(aten.view__dtype(parts, dtype), -1)
 
 
 def where_to_draw(device: Device | None, generator: Generator | None) -> TensorDevice:
@@ -140,8 +136,7 @@ def _laid_out(drawn: Tensor, like: Tensor, memory_format: Any) -> Tensor:
 
 
 def _copied(target: Tensor, source: Tensor) -> Tensor:
-    made: Tensor = aten.copy_(target, source)
-    return made
+    return aten.copy_(target, source)
 
 
 def rand_like(
@@ -257,14 +252,12 @@ def _scaled(words: Tensor, span: int) -> Tensor:
     carried = _upper_half(aten.mul__Scalar(low, span_low))
     first = aten.add__Tensor(aten.mul__Scalar(high, span_low), carried)
     middle = aten.add__Tensor(aten.mul__Scalar(low, span_high), aten.bitwise_and__Scalar(first, low_half))
-    made: Tensor = aten.add__Tensor(aten.add__Tensor(aten.mul__Scalar(high, span_high), _upper_half(first)), _upper_half(middle))
-    return made
+    return aten.add__Tensor(aten.add__Tensor(aten.mul__Scalar(high, span_high), _upper_half(first)), _upper_half(middle))
 
 
 def _upper_half(words: Tensor) -> Tensor:
     """The upper 32 of 64 bits."""
-    made: Tensor = aten.bitwise_and__Scalar(aten.bitwise_right_shift__Tensor_Scalar(words, 32), (1 << 32) - 1)
-    return made
+    return aten.bitwise_and__Scalar(aten.bitwise_right_shift__Tensor_Scalar(words, 32), (1 << 32) - 1)
 
 
 def randperm(
@@ -354,8 +347,7 @@ def bernoulli_p(self: Tensor, p: float, *, generator: Generator | None = None) -
     if not 0 <= p <= 1:
         raise ArgumentError(f"bernoulli: p must lie between 0 and 1, got {p}")
     drawn = drawn_uniform(self.shape, float32 if self.dtype is not float64 else float64, self.device, generator)
-    made: Tensor = aten._to_copy(aten.lt__Scalar(drawn, p), dtype=self.dtype)
-    return made
+    return aten._to_copy(aten.lt__Scalar(drawn, p), dtype=self.dtype)
 
 
 def bernoulli_float_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:

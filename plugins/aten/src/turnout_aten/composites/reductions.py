@@ -16,61 +16,51 @@ if TYPE_CHECKING:
 
 def var(self: Tensor, unbiased: bool = True) -> Tensor:
     """The variance of all elements; `unbiased` divides by n - 1."""
-    made: Tensor = aten.var__correction(self, None, correction=int(unbiased))
-    return made
+    return aten.var__correction(self, None, correction=int(unbiased))
 
 
 def var_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
     """var over some dims."""
-    made: Tensor = aten.var__correction(self, dim, correction=int(unbiased), keepdim=keepdim)
-    return made
+    return aten.var__correction(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 def std(self: Tensor, unbiased: bool = True) -> Tensor:
     """The standard deviation of all elements."""
-    made: Tensor = aten.std__correction(self, None, correction=int(unbiased))
-    return made
+    return aten.std__correction(self, None, correction=int(unbiased))
 
 
 def std_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
     """std over some dims."""
-    made: Tensor = aten.std__correction(self, dim, correction=int(unbiased), keepdim=keepdim)
-    return made
+    return aten.std__correction(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(self))). The largest value is subtracted first, so that exp does not overflow."""
     if self.dtype.category < FLOAT:
         self = aten._to_copy(self, dtype=get_default_dtype())
-    made: Tensor
     if 0 in self.shape:
-        made = aten.log(aten.sum__dim_IntList(aten.exp(self), dim, keepdim))
-        return made
+        return aten.log(aten.sum__dim_IntList(aten.exp(self), dim, keepdim))
     largest = aten.amax(aten.real(self) if self.dtype.category == COMPLEX else self, dim, True)
     # Subtracting an infinite maximum would give nan.
     infinite = aten.eq__Scalar(aten.abs(largest), float("inf"))
     largest = aten.where__ScalarSelf(infinite, 0.0, largest)
     total = aten.sum__dim_IntList(aten.exp(aten.sub__Tensor(self, largest)), dim, keepdim)
-    made = aten.add__Tensor(aten.log(total), largest if keepdim else aten.reshape(largest, total.shape))
-    return made
+    return aten.add__Tensor(aten.log(total), largest if keepdim else aten.reshape(largest, total.shape))
 
 
 def special_logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
     """An alias of logsumexp."""
-    made: Tensor = aten.logsumexp(self, dim, keepdim)
-    return made
+    return aten.logsumexp(self, dim, keepdim)
 
 
 def var_out(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor) -> Tensor:
     """var.dim into `out`."""
-    made: Tensor = aten.var__correction_out(self, dim, correction=int(unbiased), keepdim=keepdim, out=out)
-    return made
+    return aten.var__correction_out(self, dim, correction=int(unbiased), keepdim=keepdim, out=out)
 
 
 def std_out(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor) -> Tensor:
     """std.dim into `out`."""
-    made: Tensor = aten.std__correction_out(self, dim, correction=int(unbiased), keepdim=keepdim, out=out)
-    return made
+    return aten.std__correction_out(self, dim, correction=int(unbiased), keepdim=keepdim, out=out)
 
 
 def var_mean_correction(
@@ -115,8 +105,7 @@ def nansum(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False
         raise DTypeError(f"nansum is not defined for {self.dtype.name} tensors")
     if self.dtype.category == FLOAT:
         self = aten.masked_fill__Scalar(self, aten.isnan(self), 0)
-    made: Tensor = aten.sum__dim_IntList(self, dim, keepdim, dtype=dtype)
-    return made
+    return aten.sum__dim_IntList(self, dim, keepdim, dtype=dtype)
 
 
 def nanmean(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -124,14 +113,12 @@ def nanmean(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = Fals
     if self.dtype.category != FLOAT:
         raise DTypeError(f"nanmean: needs a float tensor, got {self.dtype.name}")
     numbers = aten.sum__dim_IntList(aten.logical_not(aten.isnan(self)), dim, keepdim)
-    made: Tensor = aten.div__Tensor(nansum(self, dim, keepdim, dtype=dtype), numbers)
-    return made
+    return aten.div__Tensor(nansum(self, dim, keepdim, dtype=dtype), numbers)
 
 
 def count_nonzero_dims(self: Tensor, dim: Sequence[int]) -> Tensor:
     """The number of nonzero elements over some dims."""
-    made: Tensor = aten.sum__dim_IntList(aten.ne__Scalar(self, 0), dim)
-    return made
+    return aten.sum__dim_IntList(aten.ne__Scalar(self, 0), dim)
 
 
 def count_nonzero(self: Tensor, dim: int | None = None) -> Tensor:
@@ -141,11 +128,9 @@ def count_nonzero(self: Tensor, dim: int | None = None) -> Tensor:
 
 def max_out(self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
     """maximum into `out`."""
-    made: Tensor = aten.maximum__out(self, other, out=out)
-    return made
+    return aten.maximum__out(self, other, out=out)
 
 
 def min_out(self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
     """minimum into `out`."""
-    made: Tensor = aten.minimum__out(self, other, out=out)
-    return made
+    return aten.minimum__out(self, other, out=out)

@@ -74,14 +74,12 @@ _remembered = Remembered(_reshaped)
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """A view with another tensor's shape."""
-    made: Tensor = aten.view(self, other.shape)
-    return made
+    return aten.view(self, other.shape)
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """self expanded to another tensor's shape."""
-    made: Tensor = aten.expand(self, other.shape)
-    return made
+    return aten.expand(self, other.shape)
 
 
 def _flattened(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[int, ...] | None:
@@ -108,8 +106,7 @@ def _viewed_flat(shape: tuple[int, ...], strides: tuple[int, ...], start_dim: in
 def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from start to end merged into one."""
     wanted = _flattened(self.array.shape, start_dim, end_dim)
-    made: Tensor = self if wanted is None else aten.reshape(self, wanted)
-    return made
+    return self if wanted is None else aten.reshape(self, wanted)
 
 
 def _narrowed(shape: tuple[int, ...], strides: tuple[int, ...], dim: int, start: int, length: int) -> Any:
@@ -128,8 +125,7 @@ def _narrowed(shape: tuple[int, ...], strides: tuple[int, ...], dim: int, start:
 @shortcut(view_at_once("aten::slice.Tensor", _narrowed))
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` indices of a dim, from `start`; a negative start counts from the end."""
-    made: Tensor = aten.slice__Tensor(self, *_narrowed(self.array.shape, (), dim, start, length))
-    return made
+    return aten.slice__Tensor(self, *_narrowed(self.array.shape, (), dim, start, length))
 
 
 def chunk_sizes(name: str, shape: tuple[int, ...], chunks: int, dim: int) -> tuple[int, ...]:
@@ -153,8 +149,7 @@ def _split(shape: tuple[int, ...], strides: tuple[int, ...], chunks: int, dim: i
 @shortcut(view_at_once("aten::split_with_sizes", _split))
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     """At most `chunks` parts of equal length along a dim; the last part may be shorter."""
-    made: list[Tensor] = aten.split_with_sizes(self, chunk_sizes("chunk", self.array.shape, chunks, dim), dim)
-    return made
+    return aten.split_with_sizes(self, chunk_sizes("chunk", self.array.shape, chunks, dim), dim)
 
 
 def movedim_int(self: Tensor, source: int, destination: int) -> Tensor:
@@ -168,13 +163,10 @@ def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[i
     if len(source) != len(destination):
         raise ShapeError(f"movedim: source {list(source)} and destination {list(destination)} must have the same length")
     goes = dict(zip(wrap_dims(destination, n), wrap_dims(source, n), strict=True))
-    made: Tensor
     if not source:
-        made = aten.alias(self)
-        return made
+        return aten.alias(self)
     rest = iter([d for d in range(n) if d not in goes.values()])
-    made = aten.permute(self, [goes[d] if d in goes else next(rest) for d in range(n)])
-    return made
+    return aten.permute(self, [goes[d] if d in goes else next(rest) for d in range(n)])
 
 
 _STACKS = Standing(cat="join", view="view")
@@ -221,12 +213,9 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         if tensor.array.shape != first:
             raise ShapeError(f"stack: tensors[{i}] has shape {list(tensor.shape)}, tensors[0] has {list(first)}")
     at = wrap_dim(dim, len(first) + 1)
-    made: Tensor
     if at < len(first) < 4:  # a new dim in front of another: what is joined along that is cut into its parts
-        made = aten.view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
-        return made
-    made = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
-    return made
+        return aten.view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
+    return aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
 
 
 def stack_out(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor:
@@ -251,8 +240,7 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
         laid += (times, length)
         whole += (times * length,)
     spread = aten.clone(aten.expand(aten.reshape(self, apart), laid), memory_format="contiguous_format")
-    made: Tensor = aten._unsafe_view(spread, whole)
-    return made
+    return aten._unsafe_view(spread, whole)
 
 
 # ---- aliases and other forms of views
@@ -260,8 +248,7 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
 
 def broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
     """expand."""
-    made: Tensor = aten.expand(self, size)
-    return made
+    return aten.expand(self, size)
 
 
 def unflatten_int(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
@@ -273,14 +260,12 @@ def unflatten_int(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         raise ShapeError("unflatten: sizes must have at least one length")
     own = self.shape
     lengths = inferred_shape(sizes, own[d], "unflatten")
-    made: Tensor = aten.view(self, (*own[:d], *lengths, *own[d + 1 :]))
-    return made
+    return aten.view(self, (*own[:d], *lengths, *own[d + 1 :]))
 
 
 def ravel(self: Tensor) -> Tensor:
     """All elements in one dim; a view if they are contiguous."""
-    made: Tensor = aten.view(aten.contiguous(self), (-1,))
-    return made
+    return aten.view(aten.contiguous(self), (-1,))
 
 
 def adjoint(self: Tensor) -> Tensor:
@@ -293,8 +278,7 @@ def adjoint(self: Tensor) -> Tensor:
 
 def swapped(self: Tensor, axis0: int, axis1: int) -> Tensor:
     """transpose under NumPy's name."""
-    made: Tensor = aten.transpose__int(self, axis0, axis1)
-    return made
+    return aten.transpose__int(self, axis0, axis1)
 
 
 def swapped_(self: Tensor, axis0: int, axis1: int) -> Tensor:
@@ -305,14 +289,12 @@ def swapped_(self: Tensor, axis0: int, axis1: int) -> Tensor:
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """reshape to another tensor's shape."""
-    made: Tensor = aten.reshape(self, other.shape)
-    return made
+    return aten.reshape(self, other.shape)
 
 
 def reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Tensor:
     """Any shape and strides from the same first element."""
-    made: Tensor = aten.as_strided(self, size, stride)
-    return made
+    return aten.as_strided(self, size, stride)
 
 
 def narrow_Tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
@@ -324,8 +306,7 @@ def narrow_Tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
 
 def split_sizes(self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[Tensor]:
     """split_with_sizes."""
-    made: list[Tensor] = aten.split_with_sizes(self, split_size, dim)
-    return made
+    return aten.split_with_sizes(self, split_size, dim)
 
 
 def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
@@ -334,8 +315,7 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
         raise ShapeError(f"sum_to_size: size {list(size)} does not expand to shape {list(self.shape)}")
     made: Tensor = self
     if not size:
-        made = aten.sum(self)
-        return made
+        return aten.sum(self)
     lead = self.ndim - len(size)
     if lead:
         made = aten.sum__dim_IntList(made, tuple(range(lead)))

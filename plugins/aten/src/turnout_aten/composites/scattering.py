@@ -22,8 +22,7 @@ def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -
     flat = aten.reshape(self, (-1,))
     places, values = aten.reshape(index, (-1,)), aten.reshape(source, (-1,))
     if not places.numel():
-        made: Tensor = aten.clone(self)
-        return made
+        return aten.clone(self)
     put_in = aten.index_put(flat, [places], values, accumulate)
     return lying(aten.reshape(put_in, self.shape), as_operands(self.shape, self))
 
@@ -91,14 +90,12 @@ def _filling(self: Tensor, value: Any) -> Tensor:
         if isinstance(value, complex) and not self.is_complex():
             raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
         check_held(self.dtype, value, "index_fill", "value")
-        made: Tensor = aten.new_full(self, (), value)
-        return made
+        return aten.new_full(self, (), value)
     if value.shape:
         raise ShapeError(f"index_fill: 'value' must be a number or a 0-dim tensor, got shape {list(value.shape)}")
     if value.is_complex() and not self.is_complex():
         raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
-    found: Tensor = aten.to__dtype(value, self.dtype)
-    return found
+    return aten.to__dtype(value, self.dtype)
 
 
 def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -160,20 +157,17 @@ def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if source.dtype is not self.dtype:
         raise DTypeError(f"{name}: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
     available = numel(source.shape)
-    made: Tensor
     if not available or not numel(self.shape):
         if numel(self.shape) and self.device.backend.has_values and bool(aten.any(mask)):
             raise ShapeError(f"{name}: 'mask' has more true elements than 'source' has elements: 0")
-        made = aten.clone(self, memory_format="contiguous_format")
-        return made
+        return aten.clone(self, memory_format="contiguous_format")
     order = aten.sub__Scalar(aten.cumsum(aten.reshape(mask, (-1,)), 0), 1)
     order = aten.clamp(order, 0)
     try:
         taken = aten.index_select(aten.reshape(source, (-1,)), 0, order)
     except IndexError:
         raise ShapeError(f"{name}: 'mask' has more true elements than 'source' has elements: {available}") from None
-    made = aten.where__self(mask, aten.reshape(taken, self.shape), self)
-    return made
+    return aten.where__self(mask, aten.reshape(taken, self.shape), self)
 
 
 # ---- scattering with a reduction
@@ -183,8 +177,7 @@ _SCATTER_NAMES = {"add": "sum", "multiply": "prod"}
 
 def scatter_with(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
     """self with the elements of `src` added or multiplied in at `index` along `dim`."""
-    made: Tensor = aten.scatter_reduce__two(self, dim, index, src, _reduction(reduce))
-    return made
+    return aten.scatter_reduce__two(self, dim, index, src, _reduction(reduce))
 
 
 def scatter_with_(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
@@ -213,8 +206,7 @@ def _reduction(reduce: str) -> str:
 def index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     """self with the slices of `source` reduced into the slices at `index` along `dim`."""
     places = _spread("index_reduce", self, dim, index, source, reduce)
-    made: Tensor = aten.scatter_reduce__two(self, dim, places, source, reduce, include_self=include_self)
-    return made
+    return aten.scatter_reduce__two(self, dim, places, source, reduce, include_self=include_self)
 
 
 def index_reduce_(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
@@ -236,8 +228,7 @@ def _spread(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, re
     apart = [1] * len(wanted)
     if apart:
         apart[at] = -1
-    made: Tensor = aten.expand(aten.view(index, apart), wanted) if numel(index.shape) else aten.new_empty(index, wanted)
-    return made
+    return aten.expand(aten.view(index, apart), wanted) if numel(index.shape) else aten.new_empty(index, wanted)
 
 
 def _along(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int]:

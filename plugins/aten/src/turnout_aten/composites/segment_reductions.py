@@ -77,8 +77,7 @@ def _reduced(data: Tensor, reduce: str, d: int, starts: Tensor, ends: Tensor, in
     made: Tensor
     if reduce in ("max", "min"):
         bound = aten.new_full(each, (*each.shape[:over], 1, *each.shape[over + 1 :]), _start(reduce, initial))
-        made = (aten.amax if reduce == "max" else aten.amin)(aten.cat([each, bound], over), (over,))
-        return made
+        return (aten.amax if reduce == "max" else aten.amin)(aten.cat([each, bound], over), (over,))
     if reduce == "prod":
         made = aten.prod__dim_int(each, over)
         return made if base is None else aten.mul__Scalar(made, base)

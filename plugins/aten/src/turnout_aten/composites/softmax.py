@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 @ends_in("aten::_softmax", "self", "dim", False, dtype=None)
 def softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """exp(self) / sum(exp(self)) along a dim, after conversion to `dtype`."""
-    made: Tensor = aten._softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
-    return made
+    return aten._softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
 
 
 @ends_in("aten::_log_softmax", "self", "dim", False, dtype=None)
 def log_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """The logarithm of softmax."""
-    made: Tensor = aten._log_softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
-    return made
+    return aten._log_softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
 
 
 def softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: Tensor) -> Tensor:
@@ -45,5 +43,4 @@ def special_log_softmax(self: Tensor, dim: int, *, dtype: DType | None = None) -
 def safe_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """softmax that gives 0 where all elements are -inf. These are replaced by 0 first, so that the gradient has no NaN."""
     hidden = aten.all__dim(aten.eq__Scalar(self, float("-inf")), dim, True)
-    made: Tensor = aten.masked_fill__Scalar(softmax(aten.masked_fill__Scalar(self, hidden, 0), dim, dtype), hidden, 0)
-    return made
+    return aten.masked_fill__Scalar(softmax(aten.masked_fill__Scalar(self, hidden, 0), dim, dtype), hidden, 0)

@@ -57,8 +57,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
 
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The X with A X = B, or X A = B. Raises LinAlgError for a singular matrix."""
-    made: Tensor = aten._linalg_solve_ex(A, B, left=left, check_errors=True)[0]
-    return made
+    return aten._linalg_solve_ex(A, B, left=left, check_errors=True)[0]
 
 
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:
@@ -70,14 +69,12 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Ten
 
 def linalg_inv(A: Tensor) -> Tensor:
     """The inverse. Raises LinAlgError for a singular matrix."""
-    made: Tensor = aten.linalg_inv_ex(A, check_errors=True)[0]
-    return made
+    return aten.linalg_inv_ex(A, check_errors=True)[0]
 
 
 def inverse(self: Tensor) -> Tensor:
     """linalg.inv."""
-    made: Tensor = aten.linalg_inv(self)
-    return made
+    return aten.linalg_inv(self)
 
 
 def triangular_solve(
@@ -153,8 +150,7 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
             "equally many elements"
         )
     found = aten.linalg_inv(aten.reshape(self, (numel(first), numel(last))))
-    made: Tensor = aten.reshape(found, (*last, *first))
-    return made
+    return aten.reshape(found, (*last, *first))
 
 
 def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Tensor:
@@ -166,8 +162,7 @@ def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None =
     if numel(result) != numel(other.shape):
         raise ShapeError(f"linalg.tensorsolve: shapes {list(moved.shape)} and {list(other.shape)} do not form a square system")
     matrix = aten.reshape(moved, (numel(other.shape), numel(result)))
-    made: Tensor = aten.reshape(aten.linalg_solve(matrix, aten.reshape(other, (numel(other.shape),))), result)
-    return made
+    return aten.reshape(aten.linalg_solve(matrix, aten.reshape(other, (numel(other.shape),))), result)
 
 
 # ---- determinants
@@ -177,13 +172,11 @@ def _parity(pivots: Tensor) -> Tensor:
     """Whether the number of row exchanges is odd."""
     steps = aten.arange__start(1, pivots.shape[-1] + 1, device=pivots.device)
     exchanges = aten.sum__dim_IntList(aten.ne__Tensor(pivots, steps), (-1,))
-    odd: Tensor = aten.eq__Scalar(aten.remainder__Scalar(exchanges, 2), 1)
-    return odd
+    return aten.eq__Scalar(aten.remainder__Scalar(exchanges, 2), 1)
 
 
 def _signed(x: Tensor, odd: Tensor) -> Tensor:
-    made: Tensor = aten.where__self(odd, aten.neg(x), x)
-    return made
+    return aten.where__self(odd, aten.neg(x), x)
 
 
 def linalg_det_(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -205,14 +198,12 @@ def linalg_slogdet_(A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def linalg_det(A: Tensor) -> Tensor:
     """The determinant."""
-    made: Tensor = aten._linalg_det(A)[0]
-    return made
+    return aten._linalg_det(A)[0]
 
 
 def det(self: Tensor) -> Tensor:
     """linalg.det."""
-    made: Tensor = aten.linalg_det(self)
-    return made
+    return aten.linalg_det(self)
 
 
 def linalg_slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
@@ -246,11 +237,9 @@ def linalg_matrix_power(self: Tensor, n: int) -> Tensor:
     shape = self.shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ShapeError(f"linalg.matrix_power: expected batches of square matrices, got shape {list(shape)}")
-    made: Tensor
     if n == 0:
         # Written into a copy of self, so that the result is in self's graph, with a gradient of zeros.
-        made = aten.copy_(aten.clone(self, memory_format="contiguous_format"), identity(self, shape[-1]))
-        return made
+        return aten.copy_(aten.clone(self, memory_format="contiguous_format"), identity(self, shape[-1]))
     base = aten.linalg_inv(self) if n < 0 else self
     result: Tensor | None = None
     bits = abs(n)
@@ -267,11 +256,9 @@ def linalg_matrix_power(self: Tensor, n: int) -> Tensor:
 
 def matrix_power(self: Tensor, n: int) -> Tensor:
     """linalg.matrix_power."""
-    made: Tensor = aten.linalg_matrix_power(self, n)
-    return made
+    return aten.linalg_matrix_power(self, n)
 
 
 def matrix_exp(self: Tensor) -> Tensor:
     """linalg.matrix_exp."""
-    made: Tensor = aten.linalg_matrix_exp(self)
-    return made
+    return aten.linalg_matrix_exp(self)

@@ -31,14 +31,12 @@ def sort_values(
 
 def argsort(self: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
     """The indices that sort along a dim."""
-    made: Tensor = aten.sort__stable(self, stable=False, dim=dim, descending=descending)[1]
-    return made
+    return aten.sort__stable(self, stable=False, dim=dim, descending=descending)[1]
 
 
 def argsort_stable(self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
     """argsort; equal elements keep their order if `stable`."""
-    made: Tensor = aten.sort__stable(self, stable=stable, dim=dim, descending=descending)[1]
-    return made
+    return aten.sort__stable(self, stable=stable, dim=dim, descending=descending)[1]
 
 
 def argsort_stable_out(self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False, out: Tensor) -> Tensor:
@@ -49,22 +47,19 @@ def argsort_stable_out(self: Tensor, *, stable: bool, dim: int = -1, descending:
 
 def msort(self: Tensor) -> Tensor:
     """The elements sorted along the first dim."""
-    made: Tensor = aten.sort__stable(self, stable=False, dim=0)[0]
-    return made
+    return aten.sort__stable(self, stable=False, dim=0)[0]
 
 
 def bucketize(self: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The bucket of each element among sorted one-dimensional boundaries."""
     _check_boundaries(boundaries)
-    made: Tensor = aten.searchsorted__Tensor(boundaries, self, out_int32=out_int32, right=right)
-    return made
+    return aten.searchsorted__Tensor(boundaries, self, out_int32=out_int32, right=right)
 
 
 def bucketize_scalar(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """bucketize for a number."""
     _check_boundaries(boundaries)
-    made: Tensor = aten.searchsorted__Scalar(boundaries, self, out_int32=out_int32, right=right)
-    return made
+    return aten.searchsorted__Scalar(boundaries, self, out_int32=out_int32, right=right)
 
 
 def _check_boundaries(boundaries: Tensor) -> None:
@@ -76,10 +71,8 @@ def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False
     """Whether each element is one of `test_elements`; with `invert`, whether it is not. nan never is."""
     dtype = result_type(elements, test_elements)
     among = aten.reshape(aten.to__dtype(test_elements, dtype), (-1,))
-    made: Tensor
     if not among.numel():
-        made = aten.full_like(elements, invert, dtype=bool_, memory_format="contiguous_format")
-        return made
+        return aten.full_like(elements, invert, dtype=bool_, memory_format="contiguous_format")
     among = aten.sort(among)[0]
     elements = aten.to__dtype(elements, dtype)
     at = aten.clamp(aten.searchsorted__Tensor(among, elements), 0, among.numel() - 1)
@@ -100,12 +93,10 @@ def scalar_isin(element: Any, test_elements: Tensor, *, assume_unique: bool = Fa
 
 def argwhere(self: Tensor) -> Tensor:
     """The indices of the nonzero elements, one per row."""
-    made: Tensor = aten.nonzero(self)
-    return made
+    return aten.nonzero(self)
 
 
 def nonzero_numpy(self: Tensor) -> list[Tensor]:
     """The indices of nonzero elements, one tensor per dim; a 0-dim tensor counts as a vector."""
     x = self if self.ndim else aten.unsqueeze(self, 0)
-    found: list[Tensor] = aten.unbind__int(aten.nonzero(x), 1)
-    return found
+    return aten.unbind__int(aten.nonzero(x), 1)

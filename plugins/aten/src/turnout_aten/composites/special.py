@@ -48,8 +48,7 @@ def _written(name: str, self: Tensor, value: Tensor) -> Tensor:
     """Copy `value` into self. Raises DTypeError for an integer self."""
     if self.dtype.category < FLOAT:
         raise DTypeError(f"aten::{name}: the result has dtype {value.dtype.name}, which cannot be written into {self.dtype.name}")
-    made: Tensor = aten.copy_(self, value)
-    return made
+    return aten.copy_(self, value)
 
 
 mvlgamma_out = into_out(mvlgamma, "mvlgamma.out")
@@ -57,8 +56,7 @@ mvlgamma_out = into_out(mvlgamma, "mvlgamma.out")
 
 def special_ndtr(self: Tensor) -> Tensor:
     """The distribution function of the normal distribution. erfc keeps its precision for very negative arguments."""
-    made: Tensor = aten.mul__Scalar(aten.erfc(aten.mul__Scalar(self, -math.sqrt(0.5))), 0.5)
-    return made
+    return aten.mul__Scalar(aten.erfc(aten.mul__Scalar(self, -math.sqrt(0.5))), 0.5)
 
 
 special_ndtr_out = into_out(special_ndtr, "special_ndtr.out")
@@ -71,8 +69,7 @@ def logit_backward(grad_output: Tensor, self: Tensor, eps: float | None = None) 
     inside = aten.logical_and(aten.ge__Scalar(self, low), aten.le__Scalar(self, high))
     x = aten.where__ScalarOther(inside, self, 0.5)  # avoids infinite quotients, whose derivatives would be NaN
     slope = aten.reciprocal(aten.mul__Tensor(x, aten.rsub__Scalar(x, 1)))
-    made: Tensor = aten.mul__Tensor(grad_output, aten.where__ScalarOther(inside, slope, other))
-    return made
+    return aten.mul__Tensor(grad_output, aten.where__ScalarOther(inside, slope, other))
 
 
 logit_backward_grad_input = into_out(logit_backward, "logit_backward.grad_input")

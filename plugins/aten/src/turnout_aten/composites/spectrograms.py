@@ -37,8 +37,7 @@ def _window(name: str, like: Tensor, window: Tensor | None, width: int, n_fft: i
     if width == n_fft:
         return window
     zeros = aten.new_zeros(window, (left,)), aten.new_zeros(window, (n_fft - width - left,))
-    made: Tensor = aten.cat([zeros[0], window, zeros[1]], 0)
-    return made
+    return aten.cat([zeros[0], window, zeros[1]], 0)
 
 
 def stft(
@@ -110,8 +109,7 @@ def stft_center(
 
 
 def _padded(signal: Tensor, left: int, right: int, mode: str) -> Tensor:
-    made: Tensor = aten.squeeze__dim(aten.pad(aten.unsqueeze(signal, 0), (left, right), mode), 0)
-    return made
+    return aten.squeeze__dim(aten.pad(aten.unsqueeze(signal, 0), (left, right), mode), 0)
 
 
 def istft(
@@ -159,8 +157,7 @@ def istft(
     made = aten.div__Tensor(made, envelope)
     if end > total:
         made = aten.cat([made, aten.new_zeros(made, (made.shape[0], end - total))], 1)
-    result: Tensor = made if self.ndim == 3 else aten.squeeze__dim(made, 0)
-    return result
+    return made if self.ndim == 3 else aten.squeeze__dim(made, 0)
 
 
 def _overlapped(spectra: Tensor, weights: Tensor, hop: int, normalized: bool, one_sided: bool, return_complex: bool) -> Tensor:
@@ -178,8 +175,7 @@ def _overlapped(spectra: Tensor, weights: Tensor, hop: int, normalized: bool, on
 def _added_up(frames: Tensor, hop: int) -> Tensor:
     """Frames [batch, frame, n] placed `hop` apart and summed."""
     batch, count, n = frames.shape
-    made: Tensor = aten.unfold_backward(frames, (batch, n + hop * (count - 1)), 1, n, hop)
-    return made
+    return aten.unfold_backward(frames, (batch, n + hop * (count - 1)), 1, n, hop)
 
 
 def _vanishes(envelope: Tensor) -> bool:

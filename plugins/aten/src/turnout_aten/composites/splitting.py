@@ -137,5 +137,4 @@ def _apart(parts: list[Tensor]) -> list[Tensor]:
 
 def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     """chunk."""
-    made: list[Tensor] = aten.unsafe_split_with_sizes(self, chunk_sizes("unsafe_chunk", self.array.shape, chunks, dim), dim)
-    return made
+    return aten.unsafe_split_with_sizes(self, chunk_sizes("unsafe_chunk", self.array.shape, chunks, dim), dim)

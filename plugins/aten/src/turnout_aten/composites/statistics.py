@@ -12,8 +12,7 @@ from turnout_aten.tensor.tensor import Tensor
 
 
 def _flat(self: Tensor) -> Tensor:
-    made: Tensor = aten.reshape(self, (-1,))
-    return made
+    return aten.reshape(self, (-1,))
 
 
 def median(self: Tensor) -> Tensor:
@@ -27,13 +26,10 @@ def nanmedian(self: Tensor) -> Tensor:
 
 
 def _median_of_all(self: Tensor, find: Any) -> Tensor:
-    made: Tensor
     if not self.numel():
         lowest = -(1 << (8 * self.dtype.itemsize - 1)) if self.dtype.is_signed else 0
-        made = aten.new_full(self, (), float("nan") if self.dtype.category >= FLOAT else lowest)
-        return made
-    made = find(_flat(self), 0)[0]
-    return made
+        return aten.new_full(self, (), float("nan") if self.dtype.category >= FLOAT else lowest)
+    return find(_flat(self), 0)[0]
 
 
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
@@ -47,8 +43,7 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
         _check_joined(self, other, name, d)
     made: Tensor
     if not n:
-        made = aten.clone(self)
-        return made
+        return aten.clone(self)
     joined = [t for t in (prepend, self, append) if t is not None]
     made = aten.cat(joined, d) if len(joined) > 1 else self
     for _ in range(min(n, made.shape[d])):
@@ -75,8 +70,7 @@ def _refuse_bools(name: str, *tensors: Tensor) -> None:
 
 def _both(y: Tensor, d: int) -> Tensor:
     """The sums of neighbours along a dim."""
-    made: Tensor = aten.add__Tensor(aten.slice__Tensor(y, d, 1), aten.slice__Tensor(y, d, 0, y.shape[d] - 1))
-    return made
+    return aten.add__Tensor(aten.slice__Tensor(y, d, 1), aten.slice__Tensor(y, d, 0, y.shape[d] - 1))
 
 
 def _steps(y: Tensor, x: Tensor, d: int, name: str) -> Tensor:
@@ -94,42 +88,34 @@ def _steps(y: Tensor, x: Tensor, d: int, name: str) -> Tensor:
 def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     """The integral of y over the points x along a dim, by the trapezoidal rule."""
     d = wrap_dim(dim, y.ndim)
-    made: Tensor
     if not y.shape[d]:
-        made = aten.new_zeros(y, (*y.shape[:d], *y.shape[d + 1 :]))
-        return made
+        return aten.new_zeros(y, (*y.shape[:d], *y.shape[d + 1 :]))
     areas = aten.mul__Tensor(_both(y, d), _steps(y, x, d, "trapezoid"))
-    made = aten.div__Scalar(aten.sum__dim_IntList(areas, (d,)), 2.0)
-    return made
+    return aten.div__Scalar(aten.sum__dim_IntList(areas, (d,)), 2.0)
 
 
 def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """trapezoid for points at equal distances."""
     _refuse_bools("trapezoid", y)
     d = wrap_dim(dim, y.ndim)
-    made: Tensor
     if not y.shape[d]:
-        made = aten.new_zeros(y, (*y.shape[:d], *y.shape[d + 1 :]))
-        return made
+        return aten.new_zeros(y, (*y.shape[:d], *y.shape[d + 1 :]))
     ends = aten.mul__Scalar(aten.add__Tensor(aten.select__int(y, d, 0), aten.select__int(y, d, -1)), 0.5)
-    made = aten.mul__Scalar(aten.sub__Tensor(aten.sum__dim_IntList(y, (d,)), ends), dx)
-    return made
+    return aten.mul__Scalar(aten.sub__Tensor(aten.sum__dim_IntList(y, (d,)), ends), dx)
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     """The integrals up to each point."""
     d = wrap_dim(dim, y.ndim)
     areas = aten.mul__Tensor(_both(y, d), _steps(y, x, d, "cumulative_trapezoid"))
-    made: Tensor = aten.div__Scalar(aten.cumsum(areas, d), 2.0)
-    return made
+    return aten.div__Scalar(aten.cumsum(areas, d), 2.0)
 
 
 def cumulative_trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """cumulative_trapezoid for points at equal distances."""
     _refuse_bools("cumulative_trapezoid", y)
     d = wrap_dim(dim, y.ndim)
-    made: Tensor = aten.mul__Scalar(aten.cumsum(_both(y, d), d), dx / 2)
-    return made
+    return aten.mul__Scalar(aten.cumsum(_both(y, d), d), dx / 2)
 
 
 # ---- covariances
@@ -174,17 +160,15 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
             lost = aten.mul__Scalar(aten.div__Tensor(aten.sum(aten.mul__Tensor(total, weights)), count), correction)
         freedom = aten.sub__Tensor(count, lost) if lost is not correction else aten.sub__Scalar(count, correction)
         made = aten.div__Tensor(made, aten.clamp(freedom, 0))
-    return aten.squeeze(made)  # type: ignore[no-any-return]
+    return aten.squeeze(made)
 
 
 def _divided(x: Tensor, by: Any) -> Tensor:
-    made: Tensor = aten.div__Tensor(x, by) if isinstance(by, Tensor) else aten.div__Scalar(x, by)
-    return made
+    return aten.div__Tensor(x, by) if isinstance(by, Tensor) else aten.div__Scalar(x, by)
 
 
 def _conj(x: Tensor) -> Tensor:
-    made: Tensor = aten.conj(x) if x.dtype.category == COMPLEX else x
-    return made
+    return aten.conj(x) if x.dtype.category == COMPLEX else x
 
 
 def corrcoef(self: Tensor) -> Tensor:
@@ -193,11 +177,10 @@ def corrcoef(self: Tensor) -> Tensor:
         raise ShapeError(f"corrcoef: 'self' must have at most 2 dimensions, got shape {list(self.shape)}")
     made: Any = cov(self)
     if not made.ndim:
-        ones: Tensor = aten.div__Tensor(made, made)
-        return ones
+        return aten.div__Tensor(made, made)
     variances = aten.diagonal(made)
     if made.dtype.category == COMPLEX:
         variances = aten.real(variances)
     spread = aten.sqrt(variances)
     made = aten.div__Tensor(aten.div__Tensor(made, aten.unsqueeze(spread, 1)), aten.unsqueeze(spread, 0))
-    return made if made.dtype.category == COMPLEX else aten.clamp(made, -1, 1)  # type: ignore[no-any-return]
+    return made if made.dtype.category == COMPLEX else aten.clamp(made, -1, 1)

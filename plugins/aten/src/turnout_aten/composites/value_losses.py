@@ -26,14 +26,12 @@ def reduced(losses: Tensor, reduction: int) -> Tensor:
     """The values, their mean or their sum, by `reduction`."""
     if reduction == NONE:
         return losses
-    made: Tensor = aten.mean(losses) if reduction == MEAN else aten.sum(losses)
-    return made
+    return aten.mean(losses) if reduction == MEAN else aten.sum(losses)
 
 
 def _positive_part(x: Tensor) -> Tensor:
     """max(0, x), with gradient 1 at 0."""
-    made: Tensor = aten.clamp(x, 0)
-    return made
+    return aten.clamp(x, 0)
 
 
 # ---- differences
@@ -75,23 +73,20 @@ def _widened(x: Tensor) -> Tensor:
     # differs from torch: `smooth_l1_loss` of float16 and `huber_loss` of bfloat16 are as exact as those of the other dtype;
     PyTorch rounds each step of these two.
     """
-    made: Tensor = aten.to__dtype(x, float32) if x.dtype in (float16, bfloat16) else x
-    return made
+    return aten.to__dtype(x, float32) if x.dtype in (float16, bfloat16) else x
 
 
 def _narrowed(losses: Tensor, self: Tensor, target: Tensor) -> Tensor:
     """The losses in the dtype that they have without `_widened`."""
     dtype = result_type(self, target)
-    made: Tensor = aten.to__dtype(losses, dtype) if dtype in (float16, bfloat16) else losses
-    return made
+    return aten.to__dtype(losses, dtype) if dtype in (float16, bfloat16) else losses
 
 
 def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:
     """d^2 / 2 for differences up to the limit, then limit (d - limit / 2). Large differences are never squared."""
     size = aten.abs(aten.sub__Tensor(self, target))
     near = aten.clamp(size, None, limit)
-    made: Tensor = aten.mul__Tensor(near, aten.sub__Tensor(size, near, alpha=0.5))
-    return made
+    return aten.mul__Tensor(near, aten.sub__Tensor(size, near, alpha=0.5))
 
 
 # ---- likelihoods
@@ -245,8 +240,7 @@ def multi_margin_loss(
     lost = aten.scatter__value(lost, 1, t, 0)
     losses = aten.div__Scalar(aten.sum__dim_IntList(lost, (1,)), classes)
     if reduction == NONE:
-        each: Tensor = aten.reshape(losses, wanted if len(shape) == 2 else ())
-        return each
+        return aten.reshape(losses, wanted if len(shape) == 2 else ())
     return reduced(losses, reduction)
 
 
@@ -274,8 +268,7 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
     lost = aten.masked_fill__Scalar(aten.relu(lost), aten.logical_not(counts), 0)
     losses = aten.div__Scalar(aten.sum__dim_IntList(lost, (1, 2)), classes)
     if reduction == NONE:
-        each: Tensor = aten.reshape(losses, shape[:-1])
-        return each
+        return aten.reshape(losses, shape[:-1])
     return reduced(losses, reduction)
 
 
@@ -294,5 +287,4 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
         norm = aten.linalg_vector_norm(whole, 2, (dim,), True)
         # If eps is larger, it is a constant: no gradient flows through the norm.
         parts.append(aten.div__Tensor(whole, aten.clamp(norm, eps)))
-    made: Tensor = aten.sum__dim_IntList(aten.mul__Tensor(*parts), (dim,))
-    return made
+    return aten.sum__dim_IntList(aten.mul__Tensor(*parts), (dim,))

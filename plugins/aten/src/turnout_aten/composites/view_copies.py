@@ -104,5 +104,4 @@ def _writable_copy(self: Tensor) -> Tensor:
     # differs from torch: `select_scatter`, `slice_scatter`, `diagonal_scatter` and `copy` keep the order of a tensor's dims in
     memory, not gaps between its elements.
     """
-    made: Tensor = aten.clone(self)
-    return made
+    return aten.clone(self)

@@ -27,8 +27,7 @@ def _window(name: str, length: int, periodic: bool, shape: Callable[[Tensor, int
         raise ShapeError(f"{name}: window_length must not be negative, got {length}")
     made: Tensor
     if length < 2:
-        made = aten.ones((length,), dtype=dtype, **options)
-        return made
+        return aten.ones((length,), dtype=dtype, **options)
     computed = float32 if dtype.itemsize == 2 else dtype
     last = length if periodic else length - 1
     pin_memory = options.pop("pin_memory", None)
@@ -55,8 +54,7 @@ def cosines(*weights: float) -> Callable[[Any, int], Any]:
 
 def triangle(n: Tensor, last: int) -> Tensor:
     """1 - |2 n / last - 1|."""
-    made: Tensor = aten.rsub__Scalar(aten.abs(aten.sub__Scalar(aten.mul__Scalar(n, 2.0 / last), 1)), 1)
-    return made
+    return aten.rsub__Scalar(aten.abs(aten.sub__Scalar(aten.mul__Scalar(n, 2.0 / last), 1)), 1)
 
 
 def kaiser(beta: float) -> Callable[[Any, int], Any]:
@@ -66,8 +64,7 @@ def kaiser(beta: float) -> Callable[[Any, int], Any]:
         x = aten.sub__Scalar(aten.mul__Scalar(n, 2.0 / last), 1)
         inside = aten.clamp(aten.rsub__Scalar(aten.mul__Tensor(x, x), 1), 0)
         peak = aten.i0(aten.new_full(n, (), beta))
-        made: Tensor = aten.div__Tensor(aten.i0(aten.mul__Scalar(aten.sqrt(inside), beta)), peak)
-        return made
+        return aten.div__Tensor(aten.i0(aten.mul__Scalar(aten.sqrt(inside), beta)), peak)
 
     return shape
 

@@ -140,5 +140,4 @@ def _load(path: Path) -> dict[str, Any]:
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # 10 times as fast, where it was compiled
-    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-    return found
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)

@@ -116,8 +116,7 @@ def block_diag(*tensors: Any) -> Tensor:
         tensor([[1, 2, 0],
                 [0, 0, 3]])
     """
-    made: Tensor = listed.block_diag(_listed(tensors))
-    return made
+    return listed.block_diag(_listed(tensors))
 
 
 @shortening
@@ -134,8 +133,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
                 [2, 3],
                 [2, 4]])
     """
-    made: Tensor = listed.cartesian_prod(_listed(tensors))
-    return made
+    return listed.cartesian_prod(_listed(tensors))
 
 
 @shortening

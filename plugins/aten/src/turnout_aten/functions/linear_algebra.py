@@ -47,8 +47,7 @@ def einsum(*args: Any) -> Tensor:
             equation = ",".join(_written(labels) for labels in args[1 : len(args) // 2 * 2 : 2])
             if len(args) % 2:
                 equation += "->" + _written(args[-1])
-        made: Tensor = _operators.einsum(equation, list(operands))
-        return made
+        return _operators.einsum(equation, list(operands))
     except Exception as error:
         shorten(error)
         raise
@@ -123,8 +122,7 @@ def trace(input: Any, **options: Any) -> Any:
         tensor([3])
     """
     if isinstance(input, Tensor):
-        made: Tensor = _operators.trace(input, **options)
-        return made
+        return _operators.trace(input, **options)
     return plugins.service("Tracer").trace(input, **options)
 
 

@@ -58,8 +58,7 @@ def norm(
         given = {} if out is None else {"out": out}
         if not isinstance(p, str) or p == "fro":
             order = 2 if p is None or isinstance(p, str) else p
-            found: Tensor = linalg.vector_norm(input, order, dim, keepdim, dtype=dtype, **given)
-            return found
+            return linalg.vector_norm(input, order, dim, keepdim, dtype=dtype, **given)
         if p != "nuc":
             raise ArgumentError(f"norm: p must be a number, 'fro' or 'nuc', got {p!r}")
         dims = (-2, -1) if dim is None else (dim,) if isinstance(dim, int) else dim
@@ -162,8 +161,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     """
     if compute_mode not in _MODES:
         raise ArgumentError(f"cdist: compute_mode must be one of {', '.join(_MODES)}, got {compute_mode!r}")
-    found: Tensor = _functions.cdist(x1, x2, p, _MODES[compute_mode])
-    return found
+    return _functions.cdist(x1, x2, p, _MODES[compute_mode])
 
 
 class ReductionMethods:

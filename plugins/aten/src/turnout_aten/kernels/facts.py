@@ -31,8 +31,7 @@ class Facts(NamedTuple):
 
 def facts_of(fn: Any) -> Facts:
     """What a kernel says of itself."""
-    found: Facts = getattr(fn, "facts", _NONE)
-    return found
+    return getattr(fn, "facts", _NONE)
 
 
 def fact(**facts: Any) -> Callable[[Function], Function]:

@@ -116,8 +116,7 @@ def stepping(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Resul
         numbers = [backend.empty((), out.dtype, tensors[0].device) for _ in range(2)]
         for number, value in zip(numbers, (count, freedom), strict=True):
             backend.fill(number, value)
-        function: Call = made[0](axis, bool(given.get("keepdim", False)), *numbers)
-        return function
+        return made[0](axis, bool(given.get("keepdim", False)), *numbers)
 
     return prepared
 

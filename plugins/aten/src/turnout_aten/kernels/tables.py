@@ -111,8 +111,7 @@ def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]
 def called_with(name: str) -> tuple[tuple[str, ...], int, int]:
     """The names of what an operator's row is called with, how many are outputs, and how many inputs have no default."""
     if name in STRUCTURED:
-        found: tuple[tuple[str, ...], int, int] = STRUCTURED[name][2]
-        return found
+        return STRUCTURED[name][2]
     overload = standard().named(name)  # this does not define the operator
     return row_signature(REGISTRY.find(name).schema if overload is None else overload.schema, {})
 
@@ -152,15 +151,13 @@ class PlainBinder:
 def backend_at(op: Operator, key: str) -> TensorBackend:
     """The backend with this key, which has tables of rows only if it holds tensors."""
     backend: Any = op.registry.backends[key]
-    found: TensorBackend = backend
-    return found
+    return backend
 
 
 def shape_function(group: str) -> Call:
     """The shape function of a standard structured operator, by its out variant's name."""
     family = import_module(f"turnout_aten.shapes.{STRUCTURED[group][3]}")
-    function: Call = family.SHAPES[group.removeprefix("aten::")]
-    return function
+    return family.SHAPES[group.removeprefix("aten::")]
 
 
 def structured_operators() -> list[str]:

@@ -114,8 +114,7 @@ def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> 
 def _upsampled(name: str, *args: Any) -> Tensor:
     from turnout.registry.namespaces import ops
 
-    made: Tensor = getattr(ops.aten, name).vec(*args)
-    return made
+    return getattr(ops.aten, name).vec(*args)
 
 
 def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:

@@ -40,8 +40,7 @@ def _dropped(
 ) -> Tensor:
     if not 0.0 <= p <= 1.0:
         raise ArgumentError(f"{name}: p must lie between 0 and 1, got {p}")
-    made: Tensor = (writing if inplace else plain)(input, p, training)
-    return made
+    return (writing if inplace else plain)(input, p, training)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -177,8 +177,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         square = square.view((shape[0], 1, shape[1], shape[2], -1))
         padded = _generated.pad(square, (0, 0, 0, 0, before, behind))
         made = _generated.avg_pool3d(padded, (size, 1, 1), stride=1).squeeze(1).view(shape)
-    done: Tensor = input / (made * alpha + k).pow(beta)
-    return done
+    return input / (made * alpha + k).pow(beta)
 
 
 @shortening

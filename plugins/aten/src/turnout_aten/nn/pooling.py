@@ -271,8 +271,7 @@ def _fractional(
     if random_samples is None:
         batch = 1 if input.ndim == ndim + 1 else input.shape[0]
         random_samples = _functions.rand(batch, input.shape[-ndim - 1], ndim, dtype=input.dtype, device=input.device)
-    made: tuple[Tensor, Tensor] = getattr(_generated, name)(input, kernel_size, output_size, random_samples)
-    return made
+    return getattr(_generated, name)(input, kernel_size, output_size, random_samples)
 
 
 @shortening
@@ -427,8 +426,7 @@ def _lp_pool(name: str, ndim: int, input: Tensor, norm_type: float, kernel_size:
         area *= k
     pool: Any = _functions.avg_pool1d if ndim == 1 else getattr(_generated, f"avg_pool{ndim}d")
     mean = pool(input.pow(norm_type), kernel, [] if stride is None else stride, 0, ceil_mode)
-    made: Tensor = (mean.sign() * mean.abs().relu() * area).pow(1.0 / norm_type)
-    return made
+    return (mean.sign() * mean.abs().relu() * area).pow(1.0 / norm_type)
 
 
 @shortening

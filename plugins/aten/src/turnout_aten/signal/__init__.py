@@ -50,7 +50,6 @@ def stft(
         tensor([[ 3.+0.j,  7.+0.j],
                 [-1.+0.j, -1.+0.j]])
     """
-    made: Tensor = _operators.stft__center(
+    return _operators.stft__center(
         input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window
     )
-    return made

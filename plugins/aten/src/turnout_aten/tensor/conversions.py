@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 def _as(tensor: Any, dtype: DType, memory_format: Any) -> Tensor:
-    made: Tensor = aten.to__dtype(tensor, dtype, False, False, memory_format)
-    return made
+    return aten.to__dtype(tensor, dtype, False, False, memory_format)
 
 
 class Conversions:
@@ -225,11 +224,11 @@ class Conversions:
         """
         if stream is not None:
             raise ArgumentError(f"to_device: streams are not supported, got {stream!r}; pass None")
-        return self.to(device=device)  # type: ignore[no-any-return]
+        return self.to(device=device)
 
     def __rdiv__(self: Any, other: Any) -> Tensor:
         """other / self; Python 2 used this name."""
-        return self.reciprocal() * other  # type: ignore[no-any-return]
+        return self.reciprocal() * other
 
     @property
     def real(self: Any) -> Tensor:
@@ -257,15 +256,14 @@ class Conversions:
     def T(self: Any) -> Tensor:
         """The dimensions reversed: the transpose of a matrix."""
         ndim = len(self.array.shape)
-        made: Tensor = aten.permute(self, (1, 0) if ndim == 2 else tuple(range(ndim - 1, -1, -1)))
-        return made
+        return aten.permute(self, (1, 0) if ndim == 2 else tuple(range(ndim - 1, -1, -1)))
 
     @property
     def mT(self: Any) -> Tensor:
         """The last two dimensions exchanged: a matrix, or a batch of them, transposed. Raises ShapeError below 2 dims."""
         if len(self.shape) < 2:
             raise ShapeError(f"mT needs at least 2 dimensions, this tensor has shape {list(self.shape)}")
-        return self.transpose(-2, -1)  # type: ignore[no-any-return]
+        return self.transpose(-2, -1)
 
     @property
     def H(self: Any) -> Tensor:
@@ -273,10 +271,10 @@ class Conversions:
         if len(self.shape) not in (0, 2):
             raise ShapeError(f"H needs 2 dimensions, this tensor has shape {list(self.shape)}; use mH")
         if self.shape:
-            return self.adjoint()  # type: ignore[no-any-return]
-        return self.conj() if self.is_complex() else self  # type: ignore[no-any-return]
+            return self.adjoint()
+        return self.conj() if self.is_complex() else self
 
     @property
     def mH(self: Any) -> Tensor:
         """The last two dimensions exchanged and the elements conjugated. Raises ShapeError below 2 dims."""
-        return self.adjoint()  # type: ignore[no-any-return]
+        return self.adjoint()

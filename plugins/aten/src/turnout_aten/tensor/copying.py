@@ -95,8 +95,7 @@ def _in_class(plain: Tensor, cls: type[Tensor]) -> Tensor:
         return plain
     from turnout_aten.tensor.subclasses import as_subclass
 
-    made: Tensor = as_subclass(plain, cls)
-    return made
+    return as_subclass(plain, cls)
 
 
 # ---- deepcopy
@@ -109,7 +108,7 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """
     found = memo.get(id(tensor))
     if found is not None:
-        return found  # type: ignore[no-any-return]
+        return found
     reads("deepcopy()")
     if not tensor.is_leaf or tracked_levels(tensor) & ~1:
         raise AliasError("deepcopy: only leaves can be copied with their gradient state; use .detach() first")

@@ -109,8 +109,7 @@ def as_tensor(data: Any, dtype: DType | type | None = None, device: str | Device
             data = inference_made(wrap(adopted, there.backend.device_of(adopted) if taking else place_of(device)))
         if place is not None and data.device != place:
             data = data.to(device=place)
-        made: Tensor = data if dtype is None or data.dtype is dtype else data.to(dtype)
-        return made
+        return data if dtype is None or data.dtype is dtype else data.to(dtype)
     except Exception as error:
         shorten(error)
         raise

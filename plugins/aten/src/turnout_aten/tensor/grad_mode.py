@@ -66,8 +66,7 @@ class _Mode(Guard):
         return made if function is None else made(function)  # `@no_grad` without brackets
 
     def _again(self) -> _Mode:
-        again: _Mode = type(self)()
-        return again
+        return type(self)()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         from functools import wraps
@@ -154,8 +153,7 @@ class set_grad_enabled(_Mode):
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         self._undo()
-        decorated: Callable[..., Any] = (enable_grad() if self._mode else no_grad())(function)
-        return decorated
+        return (enable_grad() if self._mode else no_grad())(function)
 
 
 class inference_mode(_Mode):
@@ -185,8 +183,7 @@ class inference_mode(_Mode):
         return (DISPATCH, [include, keep]), (GRAD, [0 if self._mode else allowed, allowed])
 
     def _again(self) -> _Mode:
-        again: _Mode = inference_mode(self._mode)
-        return again
+        return inference_mode(self._mode)
 
 
 def is_grad_enabled() -> bool:

@@ -62,7 +62,7 @@ class GradientMethods:
             >>> x.history_owner() is x
             True
         """
-        return self  # type: ignore[no-any-return]
+        return self
 
     def with_history_owner(self: Any, function: Callable[..., Any], *args: Any) -> Any:
         """`function(owner, *args)` for the tensor whose history is this one's, where operators are called on such tensors.
@@ -118,14 +118,14 @@ class GradientMethods:
             if requires_grad.__class__ is not bool:
                 raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
             if requires_grad == bool(self.gmask & 1):
-                return self  # type: ignore[no-any-return]
+                return self
             if not requires_grad:
                 if self.node is not None:
                     raise AliasError(
                         "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"
                     )
                 self.set_gmask(self.gmask & ~1)
-                return self  # type: ignore[no-any-return]
+                return self
             if self.gmask & GRAD.get()[1] & ~1:
                 raise AliasError(
                     "requires_grad_: a running functional transform tracks this tensor, so it cannot become a leaf\n"
@@ -143,7 +143,7 @@ class GradientMethods:
             # Any history left belongs to functional transforms that have ended.
             self.node = None
             self.set_gmask(1)
-            return self  # type: ignore[no-any-return]
+            return self
         except Exception as error:
             shorten(error)
             raise
@@ -159,7 +159,7 @@ class GradientMethods:
             raise AliasError("detach_: a view cannot be detached in place because its base would keep the history; use detach()")
         self.set_gmask(0)
         self.node = None
-        return self  # type: ignore[no-any-return]
+        return self
 
     # It is None before `backward`. Who reads `.grad` knows that; for the type to say so, each use would need a check.
     @property
@@ -174,7 +174,7 @@ class GradientMethods:
                 UserWarning,
                 stacklevel=2,
             )
-        return found  # type: ignore[no-any-return]
+        return found
 
     @grad.setter
     def grad(self: Any, value: Tensor | None) -> None:
@@ -288,13 +288,11 @@ class GradientMethods:
         """Whether this tensor is not a leaf and `retain_grad` was called on it."""
         if not self.gmask:
             return False
-        found: bool = plugins.service("Autograd").retains_grad(self)
-        return found
+        return plugins.service("Autograd").retains_grad(self)
 
     @property
     def output_nr(self: Any) -> int:
         """The position of this tensor among the outputs of `grad_fn`."""
         if not self.gmask or self.node is None:
             return 0
-        number: int = plugins.service("Autograd").output_nr(self)
-        return number
+        return plugins.service("Autograd").output_nr(self)

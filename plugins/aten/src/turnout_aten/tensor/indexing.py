@@ -36,21 +36,17 @@ def get(tensor: Tensor, index: Any) -> Tensor:
     Raises DimError for an index out of range or too many indices, IndexKindError for an object that is not an index.
     """
     try:
-        made: Tensor
         if index.__class__ is int:
-            made = aten.select__int(tensor, 0, index)
-            return made
+            return aten.select__int(tensor, 0, index)
         if index is None:
-            made = aten.unsqueeze(tensor, 0)
-            return made
+            return aten.unsqueeze(tensor, 0)
         found = _cut(tensor, index) if index.__class__ is tuple else _usual(tensor, index)
         backwards: list[int] = []
         viewed, tensors = found or _apply(tensor, index, backwards)
         if backwards:
             viewed = aten.flip(viewed, backwards)
         if tensors:
-            made = aten.index__Tensor(viewed, _counted(tensors, viewed))
-            return made
+            return aten.index__Tensor(viewed, _counted(tensors, viewed))
         return aten.alias(tensor) if viewed is tensor else viewed
     except Exception as error:
         shorten(error)
@@ -338,14 +334,13 @@ def _sliced(viewed: Tensor, dim: int, item: slice) -> Tensor:
     start, stop, step = item.start, item.stop, item.step
     if start is None and stop is None and step is None:
         return viewed
-    made: Tensor = aten.slice__Tensor(
+    return aten.slice__Tensor(
         viewed,
         dim,
         start if start is None or start.__class__ is int else _bound(start),
         stop if stop is None or stop.__class__ is int else _bound(stop),
         1 if step is None else step if step.__class__ is int else _bound(step),
     )
-    return made
 
 
 def _turned(length: Any, start: Any, stop: Any, step: int) -> slice:

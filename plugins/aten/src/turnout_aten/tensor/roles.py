@@ -16,8 +16,7 @@ _ROLE = "role"  # in `extra`
 def role_of(tensor: Tensor) -> str:
     """The tensor's role; "" for a tensor without one."""
     extra = tensor.extra
-    role: str = "" if extra is None else extra.get(_ROLE, "")
-    return role
+    return "" if extra is None else extra.get(_ROLE, "")
 
 
 def set_role(tensor: Tensor, role: str) -> None:

@@ -58,5 +58,4 @@ def _plain_alias(tensor: Tensor) -> Tensor:
         alias = tensor.new_alias(tensor.array, tensor.storage_offset())
         alias.keys = kept_keys(alias.keys, tensor.keys)
         return alias
-    made: Tensor = REGISTRY.find("aten::alias").redispatch(in_effect(tensor.keys) & ~PYTHON, tensor)
-    return made
+    return REGISTRY.find("aten::alias").redispatch(in_effect(tensor.keys) & ~PYTHON, tensor)

@@ -321,8 +321,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """
         if self.is_pinned():
             return self
-        made: Tensor = aten._to_copy(self, pin_memory=True)
-        return made
+        return aten._to_copy(self, pin_memory=True)
 
     @property
     def fake_mode(self) -> Any:
@@ -490,15 +489,13 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """
         try:
             if len(args) == 1 and not kwargs and args[0].__class__ is DType:
-                converted: Tensor = aten.to__dtype(self, args[0])
-                return converted
+                return aten.to__dtype(self, args[0])
             if args and (args[0] is None or isinstance(args[0], (str, Device))):
                 if len(args) > 4:
                     raise CallError(f"to: takes at most 4 positional arguments after a device, got {len(args)}")
                 kwargs = {**dict(zip(("device", "dtype", "non_blocking", "copy"), args, strict=False)), **kwargs}
                 args = ()
-            made: Tensor = super().to(*args, **kwargs)
-            return made
+            return super().to(*args, **kwargs)
         except Exception as error:
             shorten(error)
             raise
@@ -644,8 +641,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         try:
             if not self.array.shape:
                 raise CallError("len() of a 0-dim tensor")
-            length: int = self.array.shape[0]
-            return length
+            return self.array.shape[0]
         except Exception as error:
             shorten(error)
             raise

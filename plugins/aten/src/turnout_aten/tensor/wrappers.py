@@ -37,8 +37,7 @@ class WrapperTensor(Tensor):
         raise CallError(str(self.no_memory("saving")))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        made: Tensor = aten.clone(self)
-        return made
+        return aten.clone(self)
 
     def __copy__(self) -> Tensor:
         return self.new_alias(self.array, 0)

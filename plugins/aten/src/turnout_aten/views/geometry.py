@@ -182,8 +182,7 @@ def t(ks: int, self: Tensor) -> Tensor:
     array = self.array
     turned = self.device.backend.transposed(array) if len(array.shape) == 2 else None
     if turned is None:
-        by_geometry: Tensor = _t(ks, self)
-        return by_geometry
+        return _t(ks, self)
     made = wrap(turned, self.device)
     made.storage = self.storage or self.shared_storage()
     made.offset = self.offset
@@ -203,8 +202,7 @@ def unsqueeze(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
 
 def _is_one(length: Any) -> bool:
     """Whether a dim goes. A length that is not known must be told to be 1 or not, because the number of dims depends on it."""
-    made: bool = length.is_exactly(1) if is_symbol(length) else length == 1
-    return made
+    return length.is_exactly(1) if is_symbol(length) else length == 1
 
 
 def _without(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geometry:

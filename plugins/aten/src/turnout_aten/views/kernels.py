@@ -303,8 +303,7 @@ def view_in_place(operator: str, geometry: Callable[..., Geometry]) -> Callable[
         self.offset = offset
         return self
 
-    made: Callable[..., Tensor] = _described(become_view, geometry)
-    return made
+    return _described(become_view, geometry)
 
 
 def nothing(self: Tensor, shape: Ints) -> Any:

@@ -70,7 +70,7 @@ def _counting_writes_of_one(op: Operator, at: int) -> Callable[..., Any]:
     }  # fmt: skip
     made: Any = compile_function(source, "count_write", f"<writes of {op.qualified_name}>", namespace)
     made.records = op
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 # Written out for each operator: a tuple of arguments at each call would cost 80 ns of 1,500. Its own names begin with an
@@ -150,8 +150,7 @@ def recording_view(op: Operator) -> Callable[..., Any]:
         several = str(op.schema.returns[0].type) != "Tensor"
         count = len(op.schema.arguments) - 1
         text = _recording_several(count) if several else _recording(count, op.qualified_name == AS_STRIDED)
-        made: Callable[..., Any] = text(op, cache, op.resolve)
-        return made
+        return text(op, cache, op.resolve)
 
     def record_view(ks: int, *args: Any) -> Any:
         ks &= BELOW_ADINPLACEORVIEW

@@ -126,5 +126,4 @@ def index_at_once() -> Callable[[Any, tuple[Any, ...]], Any]:
     ]
     names = {**recording_names(), "__builtins__": STUB_BUILTINS, "FRESH": FRESH}
     text = compile_function("\n".join(lines) + "\n", "at_once", "<index at once>", names)
-    made: Call = text(Remembered(indexed))
-    return made
+    return text(Remembered(indexed))

@@ -53,8 +53,7 @@ def _with_shortcut(call: Call, around: Callable[[Call], Call]) -> Call:
     """The call behind its shortcut. Where a guard comes between, it stands behind the shortcut, too."""
     made: Any = around(call)
     made.shortcut = call, around
-    kernel: Call = made
-    return kernel
+    return made
 
 
 # Written out for each operator: a tuple of arguments at each call would cost 60 ns, a dict of the keyword-only ones 400.

@@ -73,8 +73,7 @@ def write_uncounted(place: Tensor, value: Tensor) -> None:
 def flat(gradient: Tensor | None, like: Tensor) -> list[float]:
     if gradient is None:
         return [0.0] * like.numel()
-    flat: list[float] = gradient.detach().reshape((-1,)).tolist()
-    return flat
+    return gradient.detach().reshape((-1,)).tolist()
 
 
 def near(a: list[float], b: list[float]) -> bool:

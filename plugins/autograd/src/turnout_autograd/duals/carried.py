@@ -67,8 +67,7 @@ def tangent_of(tensor: Tensor, level: ForwardLevel) -> Any:
 def found_in(tensor: Tensor) -> Tangents | None:
     """`tangents_of` for any tensor that a program has."""
     if tensor.history_owner().keys & FORWARD:
-        found: Tangents | None = tensor.with_history_owner(tangents_of)
-        return found
+        return tensor.with_history_owner(tangents_of)
     return None
 
 
@@ -242,8 +241,7 @@ def _unrecorded(level: ForwardLevel, before: Tensor | None, tangent: Tensor | No
         return tangent
     allowed = GRAD.get()[1]
     made: Tensor = during(GRAD, (allowed, allowed), _clone, old)
-    raised: Tensor = raise_(_zero(made) if tangent is None else _copy(made, lower(tangent, columns)), columns)
-    return raised
+    return raise_(_zero(made) if tangent is None else _copy(made, lower(tangent, columns)), columns)
 
 
 def _laid_out(root: Tensor, level: ForwardLevel | None, tangent: Tensor) -> Tensor:
@@ -251,9 +249,7 @@ def _laid_out(root: Tensor, level: ForwardLevel | None, tangent: Tensor) -> Tens
     shape, strides = root.shape, root.stride()
     columns = None if level is None else level.columns
     if columns is None:
-        made: Tensor = _copy(_new_empty_strided(tangent, shape, strides), tangent)
-        return made
+        return _copy(_new_empty_strided(tangent, shape, strides), tangent)
     flat = lower(tangent, (columns,))
     extent = 1 + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True))
-    made = raise_(_copy(_new_empty_strided(flat, (columns.size, *shape), (extent, *strides)), flat), (columns,))
-    return made
+    return raise_(_copy(_new_empty_strided(flat, (columns.size, *shape), (extent, *strides)), flat), (columns,))

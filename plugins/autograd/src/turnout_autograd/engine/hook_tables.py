@@ -78,5 +78,4 @@ def leaf_hooks(leaf: Tensor, name: str) -> dict[int, Any]:
     LEAF_HOOKS.used = True
     if leaf.extra is None:
         leaf.extra = {}
-    table: dict[int, Any] = leaf.extra.setdefault(name, {})
-    return table
+    return leaf.extra.setdefault(name, {})

@@ -18,8 +18,7 @@ Result = TypeVar("Result")
 
 def recording(enabled: int, run: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
     """`run(*args, **kwargs)` where the levels whose bits are given record, and no others."""
-    result: Result = during(GRAD, (enabled, GRAD.get()[1]), run, *args, **kwargs)
-    return result
+    return during(GRAD, (enabled, GRAD.get()[1]), run, *args, **kwargs)
 
 
 class LevelEpochs(dict[int, int]):

@@ -24,8 +24,7 @@ def is_plain(tensor: Tensor) -> bool:
 def unrecorded_view(op: Operator, grad: Tensor, *args: Any) -> Tensor:
     """A view without a record of its base, for calls that are not recorded: saves 1.5 us of 3.5."""
     ks = in_effect(grad.keys) & BELOW_ADINPLACEORVIEW
-    view: Tensor = op.lookup(ks)(ks, grad, *args)
-    return view
+    return op.lookup(ks)(ks, grad, *args)
 
 
 def is_recorded(*tensors: Tensor) -> bool:

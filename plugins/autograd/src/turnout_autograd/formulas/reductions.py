@@ -64,8 +64,7 @@ def may_hold_zero(x: Tensor) -> bool:
 def products_of_others(x: Tensor) -> Tensor:
     """For each element the product of all others in its row, by an n x n table: exact, and differentiable again."""
     one = aten.eye(x.shape[-1], dtype=x.dtype, device=x.device) == 1
-    made: Tensor = x.unsqueeze(-2).expand((*x.shape, x.shape[-1])).masked_fill(one, 1).prod(-1)
-    return made
+    return x.unsqueeze(-2).expand((*x.shape, x.shape[-1])).masked_fill(one, 1).prod(-1)
 
 
 def prod_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:

@@ -39,8 +39,7 @@ def products_without(self: Tensor, dim: int) -> Tensor:
     n = self.shape[dim]
     last = self.transpose(dim, -1)
     one = aten.eye(n, dtype=self.dtype, device=self.device) == 1
-    made: Tensor = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
-    return made
+    return last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
 
 
 def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:

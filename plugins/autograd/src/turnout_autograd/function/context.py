@@ -105,5 +105,4 @@ def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
             raise errors.GradientError(errors.functions.saved_output_gone(i))
         return saved.tensor(node, f"saved_tensors[{i}]")
     tensor, version = saved
-    checked: Tensor = check_saved(node, f"saved_tensors[{i}]", tensor, version)
-    return checked
+    return check_saved(node, f"saved_tensors[{i}]", tensor, version)

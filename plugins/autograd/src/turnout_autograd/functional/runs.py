@@ -59,8 +59,7 @@ class Run(Linearized):
                     raise errors.GradientError(errors.transforms.strict_input(self.name, i))
             return [zeros_like(x) if g is None else g for x, g in zip(self.primals, found, strict=True)]
 
-        made: list[Tensor] = self.in_mode(pulled)
-        return made
+        return self.in_mode(pulled)
 
 
 def gradient_of(name: str, func: Function, strict: bool, with_value: bool = False) -> Function:
@@ -79,8 +78,7 @@ def gradient_of(name: str, func: Function, strict: bool, with_value: bool = Fals
 def computed(name: str, derivative: Function, inputs: Sequence[Tensor], strictly: bool) -> tuple[Any, Any]:
     """What `derivative` gives for the inputs: (derivatives, values). Strictly, all derivatives must depend on the inputs."""
     if not strictly:
-        made: tuple[Any, Any] = derivative(*inputs)
-        return made
+        return derivative(*inputs)
     with enable_grad():
         run = Linearized(name, derivative, inputs, True)
     for i in range(len(run.outputs)):

@@ -210,5 +210,4 @@ def stack_module_state(models: Sequence[Any]) -> tuple[Tensors, Tensors]:
 
 
 def _stacked(name: str, states: list[Tensors]) -> Tensor:
-    stacked: Tensor = aten.stack([state[name].detach() for state in states])
-    return stacked
+    return aten.stack([state[name].detach() for state in states])

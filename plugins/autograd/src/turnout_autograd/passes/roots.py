@@ -104,8 +104,7 @@ def _root_gradient(tensor: Any, given: Tensor | None, index: int) -> Tensor:
         if dtype.category == COMPLEX:
             raise errors.GradientError(errors.passes.not_real(tensor))
         if not backend.has_values:
-            made: Tensor = aten.ones_like(tensor)  # a trace has no values to copy, and records how it is made
-            return made
+            return aten.ones_like(tensor)  # a trace has no values to copy, and records how it is made
         # Not by an operator: it is a constant, and ones_like takes four times as long.
         if backend.new_array is not None and tensor.array.__class__ is backend.array_type:
             one = backend.new_array(shape, tensor.array.dtype)  # two frames less

@@ -104,8 +104,7 @@ def maker_of(view: View) -> str:
 
 def replayed(mask: int, base: Tensor, chain: Any) -> Tensor:
     """The view of `base` that a chain makes, recorded for the levels of `mask`."""
-    made: Tensor = during(GRAD, (mask, GRAD.get()[1]), _REPLAYING.run, replay, base, chain)
-    return made
+    return during(GRAD, (mask, GRAD.get()[1]), _REPLAYING.run, replay, base, chain)
 
 
 # Refreshing must neither be traced nor cast, and is recorded even where it is needed below Autograd.

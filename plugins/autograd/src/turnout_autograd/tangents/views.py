@@ -41,8 +41,7 @@ def _last(shape: Ints, strides: Ints, offset: int) -> int:
 def _places(like: Tensor, shape: Ints, strides: Ints, offset: int) -> Tensor:
     """The place of each element, in the order of a contiguous tensor."""
     places = aten.arange(_last(shape, strides, offset) + 1, device=like.device)
-    found: Tensor = places.as_strided(shape, strides, offset).reshape((-1,))
-    return found
+    return places.as_strided(shape, strides, offset).reshape((-1,))
 
 
 def strided_scatter(

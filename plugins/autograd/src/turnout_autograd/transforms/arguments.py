@@ -75,5 +75,4 @@ def of_dtype(name: str, place: str, value: Tensor, tensor: Tensor) -> Tensor:
         # differs from torch: a complex tangent of a real tensor is an error in `turnout.func.jvp`. PyTorch drops its
         # imaginary part.
         raise errors.GradientError(errors.transforms.other_kind(name, place, value, tensor))
-    made: Tensor = value.to(dtype=tensor.dtype)
-    return made
+    return value.to(dtype=tensor.dtype)

@@ -70,5 +70,4 @@ def _inverse(order: Sequence[int]) -> list[int]:
 
 
 def _permuted(tensor: Tensor, order: Sequence[int]) -> Tensor:
-    made: Tensor = tensor if list(order) == sorted(order) else _permute(tensor, order)
-    return made
+    return tensor if list(order) == sorted(order) else _permute(tensor, order)

@@ -131,8 +131,7 @@ class DualRun:
     def raised(self, index: int, tangent: Tensor | None) -> Tensor:
         """A result's tangent as the outside sees it; zeros where the result does not depend on the inputs."""
         low = self.low[index]
-        made: Tensor = raise_(_zeros_like(low) if tangent is None else low.shown_like(tangent), self.vmaps[index])
-        return made
+        return raise_(_zeros_like(low) if tangent is None else low.shown_like(tangent), self.vmaps[index])
 
 
 # ---- all directions at once
@@ -168,5 +167,4 @@ def by_columns(run: DualRun, index: int) -> Tensor:
         made: Tensor = low.new_zeros((*low.shape, level.columns.size))
     else:
         made = in_columns(level, lower, found, (level.columns,)).movedim(0, -1)
-    raised: Tensor = raise_(made, run.vmaps[index])
-    return raised
+    return raise_(made, run.vmaps[index])

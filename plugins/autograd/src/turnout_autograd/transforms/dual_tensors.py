@@ -193,8 +193,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 def _without_tangent(tensor: Tensor, vmaps: tuple[Any, ...]) -> Tensor:
     """An alias that no level has a tangent of."""
-    made: Tensor = raise_(at_levels((), primal_of, lower(tensor, vmaps)), vmaps)
-    return made
+    return raise_(at_levels((), primal_of, lower(tensor, vmaps)), vmaps)
 
 
 def _level(name: str, number: int | None) -> DualLevel:
@@ -204,5 +203,4 @@ def _level(name: str, number: int | None) -> DualLevel:
         raise errors.GradientError(errors.forward.no_level(name))
     if number not in (None, 0):
         raise errors.GradientError(errors.forward.other_level(name, number))
-    made: DualLevel = found[0]
-    return made
+    return found[0]

@@ -109,10 +109,8 @@ class SpreadNode(Node):
 
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> Tensor:
         if PULLED.get() > self.level.epoch:
-            raised: Tensor = raise_(grad, (self.level,))
-            return raised
-        total: Tensor = _sum(grad, (0,))
-        return total
+            return raise_(grad, (self.level,))
+        return _sum(grad, (0,))
 
 
 def spread(tensor: Tensor, level: Any) -> Tensor:
@@ -169,10 +167,7 @@ def pull(
     """
     enabled, allowed = GRAD.get()
     mode = enabled & ~level.bit, allowed & ~level.bit
-    found: list[Tensor | None] = during(
-        GRAD, mode, during, PULLED, EPOCHS[level.bit], _pulled, level, outputs, cotangents, retain
-    )
-    return found
+    return during(GRAD, mode, during, PULLED, EPOCHS[level.bit], _pulled, level, outputs, cotangents, retain)
 
 
 def _pulled(level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], retain: bool) -> list[Tensor | None]:

@@ -59,8 +59,7 @@ class Linearized:
 
     def _arranged(self, tensor: Tensor) -> Tensor:
         vmaps = batched_at(tensor, self.level.vmaps)
-        made: Tensor = raise_(lower(tensor, vmaps), vmaps)
-        return made
+        return raise_(lower(tensor, vmaps), vmaps)
 
     @property
     def result(self) -> Any:

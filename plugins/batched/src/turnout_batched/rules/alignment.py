@@ -29,8 +29,7 @@ def family(rule: Callable[..., tuple[Any, Any]]) -> Any:
 def front(value: Tensor, bdim: int | None, size: int) -> Tensor:
     """Move the batch dim to the front, or repeat the tensor if it has none."""
     if bdim is None:
-        made: Tensor = aten.expand(value, (size, *value.array.shape))
-        return made
+        return aten.expand(value, (size, *value.array.shape))
     return value if bdim == 0 else moved(value, bdim, 0)
 
 
@@ -81,8 +80,7 @@ def places(size: int, like: Tensor, ndim: int) -> Tensor:
     """The index of each example: 0 to size - 1 along dim 0 of a tensor with `ndim` dims."""
     from turnout.dtypes import int64
 
-    made: Tensor = aten.view(aten.arange(size, dtype=int64, device=like.device), (size, *(1,) * (ndim - 1)))
-    return made
+    return aten.view(aten.arange(size, dtype=int64, device=like.device), (size, *(1,) * (ndim - 1)))
 
 
 # ---- what the operator refuses for one example: a batch of such examples may look like something that it takes

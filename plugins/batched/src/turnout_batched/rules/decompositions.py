@@ -17,13 +17,11 @@ from turnout_aten.tensor.tensor import Tensor
 def fill(self: Tensor, value: Tensor) -> Tensor:
     """fill.Tensor: self provides only shape and dtype."""
     zero_dims("fill", value)
-    made: Tensor = aten.clone(aten.to__dtype(aten.expand(value, self.shape), self.dtype))
-    return made
+    return aten.clone(aten.to__dtype(aten.expand(value, self.shape), self.dtype))
 
 
 def vdot(self: Tensor, other: Tensor) -> Tensor:
-    made: Tensor = aten.dot(aten.conj_physical(self), other)
-    return made
+    return aten.dot(aten.conj_physical(self), other)
 
 
 def mse_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
@@ -37,8 +35,7 @@ def mse_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     difference = aten.sub__Tensor(self, target)
     scale = 2.0 / max(difference.numel(), 1) if reduction == MEAN else 2.0
-    made: Tensor = aten.mul__Tensor(aten.mul__Scalar(difference, scale), grad_output)
-    return made
+    return aten.mul__Tensor(aten.mul__Scalar(difference, scale), grad_output)
 
 
 def nll_loss_forward(
@@ -64,8 +61,7 @@ def nll_loss_forward(
 
 def _one_for_each(self: Tensor, target: Tensor) -> Tensor:
     """The target of scores [C] may have shape [1]."""
-    made: Tensor = target if target.ndim < self.ndim else aten.squeeze__dim(target, 0)
-    return made
+    return target if target.ndim < self.ndim else aten.squeeze__dim(target, 0)
 
 
 def _counted(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
@@ -92,5 +88,4 @@ def nll_loss_backward(
     if reduction == MEAN:
         grads = aten.div__Tensor(grads, total_weight)
     zeros = aten.zeros_like(self)
-    made: Tensor = aten.scatter__src(zeros, classes, aten.unsqueeze(safe, classes), aten.unsqueeze(grads, classes))
-    return made
+    return aten.scatter__src(zeros, classes, aten.unsqueeze(safe, classes), aten.unsqueeze(grads, classes))

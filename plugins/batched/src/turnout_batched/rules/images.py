@@ -41,8 +41,7 @@ def folded(ndim: int, *, alone: bool = True, sizes_at: int | None = None) -> Rul
 def _together(x: Tensor) -> Tensor:
     """Reshape [B, N, ...] to [B * N, ...]."""
     shape = x.array.shape
-    made: Tensor = aten.reshape(x, (shape[0] * shape[1], *shape[2:]))
-    return made
+    return aten.reshape(x, (shape[0] * shape[1], *shape[2:]))
 
 
 def _apart(made: Any, size: int, n: int) -> Any:
@@ -101,12 +100,10 @@ def convolution(
 def _per_channel(value: Tensor, bdim: int | None, space: int) -> Tensor:
     """Reshape [C] or [B, C] to broadcast with tensors [B, N, C, ...] of `space` further dims."""
     if bdim is None:
-        made: Tensor = aten.view(value, (*value.array.shape, *(1,) * space))
-        return made
+        return aten.view(value, (*value.array.shape, *(1,) * space))
     x = front(value, bdim, 0)
     size, count = x.array.shape
-    made = aten.view(x, (size, 1, count, *(1,) * space))
-    return made
+    return aten.view(x, (size, 1, count, *(1,) * space))
 
 
 # ---- normalisation: a weight of each example's own is multiplied outside

@@ -101,8 +101,7 @@ def searchsorted(
 
 
 def _of(batch: Tensor, i: int) -> Tensor:
-    made: Tensor = aten.select__int(batch, 0, i)
-    return made
+    return aten.select__int(batch, 0, i)
 
 
 # ---- x[i, j]

@@ -54,8 +54,7 @@ def loss_of_one_shape(call: Any, size: int, dims: Dims, self: Tensor, target: Te
     """One whose two tensors must have one shape."""
     if logical_shape(self, dims[0]) != logical_shape(target, dims[1]):
         refused(call, size, dims, (self, target, *rest))
-    made: tuple[Tensor, int] = loss(call, size, dims, self, target, *rest)
-    return made
+    return loss(call, size, dims, self, target, *rest)
 
 
 @family
@@ -82,8 +81,7 @@ def writing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple
 def _not_onto_batch(value: Any, ndim: int) -> Any:
     """A tensor with more dims than an example of self must not be broadcast with the batch dim: the operator has to refuse it."""
     if isinstance(value, Tensor) and len(value.array.shape) > ndim:
-        made: Tensor = aten.unsqueeze(value, 0)
-        return made
+        return aten.unsqueeze(value, 0)
     return value
 
 

@@ -76,17 +76,13 @@ def nanmedian_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
 
 def _median(x: Tensor, of_all: Any, of_dim: Any) -> Tensor:
     """The largest of the elements that equal the median, so that they share its gradient."""
-    made: Tensor
     if not x.array.shape[1]:
-        made = aten.expand(of_all(aten.reshape(x, (-1,))), (x.array.shape[0],))
-        return made
+        return aten.expand(of_all(aten.reshape(x, (-1,))), (x.array.shape[0],))
     found = of_dim(x, 1, True)[0]
     if x.dtype.category < FLOAT:
-        made = aten.squeeze__dim(found, 1)
-        return made
+        return aten.squeeze__dim(found, 1)
     taken = aten.logical_or(aten.eq__Tensor(x, found), aten.ne__Tensor(found, found))
-    made = aten.amax(aten.where__ScalarOther(taken, x, -inf), (1,))
-    return made
+    return aten.amax(aten.where__ScalarOther(taken, x, -inf), (1,))
 
 
 def any_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:

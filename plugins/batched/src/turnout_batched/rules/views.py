@@ -37,8 +37,7 @@ def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tupl
 def padding(call: Any, size: int, dims: Dims, self: Tensor, pad: Ints, value: Any) -> tuple[Tensor, int]:
     """From the last dim on; the batch is none that it may reach."""
     fits("constant_pad_nd.out", dims, (self, pad, value))
-    made: tuple[Tensor, int] = trailing(call, size, dims, self, pad, value)
-    return made
+    return trailing(call, size, dims, self, pad, value)
 
 
 @family
@@ -230,10 +229,9 @@ def cat(size: int, dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[Ten
 def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device: Any, pin: Any, non_blocking: bool,
             memory_format: Any) -> tuple[Tensor, int]:  # fmt: skip
     def copied(x: Tensor, given: Any) -> Tensor:
-        made: Tensor = aten._to_copy(
+        return aten._to_copy(
             x, dtype=dtype, layout=layout, device=device, pin_memory=pin, non_blocking=non_blocking, memory_format=given
         )
-        return made
 
     if memory_format in (None, "preserve_format"):
         return copied(self, memory_format), dims[0]

@@ -115,8 +115,7 @@ def _mode_of(args: tuple[Any, ...]) -> FakeMode:
     active: Any = fake_mode()
     if active is None:
         raise CallError(errors.NO_MODE)
-    made: FakeMode = active
-    return made
+    return active
 
 
 def _own_mode(value: Any) -> FakeMode | None:

@@ -89,8 +89,7 @@ class FakeBackend(MetaBackend):
     def received(self, source: Tensor, device: Device) -> MetaArray:
         if source.device.type == "meta":
             raise NoDataError(NOTHING_TO_COPY)  # as when the tensor is real
-        made: MetaArray = source.array
-        return made
+        return source.array
 
     def item(self, array: MetaArray) -> Any:
         return self.mode.item(array)

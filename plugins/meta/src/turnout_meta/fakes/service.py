@@ -24,8 +24,7 @@ def new_dynamic_size(op: Operator, low: int, high: int | None) -> SymInt:
     mode = fake_mode()
     if mode is None:
         raise CallError(errors.NO_MODE)
-    made: SymInt = mode.sizes.unbacked(f"a result of {op.qualified_name}", low, high)  # type: ignore[attr-defined]  # a FakeMode
-    return made
+    return mode.sizes.unbacked(f"a result of {op.qualified_name}", low, high)  # type: ignore[attr-defined]  # a FakeMode
 
 
 def bind_kernel(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:

@@ -39,8 +39,7 @@ class _Loss(Layer):
 
     def _of(self, *args: Any) -> Tensor:
         cls: Any = type(self)
-        made: Tensor = cls.function(*args, **{name: getattr(self, name) for name in _options(cls)})
-        return made
+        return cls.function(*args, **{name: getattr(self, name) for name in _options(cls)})
 
 
 @cache

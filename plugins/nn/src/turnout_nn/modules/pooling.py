@@ -74,8 +74,7 @@ class _MaxUnpool(Layer):
             indices: their positions, as max pooling returns them
             output_size: the sizes of the last dimensions, where several are possible
         """
-        made: Tensor = type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-        return made
+        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 @layer
@@ -104,8 +103,7 @@ class _AvgPool(Layer):
     def forward(self, input: Tensor) -> Tensor:
         """The means."""
         sizes = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
-        made: Tensor = type(self).function(input, *sizes)
-        return made
+        return type(self).function(input, *sizes)
 
 
 @layer
@@ -121,8 +119,7 @@ class _LPPool(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The norms."""
-        made: Tensor = type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
-        return made
+        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 @layer
@@ -135,8 +132,7 @@ class _AdaptiveAvgPool(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The means."""
-        made: Tensor = type(self).function(input, self.output_size)
-        return made
+        return type(self).function(input, self.output_size)
 
 
 @layer

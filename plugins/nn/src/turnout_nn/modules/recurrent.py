@@ -162,8 +162,7 @@ class RNNBase(Module):
 
     def _call(self, x: Tensor, state: State, parameters: Sequence[Tensor], *options: Any) -> tuple[Tensor, ...]:
         function: Any = getattr(turnout, self.mode.lower())  # the operator has the name of the mode
-        made: tuple[Tensor, ...] = function(x, state if self.mode == "LSTM" else state[0], parameters, *options)
-        return made
+        return function(x, state if self.mode == "LSTM" else state[0], parameters, *options)
 
     # ---- layer by layer
 

@@ -73,10 +73,7 @@ class _Layer(Module):
 
     @staticmethod
     def _attended(attention: Module, x: Tensor, memory: Tensor, mask: Any, padding: Any, is_causal: bool) -> Tensor:
-        made: Tensor = attention(
-            x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask, is_causal=is_causal
-        )[0]
-        return made
+        return attention(x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask, is_causal=is_causal)[0]
 
 
 class TransformerEncoderLayer(_Layer):
