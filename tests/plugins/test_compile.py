@@ -318,14 +318,51 @@ def test_what_is_not_compiled_runs_eagerly_with_one_warning_or_raises(function: 
     assert str(error.value).endswith("\n  to fix  leave strict out, or change the function")
 
 
-def test_an_effect_on_python_objects_happens_in_each_call() -> None:
-    compiled = turnout.compile(appends)
-    seen: list[Any] = []
-    for _ in range(3):
-        compiled(W, seen)
-    assert seen == [1, 1, 1]
+def test_an_effect_on_python_objects_happens_in_each_call_and_is_said_when_it_comes_again() -> None:
+    compiled, seen = turnout.compile(appends), [0]
+    compiled(W, seen)  # which could have been the first use of an object
+    with pytest.warns(compiler.CompileWarning) as caught:
+        for _ in range(3):
+            compiled(W, seen)
+    assert seen == [0, 1, 1, 1, 1]
     assert not ran(compiled)
-    assert "the call changes arguments[1], and a compiled call would not" in compiler.explain(compiled)
+    why = "the call changes arguments[1], and a compiled call would not"
+    assert [str(each.message) for each in caught] == [f"compile: appends runs eagerly: {why}"]
+    assert caught[0].filename == __file__
+    assert why in compiler.explain(compiled)
+    strict = turnout.compile(appends, strict=True)
+    strict(W, seen)
+    with pytest.raises(compiler.CompileError, match=r"why     the call changes arguments\[1\], and a compiled call would not"):
+        strict(W, seen)
+
+
+def test_new_objects_that_each_call_changes_are_said_after_some_calls() -> None:
+    compiled = turnout.compile(appends, strict=True)
+    with pytest.raises(compiler.CompileError, match=r"the call changes arguments\[1\]"):
+        for _ in range(functions.FIRST_USES):
+            compiled(W, [])
+        compiled(W, [])
+    assert compiled.entries  # type: ignore[attr-defined]
+
+
+class Lazy:
+    """It makes its state at its first use."""
+
+    def __call__(self, x: Any) -> Any:
+        if not hasattr(self, "scale"):
+            self.scale, self.shift = 2.0, turnout.ones(3)
+        self.shift.add_(1)
+        return x * self.scale + self.shift
+
+
+def test_state_that_is_made_at_the_first_use_is_not_a_fault_and_is_named() -> None:
+    compiled = turnout.compile(lambda function, x: function(x), strict=True)
+    ours, theirs = [Lazy() for _ in range(3)], [Lazy() for _ in range(3)]
+    for i in range(4):
+        for mine, other in zip(ours, theirs, strict=True):
+            assert compiled(mine, vector(i)).tolist() == other(vector(i)).tolist()
+    assert ran(compiled) == 8
+    assert "eager   the call changes arguments[0].scale, and a compiled call would not" in compiler.explain(compiled)
 
 
 def test_an_interrupted_or_failing_call_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,13 +447,16 @@ def test_operator_cases_compiled_give_the_same_bits(part: int) -> None:
             check_replays(gradients_of(case), samples(case, "cpu", ("float32",)), leaf("cpu"), (Way(way),))
 
 
-def test_a_module_and_a_step_of_its_optimiser_are_compiled() -> None:
+@pytest.mark.parametrize(
+    ("momentum", "state"), [(0.0, "optimiser._has_stepped"), (0.9, "optimiser.state")], ids=["plain", "momentum"]
+)
+def test_a_module_and_a_step_of_its_optimiser_are_compiled(momentum: float, state: str) -> None:
     nn = turnout.nn
 
     def losses(wrap: Callable[[Any], Any]) -> list[float]:
         turnout.manual_seed(0)
         module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-        optimiser = turnout.optim.SGD(module.parameters(), lr=0.1)
+        optimiser = turnout.optim.SGD(module.parameters(), lr=0.1, momentum=momentum)
 
         def step(x: Any) -> Any:
             optimiser.zero_grad()
@@ -433,12 +473,13 @@ def test_a_module_and_a_step_of_its_optimiser_are_compiled() -> None:
     compiled: list[Any] = []
 
     def wrap(function: Any) -> Any:
-        compiled.append(turnout.compile(function, engine="eager"))
+        compiled.append(turnout.compile(function, engine="eager", strict=True))
         return compiled[-1]
 
     assert losses(wrap) == losses(lambda function: function)
     # The first step makes what the optimiser and the modules keep, so that it has a signature of its own.
     assert [ran(each) for each in compiled] == [4, 2]
+    assert f"eager   the call changes {state}, and a compiled call would not" in compiler.explain(compiled[0])
 
 
 def test_a_graph_is_compiled_with_its_state_and_may_be_edited() -> None:

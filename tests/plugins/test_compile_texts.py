@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,6 +47,43 @@ def test_the_reasons_why_a_call_runs_eagerly(function: Any, make: Any, why: str)
     with pytest.warns(compiler.CompileWarning) as caught:
         [compiled(make()) for _ in range(2)]
     assert [str(each.message).partition(" runs eagerly: ")[2] for each in caught] == [why]
+
+
+@pytest.mark.parametrize("kind", ["tensor", "generator"])
+def test_what_comes_from_a_place_that_no_signature_sees_is_said(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(math, "hidden_tensor", W.clone(), raising=False)
+    monkeypatch.setattr(math, "hidden_generator", turnout.Generator(), raising=False)
+    functions: dict[str, Callable[[Any], Any]] = {
+        "tensor": lambda x: x + math.hidden_tensor,  # type: ignore[attr-defined]
+        "generator": lambda x: x + turnout.rand(3, generator=math.hidden_generator),  # type: ignore[attr-defined]
+    }
+    why = (
+        rf"runs eagerly: a {kind} comes from a place that the signature does not see, at .*{Path(__file__).name}:\d+ in <lambda>$"
+    )
+    compiled = turnout.compile(functions[kind])
+    with pytest.warns(compiler.CompileWarning, match=why) as caught:
+        found = [compiled(W) for _ in range(3)]
+    assert len(caught) == 1
+    assert (found[0].tolist() == found[1].tolist()) is (kind == "tensor")
+
+
+def test_an_operator_without_a_kernel_for_fake_tensors_is_named_and_one_with_it_is_compiled() -> None:
+    @turnout.library.custom_op("compile_texts::twice", mutates_args=())
+    def twice(x: turnout.Tensor) -> turnout.Tensor:
+        return x * 2
+
+    compiled = turnout.compile(lambda x: twice(x) + 1)
+    with pytest.warns(compiler.CompileWarning) as caught:
+        found = [compiled(W).tolist() for _ in range(2)]
+    assert found == [[3.0, 5.0, 7.0]] * 2
+    [warning] = caught
+    start = "compile: function runs eagerly: the graph cannot be made free of writes: "
+    assert str(warning.message).startswith(start)
+    assert "compile_texts::twice" in str(warning.message)
+    twice.register_fake(turnout.empty_like)
+    compiler.reset()
+    assert [compiled(W).tolist() for _ in range(2)] == found
+    assert [signature.calls for signature in compiler.signatures(compiled)] == [1]
 
 
 def test_a_signature_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,8 @@ _DYNAMIC, _DATA = "dynamic_output_shape", "data_dependent_output"
 class Capture(Recording):
     """A recorded eager call.
 
-    reason  why it does not become a program, or ""
+    reason   why it does not become a program, or ""
+    changed  whether the reason is that the call changes Python objects, which it may do once: state that is made at first use
     """
 
     def __init__(self, walk: Walk, name: str, strict: bool) -> None:
@@ -42,6 +43,7 @@ class Capture(Recording):
         self._strict = strict
         self._given = walk.arrays
         self.reason = ""
+        self.changed = False
         for tensor in walk.tensors:
             self.bind(tensor)
         for generator in walk.generators:
@@ -53,6 +55,12 @@ class Capture(Recording):
             self.reason = errors.at(why, user_frame() if line else None)
             if self._strict and why != errors.RECORDS:  # that is no fault: gradients are recorded by the function itself
                 raise errors.CompileError(errors.not_compiled(self._name, self.reason))
+
+    def changes(self, place: str) -> None:
+        """Note that the call has changed a place that is not a tensor's."""
+        if not self.reason:
+            self.reason = errors.changed(place)
+            self.changed = True
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call itself."""

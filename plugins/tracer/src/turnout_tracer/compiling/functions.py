@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from functools import update_wrapper
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,18 +25,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LIMIT = 64  # signatures of a function
+FIRST_USES = 8  # calls of a signature that may change Python objects, each another one, before that is said
 FUNCTIONS: WeakSet[Compiled] = WeakSet()
 _LOCK = new_lock()
 
 
 class Entry:
-    """What is known of one signature: its program, or why there is none."""
+    """What is known of one signature: its program, or why there is none. `changed` counts calls that changed Python objects."""
 
-    __slots__ = ("keep", "places", "program", "why")
+    __slots__ = ("changed", "keep", "places", "program", "why")
 
-    def __init__(self, walk: Walk, program: Program | None, why: str) -> None:
+    def __init__(self, walk: Walk, program: Program | None, why: str, changed: int) -> None:
         self.program = program
         self.why = why
+        self.changed = changed
         self.places = walk.places
         self.keep = walk.keep
 
@@ -86,7 +88,8 @@ class Compiled:
         self._name = self._name if self._name.isidentifier() else "function"
         self.entries: OrderedDict[Any, Entry] = OrderedDict()
         self.warned: set[str] = set()
-        self._dropped = 0
+        # What calls that changed Python objects have left: the key then, why they are not compiled, what the key's numbers are of.
+        self._left: deque[tuple[Any, str, list[Any]]] = deque(maxlen=LIMIT)
         FUNCTIONS.add(self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -106,7 +109,7 @@ class Compiled:
             self._tell(walk.reason)
             return function(*args, **kwargs)
         entry = self.entries.get(walk.key)
-        if entry is None:
+        if entry is None or entry.changed:
             return self._first(walk, args, kwargs)
         with _LOCK:
             if walk.key in self.entries:
@@ -122,8 +125,10 @@ class Compiled:
         capture = Capture(walk, self._name, self._strict)
         returned = capture.run(self._function, args, kwargs)
         program = None
+        after = None
         if not capture.reason:
-            outcomes = Outcomes(walk, Walk(self._function, args, kwargs, self._code), returned, capture)
+            after = Walk(self._function, args, kwargs, self._code)
+            outcomes = Outcomes(walk, after, returned, capture)
             if not capture.reason:
                 try:
                     program = Program(walk, capture, outcomes, self._name, self._engine)
@@ -133,8 +138,16 @@ class Compiled:
                     raise
                 except Exception as error:  # noqa: BLE001 - an operator without a fake kernel, or a functional form
                     capture.refuse(errors.not_functional(error), line=False)
-        self._keep(walk, Entry(walk, program, capture.reason))
-        if capture.reason and capture.reason != errors.RECORDS and not capture.reason.startswith("the call changes"):
+        earlier = self.entries.get(walk.key)
+        changed = capture.changed + (0 if earlier is None else earlier.changed)
+        self._keep(walk, Entry(walk, program, capture.reason, changed if capture.changed else 0))
+        if capture.changed and after is not None:
+            # The first use of an object may make its state. A call that changes what such a call has left changes it in each call.
+            again = any(walk.main_key == key and capture.reason == why for key, why, _ in list(self._left))
+            self._left.append((after.main_key, capture.reason, after.keep))
+            if again or changed > FIRST_USES:
+                self._tell(capture.reason, 4)
+        elif capture.reason and capture.reason != errors.RECORDS:
             self._tell(capture.reason, 4)
         return returned
 
@@ -185,6 +198,7 @@ class Compiled:
         with _LOCK:
             self.entries.clear()
             self.warned.clear()
+            self._left.clear()
             self._code = Code()
 
 

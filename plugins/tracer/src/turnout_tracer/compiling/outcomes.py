@@ -98,7 +98,7 @@ class Outcomes:
             tensor = after.tensors[other.index]
             if tensor is not before.tensors[slot.index]:
                 if tensor.grad is not None:
-                    capture.refuse(errors.changed(place_text(slot.place)), line=False)
+                    capture.changes(place_text(slot.place))
                 self.slots.append((i, self._number(tensor)))
 
     # ---- what changed
@@ -110,21 +110,19 @@ class Outcomes:
             refuse(after.reason, line=False)
             return
         if before.main_key != after.main_key:
-            at = next((i for i, (a, b) in enumerate(zip(before.main_key, after.main_key, strict=False)) if a != b), None)
-            where = after.places[-1] if at is None else before.places[at]
-            refuse(errors.changed(place_text(where)), line=False)
+            self._capture.changes(_difference(before, after))
             return
         if before.modes != after.modes:
-            refuse(errors.changed("the grad mode, or the default device or dtype"), line=False)
+            self._capture.changes("the grad mode, or the default device or dtype")
         if before.seeds != after.seeds or any(a is not b for a, b in zip(before.generators, after.generators, strict=True)):
-            refuse(errors.changed("a generator"), line=False)
+            self._capture.changes("a generator")
         put = [0] * len(before.tensors)
         for slot, other in zip(before.slots, after.slots, strict=True):
             put[slot.index] += slot.owner is other.owner and slot.name == other.name
         for i in range(before.main):
             if before.tensors[i] is not after.tensors[i]:
                 if put[i] != before.met[i] or before.met[i] != after.met[i]:
-                    refuse(errors.changed(place_text(before.tensor_places[i])), line=False)
+                    self._capture.changes(place_text(before.tensor_places[i]))
             elif before.nodes[i] is not after.nodes[i]:
                 refuse(errors.RECORDS, line=False)
 
@@ -178,6 +176,15 @@ class Outcomes:
         if first.dtype is not tensor.dtype or first.shared_storage().counter is not tensor.shared_storage().counter:
             self._capture.refuse(errors.unrelated_alias(), line=False)
         return Outcome(False, group, _geometry(tensor, first.storage_offset()))
+
+
+def _difference(before: Walk, after: Walk) -> str:
+    """The place of the first part in which two signatures differ, or of the first that only one of them has."""
+    one, other = before.main_key, after.main_key
+    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    there = after if len(other) > len(one) else before
+    part = there.main_key[at]
+    return place_text(there.places[at]) + (f".{part}" if type(part) is str else "")  # the name of an attribute
 
 
 def _geometry(tensor: Tensor, start: int = 0) -> Geometry:

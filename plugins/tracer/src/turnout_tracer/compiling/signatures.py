@@ -32,6 +32,7 @@ from weakref import ReferenceType
 from turnout import config
 from turnout.devices import Device
 from turnout.dtypes import DType, get_default_dtype
+from turnout.library import CustomOpDef
 from turnout.operators import Operator, Packet
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.random import Generator, initial_seed
@@ -456,7 +457,7 @@ class Walk:
 
     def _other(self, value: Any, place: Any, lenient: bool) -> None:
         kind: Any = type(value)
-        if isinstance(value, (Device, DType, Operator, Packet)):
+        if isinstance(value, (Device, DType, Operator, Packet, CustomOpDef)):
             self._identity(value, place)
         elif isinstance(value, enum.Enum):
             self._identity(value, place)
