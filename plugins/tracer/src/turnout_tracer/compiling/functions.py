@@ -88,7 +88,7 @@ class Compiled:
         self._name = self._name if self._name.isidentifier() else "function"
         self.entries: OrderedDict[Any, Entry] = OrderedDict()
         self.warned: set[str] = set()
-        # What calls that changed Python objects have left: the key then, why they are not compiled, what the key's numbers are of.
+        # What calls that changed Python objects have left: the key then, why they are not compiled, what its numbers are of.
         self._left: deque[tuple[Any, str, list[Any]]] = deque(maxlen=LIMIT)
         FUNCTIONS.add(self)
 
@@ -142,7 +142,7 @@ class Compiled:
         changed = capture.changed + (0 if earlier is None else earlier.changed)
         self._keep(walk, Entry(walk, program, capture.reason, changed if capture.changed else 0))
         if capture.changed and after is not None:
-            # The first use of an object may make its state. A call that changes what such a call has left changes it in each call.
+            # The first use of an object may make its state. A call that changes what such a call has left does so each time.
             again = any(walk.main_key == key and capture.reason == why for key, why, _ in list(self._left))
             self._left.append((after.main_key, capture.reason, after.keep))
             if again or changed > FIRST_USES:
