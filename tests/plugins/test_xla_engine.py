@@ -18,10 +18,10 @@ from turnout_conformance.replays import alike, call_of, gradients_of
 
 NEEDS_DEVICE = "jax"
 CLOSE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-5, "complex64": 1e-4}  # else 1e-11
-# Why a compiled call may run eagerly: it needs a number, or draws some, or no program could give what it gives.
+# Why a compiled call may run eagerly: it needs a number, or no program could give what it gives.
 EAGERLY = (
     "result depends on values", "has no known value", "DataDependentSizeError", "TraceError", "gives numbers",
-    "draws random numbers", "shares memory with an input",
+    "draws random numbers and has to know numbers", "shares memory with an input",
 )  # fmt: skip
 F = turnout.nn.functional
 
@@ -150,26 +150,6 @@ def test_an_index_that_is_out_of_bounds_is_an_error_as_in_eager_calls() -> None:
         assert str(caught.value) == str(expected.value), name
 
 
-def test_random_numbers_are_drawn_eagerly() -> None:
-    compiled: Any = turnout.compile(lambda x: F.dropout(x, 0.5), engine="xla")
-    x = turnout.ones(100)
-    state = turnout.get_rng_state()
-    with pytest.warns(compiler.CompileWarning) as caught:
-        first = compiled(x)
-    assert str(caught[0].message) == (
-        "compile: function runs eagerly: the engine 'xla' does not take the graph: it draws random numbers, which would "
-        "be the same in each call"
-    )
-    drawn = turnout.get_rng_state()
-    assert drawn != state
-    assert compiled(x).tolist() != first.tolist()
-    turnout.set_rng_state(state)
-    assert F.dropout(x, 0.5).tolist() == first.tolist()
-    assert turnout.get_rng_state() == drawn  # to compile draws nothing
-    still: Any = turnout.compile(lambda x: F.dropout(x, 0.5, False) + 1, engine="xla", strict=True)
-    assert [still(x).sum().item() for _ in range(2)] == [200.0, 200.0]
-
-
 def test_a_program_that_is_traced_again_is_the_same() -> None:
     import jax
 
@@ -180,7 +160,37 @@ def test_a_program_that_is_traced_again_is_the_same() -> None:
     assert compiled(x).tolist() == found[1]
 
 
-def test_what_could_draw_and_does_not_is_compiled() -> None:
+def test_what_must_hold_of_numbers_is_checked_by_the_program() -> None:
+    numbers, whole = turnout.linspace(0.1, 0.9, 6), turnout.arange(6)
+    # a function of a tensor, one that it takes, and one for which it raises
+    cases: dict[str, tuple[Any, Any, Any]] = {
+        "repeat_interleave": (lambda n: turnout.repeat_interleave(n, output_size=3), whole[1:3] + 0, whole[1:3] - 1),
+        "floor_divide": (lambda d: 7 // d, whole + 1, whole + 0),
+        "remainder": (lambda d: whole % d, whole + 1, whole + 0),
+        "fmod": (lambda d: whole.fmod(d), whole + 1, whole + 0),
+        "div": (lambda d: whole.div(d, rounding_mode="trunc"), whole + 1, whole + 0),
+        "lu_unpack": (lambda p: turnout.lu_unpack(turnout.eye(3), p)[0], whole[1:4].int(), whole[:3].int()),
+        "normal": (lambda s: turnout.normal(0.0, s) * 0, numbers, -numbers),
+        "multinomial": (lambda w: turnout.multinomial(w, 2).sum() * 0, numbers, -numbers),
+    }
+    for name, (function, good, bad) in cases.items():
+        compiled: Any = turnout.compile(function, engine="xla", strict=True)
+        for _ in range(2):
+            turnout.testing.assert_close(compiled(good), function(good), msg=name)
+        with pytest.raises(turnout.errors.TurnoutError) as expected:
+            function(bad)
+        with pytest.raises(type(expected.value)) as caught:
+            compiled(bad)
+        assert str(caught.value) == str(expected.value), name
+        [entry] = compiled.entries.values()
+        assert (entry.program.calls, entry.program.notes) == (2, ()), name
+
+
+def test_what_could_draw_and_does_not_leaves_the_generator_alone() -> None:
+    still: Any = turnout.compile(lambda x: F.dropout(x, 0.5, False) + 1, engine="xla", strict=True)
+    state = turnout.get_rng_state()
+    assert [still(turnout.ones(100)).sum().item() for _ in range(2)] == [200.0, 200.0]
+    assert turnout.get_rng_state() == state
     q = turnout.linspace(0, 1, 24).reshape(1, 2, 3, 4)
     compiled: Any = turnout.compile(lambda q: F.scaled_dot_product_attention(q, q, q), engine="xla", strict=True)
     for _ in range(2):

@@ -10,10 +10,10 @@ from functools import cache, lru_cache
 from typing import Any
 
 from turnout.errors import DimError
-from turnout_arrays.checks import are_postponed, note
-from turnout_arrays.drafts import Drafts
+from turnout_arrays.drafts import Drafts, bare
 from turnout_arrays.numbers import store
 from turnout_aten.kernels.rows import Move, Row
+from turnout_aten.tensor.checks import are_postponed, note
 
 Table = dict[str, Any]
 
@@ -117,7 +117,7 @@ def check_indices(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> N
             continue
         outside = xp.any((index < -length) | (index >= length))
         if xp.__class__ is Drafts and are_postponed():
-            note(outside)
+            note(bare(outside))
         elif bool(outside):
             wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
             raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
@@ -128,7 +128,7 @@ def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     if not index.size:
         return
     if xp.__class__ is Drafts and are_postponed():
-        return note(xp.any((index < 0) | (index >= length)))
+        return note(bare(xp.any((index < 0) | (index >= length))))
     if index.size <= FEW_NUMBERS:  # as Python numbers: 300 ns, 1,000 by a reduction
         numbers = index.reshape(-1).tolist()
         if min(numbers) >= 0 and max(numbers) < length:

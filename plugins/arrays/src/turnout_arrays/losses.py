@@ -7,11 +7,11 @@ from typing import Any
 
 from turnout.errors import DimError
 from turnout_arrays import reductions
-from turnout_arrays.checks import are_postponed, note
-from turnout_arrays.drafts import Drafts
+from turnout_arrays.drafts import Drafts, bare
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.rows import SAME, Accepts, Row, Steps
+from turnout_aten.tensor.checks import are_postponed, note
 
 Table = dict[str, Any]
 NONE, MEAN, SUM = 0, 1, 2
@@ -129,7 +129,7 @@ def likelihood(xp: Any) -> Table:
         counts = target != ignore_index
         wrong = counts & ((target < 0) | (target >= rows.shape[1]))
         if xp.__class__ is Drafts and are_postponed():
-            note(xp.any(wrong))
+            note(bare(xp.any(wrong)))
         elif target.size and bool(xp.any(wrong)):
             raise DimError(f"nll_loss: target {int(target[wrong][0])} is out of bounds for {rows.shape[1]} classes")
         safe = xp.where(counts, target, 0).astype(xp.int64)

@@ -22,7 +22,7 @@ def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
     count = 1
     for length in shape:
         count *= length
-    start, key = start_of(seed, offset)
+    start, key = seed.start_of(offset) if seed.__class__ is TracedSeed else start_of(seed, offset)
     words = xp.arange(count, dtype=xp.uint64)
     words *= xp.uint64(_GAMMA)
     words += xp.uint64(start)
@@ -42,6 +42,22 @@ def start_of(seed: int, offset: int) -> tuple[int, int]:
     golden ratio of 2**64 apart, and what the finaliser's two applications have between them."""
     key = key_of(seed)
     return (key + (offset + 1) * _GAMMA) & _WORD, key
+
+
+class TracedSeed(int):
+    """A seed that nobody knows yet, for a generator in a program that an array module traces: (0, offset) are words of it.
+
+    start, key  what `start_of` gives for the seed and the place where the program begins to draw, as uint64 values of the module.
+                The offset counts from that place
+    """
+
+    start: Any
+    key: Any
+
+    def start_of(self, offset: int) -> tuple[Any, Any]:
+        """The same for the place behind so many words."""
+        step = (offset * _GAMMA) & _WORD
+        return self.start + self.start.dtype.type(step), self.key
 
 
 @lru_cache(64)

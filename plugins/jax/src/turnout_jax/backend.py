@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
@@ -20,8 +21,11 @@ from turnout.devices import Device, device
 from turnout.dtypes import DType
 from turnout.errors import NoDataError, OutOfMemoryError, TurnoutError
 from turnout_arrays import FunctionalArrayBackend
+from turnout_aten.tensor.random import Generator
 
 Ints = tuple[int, ...]
+MANY = 300  # programs that JAX may keep: 1.5 MB each, however small, and 30 ms to compile it again
+COMPILED = "/jax/core/compile/backend_compile_duration"  # the event
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,11 +39,26 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+class DefaultGenerator(Generator):
+    """The default generator of a device. While a program is traced that draws, another one stands for it in this context."""
+
+    __slots__ = ()
+
+    def reserve(self, count: int) -> tuple[int, int]:
+        """(seed, offset) of so many words."""
+        stands_for_it = STANDS_FOR_DEFAULT.get()
+        return super().reserve(count) if stands_for_it is None else stands_for_it.reserve(count)
+
+
+STANDS_FOR_DEFAULT: ContextVar[Generator | None] = ContextVar("turnout_jax.generator", default=None)
+
+
 class JaxBackend(FunctionalArrayBackend):
     """Arrays of JAX. Where JAX has several devices, they are `jax:0`, `jax:1` and so on."""
 
     name = "Jax"
     device_type = "jax"
+    generator_type = DefaultGenerator
     adopts = jax.Array
     traced = jax.core.Tracer
     array_class: type | None = None  # of arrays that are not traced, from the first one on
@@ -48,6 +67,7 @@ class JaxBackend(FunctionalArrayBackend):
         super().__init__(jnp, jnp.bfloat16)
         self.devices = jax.devices()
         self.indexed = len(self.devices) > 1
+        self.compiled = 0  # programs since the cache was emptied, about
 
     # ---- devices
 
@@ -66,6 +86,16 @@ class JaxBackend(FunctionalArrayBackend):
         if not self.indexed or isinstance(value, self.traced):
             return self.current_device()
         return device(self.device_type, min(map(self.devices.index, value.devices())))
+
+    def empty_cache(self) -> None:
+        """Forget what JAX has compiled, once it is `MANY` programs: all of it, whoever had it compiled."""
+        if self.compiled >= MANY:
+            self.compiled = 0
+            jax.clear_caches()
+
+    def count(self, event: str, seconds: float, **options: Any) -> None:
+        """A listener of JAX: a program was compiled."""
+        self.compiled += event == COMPILED
 
     def error_kind(self, error: Exception) -> type[TurnoutError] | None:
         return OutOfMemoryError if "RESOURCE_EXHAUSTED" in str(error) else None

@@ -7,7 +7,8 @@ reads where they lie if they begin at a multiple of 64 bytes. Results are tensor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -18,8 +19,10 @@ from turnout.compiler import EngineError
 from turnout.graphs import Graph, Node, Ref
 
 import turnout
-from turnout_arrays.checks import postponed
-from turnout_jax.backend import wide
+from turnout_arrays.random import TracedSeed, start_of
+from turnout_aten.tensor.checks import postponed
+from turnout_aten.tensor.random import Generator, default_generator
+from turnout_jax.backend import STANDS_FOR_DEFAULT, wide
 
 Run = Callable[..., list[Any]]
 
@@ -33,12 +36,13 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         options: `name` is that of the function, `device` where the graph runs
     """
     tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
-    if len(tensors) < len(examples) or any(map(_draws, graph.nodes)):
-        raise EngineError("it draws random numbers, which would be the same in each call")
-    program = Program(graph, str(options["name"]))
+    program = Program(graph, str(options["name"]), len(tensors))
     jitted = jax.jit(program)
+    specs = [jax.ShapeDtypeStruct(tuple(each.shape), native(each.dtype)) for each in tensors]
+    if program.draws:
+        specs.append(jax.ShapeDtypeStruct((len(examples) - len(tensors) + 1, 2), np.dtype("uint64")))
     try:
-        wide(jitted.lower)(*[jax.ShapeDtypeStruct(tuple(each.shape), native(each.dtype)) for each in tensors])
+        wide(jitted.lower)(*specs)
     except turnout.errors.TurnoutError as error:
         raise EngineError(str(error)) from error
     call = wide(jitted)
@@ -49,16 +53,29 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
             return graph(*given)  # raises what is wrong
         return [tensor_of(value) for value in made]
 
+    def run_drawing(*given: Any) -> list[Any]:
+        generators = [default_generator(options["device"]), *given[count:]]
+        if any(each is generators[0] for each in generators[1:]):
+            return graph(*given)  # one generator in two places: its words go to both in turn
+        states = [each.reserve(words) for each, words in zip(generators, program.drawn, strict=True)]
+        drawn = np.array([start_of(*state) for state in states], np.uint64)
+        wrong, made = call(*[value_of(tensor) for tensor in given[:count]], drawn)
+        if wrong is not None and bool(wrong):
+            for generator, state in zip(generators, states, strict=True):
+                generator.set_state(state)
+            return graph(*given)
+        return [tensor_of(value) for value in made]
+
+    count = len(tensors)
     value_of, tensor_of = (held, turnout.as_tensor) if options["device"].type == "jax" else (array_of, tensor_over)
-    run.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
-    return run
+    chosen = run_drawing if program.draws else run
+    chosen.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
+    return chosen
 
 
-def _draws(node: Node) -> bool:
-    """Whether a call draws random numbers: with `train=False`, or without dropout, it does not."""
-    given = {a.name: value for a, value in zip(node.op.schema.arguments, node.args, strict=True)}
-    without = given.get("train") is False or any(given.get(name) == 0 for name in ("dropout", "dropout_p"))
-    return "nondeterministic_seeded" in node.op.tags and not without
+def draws(op: Any) -> bool:
+    """Whether an operator draws random numbers."""
+    return "nondeterministic_seeded" in op.tags
 
 
 def native(dtype: Any) -> Any:
@@ -101,24 +118,35 @@ class Result:
 
 
 class Program:
-    """A graph as a function of JAX's values.
+    """A graph as a function of JAX's values: its `count` tensors and, if it draws, a row for each generator.
+
+    A row is what `start_of` gives for the place where the program begins to draw. The first one is of the device's default
+    generator, the others of those that are inputs.
 
     callbacks  the operators that run on cpu
+    drawn      how many words it draws from each generator
     """
 
-    def __init__(self, graph: Graph, name: str) -> None:
+    def __init__(self, graph: Graph, name: str, count: int) -> None:
         self.graph = graph
+        self.count = count
         self.__name__ = name  # what JAX calls the program
         self.callbacks: list[str] = []
+        self.draws = any(draws(node.op) for node in graph.nodes)
+        self.drawn: list[int] = []
 
     def __call__(self, *values: Any) -> tuple[Any, list[Any]]:
         """Whether a check of numbers found something wrong, None without checks, and the results."""
-        known = {i: turnout.as_tensor(value) for i, value in enumerate(values)}  # tensors on `jax`
+        known: dict[int, Any] = {i: turnout.as_tensor(value) for i, value in enumerate(values[: self.count])}  # on `jax`
         known |= {each.ref.index: each.tensor.to("jax") for each in self.graph.constants}
         self.callbacks.clear()
-        with turnout.config.override(default_device="jax"), postponed() as wrong:
+        generators = [] if len(values) == self.count else [_traced_generator(*row) for row in values[self.count]]
+        known |= {self.count + i: each for i, each in enumerate(generators[1:])}
+        with turnout.config.override(default_device="jax"), _default(generators), postponed() as wrong:
             for node in self.graph.nodes:
                 self._run(node, known)
+        self.drawn = [each.get_state()[1] for each in generators]
+        wrong[:] = [each.array.value() if isinstance(each, turnout.Tensor) else each for each in wrong]
         made: list[Any] = []
         seen = [id(value) for value in values]
         for ref in self.graph.results:
@@ -136,9 +164,28 @@ class Program:
         except Exception as error:
             if not _asks_for_numbers(error):
                 raise
+            if draws(node.op):
+                raise EngineError(f"{node.op.qualified_name} draws random numbers and has to know numbers") from error
             made = _called_back(node, args)
             self.callbacks.append(node.op.qualified_name)
         _keep(node.outputs, made, known)
+
+
+def _traced_generator(start: Any, key: Any) -> Generator:
+    """A generator whose words are values of the program."""
+    seed = TracedSeed()
+    seed.start, seed.key = start, key
+    return Generator("jax").set_state((seed, 0))
+
+
+@contextmanager
+def _default(generators: list[Generator]) -> Iterator[None]:
+    """A block in which the first of these, if there is one, stands for the default generator."""
+    token = STANDS_FOR_DEFAULT.set(generators[0] if generators else None)
+    try:
+        yield
+    finally:
+        STANDS_FOR_DEFAULT.reset(token)
 
 
 def _asks_for_numbers(error: BaseException | None) -> bool:

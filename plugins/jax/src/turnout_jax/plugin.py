@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jax import monitoring
+
 from turnout.plugins import hookimpl
 from turnout_aten.plugin_api import host, register_functional_kernels
 from turnout_jax.backend import JaxBackend
@@ -19,6 +21,8 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     """Register device `jax`."""
     backend = JaxBackend()
     library.backend(backend)
+    monitoring.register_event_duration_secs_listener(backend.count)
+    library.on_undo(lambda: monitoring.unregister_event_duration_listener(backend.count))
     register_functional_kernels(library, backend, kernels())
     if options["host_fallback"]:
         library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")

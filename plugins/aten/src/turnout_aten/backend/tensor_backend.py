@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
     from turnout_aten.tensor.devices import TensorDevice, TensorMode
+    from turnout_aten.tensor.random import Generator
     from turnout_aten.tensor.tensor import Tensor
 
     Ints = tuple[int, ...]
@@ -63,6 +64,7 @@ class TensorBackend(Backend):
                     argument), where this does what `kernel_context` does, at less cost. None: `kernel_context` does it
     replays         name -> what makes a function from one: both take a list of values and return one, and the made one is faster
                     when it is called again with values of the same kind. A traced graph gives its replay to it
+    generator_type  the class of its devices' default generators. None: `Generator`
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
@@ -81,6 +83,7 @@ class TensorBackend(Backend):
     read_number: Callable[[Any], Any] | None = None
     silence: tuple[Callable[[Any], Any], Callable[[Any], None], Any] | None = None
     replays: Mapping[str, Callable[[OfValues], OfValues]] = MappingProxyType({})
+    generator_type: type[Generator] | None = None
     wrapper_module: str = "turnout_aten.kernels"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import int32, int64
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.assertions import holds
 from turnout_aten.composites.endings import shortcut
 from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.tensor.checks import are_postponed
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -231,7 +233,10 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
     if not repeats.numel():
         return aten.new_empty(repeats, (0,))
     total = output_size
-    if total is None or repeats.device.backend.has_values:
+    if total is not None and are_postponed():
+        holds(aten.ge__Scalar(repeats, 0))
+        holds(aten.eq__Scalar(aten.sum(repeats), total))
+    elif total is None or repeats.device.backend.has_values:
         if aten._local_scalar_dense(aten.min(repeats)) < 0:
             raise ArgumentError("repeat_interleave: repeats must not be negative")
         total = aten._local_scalar_dense(aten.sum(repeats))

@@ -1,4 +1,7 @@
-"""What exported programs assert of their values. On a device without data, what cannot be known is taken to hold."""
+"""What must hold of numbers, in composites and as exported programs assert it.
+
+On a device without data, what cannot be known is taken to hold.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from turnout.errors import ArgumentError, DataDependentSizeError, NoDataError
 from turnout_aten import operators as aten
+from turnout_aten.tensor.checks import are_postponed, note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +17,17 @@ if TYPE_CHECKING:
     from turnout.devices import Device
     from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
+
+
+def holds(condition: Tensor) -> bool:
+    """Whether a condition is true for all elements. Where checks are postponed, it is noted, and taken to hold."""
+    if are_postponed():
+        note(aten.logical_not(aten.all(condition)))
+        return True
+    return bool(aten.all(condition))
+
+
+# ---- in exported programs
 
 _NOT_TRUE = "the value that an exported program asserts is zero or false"
 _MOST = (1 << 63) - 1
@@ -23,10 +38,10 @@ def assert_async(self: Tensor, assert_msg: str = _NOT_TRUE) -> None:
     if self.shape.numel() != 1:
         raise ArgumentError(f"_assert_async: expected a tensor with one element, got shape {list(self.shape)}")
     try:
-        holds = bool(aten._local_scalar_dense(self))
+        true = holds(self)
     except (NoDataError, DataDependentSizeError):
         return
-    if not holds:
+    if not true:
         raise ArgumentError(f"_assert_async: {assert_msg}")
 
 

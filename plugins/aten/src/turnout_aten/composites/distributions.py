@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, float64, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.assertions import holds
 from turnout_aten.composites.random import drawn_normal, drawn_uniform, where_to_draw
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.promotion import result_type, wide_dtype
@@ -88,12 +89,16 @@ def normal(mean: Any, std: Any = 1, *, generator: Generator | None = None) -> Te
         _check_std(std)
     elif std.dtype.category == COMPLEX:
         raise DTypeError(f"normal: std must be real, got {std.dtype.name}")
-    elif std.numel() and std.device.backend.has_values and bool(aten.any(aten.lt__Scalar(of_all_examples(std), 0))):
+    elif std.numel() and std.device.backend.has_values and not holds(_not_below_0(std)):
         raise ArgumentError("normal: std must not be negative")
     dtype = result_type(mean, std) if len(given) > 1 else given[0].dtype
     drawn: Any = drawn_normal(shape, dtype, given[0].device, generator)
     drawn = aten.mul__Tensor(drawn, std) if isinstance(std, Tensor) else aten.mul__Scalar(drawn, std)
     return aten.add__Tensor(drawn, mean) if isinstance(mean, Tensor) else aten.add__Scalar(drawn, mean)
+
+
+def _not_below_0(std: Tensor) -> Tensor:
+    return _made(aten.logical_not(aten.lt__Scalar(of_all_examples(std), 0)))
 
 
 def normal_float_float(
@@ -166,9 +171,9 @@ def _check_probabilities(self: Tensor) -> None:
     if not self.device.backend.has_values or not self.numel():
         return
     good = aten.logical_and(aten.ge__Scalar(self, 0), aten.lt__Scalar(self, float("inf")))
-    if not bool(aten.all(good)):
+    if not holds(good):
         raise ArgumentError("multinomial: a probability is negative, infinite or nan")
-    if not bool(aten.all(aten.gt__Scalar(aten.sum__dim_IntList(self, [-1]), 0))):
+    if not holds(aten.gt__Scalar(aten.sum__dim_IntList(self, [-1]), 0)):
         raise ArgumentError("multinomial: probabilities must not all be 0")
 
 
@@ -180,7 +185,7 @@ def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
     _floating("poisson", self)
     if not self.device.backend.has_values or not self.numel():
         return aten.empty_like(self)
-    if not bool(aten.all(aten.ge__Scalar(of_all_examples(self), 0))):
+    if not holds(aten.ge__Scalar(of_all_examples(self), 0)):
         raise ArgumentError("poisson: rates must not be negative")
     rate = aten.to__dtype(self, float64)
     spread = aten.mul__Scalar(aten.sqrt(rate), 12.0)

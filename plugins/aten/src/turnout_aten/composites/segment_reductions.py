@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.assertions import holds
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.levels import of_all_examples
 
@@ -60,9 +61,9 @@ def _check_lengths(lengths: Tensor, size: int) -> None:
     lengths = of_all_examples(lengths)
     if not lengths.device.backend.has_values or not lengths.numel():
         return
-    if aten._local_scalar_dense(aten.min(lengths)) < 0:
+    if not holds(aten.ge__Scalar(lengths, 0)):
         raise ArgumentError("segment_reduce: lengths must not be negative")
-    if aten._local_scalar_dense(aten.any(aten.ne__Scalar(aten.sum__dim_IntList(lengths, (-1,)), size))):
+    if not holds(aten.eq__Scalar(aten.sum__dim_IntList(lengths, (-1,)), size)):
         raise ShapeError(f"segment_reduce: the lengths must add up to {size}, the length of the dim of data")
 
 

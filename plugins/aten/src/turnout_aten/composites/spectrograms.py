@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import FLOAT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.assertions import holds
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -182,6 +183,6 @@ def _vanishes(envelope: Tensor) -> bool:
     from turnout.errors import NoDataError
 
     try:
-        return bool(aten.lt__Scalar(aten.amin(aten.abs(envelope)), SMALLEST_ENVELOPE))
+        return not holds(aten.logical_not(aten.lt__Scalar(aten.amin(aten.abs(envelope)), SMALLEST_ENVELOPE)))
     except NoDataError:  # a device without data, such as meta
         return False

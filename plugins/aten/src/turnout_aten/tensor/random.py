@@ -123,7 +123,7 @@ def default_generator(device: str | Device = "cpu") -> Generator:
     found = _DEFAULTS.get(named)
     if found is None:
         with _LOCK:
-            found = _DEFAULTS.setdefault(named, Generator(named))
+            found = _DEFAULTS.setdefault(named, (named.backend.generator_type or Generator)(named))
             found._seed = _PROCESS_SEED[0]
     return found
 

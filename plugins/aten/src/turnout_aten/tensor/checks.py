@@ -1,7 +1,7 @@
-"""Checks that need the numbers of a tensor, which an array module that traces a program does not know yet.
+"""Checks that need the numbers of a tensor, which a library that traces a program does not know yet.
 
-Who has a program traced opens `postponed`: the kernels then note what would be wrong, as bool values of the program, and do not
-look at numbers. Whoever runs the program looks at what it gives for these.
+Who has a program traced opens `postponed`: kernels and composites then note what would be wrong, as bool values of the program,
+and do not look at numbers. Whoever runs the program looks at what it gives for these.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from turnout_arrays.drafts import bare
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NOTED: ContextVar[list[Any] | None] = ContextVar("turnout_arrays.noted", default=None)
+_NOTED: ContextVar[list[Any] | None] = ContextVar("turnout_aten.noted", default=None)
 
 
 @contextmanager
@@ -30,12 +28,12 @@ def postponed() -> Iterator[list[Any]]:
 
 
 def are_postponed() -> bool:
-    """Whether kernels may not look at numbers now."""
+    """Whether kernels and composites may not look at numbers now."""
     return _NOTED.get() is not None
 
 
 def note(wrong: Any) -> None:
-    """Note a check: a bool value without dims, true where something is wrong."""
+    """Note a check: a bool without dims, true where something is wrong, as a tensor or as a value of the device's library."""
     noted = _NOTED.get()
     assert noted is not None
-    noted.append(bare(wrong))
+    noted.append(wrong)
