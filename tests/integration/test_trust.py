@@ -146,8 +146,10 @@ def test_no_child_process_imports_from_the_working_directory():
         assert '[sys.executable, "-P", ' in text or "PYTHONSAFEPATH" in text
 
 
-def test_one_module_keeps_files_from_one_process_to_the_next():
-    assert [Path(file).name for file in sources(KEEPS) if "dask_programs" not in file] == ["tuning.py"]
+def test_two_modules_keep_files_from_one_process_to_the_next():
+    assert sorted(file for file in sources(KEEPS) if "dask_programs" not in file) == [
+        "plugins/jax/src/turnout_jax/cache.py", "plugins/opencl/src/turnout_opencl/tuning.py",
+    ]  # fmt: skip
 
 
 def test_the_workers_of_the_demo_import_nothing_from_the_working_directory(tmp_path, need_device):
@@ -167,7 +169,7 @@ def test_the_workers_of_the_demo_import_nothing_from_the_working_directory(tmp_p
 # ---- the page
 
 FILES = ("core/config/test_configuration", "core/plugins/test_plugin_discovery", "core/plugins/test_plugin_activation",
-    "integration/test_trust", "plugins/test_export", "plugins/test_opencl_tuning", "plugins/test_random_files")  # fmt: skip
+    "integration/test_trust", "plugins/test_export", "plugins/test_opencl_tuning", "plugins/test_random_files", "plugins/test_xla_cache")  # fmt: skip
 # The row of docs/security.md -> tests that prove it.
 PROOFS = {
     "A project's file": ("test_an_option_of_strings_is_trusted_if_it_names_a_peer_a_path_or_a_program",
@@ -180,7 +182,7 @@ PROOFS = {
     "An archive": ("test_no_reader_of_archives_opens_a_pickle", "test_a_pickled_tensor_is_refused_and_not_opened",
         "test_a_damaged_file_is_read_as_it_was_saved_or_refused"),
     "A cache": ("test_whatever_stands_there_a_call_measures_and_replaces_it", "test_a_measurement_that_failed_is_not_kept",
-        "test_one_module_keeps_files_from_one_process_to_the_next"),
+        "test_two_modules_keep_files_from_one_process_to_the_next", "test_a_folder_that_others_may_fill_is_refused"),
     "A cluster's scheduler": ("test_a_projects_file_opens_no_connection",),
     "The working directory": ("test_no_child_process_imports_from_the_working_directory",
         "test_the_children_import_nothing_from_the_working_directory"),

@@ -490,3 +490,14 @@ def test_a_graph_is_compiled_with_its_state_and_may_be_edited() -> None:
     graph.nodes[0] = tripled.nodes[0]
     assert [compiled(vector(i)).tolist() for i in range(3)] == [(vector(i) * 3 + kept).tolist() for i in range(3)]
     assert [(each.calls, len(each.graph.nodes)) for each in compiler.signatures(compiled)] == [(2, 2), (2, 2)]
+
+
+def test_a_generator_is_an_argument_of_the_graph() -> None:
+    compiled: Any = turnout.compile(lambda g: turnout.rand(3, generator=g) + turnout.empty(3).uniform_(generator=g), strict=True)
+    for seed in (1, 1, 5):
+        generator, expected = turnout.Generator().manual_seed(seed), turnout.Generator().manual_seed(seed)
+        for _ in range(2):
+            assert compiled(generator).tolist() == compiled.__wrapped__(expected).tolist()
+        assert generator.get_state() == expected.get_state() == (seed, 12)
+    [signature] = compiler.signatures(compiled)
+    assert signature.calls == 5

@@ -173,7 +173,12 @@ def test_threads_draw_each_word_once() -> None:
     turnout.manual_seed(8)
     compiled(x)
     drawn: list[float] = []
-    in_threads(*[lambda: [drawn.extend(compiled(x).tolist()) for _ in range(20)]] * 4)
+
+    def draw() -> None:
+        for _ in range(20):
+            drawn.extend(compiled(x).tolist())
+
+    in_threads(*[draw] * 4)
     turnout.manual_seed(8)
     turnout.rand(4)
     assert sorted(drawn) == sorted(turnout.rand(320).tolist())

@@ -24,7 +24,7 @@ from turnout_arrays import FunctionalArrayBackend
 from turnout_aten.tensor.random import Generator
 
 Ints = tuple[int, ...]
-MANY = 300  # programs that JAX may keep: 1.5 MB each, however small, and 30 ms to compile it again
+MANY = 200  # programs that JAX may keep: 1.5 MB each, however small, and 30 ms to compile it again
 COMPILED = "/jax/core/compile/backend_compile_duration"  # the event
 
 

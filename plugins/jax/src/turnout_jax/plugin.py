@@ -24,5 +24,9 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     monitoring.register_event_duration_secs_listener(backend.count)
     library.on_undo(lambda: monitoring.unregister_event_duration_listener(backend.count))
     register_functional_kernels(library, backend, kernels())
+    if options["cache"]:
+        from turnout_jax import cache
+
+        cache.use(library)
     if options["host_fallback"]:
         library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
