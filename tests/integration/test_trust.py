@@ -169,7 +169,8 @@ def test_the_workers_of_the_demo_import_nothing_from_the_working_directory(tmp_p
 # ---- the page
 
 FILES = ("core/config/test_configuration", "core/plugins/test_plugin_discovery", "core/plugins/test_plugin_activation",
-    "integration/test_trust", "plugins/test_export", "plugins/test_opencl_tuning", "plugins/test_random_files", "plugins/test_xla_cache")  # fmt: skip
+    "integration/test_trust", "plugins/test_export", "plugins/test_opencl_tuning", "plugins/test_random_files",
+    "plugins/test_xla_cache")  # fmt: skip
 # The row of docs/security.md -> tests that prove it.
 PROOFS = {
     "A project's file": ("test_an_option_of_strings_is_trusted_if_it_names_a_peer_a_path_or_a_program",
