@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -401,10 +402,9 @@ def hand_written():
     made_from_operators = {id(made) for _, made in documented()}
     found = {}
     for namespace in NAMESPACES:
-        module = import_path(namespace)
-        for name in getattr(module, "__all__", None) or dir(module):
-            value = None if name.startswith("_") else getattr(module, name)
-            if getattr(module, getattr(value, "__name__", name), value) is value and getattr(value, "__name__", name) != name:
+        names = names_of(namespace)
+        for name, value in names.items():
+            if names.get(getattr(value, "__name__", name), value) is value and getattr(value, "__name__", name) != name:
                 continue  # a former name of another one
             if inspect.isfunction(value) and id(value) not in made_from_operators and "::" not in value.__qualname__:
                 found.setdefault(value, f"{namespace}.{name}")
@@ -413,8 +413,8 @@ def hand_written():
 
 # Tensor also has methods for other packages, and modules show what they import: neither is for users.
 PROVIDERS = (
-    "turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_functionalize", "turnout_meta",
-    "turnout_opcheck", "turnout_tracer",
+    "turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_cuda", "turnout_functionalize",
+    "turnout_meta", "turnout_opcheck", "turnout_tracer",
 )  # fmt: skip
 
 
@@ -426,6 +426,16 @@ def import_path(name):
     found = turnout
     for part in name.split(".")[1:]:
         found = getattr(found, part)
+    return found
+
+
+def names_of(namespace):
+    """The public names of a module -> what they are, with the members of plugins that need a device which is not here."""
+    module = import_path(namespace)
+    found = {name: getattr(module, name) for name in getattr(module, "__all__", None) or dir(module) if not name.startswith("_")}
+    for plugin in turnout.plugins.catalog().found if "." in namespace else ():
+        for name, path in plugin.manifest.offers(namespace.partition(".")[2]).all.items():
+            found.setdefault(name, getattr(import_module(path), name, None))
     return found
 
 
@@ -493,9 +503,7 @@ def classes():
     """Full name -> public class of these packages."""
     found = {}
     for module in MODULES:
-        holder = import_path(module)
-        for name in getattr(holder, "__all__", None) or dir(holder):
-            value = None if name.startswith("_") else getattr(holder, name)
+        for name, value in names_of(module).items():
             if inspect.isclass(value) and owner(value) in PROVIDERS:
                 found.setdefault(value, f"{module}.{name}")
     return {name: value for value, name in found.items()}

@@ -1,11 +1,14 @@
-"""`turnout.cuda` over the stand-in for CuPy: devices, streams, events, memory, recorded work; and its errors without a GPU."""
+"""`turnout.cuda` over the stand-in for CuPy: devices, streams, events, memory, recorded work; and what it is without a GPU."""
 
 from __future__ import annotations
 
 import inspect
 import subprocess
 import sys
+import types
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import cupy_stand_in
@@ -14,12 +17,23 @@ from pretended_cuda import pretended
 
 import turnout
 from outcomes import refused
-from turnout import cuda
-from turnout.errors import CallError, DeviceError, TurnoutError
+from turnout.errors import CallError, DeviceError, PublicNameError, TurnoutError
 from turnout_cuda.backend import CUDABackend
 
-HAS_CUDA = cuda.is_available()
+HAS_CUDA = turnout.cuda.is_available()
 pytestmark = pytest.mark.skipif(HAS_CUDA, reason="there is a device of type cuda, which the stand-in would stand for")
+
+
+def with_members() -> types.SimpleNamespace:
+    """`turnout.cuda` as it is where the plugin works: members are looked up in an active plugin, which takes a GPU or CuPy."""
+    manifest = next(found.manifest for found in turnout.plugins.catalog().found if found.name == "cuda")
+    assert manifest is not None
+    members = {name: getattr(import_module(path), name) for name, path in manifest.offers("cuda").all.items()}
+    return types.SimpleNamespace(**{name: getattr(turnout.cuda, name) for name in WITHOUT_THE_PLUGIN}, **members)
+
+
+WITHOUT_THE_PLUGIN = ("device_count", "is_available", "manual_seed", "manual_seed_all")
+cuda: Any = with_members()
 
 
 @pytest.fixture
@@ -33,8 +47,8 @@ def backend() -> Iterator[Any]:
 
 
 ASKS = [
-    name for name in cuda.__all__
-    if name not in ("is_available", "device_count", "manual_seed_all", "stream", "graph")
+    name for name in vars(cuda)
+    if name not in (*WITHOUT_THE_PLUGIN, "stream", "graph")
 ]  # fmt: skip
 
 
@@ -49,13 +63,39 @@ def test_without_a_device_the_error_says_why(name: str) -> None:
 def test_questions_before_a_choice_have_an_answer_without_a_device() -> None:
     assert (cuda.is_available(), cuda.device_count()) == (False, 0)
     cuda.manual_seed_all(3)
+    cuda.manual_seed(3)
     with cuda.stream(None):
         pass
 
 
-def test_the_names_come_without_the_package_of_the_device() -> None:
-    code = "import sys, turnout; turnout.cuda.Stream; assert not {'cupy', 'turnout_cuda'} & sys.modules.keys()"
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_the_other_names_need_the_plugin_and_say_why_they_are_not_there() -> None:
+    for name in vars(cuda).keys() - set(WITHOUT_THE_PLUGIN):
+        said = refused(PublicNameError, lambda name=name: getattr(turnout.cuda, name))
+        assert said.startswith("the plugin cuda is unavailable\n  why     ")
+    assert refused(PublicNameError, lambda: turnout.cuda.Strem) == (  # type: ignore[attr-defined]
+        "module 'turnout.cuda' has no attribute 'Strem'; did you mean Stream?"
+    )
+
+
+def test_the_names_are_members_of_turnout_cuda_where_the_plugin_works(tmp_path: Path) -> None:
+    (tmp_path / "cupy.py").write_text("import sys, cupy_stand_in\nsys.modules['cupy'] = cupy_stand_in.Module()\n", "utf-8")
+    (tmp_path / "cupyx.py").write_text("from cupy_stand_in import errstate\n", "utf-8")
+    code = f"""
+import sys
+sys.path[:0] = {[str(tmp_path), str(Path(__file__).parent)]}
+import turnout
+assert {sorted(vars(cuda))} == dir(turnout.cuda) == turnout.cuda.__all__
+assert "turnout_cuda" not in sys.modules
+assert turnout.cuda.device_count() == 2
+from turnout.cuda import CUDAGraph, Stream, graph
+made, x = CUDAGraph(), turnout.ones(2, device="cuda")
+with graph(made, Stream()):
+    y = x + 1
+made.replay()
+print(y.tolist(), CUDAGraph.__module__, turnout.cuda.memory_allocated.__module__, turnout.cuda.is_available.__module__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "[2.0, 2.0] turnout.cuda turnout.cuda turnout.cuda\n", done.stderr
 
 
 # ---- devices

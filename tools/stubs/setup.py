@@ -45,12 +45,25 @@ def write_stubs(folder: Path = STUBS) -> None:
                 lines.append(f"from {path.parent.name}.generated.operators import Namespace_{name} as _Namespace_{name}")
                 namespaces.append(f"    {name}: _Namespace_{name}")
     for place, added in members.items():  # after the stubs of the owners
-        file = folder / place / "__init__.pyi"
+        file = as_package(folder, place)
         file.write_text("\n".join([file.read_text(encoding="utf-8").rstrip("\n"), *added, ""]), encoding="utf-8")
     if namespaces:  # in place of core's `ops`, which takes any name
         lines.remove(f"from {OPS} import ops as ops")
         lines += [f"from {OPS} import Ops as _Ops", "class _TypedOps(_Ops):", *namespaces, "ops: _TypedOps"]
     (folder / "__init__.pyi").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def as_package(folder: Path, place: str) -> Path:
+    """The stub of a public module that has members, which is a package's: their modules have stubs beside it."""
+    file = folder / place / "__init__.pyi"
+    file.parent.mkdir(exist_ok=True)
+    if not file.exists():
+        alone = folder / f"{place}.pyi"
+        if alone.exists():
+            alone.rename(file)
+        else:
+            file.write_text(HEADER, encoding="utf-8")
+    return file
 
 
 def public(manifest: Path, provides: dict[str, Any], folder: Path) -> list[str]:

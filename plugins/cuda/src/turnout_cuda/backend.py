@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from turnout.devices import Device, device
 from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
 from turnout_arrays.random import start_of
+from turnout_cuda.memory import Peaks
 from turnout_cuda.pointwise import convert
 from turnout_cuda.programs import DTYPES, name_of, signed
 from turnout_cuda.replays import RecordedReplay
-from turnout_cuda.runtime import Runtime
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -32,21 +33,21 @@ _ON_HOST = 1  # cudaMemoryTypeHost, as `cudaPointerGetAttributes` says it
 
 
 class CUDABackend(ArrayBackend):
-    """`cupy` is the package, `xp` what the kernel library gets (see `turnout_cuda.module`); `runtime` serves `turnout.cuda`."""
+    """`cupy` is the package, `xp` what the kernel library gets (see `turnout_cuda.module`), `peaks` those of memory."""
 
     name = "CUDA"
     device_type = "cuda"
     indexed = True
     keeps_answers = True
     wrapper_module = "turnout_cuda.wrapped"
+    replays = MappingProxyType({"cuda_graph": RecordedReplay})
 
     def __init__(self, cupy: Any, xp: Any) -> None:
         super().__init__(xp, bfloat16)
         self.cupy = cupy
-        self.runtime = Runtime(cupy)
+        self.peaks = Peaks(cupy)
         self._lock = new_lock()
         self._read: deque[tuple[Any, Any]] = deque()  # what streams read: (done, an array of the host)
-        self.replays = {"cuda_graph": lambda run: RecordedReplay(self.runtime, run)}
 
     # ---- devices
 
@@ -67,7 +68,11 @@ class CUDABackend(ArrayBackend):
         self.cupy.cuda.Device(self.resolve_device(device).index).synchronize()
 
     def empty_cache(self) -> None:
-        self.runtime.empty_cache()
+        """On all devices, and host memory that copies went through."""
+        for index in range(self.device_count()):
+            with self.cupy.cuda.Device(index):
+                self.cupy.get_default_memory_pool().free_all_blocks()
+        self.cupy.get_default_pinned_memory_pool().free_all_blocks()
 
     def _on(self, device: Device) -> AbstractContextManager[object]:
         return self.guard(device) or nullcontext()

@@ -1,9 +1,18 @@
-"""Peaks of memory. CuPy's pool says what is in use now, so its allocator is wrapped: each allocation compares with the peak."""
+"""Memory in `turnout.cuda`: what is in use, and the most that was.
+
+CuPy's pool says what is in use now, so its allocator is wrapped: each allocation compares with the peak.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from turnout_aten.functions.docstrings import describe
+from turnout_cuda.devices import backend_in_use, index_of
+
+if TYPE_CHECKING:
+    from turnout_cuda.devices import Place
 
 
 class Peaks:
@@ -34,8 +43,9 @@ class Peaks:
         return used, taken
 
     def statistics(self, index: int) -> dict[str, int]:
-        """Of the current device, which has this index."""
-        used, taken = self._note(index)
+        """What `memory_stats` says of the device with this index."""
+        with self._cupy.cuda.Device(index):
+            used, taken = self._note(index)
         most = self._peaks[index]
         return {
             "allocated_bytes.all.current": used, "allocated_bytes.all.peak": most[0],
@@ -43,6 +53,91 @@ class Peaks:
         }  # fmt: skip
 
     def reset(self, index: int) -> None:
-        """Start from what is in use now, on the current device, which has this index."""
+        """Start from what is in use now on the device with this index."""
         self._peaks.pop(index, None)
-        self._note(index)
+        with self._cupy.cuda.Device(index):
+            self._note(index)
+
+
+def memory_stats(device: Place = None) -> dict[str, int]:
+    """The memory of a device that this process uses, in bytes.
+
+    | key | number |
+    |---|---|
+    | `allocated_bytes.all.current`, `.peak` | bytes that arrays use |
+    | `reserved_bytes.all.current`, `.peak` | bytes taken from the driver, with those kept for later arrays |
+
+    Example:
+        >>> if turnout.cuda.is_available():
+        ...     used = turnout.cuda.memory_stats()["allocated_bytes.all.current"]
+    """
+    return backend_in_use().peaks.statistics(index_of(device))
+
+
+def memory_allocated(device: Place = None) -> int:
+    """The bytes that arrays use on a device.
+
+    Example:
+        >>> used = turnout.cuda.memory_allocated() if turnout.cuda.is_available() else 0
+    """
+    return memory_stats(device)["allocated_bytes.all.current"]
+
+
+def max_memory_allocated(device: Place = None) -> int:
+    """The most bytes that arrays have used on a device, since the start or since `reset_peak_memory_stats`.
+
+    Example:
+        >>> most = turnout.cuda.max_memory_allocated() if turnout.cuda.is_available() else 0
+    """
+    return memory_stats(device)["allocated_bytes.all.peak"]
+
+
+def memory_reserved(device: Place = None) -> int:
+    """The bytes taken from the driver, with those that are kept for later arrays.
+
+    Example:
+        >>> taken = turnout.cuda.memory_reserved() if turnout.cuda.is_available() else 0
+    """
+    return memory_stats(device)["reserved_bytes.all.current"]
+
+
+def max_memory_reserved(device: Place = None) -> int:
+    """The most bytes taken from the driver, since the start or since `reset_peak_memory_stats`.
+
+    Example:
+        >>> most = turnout.cuda.max_memory_reserved() if turnout.cuda.is_available() else 0
+    """
+    return memory_stats(device)["reserved_bytes.all.peak"]
+
+
+def reset_peak_memory_stats(device: Place = None) -> None:
+    """Let the peaks of a device start from what is in use now.
+
+    Example:
+        >>> if turnout.cuda.is_available():
+        ...     turnout.cuda.reset_peak_memory_stats()
+    """
+    backend_in_use().peaks.reset(index_of(device))
+
+
+def mem_get_info(device: Place = None) -> tuple[int, int]:
+    """The bytes of a device that are free for any process, and all that it has.
+
+    Example:
+        >>> free, total = turnout.cuda.mem_get_info() if turnout.cuda.is_available() else (0, 0)
+    """
+    free, total = backend_in_use().cupy.cuda.Device(index_of(device)).mem_info
+    return int(free), int(total)
+
+
+def empty_cache() -> None:
+    """Give the memory that is kept for later arrays back to the driver, on all devices, and host memory that copies went through.
+
+    Example:
+        >>> if turnout.cuda.is_available():
+        ...     turnout.cuda.empty_cache()
+    """
+    backend_in_use().empty_cache()
+
+
+describe(globals(), device='"cuda:1" or 1; None for the current one')

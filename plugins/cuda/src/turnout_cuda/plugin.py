@@ -54,7 +54,7 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     """The backend, its kernels, raw ones over them, and what runs on cpu: operators whose kernels need SciPy, and those of other
     libraries. `cudnn` is the front end, if it is installed."""
     library.backend(backend)
-    library.on_undo(backend.runtime.peaks.watch())
+    library.on_undo(backend.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
     raw = raw_kernels(backend.xp, backend.xp.programs) | products.kernels(backend.xp, backend.xp.products)
     raw |= attention.kernels(backend.xp) | dropout.kernels(backend)

@@ -16,10 +16,10 @@ from turnout.errors import CallError
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.random import default_generator_states
 from turnout_aten.tensor.tensor import Tensor
+from turnout_cuda.graphs import CUDAGraph, graph
+from turnout_cuda.streams import Stream
 
 if TYPE_CHECKING:
-    from turnout_cuda.runtime import Recorder, Runtime
-
     Values = list[Any]
     Run = Callable[[Values], Values]
 
@@ -29,8 +29,7 @@ _KEPT = 8  # recordings
 class RecordedReplay:
     """Called with the values of a graph's inputs, it returns its results."""
 
-    def __init__(self, runtime: Runtime, run: Run) -> None:
-        self._runtime = runtime
+    def __init__(self, run: Run) -> None:
         self._run = run
         self._written: dict[tuple[Any, ...], list[bool]] = {}  # kind of values -> which of them are written
         self._recorded: OrderedDict[tuple[Any, ...], _Recorded] = OrderedDict()
@@ -44,7 +43,7 @@ class RecordedReplay:
             key = kind, tuple([value.data_ptr() for value, writes in zip(given, written, strict=True) if writes])
             recorded = self._recorded.get(key)
             if recorded is None:
-                recorded = self._recorded[key] = _Recorded(self._runtime, self._run, given, written)
+                recorded = self._recorded[key] = _Recorded(self._run, given, written)
                 if len(self._recorded) > _KEPT:
                     self._recorded.popitem(last=False)
             self._recorded.move_to_end(key)
@@ -66,37 +65,22 @@ class RecordedReplay:
 class _Recorded:
     """One recording: `values` are what it reads and writes, `results` what it leaves."""
 
-    def __init__(self, runtime: Runtime, run: Run, given: Values, written: list[bool]) -> None:
+    def __init__(self, run: Run, given: Values, written: list[bool]) -> None:
         self.written = written
         self.values = [v if writes else v.detach().clone() for v, writes in zip(given, written, strict=True)]
-        self.recorder: Recorder = runtime.new_recorder()
-        index = runtime.current_device() if not given or given[0].device.index is None else given[0].device.index
-        runtime.synchronize(index)
-        stream = runtime.new_stream(index, 0)
-        with stream:
-            self.recorder.begin()
-            try:
-                self.results = run(self.values)
-            except BaseException as error:
-                self._give_up()
-                if isinstance(error, Exception):
-                    raise CallError(f"replay='cuda_graph': the graph cannot be recorded: {error}") from error
-                raise
-            self.recorder.end()
-
-    def _give_up(self) -> None:
+        self.graph = CUDAGraph()
         try:
-            self.recorder.end()
-        except Exception:  # noqa: BLE001 - CUDA refuses to end what it could not capture; the first error says why
-            pass
-        self.recorder.reset()
+            with graph(self.graph, Stream(given[0].device if given else None)):
+                self.results = run(self.values)
+        except Exception as error:
+            raise CallError(f"replay='cuda_graph': the graph cannot be recorded: {error}") from error
 
     def launch(self, given: Values) -> Values:
         """Copy the values in, launch, and copy the results out."""
         for target, value, writes in zip(self.values, given, self.written, strict=True):
             if not writes:
                 target.copy_(value)
-        self.recorder.replay()
+        self.graph.replay()
         return [self._result(value, given) for value in self.results]
 
     def _result(self, value: Any, given: Values) -> Any:
