@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from turnout_conformance.cases.model import OperatorCase, S, T, values, whole
+from turnout_conformance.cases.model import OperatorCase, S, T, row, some, whole
 
 
-def _pairs(image: Any, kernel: Any, result: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Iterator[Any]:
+def _pairs(image, kernel, result, stride, padding, dilation, groups: int) -> Iterator[Any]:
     """(index in the result, in the image, in the weights) of every product that a convolution adds up."""
     n, _, *lengths = image
     filters, depth, *sizes = kernel
@@ -24,13 +24,11 @@ def _pairs(image: Any, kernel: Any, result: Any, stride: Any, padding: Any, dila
                 yield (b, f, *spot), (b, group * depth + c, *at), (f, c, *offset)
 
 
-def _each(value: Any, ndim: int) -> list[int]:
+def _each(value, ndim: int) -> list[int]:
     return list(value) * (ndim // len(value)) if isinstance(value, (list, tuple)) else [value] * ndim
 
 
-def _convolution(
-    np: Any, x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, transposed: Any, extra: Any, groups: int
-) -> Any:
+def _convolution(np, x, w, b, stride, padding, dilation, transposed, extra, groups: int):
     ndim = x.ndim - 2
     stride, padding, dilation, extra = (_each(v, ndim) for v in (stride, padding, dilation, extra))
     sizes = list(zip(x.shape[2:], w.shape[2:], stride, padding, dilation, extra, strict=True))
@@ -47,7 +45,7 @@ def _convolution(
     return made if b is None else made + b.reshape(-1, *(1,) * ndim)
 
 
-def _plain(np: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def _plain(np, x, w, b=None, stride=1, padding=0, dilation=1, groups: int = 1):
     single = x.ndim == w.ndim - 1
     ndim = w.ndim - 2
     x = x[None] if single else x
@@ -59,16 +57,14 @@ def _plain(np: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any
     return made[0] if single else made
 
 
-def _transposed(
-    np: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, extra: Any = 0, groups: int = 1, dilation: Any = 1
-) -> Any:
+def _transposed(np, x, w, b=None, stride=1, padding=0, extra=0, groups: int = 1, dilation=1):
     return _convolution(np, x, w, b, stride, padding, dilation, True, extra, groups)
 
 
 def _backward(
-    np: Any, g: Any, x: Any, w: Any, sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, extra: Any,
-    groups: int, mask: Any,
-) -> Any:  # fmt: skip
+    np, g, x, w, sizes, stride, padding, dilation, transposed: bool, extra,
+    groups: int, mask,
+):  # fmt: skip
     dx, dw = np.zeros_like(x), np.zeros_like(w)
     image, spots = (g.shape, x.shape[2:]) if transposed else (x.shape, g.shape[2:])
     for small, large, weight in _pairs(image, w.shape, spots, stride, padding, dilation, groups):
@@ -81,7 +77,7 @@ def _backward(
     return dx, dw, g.sum((0, *range(2, g.ndim)))
 
 
-def _im2col(np: Any, x: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def _im2col(np, x, kernel, dilation, padding, stride):
     n, c = x.shape[:2]
     x = np.pad(x, [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2])
     rows = [(x.shape[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
@@ -91,7 +87,7 @@ def _im2col(np: Any, x: Any, kernel: Any, dilation: Any, padding: Any, stride: A
     return made.reshape(n, c * kernel[0] * kernel[1], rows[0] * rows[1])
 
 
-def _col2im(np: Any, x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def _col2im(np, x, size, kernel, dilation, padding, stride):
     """The transposed matrix of im2col, applied to the columns."""
     n, rows = x.shape[:2]
     c = rows // (kernel[0] * kernel[1])
@@ -100,34 +96,34 @@ def _col2im(np: Any, x: Any, size: Any, kernel: Any, dilation: Any, padding: Any
     return (x.reshape(n * c, -1) @ matrix.T).reshape(n, c, *size)
 
 
-X1, W1 = T(values(1, 2, 5)), T(values(2, 2, 2, seed=3))
-X2, W2 = T(values(2, 2, 4, 3)), T(values(2, 1, 2, 2, seed=3))
-X3, W3 = T(values(1, 1, 2, 3, 2)), T(values(2, 1, 1, 2, 2, seed=3))
-B = T(values(2, seed=5))
+X1, W1 = some(1, 2, 5), some(2, 2, 2, seed=3)
+X2, W2 = some(2, 2, 4, 3), some(2, 1, 2, 2, seed=3)
+X3, W3 = some(1, 1, 2, 3, 2), some(2, 1, 1, 2, 2, seed=3)
+B = some(2, seed=5)
 NUMBERS = ("float32", "float64", "int64")
 
 # ruff: noqa: E501 - rows of a table
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
-    OperatorCase("convolution", (
+    row("convolution", (
         S(X2, W2, B, [1, 2], [1, 0], [2, 1], False, [0, 0], 2),
         S(X2, W2, None, [2, 1], [0, 1], [1, 2], True, [1, 0], 2),
         S(X1, W1, B, [2], [1], [1], False, [0], 1),
     ), _convolution, tolerance=1e-8),
-    OperatorCase("convolution_backward", (
-        S(T(values(2, 2, 4, 2, seed=7)), X2, W2, [2], [1, 2], [1, 1], [2, 1], False, [0, 0], 2, [True, True, True]),
-        S(T(values(1, 2, 6, seed=7)), X1, W1, [2], [1], [0], [1], True, [0], 1, [True, True, True]),
+    row("convolution_backward", (
+        S(some(2, 2, 4, 2, seed=7), X2, W2, [2], [1, 2], [1, 1], [2, 1], False, [0, 0], 2, [True, True, True]),
+        S(some(1, 2, 6, seed=7), X1, W1, [2], [1], [0], [1], True, [0], 1, [True, True, True]),
     ), _backward, tolerance=1e-8),
-    OperatorCase("conv1d", (S(X1, W1, B, [2], [1]), S(T(values(2, 4)), W1)), _plain, tolerance=1e-8),
-    OperatorCase("conv2d", (S(T(whole(1, 2, 4, 3)), T(whole(2, 2, 3, 2, seed=3)), T(whole(2)), [1, 2], [1, 0]),), _plain, NUMBERS, tolerance=1e-8),
-    OperatorCase("conv3d", (S(X3, W3, B, [1, 1, 1], [0, 1, 0]),), _plain, tolerance=1e-8),
-    OperatorCase("conv1d.padding", (S(X1, W1, None, [1], "same"),), _plain, tolerance=1e-8),
-    OperatorCase("conv2d.padding", (S(X2, T(values(1, 2, 2, 3, seed=3)), None, [1, 1], "same"), S(X2, W2, None, [2, 2], "valid", [1, 1], 2)), _plain, tolerance=1e-8),
-    OperatorCase("conv3d.padding", (S(X3, W3, None, [1, 1, 1], "same"),), _plain, tolerance=1e-8),
-    OperatorCase("conv_transpose1d", (S(X1, W1, B, [2], [1], [1]),), _transposed, tolerance=1e-8),
-    OperatorCase("conv_transpose2d.input", (S(X2, W2, B, [2, 2], [1, 1], [1, 0], 2),), lambda np, x, w, b, *rest: _transposed(np, x, w, b, *rest), tolerance=1e-8),
-    OperatorCase("conv_transpose3d.input", (S(X3, T(values(1, 2, 1, 2, 2, seed=3)), B),), _transposed, tolerance=1e-8),
-    OperatorCase("im2col", (S(T(values(1, 2, 4, 3)), [2, 2], [1, 1], [1, 0], [2, 1]), S(T(values(1, 1, 4, 5)), [2, 2], [2, 3], [0, 0], [1, 1])), _im2col),
-    OperatorCase("col2im", (S(T(values(1, 8, 6)), [4, 3], [2, 2], [1, 1], [1, 0], [2, 1]),), _col2im),
+    row("conv1d", (S(X1, W1, B, [2], [1]), S(some(2, 4), W1)), _plain, tolerance=1e-8),
+    row("conv2d", S(T(whole(1, 2, 4, 3)), T(whole(2, 2, 3, 2, seed=3)), T(whole(2)), [1, 2], [1, 0]), _plain, NUMBERS, tolerance=1e-8),
+    row("conv3d", S(X3, W3, B, [1, 1, 1], [0, 1, 0]), _plain, tolerance=1e-8),
+    row("conv1d.padding", S(X1, W1, None, [1], "same"), _plain, tolerance=1e-8),
+    row("conv2d.padding", (S(X2, some(1, 2, 2, 3, seed=3), None, [1, 1], "same"), S(X2, W2, None, [2, 2], "valid", [1, 1], 2)), _plain, tolerance=1e-8),
+    row("conv3d.padding", S(X3, W3, None, [1, 1, 1], "same"), _plain, tolerance=1e-8),
+    row("conv_transpose1d", S(X1, W1, B, [2], [1], [1]), _transposed, tolerance=1e-8),
+    row("conv_transpose2d.input", S(X2, W2, B, [2, 2], [1, 1], [1, 0], 2), lambda np, x, w, b, *rest: _transposed(np, x, w, b, *rest), tolerance=1e-8),
+    row("conv_transpose3d.input", S(X3, some(1, 2, 1, 2, 2, seed=3), B), _transposed, tolerance=1e-8),
+    row("im2col", (S(some(1, 2, 4, 3), [2, 2], [1, 1], [1, 0], [2, 1]), S(some(1, 1, 4, 5), [2, 2], [2, 3], [0, 0], [1, 1])), _im2col),
+    row("col2im", S(some(1, 8, 6), [4, 3], [2, 2], [1, 1], [1, 0], [2, 1]), _col2im),
 )
 # fmt: on

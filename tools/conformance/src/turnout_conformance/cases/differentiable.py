@@ -12,29 +12,29 @@ import turnout
 from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
 from turnout_conformance.cases import CASES
-from turnout_conformance.cases.model import OperatorCase, S, T, calls, values
+from turnout_conformance.cases.model import OperatorCase, S, T, calls, row, some, values
 
 # Operators that cannot be called by name in the shared table: those for gradients, and those that only copy.
 M, N, V = values(2, 3), values(2, 3, seed=3), values(3, seed=5)
 OWN = [
-    OperatorCase(op, samples, lambda np, *args, **kwargs: None)
+    row(op, samples, lambda np, *args, **kwargs: None)
     for op, samples in {
         "threshold_backward": (S(T(M), T(N), 0.5),),
         "sigmoid_backward": (S(T(M), T(N)),),
         "tanh_backward": (S(T(M), T(N)),),
         "gelu_backward": (S(T(M), T(N)), S(T(M), T(N), approximate="tanh")),
-        "select_backward": (S(T(V), (2, 3), 0, 1), S(T(values(2)), (2, 3), 1, -1)),
+        "select_backward": (S(T(V), (2, 3), 0, 1), S(some(2), (2, 3), 1, -1)),
         "slice_backward": (S(T(M), (5, 3), 0, 1, 5, 2), S(T(M), (2, 4), 1, 0, 3, 1)),
-        "diagonal_backward": (S(T(values(2)), (2, 3), 0, 0, 1), S(T(values(2)), (2, 3), 1, 0, 1)),
-        "unfold_backward": (S(T(values(2, 3)), (5,), 0, 3, 2), S(T(values(4, 2)), (5,), 0, 2, 1)),
-        "_softmax_backward_data": (S(T(M), T(N), 1, turnout.float64), S(T(V), T(values(3)), 0, turnout.float64)),
-        "_log_softmax_backward_data": (S(T(M), T(N), 1, turnout.float64), S(T(V), T(values(3)), 0, turnout.float64)),
+        "diagonal_backward": (S(some(2), (2, 3), 0, 0, 1), S(some(2), (2, 3), 1, 0, 1)),
+        "unfold_backward": (S(some(2, 3), (5,), 0, 3, 2), S(some(4, 2), (5,), 0, 2, 1)),
+        "_softmax_backward_data": (S(T(M), T(N), 1, turnout.float64), S(T(V), some(3), 0, turnout.float64)),
+        "_log_softmax_backward_data": (S(T(M), T(N), 1, turnout.float64), S(T(V), some(3), 0, turnout.float64)),
         "nll_loss_backward": tuple(
             S(T(grad), T(M), T([2, 0], "int64"), None, reduction, -100, T(total))
             for grad, reduction, total in ((values(2), 0, 0.0), (values(), 1, 2.0), (values(), 2, 2.0))
         ),
         "mse_loss_backward": (
-            S(T(M), T(N), T(V), 0), S(T(values()), T(M), T(N), 1), S(T(values()), T(N), T(V), 1), S(T(values()), T(M), T(N), 2)
+            S(T(M), T(N), T(V), 0), S(some(), T(M), T(N), 1), S(some(), T(N), T(V), 1), S(some(), T(M), T(N), 2)
         ),
         "native_dropout_backward": (S(T(M), T([[1, 0, 1], [0, 1, 1]], "bool"), 2.0),),
         "_unsafe_view": (S(T(M), (3, 2)),),
@@ -62,13 +62,13 @@ DIFFERENTIABLE = [case for case in (*CASES, *OWN) if case.differentiable and set
 DIFFERENTIABLE = [case for case in DIFFERENTIABLE if case.op not in TIED]
 
 
-def leaf(data: Any, dtype: str) -> turnout.Tensor:
+def leaf(data, dtype: str) -> turnout.Tensor:
     """A float or complex tensor as a leaf that requires a gradient, any other as it is."""
     made = turnout.tensor(data, dtype=dtype_named(dtype))
     return made.requires_grad_() if made.is_floating_point() or made.is_complex() else made
 
 
-def leaves(value: Any) -> list[turnout.Tensor]:
+def leaves(value) -> list[turnout.Tensor]:
     """The leaves in an argument structure."""
     if isinstance(value, (list, tuple)):
         return [t for each in value for t in leaves(each)]
@@ -77,7 +77,7 @@ def leaves(value: Any) -> list[turnout.Tensor]:
     return [value] if isinstance(value, turnout.Tensor) and value.requires_grad else []
 
 
-def replaced(value: Any, found: dict[int, turnout.Tensor]) -> Any:
+def replaced(value, found: dict[int, turnout.Tensor]):
     """The structure with other tensors in the places of its leaves."""
     if isinstance(value, (list, tuple)):
         return type(value)(replaced(v, found) for v in value)
@@ -86,11 +86,11 @@ def replaced(value: Any, found: dict[int, turnout.Tensor]) -> Any:
     return found.get(id(value), value) if isinstance(value, turnout.Tensor) else value
 
 
-def as_function(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Callable[..., Any], list[turnout.Tensor]]:
+def as_function(call: Callable[..., Any], args, kwargs) -> tuple[Callable[..., Any], list[turnout.Tensor]]:
     """A call as a function of its leaves."""
     given = leaves((args, kwargs))
 
-    def function(*tensors: turnout.Tensor) -> Any:
+    def function(*tensors: turnout.Tensor):
         found = {id(old): new for old, new in zip(given, tensors, strict=True)}
         return call(*replaced(args, found), **replaced(kwargs, found))
 
@@ -108,5 +108,5 @@ def sample_calls(case: OperatorCase) -> list[tuple[Any, Any]]:
     return found
 
 
-def is_recorded(result: Any) -> bool:
+def is_recorded(result) -> bool:
     return bool(leaves(result if isinstance(result, (list, tuple)) else [result]))

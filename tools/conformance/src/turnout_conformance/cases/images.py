@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 from math import floor
-from typing import Any
 
-from turnout_conformance.cases.model import OperatorCase, S, T, values, whole
+from turnout_conformance.cases.model import OperatorCase, S, T, row, some, whole
 
 
-def _pad(mode: str) -> Any:
-    def reference(np: Any, x: Any, pad: Any, *rest: Any, **named: Any) -> Any:
+def _pad(mode: str):
+    def reference(np, x, pad, *rest, **named):
         width = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
         cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(x.shape, width, strict=True))
         return np.pad(x[cut], [(max(b, 0), max(a, 0)) for b, a in width], mode, **named)
@@ -18,7 +17,7 @@ def _pad(mode: str) -> Any:
     return reference
 
 
-def _constant(np: Any, x: Any, pad: Any, value: Any = 0) -> Any:
+def _constant(np, x, pad, value=0):
     return _pad("constant")(np, x, pad, constant_values=value)
 
 
@@ -29,11 +28,11 @@ def _cubic(x: float, a: float) -> float:
     return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else 0.0
 
 
-def _lanczos(np: Any, x: float) -> float:
+def _lanczos(np, x: float) -> float:
     return float(np.sinc(x) * np.sinc(x / 3)) if abs(x) < 3 else 0.0
 
 
-def _matrix(np: Any, mode: str, n: int, m: int, align: bool) -> Any:
+def _matrix(np, mode: str, n: int, m: int, align: bool):
     """[m, n]: the weights of the elements of a line in each element of the resized one."""
     step = ((n - 1) / (m - 1) if m > 1 else 0.0) if align else n / m
     made = np.zeros((m, n))
@@ -65,8 +64,8 @@ def _matrix(np: Any, mode: str, n: int, m: int, align: bool) -> Any:
     return made
 
 
-def _resized(mode: str, copies: bool = False) -> Any:
-    def reference(np: Any, x: Any, size: Any, *rest: Any) -> Any:
+def _resized(mode: str, copies: bool = False):
+    def reference(np, x, size, *rest):
         align = bool(rest[0]) if not copies else False
         for dim, m in enumerate(size, 2):
             matrix = _matrix(np, mode, x.shape[dim], m, align).astype(x.dtype)
@@ -76,8 +75,8 @@ def _resized(mode: str, copies: bool = False) -> Any:
     return reference
 
 
-def _resized_backward(mode: str, copies: bool = False) -> Any:
-    def reference(np: Any, g: Any, size: Any, own: Any, *rest: Any) -> Any:
+def _resized_backward(mode: str, copies: bool = False):
+    def reference(np, g, size, own, *rest):
         align = bool(rest[0]) if not copies else False
         for dim, m in enumerate(size, 2):
             matrix = _matrix(np, mode, own[dim], m, align).astype(g.dtype)
@@ -87,8 +86,8 @@ def _resized_backward(mode: str, copies: bool = False) -> Any:
     return reference
 
 
-def _by_scale(mode: str, copies: bool = False) -> Any:
-    def reference(np: Any, x: Any, size: Any, *rest: Any) -> Any:
+def _by_scale(mode: str, copies: bool = False):
+    def reference(np, x, size, *rest):
         scales = rest[-1]
         wanted = size if size is not None else [int(n * s) for n, s in zip(x.shape[2:], scales, strict=True)]
         return _resized(mode, copies)(np, x, wanted, *rest)
@@ -96,7 +95,7 @@ def _by_scale(mode: str, copies: bool = False) -> Any:
     return reference
 
 
-def _sampled(np: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
+def _sampled(np, x, grid, mode: int, padding: int, align: bool):
     lengths = x.shape[2:]
     made = np.zeros((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
 
@@ -127,35 +126,35 @@ def _sampled(np: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -
     return made
 
 
-def _affine(np: Any, theta: Any, size: Any, align: bool) -> Any:
+def _affine(np, theta, size, align: bool):
     lengths = size[2:]
     lines = [(np.linspace(-1, 1, n) if align else (2 * np.arange(n) + 1) / n - 1) for n in lengths]
     points = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(lengths)], -1)
     return np.einsum("...k,njk->n...j", points, theta).astype(theta.dtype)
 
 
-def _shuffled(np: Any, x: Any, r: int) -> Any:
+def _shuffled(np, x, r: int):
     *lead, c, h, w = x.shape
     n = len(lead)
     split = x.reshape(*lead, c // r**2, r, r, h, w)
     return split.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // r**2, h * r, w * r)
 
 
-def _unshuffled(np: Any, x: Any, r: int) -> Any:
+def _unshuffled(np, x, r: int):
     *lead, c, h, w = x.shape
     n = len(lead)
     split = x.reshape(*lead, c, h // r, r, w // r, r)
     return split.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r**2, h // r, w // r)
 
 
-X1, X2, X3 = T(values(1, 2, 3)), T(values(1, 2, 3, 2)), T(values(1, 1, 2, 2, 3))
+X1, X2, X3 = some(1, 2, 3), some(1, 2, 3, 2), some(1, 1, 2, 2, 3)
 IMAGES = {1: X1, 2: X2, 3: X3}
 SIZES = {1: [5], 2: [4, 3], 3: [3, 2, 4]}
-GRID2 = T(values(1, 2, 2, 2, low=-1.3, high=1.3, seed=5))
-GRID3 = T(values(1, 1, 1, 2, 3, low=-1.2, high=1.2, seed=5))
+GRID2 = some(1, 2, 2, 2, low=-1.3, high=1.3, seed=5)
+GRID3 = some(1, 1, 1, 2, 3, low=-1.2, high=1.2, seed=5)
 
 
-def _interpolations() -> Any:
+def _interpolations():
     """Each interpolation by size, its gradient, and its overload by size or scales."""
     table = [("upsample_nearest", "nearest", (1, 2, 3)), ("_upsample_nearest_exact", "exact", (1, 2, 3))]
     for stem, mode, ndims in table:
@@ -169,37 +168,37 @@ def _interpolations() -> Any:
         yield from _interpolation(op, mode, n, (False,))
 
 
-def _interpolation(op: str, mode: str, n: int, align: Any) -> Any:
+def _interpolation(op: str, mode: str, n: int, align):
     x, size, copies = IMAGES[n], SIZES[n], not align
     samples = [S(x, size, *align)]
     if align and "aa" not in mode:
         samples.append(S(x, [2] * n, True))
-    yield OperatorCase(op, tuple(samples), _resized(mode, copies), tolerance=1e-5)
+    yield row(op, tuple(samples), _resized(mode, copies), tolerance=1e-5)
     shape = {1: (1, 2, 3), 2: (1, 2, 3, 2), 3: (1, 1, 2, 2, 3)}[n]
-    grad = T(values(*shape[:2], *size, seed=7))
-    yield OperatorCase(f"{op}_backward", (S(grad, size, list(shape), *align),), _resized_backward(mode, copies), tolerance=1e-5)
-    yield OperatorCase(f"{op}.vec", (S(x, None, *align, [2.0] * n),), _by_scale(mode, copies), tolerance=1e-5)
+    grad = some(*shape[:2], *size, seed=7)
+    yield row(f"{op}_backward", S(grad, size, list(shape), *align), _resized_backward(mode, copies), tolerance=1e-5)
+    yield row(f"{op}.vec", S(x, None, *align, [2.0] * n), _by_scale(mode, copies), tolerance=1e-5)
 
 
 # ruff: noqa: E501 - rows of a table
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
-    OperatorCase("constant_pad_nd", (S(T(whole(2, 3)), [1, 0, -1, 2], 7), S(T(whole(3)), [-1, -1])), _constant, ("float32", "float64", "int64")),
-    OperatorCase("pad", (S(X1, [1, 2], "reflect"), S(X2, [1, -1]), S(X1, [1, 0], "constant", 3.0)), lambda np, x, pad, mode="constant", value=0: _pad(mode)(np, x, pad, **({"constant_values": value} if mode == "constant" else {}))),
-    OperatorCase("_pad_circular", (S(X2, [1, 2, 0, 1]),), _pad("wrap")),
-    OperatorCase("reflection_pad1d", (S(X1, [1, 2]),), _pad("reflect")),
-    OperatorCase("reflection_pad2d", (S(X2, [1, 0, 1, 2]),), _pad("reflect")),
-    OperatorCase("reflection_pad3d", (S(X3, [1, 2, 0, 1, 1, 0]),), _pad("reflect")),
-    OperatorCase("replication_pad1d", (S(X1, [1, 2]),), _pad("edge")),
-    OperatorCase("replication_pad2d", (S(X2, [1, 0, -1, 2]),), _pad("edge")),
-    OperatorCase("replication_pad3d", (S(X3, [1, 2, 0, 1, 1, 0]),), _pad("edge")),
+    row("constant_pad_nd", (S(T(whole(2, 3)), [1, 0, -1, 2], 7), S(T(whole(3)), [-1, -1])), _constant, ("float32", "float64", "int64")),
+    row("pad", (S(X1, [1, 2], "reflect"), S(X2, [1, -1]), S(X1, [1, 0], "constant", 3.0)), lambda np, x, pad, mode="constant", value=0: _pad(mode)(np, x, pad, **({"constant_values": value} if mode == "constant" else {}))),
+    row("_pad_circular", S(X2, [1, 2, 0, 1]), _pad("wrap")),
+    row("reflection_pad1d", S(X1, [1, 2]), _pad("reflect")),
+    row("reflection_pad2d", S(X2, [1, 0, 1, 2]), _pad("reflect")),
+    row("reflection_pad3d", S(X3, [1, 2, 0, 1, 1, 0]), _pad("reflect")),
+    row("replication_pad1d", S(X1, [1, 2]), _pad("edge")),
+    row("replication_pad2d", S(X2, [1, 0, -1, 2]), _pad("edge")),
+    row("replication_pad3d", S(X3, [1, 2, 0, 1, 1, 0]), _pad("edge")),
     *_interpolations(),
-    OperatorCase("grid_sampler", (S(X2, GRID2, 0, 0, False),), _sampled, tolerance=1e-7),
-    OperatorCase("grid_sampler_2d", (S(X2, GRID2, 0, 1, True), S(X2, GRID2, 1, 0, False), S(X2, GRID2, 2, 2, False)), _sampled, tolerance=1e-7),
-    OperatorCase("grid_sampler_3d", (S(X3, GRID3, 0, 2, False),), _sampled, tolerance=1e-7),
-    OperatorCase("affine_grid_generator", (S(T(values(2, 2, 3)), [2, 1, 2, 3], False), S(T(values(1, 3, 4)), [1, 1, 2, 2, 2], True)), _affine, tolerance=1e-7),
-    OperatorCase("pixel_shuffle", (S(T(values(4, 1, 2)), 2), S(T(values(1, 4, 2, 1)), 2)), _shuffled),
-    OperatorCase("pixel_unshuffle", (S(T(values(1, 2, 4)), 2),), _unshuffled),
-    OperatorCase("channel_shuffle", (S(T(values(1, 4, 2)), 2),), lambda np, x, g: x.reshape(x.shape[0], g, -1, *x.shape[2:]).swapaxes(1, 2).reshape(x.shape)),
+    row("grid_sampler", S(X2, GRID2, 0, 0, False), _sampled, tolerance=1e-7),
+    row("grid_sampler_2d", (S(X2, GRID2, 0, 1, True), S(X2, GRID2, 1, 0, False), S(X2, GRID2, 2, 2, False)), _sampled, tolerance=1e-7),
+    row("grid_sampler_3d", S(X3, GRID3, 0, 2, False), _sampled, tolerance=1e-7),
+    row("affine_grid_generator", (S(some(2, 2, 3), [2, 1, 2, 3], False), S(some(1, 3, 4), [1, 1, 2, 2, 2], True)), _affine, tolerance=1e-7),
+    row("pixel_shuffle", (S(some(4, 1, 2), 2), S(some(1, 4, 2, 1), 2)), _shuffled),
+    row("pixel_unshuffle", S(some(1, 2, 4), 2), _unshuffled),
+    row("channel_shuffle", S(some(1, 4, 2), 2), lambda np, x, g: x.reshape(x.shape[0], g, -1, *x.shape[2:]).swapaxes(1, 2).reshape(x.shape)),
 )
 # fmt: on

@@ -4,105 +4,92 @@ from __future__ import annotations
 
 from itertools import product
 from math import exp, log, pi
-from typing import Any
 
-from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, values
+from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, row, some
 
 
-def _reduced(losses: Any, reduction: int) -> Any:
+def _reduced(losses, reduction: int):
     return losses if reduction == 0 else losses.mean() if reduction == 1 else losses.sum()
 
 
-def _each(loss: Any) -> Any:
+def _each(loss):
     """A reference of (x, y, reduction) from the loss of each element."""
 
-    def reference(np: Any, x: Any, y: Any, reduction: int = 1, *rest: Any, **named: Any) -> Any:
+    def reference(np, x, y, reduction: int = 1, *rest, **named):
         return _reduced(loss(np, x, y, *rest, **named), reduction)
 
     return reference
 
 
-def _smooth(np: Any, x: Any, y: Any, beta: float = 1.0) -> Any:
+def _smooth(np, x, y, beta: float = 1.0):
     d = abs(x - y)
     return np.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta) if beta else d
 
 
-def _huber(np: Any, x: Any, y: Any, delta: float = 1.0) -> Any:
+def _huber(np, x, y, delta: float = 1.0):
     d = abs(x - y)
     return np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
 
 
-def _entropy(np: Any, x: Any, y: Any, weight: Any = None, reduction: int = 1) -> Any:
+def _entropy(np, x, y, weight=None, reduction: int = 1):
     losses = -(y * np.log(x) + (1 - y) * np.log(1 - x))
     return _reduced(losses if weight is None else losses * weight, reduction)
 
 
-def _logits(np: Any, x: Any, y: Any, weight: Any = None, positive: Any = None, reduction: int = 1) -> Any:
+def _logits(np, x, y, weight=None, positive=None, reduction: int = 1):
     s = 1 / (1 + np.exp(-x))
     return _reduced(-((1 if positive is None else positive) * y * np.log(s) + (1 - y) * np.log(1 - s)), reduction)
 
 
-def _poisson(np: Any, x: Any, y: Any, logs: bool, full: bool, eps: float, reduction: int) -> Any:
+def _poisson(np, x, y, logs: bool, full: bool, eps: float, reduction: int):
     losses = np.exp(x) - y * x if logs else x - y * np.log(x + eps)
     stirling = np.where(y > 1, y * np.log(np.where(y > 1, y, 1)) - y + 0.5 * np.log(2 * pi * np.where(y > 1, y, 1)), 0)
     return _reduced(losses + stirling if full else losses, reduction)
 
 
-def _cosine(np: Any, a: Any, b: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def _cosine(np, a, b, dim: int = 1, eps: float = 1e-8):
     norms = [np.sqrt((x * x).sum(dim)) for x in (a, b)]
     return (a * b).sum(dim) / (np.maximum(norms[0], eps) * np.maximum(norms[1], eps))
 
 
-def _cosine_embedding(np: Any, a: Any, b: Any, y: Any, margin: float = 0.0, reduction: int = 1) -> Any:
+def _cosine_embedding(np, a, b, y, margin: float = 0.0, reduction: int = 1):
     c = _cosine(np, a, b, a.ndim - 1)
     return _reduced(np.where(y == 1, 1 - c, np.maximum(c - margin, 0)), reduction)
 
 
-def _distance(np: Any, a: Any, b: Any, p: float, eps: float = 1e-6) -> Any:
+def _distance(np, a, b, p: float, eps: float = 1e-6):
     return (abs(a - b + eps) ** p).sum(-1) ** (1 / p)
 
 
-def _triplet(
-    np: Any,
-    a: Any,
-    p: Any,
-    n: Any,
-    margin: float = 1.0,
-    norm: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    reduction: int = 1,
-) -> Any:
+def _triplet(np, a, p, n, margin: float = 1.0, norm: float = 2, eps: float = 1e-6, swap: bool = False, reduction: int = 1):
     far = _distance(np, a, n, norm, eps)
     far = np.minimum(far, _distance(np, p, n, norm, eps)) if swap else far
     return _reduced(np.maximum(margin + _distance(np, a, p, norm, eps) - far, 0), reduction)
 
 
-def _multi_margin(np: Any, x: Any, y: Any, p: int = 1, margin: float = 1, weight: Any = None, reduction: int = 1) -> Any:
+def _multi_margin(np, x, y, p: int = 1, margin: float = 1, weight=None, reduction: int = 1):
     rows, found = np.atleast_2d(x), []
-    for row, t in zip(rows, np.atleast_1d(y), strict=True):
-        lost = [max(0, margin - row[t] + v) ** p for i, v in enumerate(row) if i != t]
-        found.append(sum(lost) / len(row) * (1 if weight is None else weight[t]))
+    for line, t in zip(rows, np.atleast_1d(y), strict=True):
+        lost = [max(0, margin - line[t] + v) ** p for i, v in enumerate(line) if i != t]
+        found.append(sum(lost) / len(line) * (1 if weight is None else weight[t]))
     return _reduced(np.array(found, x.dtype), reduction)
 
 
-def _multilabel(np: Any, x: Any, y: Any, reduction: int = 1) -> Any:
+def _multilabel(np, x, y, reduction: int = 1):
     found = []
-    for row, labels in zip(x, y, strict=True):
+    for line, labels in zip(x, y, strict=True):
         kept = list(labels[: list(labels).index(-1)] if -1 in labels else labels)
-        found.append(sum(max(0, 1 - row[t] + v) for t in kept for i, v in enumerate(row) if i not in kept) / len(row))
+        found.append(sum(max(0, 1 - line[t] + v) for t in kept for i, v in enumerate(line) if i not in kept) / len(line))
     return _reduced(np.array(found, x.dtype), reduction)
 
 
-def _nd(np: Any, x: Any, y: Any, weight: Any = None, reduction: int = 1, ignore: int = -100) -> Any:
+def _nd(np, x, y, weight=None, reduction: int = 1, ignore: int = -100):
     picked = -np.take_along_axis(x, np.where(y == ignore, 0, y)[:, None], 1)[:, 0]
     w = np.where(y == ignore, 0, (np.ones(x.shape[1], x.dtype) if weight is None else weight)[y]).astype(x.dtype)
     return picked * w if reduction == 0 else (picked * w).sum() / (w.sum() if reduction == 1 else 1)
 
 
-def _ctc(
-    np: Any, logs: Any, targets: Any, steps: Any, lengths: Any, blank: int = 0, reduction: int = 1, zero: bool = False
-) -> Any:
+def _ctc(np, logs, targets, steps, lengths, blank: int = 0, reduction: int = 1, zero: bool = False):
     """By the probabilities of all paths."""
     found = []
     for n, (t, s) in enumerate(zip(steps, lengths, strict=True)):
@@ -116,30 +103,30 @@ def _ctc(
     return (losses / np.maximum(lengths, 1)).mean() if reduction == 1 else _reduced(losses, reduction)
 
 
-N, P = T(values(2, 3, seed=3)), T(values(2, 3, low=0.1, high=0.9, seed=3))
+N, P = some(2, 3, seed=3), some(2, 3, low=0.1, high=0.9, seed=3)
 SIGNS = T([[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]])
-LOGS = T(values(4, 2, 3, low=-2.0, high=-0.2))
+LOGS = some(4, 2, 3, low=-2.0, high=-0.2)
 
 # ruff: noqa: E501 - rows of a table
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
-    OperatorCase("l1_loss", (S(M, N), S(M, N, 0)), _each(lambda np, x, y: abs(x - y))),
-    OperatorCase("smooth_l1_loss", (S(M, N, 2, 0.7), S(M, N, 1, 0.0)), _each(_smooth)),
-    OperatorCase("huber_loss", (S(M, N, 1, 0.7),), _each(_huber)),
-    OperatorCase("binary_cross_entropy", (S(T(values(2, 3, low=0.1, high=0.9)), P), S(T(values(2, 3, low=0.1, high=0.9)), P, T(values(3, **POSITIVE)), 0)), _entropy, tolerance=1e-8),
-    OperatorCase("binary_cross_entropy_with_logits", (S(M, P), S(M, P, None, T(values(3, **POSITIVE)), 2)), _logits, tolerance=1e-8),
-    OperatorCase("kl_div", (S(M, P, 2), S(M, N, 1, log_target=True)), lambda np, x, y, r=1, log_target=False: _reduced(np.exp(y) * (y - x) if log_target else y * (np.log(y) - x), r)),
-    OperatorCase("poisson_nll_loss", (S(M, T(values(2, 3, **POSITIVE)), True, True, 1e-8, 1), S(P, T(values(2, 3, **POSITIVE)), False, False, 1e-8, 0)), _poisson, tolerance=1e-8),
-    OperatorCase("soft_margin_loss", (S(M, SIGNS),), _each(lambda np, x, y: np.log1p(np.exp(-y * x)))),
-    OperatorCase("hinge_embedding_loss", (S(M, T([[1, -1, 1], [-1, 1, -1]], "int64"), 0.5),), lambda np, x, y, m=1.0, r=1: _reduced(np.where(y == 1, x, np.maximum(m - x, 0)), r)),
-    OperatorCase("margin_ranking_loss", (S(M, N, SIGNS, 0.3, 2),), lambda np, a, b, y, m=0.0, r=1: _reduced(np.maximum(-y * (a - b) + m, 0), r)),
-    OperatorCase("cosine_embedding_loss", (S(M, N, T([1, -1], "int64"), -0.9),), _cosine_embedding, tolerance=1e-8),
-    OperatorCase("triplet_margin_loss", (S(M, N, T(values(2, 3, seed=5)), 2.0, 2, 1e-6, True), S(M, N, T(values(2, 3, seed=5)), 1.5, 3, 1e-6, False, 0)), _triplet, tolerance=1e-7),
-    OperatorCase("multi_margin_loss", (S(M, T([2, 0], "int64")), S(M, T([2, 0], "int64"), 2, 0.7, T(values(3, **POSITIVE)), 0)), _multi_margin, tolerance=1e-8),
-    OperatorCase("multilabel_margin_loss", (S(M, T([[1, -1, 0], [2, 0, -1]], "int64"), 0),), _multilabel, tolerance=1e-8),
-    OperatorCase("nll_loss_nd", (S(T(values(2, 3, 2)), T([[0, 2], [1, 1]], "int64"), None, 1, 2),), _nd),
-    OperatorCase("nll_loss2d", (S(T(values(1, 3, 2, 2)), T([[[0, 2], [1, 1]]], "int64"), None, 0),), _nd),
-    OperatorCase("ctc_loss.IntList", (S(LOGS, T([[1, 2], [2, 2]], "int64"), [4, 3], [2, 2]), S(LOGS, T([[1, 2], [2, 2]], "int64"), [3, 2], [1, 2], 0, 2, True)), _ctc, tolerance=1e-7),
-    OperatorCase("cosine_similarity", (S(M, N), S(T(values(2, 1, 3)), N, -1)), _cosine, tolerance=1e-8),
+    row("l1_loss", (S(M, N), S(M, N, 0)), _each(lambda np, x, y: abs(x - y))),
+    row("smooth_l1_loss", (S(M, N, 2, 0.7), S(M, N, 1, 0.0)), _each(_smooth)),
+    row("huber_loss", S(M, N, 1, 0.7), _each(_huber)),
+    row("binary_cross_entropy", (S(some(2, 3, low=0.1, high=0.9), P), S(some(2, 3, low=0.1, high=0.9), P, some(3, **POSITIVE), 0)), _entropy, tolerance=1e-8),
+    row("binary_cross_entropy_with_logits", (S(M, P), S(M, P, None, some(3, **POSITIVE), 2)), _logits, tolerance=1e-8),
+    row("kl_div", (S(M, P, 2), S(M, N, 1, log_target=True)), lambda np, x, y, r=1, log_target=False: _reduced(np.exp(y) * (y - x) if log_target else y * (np.log(y) - x), r)),
+    row("poisson_nll_loss", (S(M, some(2, 3, **POSITIVE), True, True, 1e-8, 1), S(P, some(2, 3, **POSITIVE), False, False, 1e-8, 0)), _poisson, tolerance=1e-8),
+    row("soft_margin_loss", S(M, SIGNS), _each(lambda np, x, y: np.log1p(np.exp(-y * x)))),
+    row("hinge_embedding_loss", S(M, T([[1, -1, 1], [-1, 1, -1]], "int64"), 0.5), lambda np, x, y, m=1.0, r=1: _reduced(np.where(y == 1, x, np.maximum(m - x, 0)), r)),
+    row("margin_ranking_loss", S(M, N, SIGNS, 0.3, 2), lambda np, a, b, y, m=0.0, r=1: _reduced(np.maximum(-y * (a - b) + m, 0), r)),
+    row("cosine_embedding_loss", S(M, N, T([1, -1], "int64"), -0.9), _cosine_embedding, tolerance=1e-8),
+    row("triplet_margin_loss", (S(M, N, some(2, 3, seed=5), 2.0, 2, 1e-6, True), S(M, N, some(2, 3, seed=5), 1.5, 3, 1e-6, False, 0)), _triplet, tolerance=1e-7),
+    row("multi_margin_loss", (S(M, T([2, 0], "int64")), S(M, T([2, 0], "int64"), 2, 0.7, some(3, **POSITIVE), 0)), _multi_margin, tolerance=1e-8),
+    row("multilabel_margin_loss", S(M, T([[1, -1, 0], [2, 0, -1]], "int64"), 0), _multilabel, tolerance=1e-8),
+    row("nll_loss_nd", S(some(2, 3, 2), T([[0, 2], [1, 1]], "int64"), None, 1, 2), _nd),
+    row("nll_loss2d", S(some(1, 3, 2, 2), T([[[0, 2], [1, 1]]], "int64"), None, 0), _nd),
+    row("ctc_loss.IntList", (S(LOGS, T([[1, 2], [2, 2]], "int64"), [4, 3], [2, 2]), S(LOGS, T([[1, 2], [2, 2]], "int64"), [3, 2], [1, 2], 0, 2, True)), _ctc, tolerance=1e-7),
+    row("cosine_similarity", (S(M, N), S(some(2, 1, 3), N, -1)), _cosine, tolerance=1e-8),
 )
 # fmt: on

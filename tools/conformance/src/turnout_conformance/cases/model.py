@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 FLOATS = ("float32", "float64")
@@ -12,6 +13,7 @@ INTS = ("int64", "int32", "uint8")
 NUMBERS = (*FLOATS, "int64")
 BITS = ("int64", "bool")
 Vectors = tuple[tuple[int, int], ...]
+Reference = Callable[..., Any]
 
 # Operators that see strides, not elements alone: they refuse some layouts, whichever the device.
 ABOUT_STRIDES = (
@@ -49,7 +51,7 @@ class Drawn:
     marked: tuple[tuple[int, Any], ...] = ()
 
     @lru_cache(maxsize=8)  # noqa: B019 - those of one sample, which is built several times
-    def data(self, dtype: str) -> Any:
+    def data(self, dtype: str):
         """The array of NumPy that a tensor of this dtype is made of, which nobody may write into."""
         import numpy as np
 
@@ -135,7 +137,7 @@ class OperatorCase:
 
     op: str
     samples: tuple[Sample, ...]
-    reference: Callable[..., Any]
+    reference: Reference
     dtypes: tuple[str, ...] = FLOATS
     tolerance: float = 1e-9
     differentiable: bool = True
@@ -146,7 +148,7 @@ class OperatorCase:
         return self.op
 
 
-def build(value: Any, dtype: str, make: Callable[[Any, str], Any]) -> Any:
+def build(value, dtype: str, make: Callable[[Any, str], Any]):
     """A sample's value with `make(data, dtype name)` in place of each T and Drawn, inside lists and dicts too."""
     if isinstance(value, T):
         return make(value.data, value.dtype or dtype)
@@ -169,7 +171,7 @@ def calls(case: OperatorCase, dtype: str, make: Callable[[Any, str], Any]) -> It
         yield tuple(build(a, dtype, make) for a in sample.args), build(sample.kwargs, dtype, make)
 
 
-def close(numpy: Any, found: Any, expected: Any, tolerance: float) -> bool:
+def close(numpy, found, expected, tolerance: float) -> bool:
     """Whether two arrays agree; float32 and lower within 1e-5, float64 within the case's tolerance; nan equals nan."""
     found, expected = numpy.asarray(found), numpy.asarray(expected)
     if found.shape != expected.shape:
@@ -182,7 +184,7 @@ def close(numpy: Any, found: Any, expected: Any, tolerance: float) -> bool:
 # ---- data
 
 
-def values(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 1) -> Any:
+def values(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 1):
     """Nested lists of distinct numbers, spread over [low, high] in an irregular order, none of them near 0."""
     count = 1
     for n in shape:
@@ -192,7 +194,7 @@ def values(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 1) -> 
     return nested([v if abs(v) > 0.05 else v + 0.1 for v in flat], shape)
 
 
-def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 1) -> Any:
+def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 1):
     """Nested lists of integers from low to high - 1."""
     count = 1
     for n in shape:
@@ -200,7 +202,7 @@ def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 1) -> Any:
     return nested([low + (7919 * seed * (i + 1)) % 1009 % (high - low) for i in range(count)], shape)
 
 
-def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
+def nested(flat: list[Any], shape: tuple[int, ...]):
     """A flat list as nested ones."""
     if not shape:
         return flat[0]
@@ -208,28 +210,43 @@ def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
     return [nested(flat[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])]
 
 
-def S(*args: Any, **kwargs: Any) -> Sample:
+def S(*args, **kwargs) -> Sample:
     """A sample."""
     return Sample(args, kwargs)
 
 
+def some(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 1) -> T:
+    """A tensor of such `values`."""
+    return T(values(*shape, low=low, high=high, seed=seed))
+
+
+def row(op: str, samples: Sample | tuple[Sample, ...], reference: Reference | str, *dtypes, **rest) -> OperatorCase:
+    """The case of an operator, from the fields of `OperatorCase`: one sample without a tuple, NumPy's function by its name."""
+    if isinstance(samples, Sample):
+        samples = (samples,)
+    if isinstance(reference, str):
+        name = attrgetter(reference)
+        return OperatorCase(op, samples, lambda np, *args, **kwargs: name(np)(*args, **kwargs), *dtypes, **rest)
+    return OperatorCase(op, samples, reference, *dtypes, **rest)
+
+
 def one(low: float = -2.0, high: float = 2.0) -> tuple[Sample, ...]:
     """Samples of one tensor: two dims, none, empty."""
-    return (S(T(values(2, 3, low=low, high=high))), S(T(values(low=low, high=high))), S(T([])))
+    return (S(some(2, 3, low=low, high=high)), S(some(low=low, high=high)), S(T([])))
 
 
-def two(low: float = -2.0, high: float = 2.0, *rest: Any, **kwargs: Any) -> tuple[Sample, ...]:
+def two(low: float = -2.0, high: float = 2.0, *rest, **kwargs) -> tuple[Sample, ...]:
     """Samples of two tensors: equal shapes, broadcast both ways, one without dims, empty."""
     a: dict[str, Any] = {"low": low, "high": high, "seed": 1}
     b: dict[str, Any] = {"low": low, "high": high, "seed": 3}
     return (
-        S(T(values(2, 3, **a)), T(values(2, 3, **b)), *rest, **kwargs),
-        S(T(values(2, 1, **a)), T(values(3, **b)), *rest, **kwargs),
-        S(T(values(2, **a)), T(values(**b)), *rest, **kwargs),
+        S(some(2, 3, **a), some(2, 3, **b), *rest, **kwargs),
+        S(some(2, 1, **a), some(3, **b), *rest, **kwargs),
+        S(some(2, **a), some(**b), *rest, **kwargs),
         S(T([]), T([]), *rest, **kwargs),
     )
 
 
-M = T(values(2, 3))
+M = some(2, 3)
 POSITIVE: dict[str, Any] = {"low": 0.1, "high": 3.0}
 INDEX = T([1, 0, 1], "int64")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def erf(np: Any, x: Any) -> Any:
+def erf(np, x):
     import math
 
     return np.vectorize(math.erf, otypes=[x.dtype])(x)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, two, values
+from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, row, some, two
 
 
-def scipy(name: str, *leading: Any) -> Any:
+def scipy(name: str, *leading):
     """SciPy's function as a reference, in float64."""
 
-    def reference(np: Any, *args: Any) -> Any:
+    def reference(np, *args):
         import scipy.special
 
         wide = [np.asarray(a, np.float64) for a in (*leading, *args)]
@@ -20,10 +18,10 @@ def scipy(name: str, *leading: Any) -> Any:
     return reference
 
 
-def polynomial(name: str, shifted: bool) -> Any:
+def polynomial(name: str, shifted: bool):
     """SciPy's polynomial of whole degrees."""
 
-    def reference(np: Any, x: Any, n: Any) -> Any:
+    def reference(np, x, n):
         import scipy.special
 
         x, n = np.broadcast_arrays(np.asarray(x, np.float64), n)
@@ -34,24 +32,24 @@ def polynomial(name: str, shifted: bool) -> Any:
     return reference
 
 
-def third(np: Any, x: Any, n: Any) -> Any:
+def third(np, x, n):
     """V_n(x) = cos((n + 1/2) t) / cos(t / 2), x = cos(t)."""
     t = np.arccos(np.asarray(x, np.float64))
     return np.cos((np.trunc(n) + 0.5) * t) / np.cos(t / 2)
 
 
-def fourth(np: Any, x: Any, n: Any) -> Any:
+def fourth(np, x, n):
     """W_n(x) = sin((n + 1/2) t) / sin(t / 2), x = cos(t)."""
     t = np.arccos(np.asarray(x, np.float64))
     return np.sin((np.trunc(n) + 0.5) * t) / np.sin(t / 2)
 
 
-def moved(reference: Any) -> Any:
+def moved(reference):
     """The same at 2 x - 1."""
     return lambda np, x, n: reference(np, 2 * np.asarray(x, np.float64) - 1, n)
 
 
-def log_of_gammas(np: Any, x: Any, p: int) -> Any:
+def log_of_gammas(np, x, p: int):
     import scipy.special
 
     return scipy.special.multigammaln(x.astype(np.float64), p)
@@ -66,13 +64,13 @@ POLYNOMIALS = (
     ("hermite_polynomial_h", polynomial("eval_hermite", False)), ("hermite_polynomial_he", polynomial("eval_hermitenorm", False)),
     ("laguerre_polynomial_l", polynomial("eval_laguerre", False)), ("legendre_polynomial_p", polynomial("eval_legendre", False)),
 )  # fmt: skip
-BETWEEN = T(values(2, 3, low=0.1, high=0.9))
+BETWEEN = some(2, 3, low=0.1, high=0.9)
 
 # ruff: noqa: E501 - rows of a table
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
     *[
-        OperatorCase(name, (S(T(values(2, 3, low=low, high=high))), S(T([]))), scipy(function), tolerance=1e-8)
+        row(name, (S(some(2, 3, low=low, high=high)), S(T([]))), scipy(function), tolerance=1e-8)
         for name, function, low, high in (
             ("digamma", "psi", 0.1, 3.0), ("lgamma", "gammaln", 0.1, 3.0), ("erfc", "erfc", -2.0, 2.0), ("erfinv", "erfinv", -0.9, 0.9),
             ("i0", "i0", -2.0, 2.0), ("special_i0e", "i0e", -2.0, 2.0), ("special_i1", "i1", -2.0, 2.0), ("special_i1e", "i1e", -2.0, 2.0),
@@ -81,7 +79,7 @@ CASES: tuple[OperatorCase, ...] = (
         )
     ],
     *[
-        OperatorCase(f"special_{name}", (S(T(values(2, 3, **POSITIVE))),), reference, tolerance=1e-6, differentiable=False)
+        row(f"special_{name}", S(some(2, 3, **POSITIVE)), reference, tolerance=1e-6, differentiable=False)
         for name, reference in (
             ("airy_ai", scipy("airy")), ("bessel_j0", scipy("j0")), ("bessel_j1", scipy("j1")), ("bessel_y0", scipy("y0")),
             ("bessel_y1", scipy("y1")), ("modified_bessel_i0", scipy("iv", 0)), ("modified_bessel_i1", scipy("iv", 1)),
@@ -90,19 +88,19 @@ CASES: tuple[OperatorCase, ...] = (
             ("spherical_bessel_j0", lambda np, x: np.sin(x) / x),
         )
     ],
-    OperatorCase("polygamma", (S(1, T(values(2, 3, **POSITIVE))), S(0, T([0.5]))), lambda np, n, x: scipy("polygamma", n)(np, x), tolerance=1e-7),
-    OperatorCase("mvlgamma", (S(T(values(2, 3, low=1.5, high=3.0)), 3),), log_of_gammas, tolerance=1e-8),
-    OperatorCase("igamma", two(**POSITIVE), scipy("gammainc"), differentiable=False),
-    OperatorCase("igammac", two(**POSITIVE), scipy("gammaincc"), differentiable=False),
-    OperatorCase("logit_backward", (S(M, BETWEEN), S(M, T(values(2, 3, low=-0.5, high=1.5)), 0.1)), lambda np, g, x, eps=None: np.where((x >= (eps or 0)) & (x <= 1 - (eps or 0)), g / (x * (1 - x)), 0.0)),
-    OperatorCase("special_zeta", two(1.1, 3.0), scipy("zeta"), differentiable=False),
-    OperatorCase("special_zeta.self_scalar", (S(2.5, T(values(3, low=1.1, high=3.0))),), scipy("zeta")),
-    OperatorCase("special_zeta.other_scalar", (S(T(values(3, low=1.1, high=3.0)), 1.5),), scipy("zeta"), differentiable=False),
-    OperatorCase("special_xlog1py", two(**POSITIVE), scipy("xlog1py")),
-    OperatorCase("special_xlog1py.self_scalar", (S(2, BETWEEN),), scipy("xlog1py")),
-    OperatorCase("special_xlog1py.other_scalar", (S(M, 0.5),), scipy("xlog1py")),
+    row("polygamma", (S(1, some(2, 3, **POSITIVE)), S(0, T([0.5]))), lambda np, n, x: scipy("polygamma", n)(np, x), tolerance=1e-7),
+    row("mvlgamma", S(some(2, 3, low=1.5, high=3.0), 3), log_of_gammas, tolerance=1e-8),
+    row("igamma", two(**POSITIVE), scipy("gammainc"), differentiable=False),
+    row("igammac", two(**POSITIVE), scipy("gammaincc"), differentiable=False),
+    row("logit_backward", (S(M, BETWEEN), S(M, some(2, 3, low=-0.5, high=1.5), 0.1)), lambda np, g, x, eps=None: np.where((x >= (eps or 0)) & (x <= 1 - (eps or 0)), g / (x * (1 - x)), 0.0)),
+    row("special_zeta", two(1.1, 3.0), scipy("zeta"), differentiable=False),
+    row("special_zeta.self_scalar", S(2.5, some(3, low=1.1, high=3.0)), scipy("zeta")),
+    row("special_zeta.other_scalar", S(some(3, low=1.1, high=3.0), 1.5), scipy("zeta"), differentiable=False),
+    row("special_xlog1py", two(**POSITIVE), scipy("xlog1py")),
+    row("special_xlog1py.self_scalar", S(2, BETWEEN), scipy("xlog1py")),
+    row("special_xlog1py.other_scalar", S(M, 0.5), scipy("xlog1py")),
     *[
-        OperatorCase(f"special_{name}{overload}", samples, reference, ("float64",), differentiable=False)
+        row(f"special_{name}{overload}", samples, reference, ("float64",), differentiable=False)
         for name, reference in POLYNOMIALS
         for overload, samples in (
             ("", (S(BETWEEN, T([0, 1, 5])), S(T([]), T([])))), (".x_scalar", (S(0.3, T([0, 4.0])),)), (".n_scalar", (S(BETWEEN, 3),)),

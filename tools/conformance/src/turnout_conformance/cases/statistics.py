@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, values
+from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, row, some
 
 
-def _cum(np: Any, x: Any, dim: int, ufunc: Any) -> Any:
+def _cum(np, x, dim: int, ufunc):
     found = ufunc.accumulate(x, dim)
     shape = [1] * x.ndim
     shape[dim] = -1
@@ -15,7 +13,7 @@ def _cum(np: Any, x: Any, dim: int, ufunc: Any) -> Any:
     return found, np.maximum.accumulate(np.where(x == found, place, 0), dim)
 
 
-def _median(np: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
+def _median(np, x, dim: int, keepdim: bool = False):
     """The lower of two, and where it is; nan comes last."""
     count = np.sum(~np.isnan(x), axis=dim, keepdims=True) if x.dtype.kind == "f" else np.int64(x.shape[dim])
     order = np.argsort(x, axis=dim)
@@ -26,12 +24,12 @@ def _median(np: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
     return made if keepdim else tuple(np.squeeze(m, dim) for m in made)
 
 
-def _middle(np: Any, x: Any) -> Any:
+def _middle(np, x):
     return _median(np, x.reshape(-1), 0)[0]
 
 
-def _mode(np: Any, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    def of(row: Any) -> Any:
+def _mode(np, x, dim: int = -1, keepdim: bool = False):
+    def of(row):
         found, counts = np.unique(row, return_counts=True)
         value = found[np.argmax(counts)]
         return [value, np.nonzero(row == value)[0][-1]]
@@ -41,14 +39,12 @@ def _mode(np: Any, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     return [m if keepdim else np.squeeze(m, dim) for m in made]
 
 
-def _quantile(
-    np: Any, x: Any, q: Any, dim: Any = None, keepdim: bool = False, interpolation: str = "linear", *, ignore: bool = False
-) -> Any:
+def _quantile(np, x, q, dim=None, keepdim: bool = False, interpolation: str = "linear", *, ignore: bool = False):
     find = np.nanquantile if ignore else np.quantile
     return find(x, q, axis=dim, keepdims=keepdim, method=interpolation)
 
 
-def _trapezoid(np: Any, y: Any, x: Any = None, dx: Any = 1.0, dim: int = -1, cumulative: bool = False) -> Any:
+def _trapezoid(np, y, x=None, dx=1.0, dim: int = -1, cumulative: bool = False):
     parts = [np.take(y, range(a, y.shape[dim] - 1 + a), dim) for a in (0, 1)]
     steps = dx
     if x is not None:
@@ -59,35 +55,35 @@ def _trapezoid(np: Any, y: Any, x: Any = None, dx: Any = 1.0, dim: int = -1, cum
     return np.cumsum(areas, dim) if cumulative else np.sum(areas, dim)
 
 
-def _gradient(np: Any, x: Any, *spacing: Any, dim: Any = None, edge_order: int = 1) -> Any:
+def _gradient(np, x, *spacing, dim=None, edge_order: int = 1):
     axes = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     return [np.gradient(x, s, axis=a, edge_order=edge_order) for s, a in zip(spacing, axes, strict=True)]
 
 
-def _each(np: Any, x: Any, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
+def _each(np, x, spacing=None, dim=None, edge_order: int = 1):
     count = x.ndim if dim is None else 1 if isinstance(dim, int) else len(dim)
     each = spacing if isinstance(spacing, list) else [1 if spacing is None else spacing] * count
     return _gradient(np, x, *each, dim=dim, edge_order=edge_order)
 
 
-def _histc(np: Any, x: Any, bins: int = 100, low: float = 0, high: float = 0) -> Any:
+def _histc(np, x, bins: int = 100, low: float = 0, high: float = 0):
     return np.histogram(x, bins, (low, high) if low != high else None)[0]
 
 
-def _histogram(np: Any, x: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def _histogram(np, x, bins, range=None, weight=None, density: bool = False):
     found, edges = np.histogram(x, bins, range, weights=weight, density=density)
     return found, edges
 
 
-def _histogramdd(np: Any, x: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def _histogramdd(np, x, bins, range=None, weight=None, density: bool = False):
     pairs = None if range is None else [range[i : i + 2] for i in (0, 2)]
     found, edges = np.histogramdd(x, bins, pairs, weights=weight, density=density)
     return found, list(edges)
 
 
 GAPS = T([[1.0, float("nan"), 3.0, 7.0], [4.0, 5.0, float("nan"), float("nan")]])
-TALL = T(values(4, 3))
-POINTS = T(values(6, 2))
+TALL = some(4, 3)
+POINTS = some(6, 2)
 EDGES = [T([-2.0, 0.0, 1.0, 2.5]), T([-2.5, 0.5, 2.5])]
 X = T([0.0, 1.0, 3.0, 3.5])
 Q = T([0.1, 0.3, 0.9])
@@ -95,45 +91,45 @@ Q = T([0.1, 0.3, 0.9])
 # ruff: noqa: E501 - rows of a table
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
-    OperatorCase("cumsum", (S(M, 0), S(M, -1)), lambda np, x, d: np.cumsum(x, axis=d), NUMBERS),
-    OperatorCase("cumprod", (S(M, 0), S(T([2.0, 0.0, 3.0, 0.0, 4.0]), -1), S(T([[1.0, 2.0], [0.0, 3.0]]), 0)), lambda np, x, d: np.cumprod(x, axis=d), NUMBERS),
-    OperatorCase("logcumsumexp", (S(M, 0), S(M, -1), S(T(values()), 0)), lambda np, x, d: np.log(np.cumsum(np.exp(x), axis=d)) if x.ndim else x),
-    OperatorCase("cummax", (S(M, 0), S(M, -1)), lambda np, x, d: _cum(np, x, d, np.maximum)),
-    OperatorCase("cummin", (S(M, 0), S(M, -1)), lambda np, x, d: _cum(np, x, d, np.minimum)),
-    OperatorCase("median", (S(M), S(TALL)), _middle),
-    OperatorCase("nanmedian", (S(M), S(GAPS)), _middle),
-    OperatorCase("median.dim", (S(M, 1), S(TALL, 0, True)), _median),
-    OperatorCase("nanmedian.dim", (S(GAPS, 1), S(TALL, 0, True)), _median),
-    OperatorCase("mode", (S(T([[1, 2, 2, 1], [3, 0, 3, 3]])), S(T([[1, 2], [1, 2]]), 0, True)), _mode, NUMBERS, differentiable=False),
-    OperatorCase("quantile", (S(M, Q), S(M, Q, 1, True), S(M, T(0.4), 0), S(TALL, T(0.4), 0, interpolation="nearest")), _quantile),
-    OperatorCase("quantile.scalar", (S(M, 0.3), S(M, 0.3, 1, interpolation="higher"), S(M, 0.3, 1, True, interpolation="midpoint")), _quantile),
-    OperatorCase("nanquantile", (S(GAPS, Q, 1),), lambda np, *a: _quantile(np, *a, ignore=True)),
-    OperatorCase("nanquantile.scalar", (S(GAPS, 0.4), S(GAPS, 0.4, 1, interpolation="lower")), lambda np, *a, **k: _quantile(np, *a, **k, ignore=True)),
-    OperatorCase("diff", (S(M), S(TALL, 2, 0), S(M, 1, -1, T(values(2, 1)), T(values(2, 2)))), lambda np, x, n=1, d=-1, a=None, b=None: np.diff(np.concatenate([p for p in (a, x, b) if p is not None], d), n, d), NUMBERS),
-    OperatorCase("trapezoid.x", (S(T(values(2, 4)), X), S(TALL, T(values(4, 3, seed=3)), dim=0)), lambda np, y, x, dim=-1: _trapezoid(np, y, x, dim=dim)),
-    OperatorCase("trapezoid.dx", (S(M), S(M, dx=2, dim=0)), _trapezoid),
-    OperatorCase("trapz.x", (S(T(values(2, 4)), X),), _trapezoid),
-    OperatorCase("trapz.dx", (S(M, dx=0.5),), _trapezoid),
-    OperatorCase("cumulative_trapezoid.x", (S(T(values(2, 4)), X),), lambda np, y, x: _trapezoid(np, y, x, cumulative=True)),
-    OperatorCase("cumulative_trapezoid.dx", (S(M), S(M, dx=2, dim=0)), lambda np, y, **k: _trapezoid(np, y, **k, cumulative=True)),
-    OperatorCase("gradient.scalarint", (S(M), S(TALL, spacing=0.5, dim=0, edge_order=2)), _each),
-    OperatorCase("gradient.scalararray", (S(M, spacing=2.0, dim=[0, 1]),), _each),
-    OperatorCase("gradient.array", (S(M, dim=[1]),), _each),
-    OperatorCase("gradient.scalarrayint", (S(M, spacing=[2.0, 0.5]),), _each),
-    OperatorCase("gradient.scalarrayarray", (S(M, spacing=[2.0, 0.5], dim=[1, 0]),), _each),
-    OperatorCase("gradient.tensorarrayint", (S(T(values(4, 2)), spacing=[X], dim=0), S(T(values(4, 2)), spacing=[X], dim=0, edge_order=2)), _each),
-    OperatorCase("gradient.tensorarray", (S(T(values(2, 4)), spacing=[T([0.0, 2.0]), X], dim=[0, 1]),), _each),
-    OperatorCase("cov", (S(M), S(T(values(3))), S(TALL, correction=0)), lambda np, x, correction=1: np.cov(x, ddof=correction)),
-    OperatorCase("corrcoef", (S(T(values(2, 4))),), lambda np, x: np.corrcoef(x)),
-    OperatorCase("histc", (S(M, 4, -1, 1), S(M, 3)), _histc, differentiable=False),
-    OperatorCase("histogram.bin_ct", (S(M, 4), S(M, 3, range=[-1.0, 1.5], density=True), S(M, 2, weight=T(values(2, 3, seed=3)))), _histogram, differentiable=False),
-    OperatorCase("histogram.bins_tensor", (S(M, EDGES[0]),), _histogram, differentiable=False),
-    OperatorCase("histogramdd", (S(POINTS, [2, 3]), S(POINTS, [2, 2], [-1.0, 1.0, -2.0, 2.0], density=True)), _histogramdd, differentiable=False),
-    OperatorCase("histogramdd.int_bins", (S(POINTS, 2),), _histogramdd, differentiable=False),
-    OperatorCase("histogramdd.TensorList_bins", (S(POINTS, EDGES), S(POINTS, EDGES, None, T(values(6)))), _histogramdd, differentiable=False),
-    OperatorCase("_histogramdd_bin_edges", (S(POINTS, [2, 3]),), lambda np, x, b: list(np.histogramdd(x, b)[1]), differentiable=False),
-    OperatorCase("_histogramdd_from_bin_cts", (S(POINTS, [2, 3]),), lambda np, x, b: np.histogramdd(x, b)[0], differentiable=False),
-    OperatorCase("_histogramdd_from_bin_tensors", (S(POINTS, EDGES),), lambda np, x, b: np.histogramdd(x, b)[0], differentiable=False),
-    OperatorCase("bincount", (S(T([1, 3, 1], "int64")), S(T([1, 3, 1], "int64"), T([1.0, 2.0, 0.5], "float64"), 6)), lambda np, x, w=None, n=0: np.bincount(x, w, n), ("float64",)),
+    row("cumsum", (S(M, 0), S(M, -1)), lambda np, x, d: np.cumsum(x, axis=d), NUMBERS),
+    row("cumprod", (S(M, 0), S(T([2.0, 0.0, 3.0, 0.0, 4.0]), -1), S(T([[1.0, 2.0], [0.0, 3.0]]), 0)), lambda np, x, d: np.cumprod(x, axis=d), NUMBERS),
+    row("logcumsumexp", (S(M, 0), S(M, -1), S(some(), 0)), lambda np, x, d: np.log(np.cumsum(np.exp(x), axis=d)) if x.ndim else x),
+    row("cummax", (S(M, 0), S(M, -1)), lambda np, x, d: _cum(np, x, d, np.maximum)),
+    row("cummin", (S(M, 0), S(M, -1)), lambda np, x, d: _cum(np, x, d, np.minimum)),
+    row("median", (S(M), S(TALL)), _middle),
+    row("nanmedian", (S(M), S(GAPS)), _middle),
+    row("median.dim", (S(M, 1), S(TALL, 0, True)), _median),
+    row("nanmedian.dim", (S(GAPS, 1), S(TALL, 0, True)), _median),
+    row("mode", (S(T([[1, 2, 2, 1], [3, 0, 3, 3]])), S(T([[1, 2], [1, 2]]), 0, True)), _mode, NUMBERS, differentiable=False),
+    row("quantile", (S(M, Q), S(M, Q, 1, True), S(M, T(0.4), 0), S(TALL, T(0.4), 0, interpolation="nearest")), _quantile),
+    row("quantile.scalar", (S(M, 0.3), S(M, 0.3, 1, interpolation="higher"), S(M, 0.3, 1, True, interpolation="midpoint")), _quantile),
+    row("nanquantile", S(GAPS, Q, 1), lambda np, *a: _quantile(np, *a, ignore=True)),
+    row("nanquantile.scalar", (S(GAPS, 0.4), S(GAPS, 0.4, 1, interpolation="lower")), lambda np, *a, **k: _quantile(np, *a, **k, ignore=True)),
+    row("diff", (S(M), S(TALL, 2, 0), S(M, 1, -1, some(2, 1), some(2, 2))), lambda np, x, n=1, d=-1, a=None, b=None: np.diff(np.concatenate([p for p in (a, x, b) if p is not None], d), n, d), NUMBERS),
+    row("trapezoid.x", (S(some(2, 4), X), S(TALL, some(4, 3, seed=3), dim=0)), lambda np, y, x, dim=-1: _trapezoid(np, y, x, dim=dim)),
+    row("trapezoid.dx", (S(M), S(M, dx=2, dim=0)), _trapezoid),
+    row("trapz.x", S(some(2, 4), X), _trapezoid),
+    row("trapz.dx", S(M, dx=0.5), _trapezoid),
+    row("cumulative_trapezoid.x", S(some(2, 4), X), lambda np, y, x: _trapezoid(np, y, x, cumulative=True)),
+    row("cumulative_trapezoid.dx", (S(M), S(M, dx=2, dim=0)), lambda np, y, **k: _trapezoid(np, y, **k, cumulative=True)),
+    row("gradient.scalarint", (S(M), S(TALL, spacing=0.5, dim=0, edge_order=2)), _each),
+    row("gradient.scalararray", S(M, spacing=2.0, dim=[0, 1]), _each),
+    row("gradient.array", S(M, dim=[1]), _each),
+    row("gradient.scalarrayint", S(M, spacing=[2.0, 0.5]), _each),
+    row("gradient.scalarrayarray", S(M, spacing=[2.0, 0.5], dim=[1, 0]), _each),
+    row("gradient.tensorarrayint", (S(some(4, 2), spacing=[X], dim=0), S(some(4, 2), spacing=[X], dim=0, edge_order=2)), _each),
+    row("gradient.tensorarray", S(some(2, 4), spacing=[T([0.0, 2.0]), X], dim=[0, 1]), _each),
+    row("cov", (S(M), S(some(3)), S(TALL, correction=0)), lambda np, x, correction=1: np.cov(x, ddof=correction)),
+    row("corrcoef", S(some(2, 4)), "corrcoef"),
+    row("histc", (S(M, 4, -1, 1), S(M, 3)), _histc, differentiable=False),
+    row("histogram.bin_ct", (S(M, 4), S(M, 3, range=[-1.0, 1.5], density=True), S(M, 2, weight=some(2, 3, seed=3))), _histogram, differentiable=False),
+    row("histogram.bins_tensor", S(M, EDGES[0]), _histogram, differentiable=False),
+    row("histogramdd", (S(POINTS, [2, 3]), S(POINTS, [2, 2], [-1.0, 1.0, -2.0, 2.0], density=True)), _histogramdd, differentiable=False),
+    row("histogramdd.int_bins", S(POINTS, 2), _histogramdd, differentiable=False),
+    row("histogramdd.TensorList_bins", (S(POINTS, EDGES), S(POINTS, EDGES, None, some(6))), _histogramdd, differentiable=False),
+    row("_histogramdd_bin_edges", S(POINTS, [2, 3]), lambda np, x, b: list(np.histogramdd(x, b)[1]), differentiable=False),
+    row("_histogramdd_from_bin_cts", S(POINTS, [2, 3]), lambda np, x, b: np.histogramdd(x, b)[0], differentiable=False),
+    row("_histogramdd_from_bin_tensors", S(POINTS, EDGES), lambda np, x, b: np.histogramdd(x, b)[0], differentiable=False),
+    row("bincount", (S(T([1, 3, 1], "int64")), S(T([1, 3, 1], "int64"), T([1.0, 2.0, 0.5], "float64"), 6)), lambda np, x, w=None, n=0: np.bincount(x, w, n), ("float64",)),
 )
 # fmt: on

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from turnout_conformance.cases.model import M, OperatorCase, S, T, values
+from turnout_conformance.cases.model import M, OperatorCase, S, row, some
 from turnout_conformance.cases.views import CASES as VIEWS
 
 _OF = {case.op: case for case in VIEWS}
@@ -20,20 +18,20 @@ _COPIES = {
 }  # fmt: skip
 
 
-def _written(np: Any, x: Any, source: Any, at: Any) -> Any:
+def _written(np, x, source, at):
     made = x.copy()
     made[at] = source
     return made
 
 
-def _on_diagonal(np: Any, x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def _on_diagonal(np, x, source, offset: int = 0, dim1: int = 0, dim2: int = 1):
     made = np.moveaxis(x.copy(), (dim1, dim2), (-2, -1))
     i = np.arange(source.shape[-1])
     made[..., i + max(-offset, 0), i + max(offset, 0)] = source
     return np.moveaxis(made, (-2, -1), (dim1, dim2))
 
 
-def _by_strides(np: Any, x: Any, source: Any, size: Any, stride: Any, offset: int = 0) -> Any:
+def _by_strides(np, x, source, size, stride, offset: int = 0):
     made = x.reshape(-1).copy()
     places = sum(
         np.arange(n).reshape((-1,) + (1,) * (len(size) - i - 1)) * s for i, (n, s) in enumerate(zip(size, stride, strict=True))
@@ -45,10 +43,10 @@ def _by_strides(np: Any, x: Any, source: Any, size: Any, stride: Any, offset: in
 # ruff: noqa: E501 - rows of a table
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
-    *(OperatorCase(op, _OF[view].samples, _OF[view].reference, _OF[view].dtypes, differentiable=_OF[view].differentiable) for op, view in _COPIES.items()),
-    OperatorCase("select_scatter", (S(M, T(values(3, seed=3)), 0, 1), S(M, T(values(2, seed=3)), -1, -3)), lambda np, x, s, d, i: _written(np, x, s, (slice(None),) * (d % x.ndim) + (i,))),
-    OperatorCase("slice_scatter", (S(M, T(values(2, 2, seed=3)), 1, 1, 3), S(M, T(values(1, 3, seed=3)), 0, None, None, 2)), lambda np, x, s, d=0, a=None, b=None, n=1: _written(np, x, s, (slice(None),) * d + (slice(a, b, n),))),
-    OperatorCase("diagonal_scatter", (S(M, T(values(2, seed=3))), S(T(values(2, 3, 2)), T(values(2, 2, seed=3)), -1, 1, 2)), _on_diagonal),
-    OperatorCase("as_strided_scatter", (S(M, T(values(2, 2, seed=3)), [2, 2], [1, 3], 1),), _by_strides),
+    *(row(op, _OF[view].samples, _OF[view].reference, _OF[view].dtypes, differentiable=_OF[view].differentiable) for op, view in _COPIES.items()),
+    row("select_scatter", (S(M, some(3, seed=3), 0, 1), S(M, some(2, seed=3), -1, -3)), lambda np, x, s, d, i: _written(np, x, s, (slice(None),) * (d % x.ndim) + (i,))),
+    row("slice_scatter", (S(M, some(2, 2, seed=3), 1, 1, 3), S(M, some(1, 3, seed=3), 0, None, None, 2)), lambda np, x, s, d=0, a=None, b=None, n=1: _written(np, x, s, (slice(None),) * d + (slice(a, b, n),))),
+    row("diagonal_scatter", (S(M, some(2, seed=3)), S(some(2, 3, 2), some(2, 2, seed=3), -1, 1, 2)), _on_diagonal),
+    row("as_strided_scatter", S(M, some(2, 2, seed=3), [2, 2], [1, 3], 1), _by_strides),
 )
 # fmt: on
