@@ -70,7 +70,6 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise ShapeError(f"combinations: needs a tensor of 1 dimension, got shape {list(self.shape)}")
     if r < 0:
         raise ArgumentError(f"combinations: r must not be negative, got {r}")
-    made: Tensor
     if r == 0:
         return aten.new_empty(self, (0,))
     from itertools import combinations as chosen
@@ -97,14 +96,11 @@ def _places(like: Tensor, numbers: Sequence[int]) -> Tensor:
 
 def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """For a vector, a matrix with it on a diagonal and zeros elsewhere. For a matrix, a copy of its diagonal."""
-    made: Tensor
     if self.ndim == 1:
-        made = aten.diag_embed(self, diagonal)
-    elif self.ndim == 2:
-        made = aten.diagonal_copy(self, diagonal)
-    else:
-        raise ShapeError(f"diag: needs a tensor of 1 or 2 dimensions, got shape {list(self.shape)}")
-    return made
+        return aten.diag_embed(self, diagonal)
+    if self.ndim == 2:
+        return aten.diagonal_copy(self, diagonal)
+    raise ShapeError(f"diag: needs a tensor of 1 or 2 dimensions, got shape {list(self.shape)}")
 
 
 def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -152,7 +148,6 @@ def _roll_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
 @shortcut(_roll_at_once)
 def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
     """The elements shifted along dims, wrapping around at the ends. Without dims, shifts the flattened tensor."""
-    made: Tensor
     if not dims and len(shifts) == 1:
         if len(self.array.shape) == 1:
             return _rolled(self, shifts[0], 0)
@@ -182,16 +177,13 @@ def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     a, b = wrap_dim(dims[0], self.ndim), wrap_dim(dims[1], self.ndim)
     if a == b:
         raise ShapeError(f"rot90: dims {list(dims)} name a dimension twice")
-    made: Tensor
     if k % 4 == 1:
-        made = aten.transpose__int(aten.flip(self, (b,)), a, b)
-    elif k % 4 == 2:
-        made = aten.flip(self, (a, b))
-    elif k % 4 == 3:
-        made = aten.transpose__int(aten.flip(self, (a,)), a, b)
-    else:
-        made = aten.clone(self, memory_format="contiguous_format")
-    return made
+        return aten.transpose__int(aten.flip(self, (b,)), a, b)
+    if k % 4 == 2:
+        return aten.flip(self, (a, b))
+    if k % 4 == 3:
+        return aten.transpose__int(aten.flip(self, (a,)), a, b)
+    return aten.clone(self, memory_format="contiguous_format")
 
 
 def fliplr(self: Tensor) -> Tensor:

@@ -96,7 +96,6 @@ def cross_entropy_loss(
 
 def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     """nll_loss with all dims except the classes as one batch dim."""
-    made: Tensor
     if len(logs.array.shape) <= 2:
         return aten.nll_loss(logs, target, weight, reduction, ignore_index)
     rows = aten.reshape(aten.movedim__int(logs, 1, -1), (target.numel(), logs.shape[1]))
@@ -122,7 +121,6 @@ def _of_probabilities(
     terms = aten.mul__Tensor(logs, target)
     if weight is not None:
         terms = aten.mul__Tensor(terms, _per_class(weight, logs, classes))
-    made: Tensor
     if reduction == NONE:
         return aten.neg(aten.sum__dim_IntList(terms, (classes,)))
     made = aten.neg(aten.sum(terms))  # at once: the sums of rows may cancel, and two-byte floats would round each of them

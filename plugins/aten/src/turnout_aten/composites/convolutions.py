@@ -171,7 +171,6 @@ def _input_grad(
     grad: Tensor, shape: Sequence[int], weight: Tensor, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, groups: int,
 ) -> Tensor:  # fmt: skip
-    made: Tensor
     if transposed:
         made = aten.convolution(grad, weight, None, stride, padding, dilation, False, (0,) * len(stride), groups)
         for dim, n in enumerate(shape[2:], 2):  # output_padding can make room for more windows

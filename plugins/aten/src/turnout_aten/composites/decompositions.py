@@ -92,7 +92,6 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
         # X A = B is A^H X^H = B^H.
         return lying(_turned(linalg_lu_solve(LU, pivots, _turned(B), adjoint=not adjoint)))
     P = aten.real(aten.lu_unpack(LU, pivots, False, True)[0])
-    made: Tensor
     if not adjoint:
         between = aten.linalg_solve_triangular(LU, _reordered(B, P, -2), upper=False, unitriangular=True)
         made = aten.linalg_solve_triangular(LU, between, upper=True)

@@ -233,7 +233,6 @@ def _product(left: Tensor, right: Tensor, done: list[int]) -> Tensor:
     rows = [d for d in dims if d not in done and d not in batch and a[d] != 1]
     columns = [d for d in dims if d not in done and d not in batch and d not in rows]
     order = [*batch, *rows, *columns, *done]
-    made: Tensor
     if not inner:
         return aten.mul__Tensor(left, right)
     one = [d for d in dims if d in done and d not in inner]

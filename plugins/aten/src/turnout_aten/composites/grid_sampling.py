@@ -27,14 +27,11 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """grid_sampler_2d or grid_sampler_3d."""
-    made: Tensor
     if input.ndim == 4:
-        made = aten.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
-    elif input.ndim == 5:
-        made = aten.grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners)
-    else:
-        raise ShapeError(f"grid_sampler: 'input' must have 4 or 5 dimensions, got shape {list(input.shape)}")
-    return made
+        return aten.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
+    if input.ndim == 5:
+        return aten.grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners)
+    raise ShapeError(f"grid_sampler: 'input' must have 4 or 5 dimensions, got shape {list(input.shape)}")
 
 
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
@@ -81,12 +78,9 @@ def _sampled(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, paddi
 
 def _unnormalised(x: Tensor, length: int, align_corners: bool) -> Tensor:
     """Convert [-1, 1] to indices. 1 is the centre of the last element, or its outer edge."""
-    made: Tensor
     if align_corners:
-        made = aten.mul__Scalar(aten.add__Scalar(x, 1), (length - 1) / 2)
-    else:
-        made = aten.div__Scalar(aten.sub__Scalar(aten.mul__Scalar(aten.add__Scalar(x, 1), length), 1), 2)
-    return made
+        return aten.mul__Scalar(aten.add__Scalar(x, 1), (length - 1) / 2)
+    return aten.div__Scalar(aten.sub__Scalar(aten.mul__Scalar(aten.add__Scalar(x, 1), length), 1), 2)
 
 
 def _inside(x: Tensor, length: int, padding: int, align_corners: bool) -> Tensor:

@@ -23,16 +23,13 @@ def norm(
     self: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The norm of vectors; with `ord` and two dims, of matrices. Without `ord`, the 2-norm of all elements."""
-    made: Tensor
     if dim is not None and ord is not None and len(dim) not in (1, 2):
         raise ShapeError(f"linalg.norm: dim must name 1 or 2 dimensions, got {list(dim)}")
     if dim is None and ord is not None and self.ndim not in (1, 2):
         raise ShapeError(f"linalg.norm: with ord and without dim, self must have 1 or 2 dimensions, got shape {list(self.shape)}")
     if ord is not None and (self.ndim if dim is None else len(dim)) == 2:
-        made = aten.linalg_matrix_norm(self, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
-    else:
-        made = aten.linalg_vector_norm(self, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
-    return made
+        return aten.linalg_matrix_norm(self, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    return aten.linalg_vector_norm(self, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
 def norm_str(
@@ -86,7 +83,6 @@ def matrix_norm(
     if ord not in ORDERS:
         raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
     extreme = _largest if ord > 0 else aten.amin
-    made: Tensor
     if abs(ord) == 2:
         values = aten.linalg_svdvals(aten.movedim__intlist(_converted(self, dtype), dims, (-2, -1)))
         return _restored(extreme(values, (-1,)), dims, keepdim)

@@ -40,19 +40,15 @@ def positive(self: Tensor) -> Tensor:
 def isfinite(self: Tensor) -> Tensor:
     """Whether each element is neither NaN nor infinite; always true for integers."""
     if self.dtype.category < FLOAT:
-        made: Tensor = aten.ones_like(self, dtype=bool_)
-    else:
-        made = aten.logical_not(aten.logical_or(aten.isnan(self), aten.isinf(self)))
-    return made
+        return aten.ones_like(self, dtype=bool_)
+    return aten.logical_not(aten.logical_or(aten.isnan(self), aten.isinf(self)))
 
 
 def isreal(self: Tensor) -> Tensor:
     """Whether the imaginary part is 0."""
     if self.dtype.category == COMPLEX:
-        made: Tensor = aten.eq__Scalar(aten.imag(self), 0)
-    else:
-        made = aten.ones_like(self, dtype=bool_)
-    return made
+        return aten.eq__Scalar(aten.imag(self), 0)
+    return aten.ones_like(self, dtype=bool_)
 
 
 def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -107,7 +103,6 @@ def equal(self: Tensor, other: Tensor) -> bool:
 def ldexp_Tensor(self: Tensor, other: Tensor) -> Tensor:
     """self * 2 ** other, rounded once: in the promoted dtype, integers in the default one."""
     dtype = float_dtype(result_type(self, other))
-    made: Tensor
     if dtype.category == COMPLEX or other.dtype.category == COMPLEX:
         return aten.mul__Tensor(self, aten.pow__Scalar(2.0, other))
     # 2 ** other may lie outside the dtype where the product does not. In double precision no factor does: beyond 400, or 2,200

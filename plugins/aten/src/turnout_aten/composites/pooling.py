@@ -143,13 +143,10 @@ def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Tensor:
 def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int], pool: Any) -> Tensor:
     if len(output_size) != ndim:
         raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
-    made: Tensor
     if all(n == 1 for n in output_size):
         check_input(name, self.shape, ndim)
-        made = aten.mean__dim(self, tuple(range(-ndim, 0)), True)
-    else:
-        made = pool(self, output_size)
-    return made
+        return aten.mean__dim(self, tuple(range(-ndim, 0)), True)
+    return pool(self, output_size)
 
 
 def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:

@@ -40,23 +40,17 @@ def _cut(self: Tensor, values: Tensor, atol: Tolerance, rtol: Tolerance) -> Tens
     if rtol is None and atol is None:
         return default_cut(self, values)
     relative = _times(aten.amax(values, (-1,), True), 0.0 if rtol is None else rtol)
-    made: Tensor
     if atol is None:
         return relative
     if isinstance(atol, Tensor):
-        made = aten.maximum(aten.unsqueeze(atol, -1) if atol.ndim else atol, relative)
-    else:
-        made = aten.clamp(relative, atol)
-    return made
+        return aten.maximum(aten.unsqueeze(atol, -1) if atol.ndim else atol, relative)
+    return aten.clamp(relative, atol)
 
 
 def _times(largest: Tensor, rtol: Any) -> Tensor:
-    made: Tensor
     if isinstance(rtol, Tensor):
-        made = aten.mul__Tensor(largest, aten.unsqueeze(rtol, -1) if rtol.ndim else rtol)
-    else:
-        made = aten.mul__Scalar(largest, rtol)
-    return made
+        return aten.mul__Tensor(largest, aten.unsqueeze(rtol, -1) if rtol.ndim else rtol)
+    return aten.mul__Scalar(largest, rtol)
 
 
 def _real(name: str, **tolerances: Any) -> None:
@@ -112,7 +106,6 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
     name = "linalg.pinv"
     shape = square(name, self, "self") if hermitian else matrices(name, self, "self")
     _real(name, atol=atol, rtol=rtol)
-    made: Tensor
     if not numel(shape[-2:]):
         return aten.new_zeros(self, (*shape[:-2], shape[-1], shape[-2]))
     if hermitian:

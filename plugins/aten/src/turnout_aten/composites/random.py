@@ -81,7 +81,6 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, gener
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
     (_, *shape), seed, offset = _reserved((2, *shape), device, generator)
     array = device.backend.normal(tuple(shape), seed, offset, computed, device)
-    made: Tensor
     if array is not None:
         made = wrap(array, device)
     else:
@@ -211,7 +210,6 @@ def _integers(
         if low >= high:
             raise ArgumentError(f"{name}: no number of {dtype.name} lies in the range")
     span = high - low
-    made: Tensor
     if span <= _FEW:
         made = aten.remainder__Scalar(_bits(shape, device, generator), span)
     else:

@@ -53,12 +53,9 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     except TypeError:  # a size that is not known is no key
         pass
     wanted, as_view = found or _reshaped(array.shape, self.stride(), 1, wanted)
-    made: Tensor
     if as_view:
-        made = aten.view(self, wanted)
-    else:
-        made = aten._unsafe_view(aten.clone(self, memory_format="contiguous_format"), wanted)
-    return made
+        return aten.view(self, wanted)
+    return aten._unsafe_view(aten.clone(self, memory_format="contiguous_format"), wanted)
 
 
 def _reshaped(

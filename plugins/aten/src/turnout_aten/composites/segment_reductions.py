@@ -75,7 +75,6 @@ def _reduced(data: Tensor, reduce: str, d: int, starts: Tensor, ends: Tensor, in
     inside = aten.reshape(inside, (*inside.shape, *(1,) * (data.ndim - d - 1)))
     each = aten.where__ScalarOther(inside, aten.unsqueeze(data, d), _NEUTRAL[reduce])
     over, base = d + 1, initial
-    made: Tensor
     if reduce in ("max", "min"):
         bound = aten.new_full(each, (*each.shape[:over], 1, *each.shape[over + 1 :]), _start(reduce, initial))
         return (aten.amax if reduce == "max" else aten.amin)(aten.cat([each, bound], over), (over,))

@@ -221,12 +221,9 @@ def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
 def logdet(self: Tensor) -> Tensor:
     """The logarithm of the determinant; nan if it is negative."""
     sign, logarithm = aten.linalg_slogdet(self)
-    made: Tensor
     if sign.dtype.is_complex:
-        made = aten.add__Tensor(aten.log(sign), logarithm)
-    else:
-        made = aten.masked_fill__Scalar(logarithm, aten.eq__Scalar(sign, -1), nan)
-    return made
+        return aten.add__Tensor(aten.log(sign), logarithm)
+    return aten.masked_fill__Scalar(logarithm, aten.eq__Scalar(sign, -1), nan)
 
 
 # ---- powers

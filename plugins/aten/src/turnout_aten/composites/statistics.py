@@ -42,7 +42,6 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
     d = wrap_dim(dim, self.ndim)
     for name, other in (("prepend", prepend), ("append", append)):
         _check_joined(self, other, name, d)
-    made: Tensor
     if not n:
         return aten.clone(self)
     joined = [t for t in (prepend, self, append) if t is not None]

@@ -25,7 +25,6 @@ def _window(name: str, length: int, periodic: bool, shape: Callable[[Tensor, int
         raise DTypeError(f"{name}: a window needs a floating-point dtype, got {dtype.name}")
     if length < 0:
         raise ShapeError(f"{name}: window_length must not be negative, got {length}")
-    made: Tensor
     if length < 2:
         return aten.ones((length,), dtype=dtype, **options)
     computed = float32 if dtype.itemsize == 2 else dtype

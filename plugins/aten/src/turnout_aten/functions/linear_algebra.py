@@ -88,12 +88,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
             shapes = f"{list(a.shape)} and {list(b.shape)}"
             raise ArgumentError(f"tensordot: dims must be a number of dimensions that both shapes {shapes} have, got {dims!r}")
         left, right = range(a.ndim - count, a.ndim), range(count)
-    made: Tensor
     if out is None:
-        made = _operators.tensordot(a, b, list(left), list(right))
-    else:
-        made = _operators.tensordot__out(a, b, list(left), list(right), out=out)
-    return made
+        return _operators.tensordot(a, b, list(left), list(right))
+    return _operators.tensordot__out(a, b, list(left), list(right), out=out)
 
 
 if TYPE_CHECKING:
@@ -138,12 +135,9 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
         >>> turnout.chain_matmul(turnout.ones(1, 2), turnout.ones(2, 3), turnout.ones(3, 1))
         tensor([[6.]])
     """
-    made: Tensor
     if out is None:
-        made = _operators.chain_matmul(list(matrices))
-    else:
-        made = _operators.chain_matmul__out(list(matrices), out=out)
-    return made
+        return _operators.chain_matmul(list(matrices))
+    return _operators.chain_matmul__out(list(matrices), out=out)
 
 
 @shortening
