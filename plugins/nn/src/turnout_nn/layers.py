@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from turnout.nn import functional
+
 from turnout_nn.module import Module
 
 C = TypeVar("C", bound="type[Layer]")
@@ -40,3 +42,35 @@ class Layer(Module):
 def each(value: Any, ndim: int) -> Any:
     """A value for each of so many dimensions: a number stands for all of them."""
     return tuple(value) if isinstance(value, (tuple, list)) else tuple(repeat(value, ndim))
+
+
+class _Times(int):
+    def __getitem__(self, size: int) -> str:
+        return f", {size}" * self
+
+
+class OfDims(Module):
+    """Classes for 1, 2 and 3 dimensions that differ in nothing else: `class MaxPool2d(_MaxPool, ndim=2)`. Their family has
+
+    about  their docstring, where it is none of their own. In braces: dims for "the last 2 dimensions", sizes for "H, W", of[4] for
+           ", 4, 4", name and plain for the names of the class and of its last base, ndim and fill
+    fill   what the docstring says besides
+    calls  the name of their function in `turnout.nn.functional`, with {ndim}
+    """
+
+    ndim: ClassVar[int]
+    about: ClassVar[str]
+    calls: ClassVar[str] = ""
+    fill: ClassVar[str] = ""
+    function: ClassVar[Any]
+
+    def __init_subclass__(cls, ndim: int = 0, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        if ndim:
+            cls.ndim = ndim
+            dims = f"the last {ndim} dimensions" if ndim > 1 else "the last dimension"
+            words = {"dims": dims, "sizes": ("L", "H, W", "D, H, W")[ndim - 1], "of": _Times(ndim)}
+            words |= {"name": cls.__name__, "plain": cls.__bases__[-1].__name__, "ndim": str(ndim), "fill": cls.fill}
+            cls.__doc__ = cls.__doc__ or cls.about.format_map(words)
+            if cls.calls:
+                cls.function = getattr(functional, cls.calls.format(ndim=ndim))

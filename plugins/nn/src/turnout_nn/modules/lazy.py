@@ -9,13 +9,12 @@ from turnout import Tensor
 from turnout.errors import ShapeError
 from turnout_aten.plugin_api import describe
 from turnout_nn import errors
-from turnout_nn.layers import Size
-from turnout_nn.module import Module
+from turnout_nn.layers import OfDims, Size
 from turnout_nn.modules import convolutions, linear, normalisation
 from turnout_nn.parameters import UninitializedBuffer, UninitializedParameter, is_uninitialized
 
 
-class _Lazy(Module):
+class _Lazy(OfDims):
     """A module whose parameters get their shapes at the first call, or from a state that is loaded.
 
     becomes  the class that it then is of
@@ -24,6 +23,11 @@ class _Lazy(Module):
 
     becomes: ClassVar[Any]
     size: ClassVar[str]
+
+    def __init_subclass__(cls, ndim: int = 0) -> None:
+        super().__init_subclass__(ndim)
+        if ndim:
+            cls.becomes = cls.__bases__[-1]
 
     def _begin(self, make: Callable[[], None], device: Any, dtype: Any) -> None:
         """Set up by `make`, for inputs of size 0, and forget the parameters and buffers that depend on the size."""
@@ -115,7 +119,12 @@ class _LazyConvolution(_Lazy):
     """A convolution that learns its input channels."""
 
     size = "in_channels"
-    ndim: ClassVar[int]
+    about = """A `{plain}` that learns `in_channels` at its first call.
+
+    Example:
+        >>> turnout.nn.{name}(4, 1)(turnout.zeros(2, 3{of[4]})).shape
+        turnout.Size([2, 4{of[4]}])
+    """
     transposed: ClassVar[bool]
     groups: int
     out_channels: int
@@ -176,6 +185,12 @@ class _LazyNorm(_Lazy):
     """A normalisation of channels that learns their number."""
 
     size = "num_features"
+    about = """A `{plain}` that learns `num_features` at its first call.
+
+    Example:
+        >>> turnout.nn.{name}()(turnout.zeros(2, 3{of[4]})).shape
+        turnout.Size([2, 3{of[4]}])
+    """
     weight: Any
 
     def __init__(
@@ -209,136 +224,52 @@ class _LazyNorm(_Lazy):
         return int(weight.shape[0])
 
 
-class LazyConv1d(_LazyForward, convolutions.Conv1d):
-    """A `Conv1d` that learns `in_channels` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyConv1d(4, 1)(turnout.zeros(2, 3, 4)).shape
-        turnout.Size([2, 4, 4])
-    """
-
-    becomes = convolutions.Conv1d
+class LazyConv1d(_LazyForward, convolutions.Conv1d, ndim=1):
+    pass
 
 
-class LazyConv2d(_LazyForward, convolutions.Conv2d):
-    """A `Conv2d` that learns `in_channels` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyConv2d(4, 1)(turnout.zeros(2, 3, 4, 4)).shape
-        turnout.Size([2, 4, 4, 4])
-    """
-
-    becomes = convolutions.Conv2d
+class LazyConv2d(_LazyForward, convolutions.Conv2d, ndim=2):
+    pass
 
 
-class LazyConv3d(_LazyForward, convolutions.Conv3d):
-    """A `Conv3d` that learns `in_channels` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyConv3d(4, 1)(turnout.zeros(2, 3, 4, 4, 4)).shape
-        turnout.Size([2, 4, 4, 4, 4])
-    """
-
-    becomes = convolutions.Conv3d
+class LazyConv3d(_LazyForward, convolutions.Conv3d, ndim=3):
+    pass
 
 
-class LazyConvTranspose1d(_LazyTransposed, convolutions.ConvTranspose1d):
-    """A `ConvTranspose1d` that learns `in_channels` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyConvTranspose1d(4, 1)(turnout.zeros(2, 3, 4)).shape
-        turnout.Size([2, 4, 4])
-    """
-
-    becomes = convolutions.ConvTranspose1d
+class LazyConvTranspose1d(_LazyTransposed, convolutions.ConvTranspose1d, ndim=1):
+    pass
 
 
-class LazyConvTranspose2d(_LazyTransposed, convolutions.ConvTranspose2d):
-    """A `ConvTranspose2d` that learns `in_channels` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyConvTranspose2d(4, 1)(turnout.zeros(2, 3, 4, 4)).shape
-        turnout.Size([2, 4, 4, 4])
-    """
-
-    becomes = convolutions.ConvTranspose2d
+class LazyConvTranspose2d(_LazyTransposed, convolutions.ConvTranspose2d, ndim=2):
+    pass
 
 
-class LazyConvTranspose3d(_LazyTransposed, convolutions.ConvTranspose3d):
-    """A `ConvTranspose3d` that learns `in_channels` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyConvTranspose3d(4, 1)(turnout.zeros(2, 3, 4, 4, 4)).shape
-        turnout.Size([2, 4, 4, 4, 4])
-    """
-
-    becomes = convolutions.ConvTranspose3d
+class LazyConvTranspose3d(_LazyTransposed, convolutions.ConvTranspose3d, ndim=3):
+    pass
 
 
-class LazyBatchNorm1d(_LazyNorm, normalisation.BatchNorm1d):
-    """A `BatchNorm1d` that learns `num_features` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyBatchNorm1d()(turnout.zeros(2, 3, 4)).shape
-        turnout.Size([2, 3, 4])
-    """
-
-    becomes = normalisation.BatchNorm1d
+class LazyBatchNorm1d(_LazyNorm, normalisation.BatchNorm1d, ndim=1):
+    pass
 
 
-class LazyBatchNorm2d(_LazyNorm, normalisation.BatchNorm2d):
-    """A `BatchNorm2d` that learns `num_features` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyBatchNorm2d()(turnout.zeros(2, 3, 4, 4)).shape
-        turnout.Size([2, 3, 4, 4])
-    """
-
-    becomes = normalisation.BatchNorm2d
+class LazyBatchNorm2d(_LazyNorm, normalisation.BatchNorm2d, ndim=2):
+    pass
 
 
-class LazyBatchNorm3d(_LazyNorm, normalisation.BatchNorm3d):
-    """A `BatchNorm3d` that learns `num_features` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyBatchNorm3d()(turnout.zeros(2, 3, 4, 4, 4)).shape
-        turnout.Size([2, 3, 4, 4, 4])
-    """
-
-    becomes = normalisation.BatchNorm3d
+class LazyBatchNorm3d(_LazyNorm, normalisation.BatchNorm3d, ndim=3):
+    pass
 
 
-class LazyInstanceNorm1d(_LazyNorm, normalisation.InstanceNorm1d):
-    """A `InstanceNorm1d` that learns `num_features` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyInstanceNorm1d()(turnout.zeros(2, 3, 4)).shape
-        turnout.Size([2, 3, 4])
-    """
-
-    becomes = normalisation.InstanceNorm1d
+class LazyInstanceNorm1d(_LazyNorm, normalisation.InstanceNorm1d, ndim=1):
+    pass
 
 
-class LazyInstanceNorm2d(_LazyNorm, normalisation.InstanceNorm2d):
-    """A `InstanceNorm2d` that learns `num_features` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyInstanceNorm2d()(turnout.zeros(2, 3, 4, 4)).shape
-        turnout.Size([2, 3, 4, 4])
-    """
-
-    becomes = normalisation.InstanceNorm2d
+class LazyInstanceNorm2d(_LazyNorm, normalisation.InstanceNorm2d, ndim=2):
+    pass
 
 
-class LazyInstanceNorm3d(_LazyNorm, normalisation.InstanceNorm3d):
-    """A `InstanceNorm3d` that learns `num_features` at its first call.
-
-    Example:
-        >>> turnout.nn.LazyInstanceNorm3d()(turnout.zeros(2, 3, 4, 4, 4)).shape
-        turnout.Size([2, 3, 4, 4, 4])
-    """
-
-    becomes = normalisation.InstanceNorm3d
+class LazyInstanceNorm3d(_LazyNorm, normalisation.InstanceNorm3d, ndim=3):
+    pass
 
 
 describe(globals())

@@ -11,7 +11,7 @@ from turnout import Tensor, no_grad
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.plugin_api import describe
 from turnout_nn import errors
-from turnout_nn.layers import Layer, layer
+from turnout_nn.layers import Layer, OfDims, layer
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter, empty_parameter
 
@@ -35,7 +35,7 @@ class _Affine(Module):
                 self.bias.zero_()
 
 
-class _Running(_Affine):
+class _Running(_Affine, OfDims):
     """Normalisation of each channel, with means and variances that may be kept for evaluation."""
 
     dims: ClassVar[tuple[int, ...]]  # of inputs
@@ -97,6 +97,15 @@ class _Running(_Affine):
 class _BatchNorm(_Running):
     """Normalisation over the batch and the positions."""
 
+    about = """Gives each channel of [N, C, {sizes}]{fill} mean 0 and variance 1 over the batch; in evaluation, by running values.
+
+    Raises ShapeError for inputs with other dimensions.
+
+    Example:
+        >>> turnout.nn.{name}(3)(turnout.randn(2, 3{of[4]})).shape
+        turnout.Size([2, 3{of[4]}])
+    """
+
     def __init__(
         self,
         num_features: int,
@@ -138,6 +147,15 @@ class _InstanceNorm(_Running):
         track_running_stats: whether running values are kept, and used in evaluation
     """
 
+    about = """Gives each channel of each element of [N, C, {sizes}] or [C, {sizes}] mean 0 and variance 1.
+
+    Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
+
+    Example:
+        >>> turnout.nn.{name}(3)(turnout.randn(2, 3{of[4]})).shape
+        turnout.Size([2, 3{of[4]}])
+    """
+
     def __init__(
         self,
         num_features: int,
@@ -174,81 +192,28 @@ class _InstanceNorm(_Running):
         return made.squeeze(0) if alone else made
 
 
-class BatchNorm1d(_BatchNorm):
-    """Gives each channel of [N, C] or [N, C, L] mean 0 and variance 1 over the batch; in evaluation, by running values.
-
-    Raises ShapeError for inputs with other dimensions.
-
-    Example:
-        >>> turnout.nn.BatchNorm1d(3)(turnout.randn(2, 3)).shape
-        turnout.Size([2, 3])
-    """
-
+class BatchNorm1d(_BatchNorm, ndim=1):
+    fill = " or [N, C]"
     dims = (2, 3)
 
 
-class BatchNorm2d(_BatchNorm):
-    """Gives each channel of [N, C, H, W] mean 0 and variance 1 over the batch; in evaluation, by running values.
-
-    Raises ShapeError for inputs with other dimensions.
-
-    Example:
-        >>> turnout.nn.BatchNorm2d(3)(turnout.randn(2, 3, 4, 4)).shape
-        turnout.Size([2, 3, 4, 4])
-    """
-
+class BatchNorm2d(_BatchNorm, ndim=2):
     dims = (4,)
 
 
-class BatchNorm3d(_BatchNorm):
-    """Gives each channel of [N, C, D, H, W] mean 0 and variance 1 over the batch; in evaluation, by running values.
-
-    Raises ShapeError for inputs with other dimensions.
-
-    Example:
-        >>> turnout.nn.BatchNorm3d(3)(turnout.randn(2, 3, 2, 2, 2)).shape
-        turnout.Size([2, 3, 2, 2, 2])
-    """
-
+class BatchNorm3d(_BatchNorm, ndim=3):
     dims = (5,)
 
 
-class InstanceNorm1d(_InstanceNorm):
-    """Gives each channel of each element of [N, C, L] or [C, L] mean 0 and variance 1.
-
-    Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
-
-    Example:
-        >>> turnout.nn.InstanceNorm1d(3)(turnout.randn(2, 3, 4)).shape
-        turnout.Size([2, 3, 4])
-    """
-
+class InstanceNorm1d(_InstanceNorm, ndim=1):
     dims = (2, 3)
 
 
-class InstanceNorm2d(_InstanceNorm):
-    """Gives each channel of each element of [N, C, H, W] or [C, H, W] mean 0 and variance 1.
-
-    Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
-
-    Example:
-        >>> turnout.nn.InstanceNorm2d(3)(turnout.randn(2, 3, 4, 4)).shape
-        turnout.Size([2, 3, 4, 4])
-    """
-
+class InstanceNorm2d(_InstanceNorm, ndim=2):
     dims = (3, 4)
 
 
-class InstanceNorm3d(_InstanceNorm):
-    """Gives each channel of each element of [N, C, D, H, W] or [C, D, H, W] mean 0 and variance 1.
-
-    Raises ShapeError for inputs with other dimensions, and ArgumentError for other channels.
-
-    Example:
-        >>> turnout.nn.InstanceNorm3d(3)(turnout.randn(2, 3, 2, 2, 2)).shape
-        turnout.Size([2, 3, 2, 2, 2])
-    """
-
+class InstanceNorm3d(_InstanceNorm, ndim=3):
     dims = (4, 5)
 
 

@@ -8,16 +8,22 @@ from turnout.nn import functional
 
 from turnout import Tensor
 from turnout_aten.plugin_api import describe
-from turnout_nn.layers import Layer, each, layer
+from turnout_nn.layers import Layer, OfDims, each, layer
 
 
 @layer
-class _Pad(Layer):
-    """Padding of the last `ndim` dimensions, of a mode of `turnout.nn.functional.pad`."""
+class _Pad(Layer, OfDims):
+    """Padding of the last `ndim` dimensions, of a mode of `turnout.nn.functional.pad`, with what `fill` says."""
 
     padding: Any
-    ndim: ClassVar[int]
     mode: ClassVar[str]
+    fill: ClassVar[str]
+    about = """Pads {dims} of [N, C, {sizes}] or [C, {sizes}] with {fill}.
+
+    Example:
+        >>> turnout.nn.{name}(1)(turnout.zeros(1{of[2]})).shape
+        turnout.Size([1{of[4]}])
+    """
     shows: ClassVar[str] = "{padding}"
 
     def __post_init__(self) -> None:
@@ -34,6 +40,8 @@ class _ConstantPad(_Pad):
     """Padding with a value."""
 
     value: float
+    fill = "a value"
+    about = _Pad.about.replace("(1)(", "(1, 3.0)(")
     shows: ClassVar[str] = "padding={padding}, value={value}"
 
     def forward(self, input: Tensor) -> Tensor:
@@ -41,7 +49,7 @@ class _ConstantPad(_Pad):
         return functional.pad(input, self.padding, "constant", self.value)
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPad, ndim=1):
     """Pads the last dimension of [N, C, L] or [C, L] with a value.
 
     Example:
@@ -49,32 +57,13 @@ class ConstantPad1d(_ConstantPad):
         tensor([[3., 1., 2., 3.]])
     """
 
-    ndim: ClassVar[int] = 1
+
+class _ZeroPad(_Pad):
+    mode = "constant"
+    fill = "zeros"
 
 
-class ConstantPad2d(_ConstantPad):
-    """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with a value.
-
-    Example:
-        >>> turnout.nn.ConstantPad2d(1, 3.0)(turnout.zeros(1, 2, 2)).shape
-        turnout.Size([1, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 2
-
-
-class ConstantPad3d(_ConstantPad):
-    """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with a value.
-
-    Example:
-        >>> turnout.nn.ConstantPad3d(1, 3.0)(turnout.zeros(1, 2, 2, 2)).shape
-        turnout.Size([1, 4, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 3
-
-
-class ZeroPad1d(_Pad):
+class ZeroPad1d(_ZeroPad, ndim=1):
     """Pads the last dimension of [N, C, L] or [C, L] with zeros.
 
     Example:
@@ -82,35 +71,13 @@ class ZeroPad1d(_Pad):
         tensor([[0., 1., 2., 0.]])
     """
 
-    ndim: ClassVar[int] = 1
-    mode: ClassVar[str] = "constant"
+
+class _ReflectionPad(_Pad):
+    mode = "reflect"
+    fill = "what stands opposite the edge"
 
 
-class ZeroPad2d(_Pad):
-    """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with zeros.
-
-    Example:
-        >>> turnout.nn.ZeroPad2d(1)(turnout.zeros(1, 2, 2)).shape
-        turnout.Size([1, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 2
-    mode: ClassVar[str] = "constant"
-
-
-class ZeroPad3d(_Pad):
-    """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with zeros.
-
-    Example:
-        >>> turnout.nn.ZeroPad3d(1)(turnout.zeros(1, 2, 2, 2)).shape
-        turnout.Size([1, 4, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 3
-    mode: ClassVar[str] = "constant"
-
-
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_ReflectionPad, ndim=1):
     """Pads the last dimension of [N, C, L] or [C, L] with what stands opposite the edge.
 
     Example:
@@ -118,35 +85,13 @@ class ReflectionPad1d(_Pad):
         tensor([[2., 1., 2., 1.]])
     """
 
-    ndim: ClassVar[int] = 1
-    mode: ClassVar[str] = "reflect"
+
+class _ReplicationPad(_Pad):
+    mode = "replicate"
+    fill = "the nearest element"
 
 
-class ReflectionPad2d(_Pad):
-    """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with what stands opposite the edge.
-
-    Example:
-        >>> turnout.nn.ReflectionPad2d(1)(turnout.zeros(1, 2, 2)).shape
-        turnout.Size([1, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 2
-    mode: ClassVar[str] = "reflect"
-
-
-class ReflectionPad3d(_Pad):
-    """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with what stands opposite the edge.
-
-    Example:
-        >>> turnout.nn.ReflectionPad3d(1)(turnout.zeros(1, 2, 2, 2)).shape
-        turnout.Size([1, 4, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 3
-    mode: ClassVar[str] = "reflect"
-
-
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_ReplicationPad, ndim=1):
     """Pads the last dimension of [N, C, L] or [C, L] with the nearest element.
 
     Example:
@@ -154,35 +99,13 @@ class ReplicationPad1d(_Pad):
         tensor([[1., 1., 2., 2.]])
     """
 
-    ndim: ClassVar[int] = 1
-    mode: ClassVar[str] = "replicate"
+
+class _CircularPad(_Pad):
+    mode = "circular"
+    fill = "what stands at the other end"
 
 
-class ReplicationPad2d(_Pad):
-    """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with the nearest element.
-
-    Example:
-        >>> turnout.nn.ReplicationPad2d(1)(turnout.zeros(1, 2, 2)).shape
-        turnout.Size([1, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 2
-    mode: ClassVar[str] = "replicate"
-
-
-class ReplicationPad3d(_Pad):
-    """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with the nearest element.
-
-    Example:
-        >>> turnout.nn.ReplicationPad3d(1)(turnout.zeros(1, 2, 2, 2)).shape
-        turnout.Size([1, 4, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 3
-    mode: ClassVar[str] = "replicate"
-
-
-class CircularPad1d(_Pad):
+class CircularPad1d(_CircularPad, ndim=1):
     """Pads the last dimension of [N, C, L] or [C, L] with what stands at the other end.
 
     Example:
@@ -190,32 +113,45 @@ class CircularPad1d(_Pad):
         tensor([[2., 1., 2., 1.]])
     """
 
-    ndim: ClassVar[int] = 1
-    mode: ClassVar[str] = "circular"
+
+class ConstantPad2d(_ConstantPad, ndim=2):
+    pass
 
 
-class CircularPad2d(_Pad):
-    """Pads the last 2 dimensions of [N, C, H, W] or [C, H, W] with what stands at the other end.
-
-    Example:
-        >>> turnout.nn.CircularPad2d(1)(turnout.zeros(1, 2, 2)).shape
-        turnout.Size([1, 4, 4])
-    """
-
-    ndim: ClassVar[int] = 2
-    mode: ClassVar[str] = "circular"
+class ConstantPad3d(_ConstantPad, ndim=3):
+    pass
 
 
-class CircularPad3d(_Pad):
-    """Pads the last 3 dimensions of [N, C, D, H, W] or [C, D, H, W] with what stands at the other end.
+class ZeroPad2d(_ZeroPad, ndim=2):
+    pass
 
-    Example:
-        >>> turnout.nn.CircularPad3d(1)(turnout.zeros(1, 2, 2, 2)).shape
-        turnout.Size([1, 4, 4, 4])
-    """
 
-    ndim: ClassVar[int] = 3
-    mode: ClassVar[str] = "circular"
+class ZeroPad3d(_ZeroPad, ndim=3):
+    pass
+
+
+class ReflectionPad2d(_ReflectionPad, ndim=2):
+    pass
+
+
+class ReflectionPad3d(_ReflectionPad, ndim=3):
+    pass
+
+
+class ReplicationPad2d(_ReplicationPad, ndim=2):
+    pass
+
+
+class ReplicationPad3d(_ReplicationPad, ndim=3):
+    pass
+
+
+class CircularPad2d(_CircularPad, ndim=2):
+    pass
+
+
+class CircularPad3d(_CircularPad, ndim=3):
+    pass
 
 
 describe(

@@ -10,12 +10,12 @@ from turnout import Tensor
 from turnout.errors import ArgumentError
 from turnout_aten.plugin_api import describe
 from turnout_nn import errors
-from turnout_nn.layers import Layer, Size, each, layer
+from turnout_nn.layers import Layer, OfDims, Size, each, layer
 from turnout_nn.parameters import Buffer
 
 
 @layer
-class _MaxPool(Layer):
+class _MaxPool(Layer, OfDims):
     """The maximum of each window.
 
     Arguments:
@@ -28,7 +28,13 @@ class _MaxPool(Layer):
     dilation: Size = 1
     return_indices: bool = False
     ceil_mode: bool = False
-    function: ClassVar[Any]
+    calls = "max_pool{ndim}d"
+    about = """The maximum of each window over {dims} of [N, C, {sizes}], or of inputs without N.
+
+    Example:
+        >>> turnout.nn.{name}(2)(turnout.zeros(1, 1{of[4]})).shape
+        turnout.Size([1, 1{of[2]}])
+    """
     shows: ClassVar[str] = (
         "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
     )
@@ -45,7 +51,7 @@ class _MaxPool(Layer):
 
 
 @layer
-class _MaxUnpool(Layer):
+class _MaxUnpool(Layer, OfDims):
     """The opposite of the maximum of windows.
 
     Arguments:
@@ -56,8 +62,13 @@ class _MaxUnpool(Layer):
     kernel_size: Any
     stride: Any = None
     padding: Any = 0
-    function: ClassVar[Any]
-    ndim: ClassVar[int]
+    calls = "max_unpool{ndim}d"
+    about = """Zeros, with the maxima of `MaxPool{ndim}d` where they were.
+
+    Example:
+        >>> turnout.nn.{name}(2)(*turnout.nn.MaxPool{ndim}d(2, return_indices=True)(turnout.ones(1, 1{of[4]}))).shape
+        turnout.Size([1, 1{of[4]}])
+    """
     shows: ClassVar[str] = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
     def __post_init__(self) -> None:
@@ -78,7 +89,7 @@ class _MaxUnpool(Layer):
 
 
 @layer
-class _AvgPool(Layer):
+class _AvgPool(Layer, OfDims):
     """The mean of each window.
 
     Arguments:
@@ -92,7 +103,13 @@ class _AvgPool(Layer):
     ceil_mode: bool = False
     count_include_pad: bool = True
     divisor_override: int | None = None
-    function: ClassVar[Any]
+    calls = "avg_pool{ndim}d"
+    about = """The mean of each window over {dims} of [N, C, {sizes}], or of inputs without N.
+
+    Example:
+        >>> turnout.nn.{name}(2)(turnout.zeros(1, 1{of[4]})).shape
+        turnout.Size([1, 1{of[2]}])
+    """
     shows: ClassVar[str] = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
     def __post_init__(self) -> None:
@@ -107,14 +124,20 @@ class _AvgPool(Layer):
 
 
 @layer
-class _LPPool(Layer):
+class _LPPool(Layer, OfDims):
     """The norm of each window."""
 
     norm_type: float
     kernel_size: Size
     stride: Size | None = None
     ceil_mode: bool = False
-    function: ClassVar[Any]
+    calls = "lp_pool{ndim}d"
+    about = """The norm of each window over {dims} of [N, C, {sizes}], or of inputs without N.
+
+    Example:
+        >>> turnout.nn.{name}(2, 2)(turnout.zeros(1, 1{of[4]})).shape
+        turnout.Size([1, 1{of[2]}])
+    """
     shows: ClassVar[str] = "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
 
     def forward(self, input: Tensor) -> Tensor:
@@ -123,11 +146,17 @@ class _LPPool(Layer):
 
 
 @layer
-class _AdaptiveAvgPool(Layer):
+class _AdaptiveAvgPool(Layer, OfDims):
     """The means of so many parts of the input."""
 
     output_size: Any
-    function: ClassVar[Any]
+    calls = "adaptive_avg_pool{ndim}d"
+    about = """The means of so many parts of {dims} of [N, C, {sizes}], or of inputs without N.
+
+    Example:
+        >>> turnout.nn.{name}(2)(turnout.zeros(1, 1{of[5]})).shape
+        turnout.Size([1, 1{of[2]}])
+    """
     shows: ClassVar[str] = "output_size={output_size}"
 
     def forward(self, input: Tensor) -> Tensor:
@@ -136,12 +165,18 @@ class _AdaptiveAvgPool(Layer):
 
 
 @layer
-class _AdaptiveMaxPool(Layer):
+class _AdaptiveMaxPool(Layer, OfDims):
     """The maxima of so many parts of the input."""
 
     output_size: Any
     return_indices: bool = False
-    function: ClassVar[Any]
+    calls = "adaptive_max_pool{ndim}d"
+    about = """The maxima of so many parts of {dims} of [N, C, {sizes}], or of inputs without N.
+
+    Example:
+        >>> turnout.nn.{name}(2)(turnout.zeros(1, 1{of[5]})).shape
+        turnout.Size([1, 1{of[2]}])
+    """
     shows: ClassVar[str] = "output_size={output_size}"
 
     def forward(self, input: Tensor) -> Any:
@@ -150,7 +185,7 @@ class _AdaptiveMaxPool(Layer):
 
 
 @layer
-class _FractionalMaxPool(Layer):
+class _FractionalMaxPool(Layer, OfDims):
     """The maxima of windows that are placed at random, so that outputs have a given size.
 
     Arguments:
@@ -163,8 +198,15 @@ class _FractionalMaxPool(Layer):
     output_ratio: Any = None
     return_indices: bool = False
     _random_samples: Tensor | None = None
-    function: ClassVar[Any]
-    ndim: ClassVar[int]
+    calls = "fractional_max_pool{ndim}d"
+    about = """The maxima of windows that are placed at random over {dims}, so that outputs have a given size.
+
+    Raises ArgumentError unless one of size and ratio is given, and ratios are between 0 and 1.
+
+    Example:
+        >>> turnout.nn.{name}(2, output_size=3)(turnout.zeros(1, 1{of[5]})).shape
+        turnout.Size([1, 1{of[3]}])
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -184,75 +226,6 @@ class _FractionalMaxPool(Layer):
         """The maxima; with `return_indices`, their positions too."""
         sizes = (self.kernel_size, self.output_size, self.output_ratio, self.return_indices)
         return type(self).function(input, *sizes, _random_samples=self._random_samples)
-
-
-class MaxPool1d(_MaxPool):
-    """The maximum of each window over the last dimension of [N, C, L], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.MaxPool1d(2)(turnout.zeros(1, 1, 4)).shape
-        turnout.Size([1, 1, 2])
-    """
-
-    function = functional.max_pool1d
-
-
-class MaxPool2d(_MaxPool):
-    """The maximum of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.MaxPool2d(2)(turnout.zeros(1, 1, 4, 4)).shape
-        turnout.Size([1, 1, 2, 2])
-    """
-
-    function = functional.max_pool2d
-
-
-class MaxPool3d(_MaxPool):
-    """The maximum of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.MaxPool3d(2)(turnout.zeros(1, 1, 4, 4, 4)).shape
-        turnout.Size([1, 1, 2, 2, 2])
-    """
-
-    function = functional.max_pool3d
-
-
-class MaxUnpool1d(_MaxUnpool):
-    """Zeros, with the maxima of `MaxPool1d` where they were.
-
-    Example:
-        >>> turnout.nn.MaxUnpool1d(2)(*turnout.nn.MaxPool1d(2, return_indices=True)(turnout.ones(1, 1, 4))).sum()
-        tensor(2.)
-    """
-
-    ndim = 1
-    function = functional.max_unpool1d
-
-
-class MaxUnpool2d(_MaxUnpool):
-    """Zeros, with the maxima of `MaxPool2d` where they were.
-
-    Example:
-        >>> turnout.nn.MaxUnpool2d(2)(*turnout.nn.MaxPool2d(2, return_indices=True)(turnout.ones(1, 1, 4, 4))).sum()
-        tensor(4.)
-    """
-
-    ndim = 2
-    function = functional.max_unpool2d
-
-
-class MaxUnpool3d(_MaxUnpool):
-    """Zeros, with the maxima of `MaxPool3d` where they were.
-
-    Example:
-        >>> turnout.nn.MaxUnpool3d(2)(*turnout.nn.MaxPool3d(2, return_indices=True)(turnout.ones(1, 1, 4, 4, 4))).sum()
-        tensor(8.)
-    """
-
-    ndim = 3
-    function = functional.max_unpool3d
 
 
 @layer
@@ -285,62 +258,7 @@ class AvgPool1d(Layer):
         return functional.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-class AvgPool2d(_AvgPool):
-    """The mean of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.AvgPool2d(2)(turnout.zeros(1, 1, 4, 4)).shape
-        turnout.Size([1, 1, 2, 2])
-    """
-
-    function = functional.avg_pool2d
-
-
-class AvgPool3d(_AvgPool):
-    """The mean of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.AvgPool3d(2)(turnout.zeros(1, 1, 4, 4, 4)).shape
-        turnout.Size([1, 1, 2, 2, 2])
-    """
-
-    function = functional.avg_pool3d
-
-
-class LPPool1d(_LPPool):
-    """The norm of each window over the last dimension of [N, C, L], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.LPPool1d(2, 2)(turnout.zeros(1, 1, 4)).shape
-        turnout.Size([1, 1, 2])
-    """
-
-    function = functional.lp_pool1d
-
-
-class LPPool2d(_LPPool):
-    """The norm of each window over the last 2 dimensions of [N, C, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.LPPool2d(2, 2)(turnout.zeros(1, 1, 4, 4)).shape
-        turnout.Size([1, 1, 2, 2])
-    """
-
-    function = functional.lp_pool2d
-
-
-class LPPool3d(_LPPool):
-    """The norm of each window over the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.LPPool3d(2, 2)(turnout.zeros(1, 1, 4, 4, 4)).shape
-        turnout.Size([1, 1, 2, 2, 2])
-    """
-
-    function = functional.lp_pool3d
-
-
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+class AdaptiveAvgPool1d(_AdaptiveAvgPool, ndim=1):
     """The means of so many parts of the last dimension of [N, C, L], or of inputs without N.
 
     Arguments:
@@ -351,32 +269,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
         turnout.Size([1, 1, 2])
     """
 
-    function = functional.adaptive_avg_pool1d
 
-
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The means of so many parts of the last 2 dimensions of [N, C, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.AdaptiveAvgPool2d(2)(turnout.zeros(1, 1, 5, 5)).shape
-        turnout.Size([1, 1, 2, 2])
-    """
-
-    function = functional.adaptive_avg_pool2d
-
-
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The means of so many parts of the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.AdaptiveAvgPool3d(2)(turnout.zeros(1, 1, 5, 5, 5)).shape
-        turnout.Size([1, 1, 2, 2, 2])
-    """
-
-    function = functional.adaptive_avg_pool3d
-
-
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPool, ndim=1):
     """The maxima of so many parts of the last dimension of [N, C, L], or of inputs without N.
 
     Arguments:
@@ -387,57 +281,73 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
         turnout.Size([1, 1, 2])
     """
 
-    function = functional.adaptive_max_pool1d
+
+class MaxPool1d(_MaxPool, ndim=1):
+    pass
 
 
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The maxima of so many parts of the last 2 dimensions of [N, C, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.AdaptiveMaxPool2d(2)(turnout.zeros(1, 1, 5, 5)).shape
-        turnout.Size([1, 1, 2, 2])
-    """
-
-    function = functional.adaptive_max_pool2d
+class MaxPool2d(_MaxPool, ndim=2):
+    pass
 
 
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The maxima of so many parts of the last 3 dimensions of [N, C, D, H, W], or of inputs without N.
-
-    Example:
-        >>> turnout.nn.AdaptiveMaxPool3d(2)(turnout.zeros(1, 1, 5, 5, 5)).shape
-        turnout.Size([1, 1, 2, 2, 2])
-    """
-
-    function = functional.adaptive_max_pool3d
+class MaxPool3d(_MaxPool, ndim=3):
+    pass
 
 
-class FractionalMaxPool2d(_FractionalMaxPool):
-    """The maxima of windows that are placed at random over the last 2 dimensions, so that outputs have a given size.
-
-    Raises ArgumentError unless one of size and ratio is given, and ratios are between 0 and 1.
-
-    Example:
-        >>> turnout.nn.FractionalMaxPool2d(2, output_size=3)(turnout.zeros(1, 1, 5, 5)).shape
-        turnout.Size([1, 1, 3, 3])
-    """
-
-    ndim = 2
-    function = functional.fractional_max_pool2d
+class MaxUnpool1d(_MaxUnpool, ndim=1):
+    pass
 
 
-class FractionalMaxPool3d(_FractionalMaxPool):
-    """The maxima of windows that are placed at random over the last 3 dimensions, so that outputs have a given size.
+class MaxUnpool2d(_MaxUnpool, ndim=2):
+    pass
 
-    Raises ArgumentError unless one of size and ratio is given, and ratios are between 0 and 1.
 
-    Example:
-        >>> turnout.nn.FractionalMaxPool3d(2, output_size=3)(turnout.zeros(1, 1, 5, 5, 5)).shape
-        turnout.Size([1, 1, 3, 3, 3])
-    """
+class MaxUnpool3d(_MaxUnpool, ndim=3):
+    pass
 
-    ndim = 3
-    function = functional.fractional_max_pool3d
+
+class AvgPool2d(_AvgPool, ndim=2):
+    pass
+
+
+class AvgPool3d(_AvgPool, ndim=3):
+    pass
+
+
+class LPPool1d(_LPPool, ndim=1):
+    pass
+
+
+class LPPool2d(_LPPool, ndim=2):
+    pass
+
+
+class LPPool3d(_LPPool, ndim=3):
+    pass
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool, ndim=2):
+    pass
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool, ndim=3):
+    pass
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool, ndim=2):
+    pass
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool, ndim=3):
+    pass
+
+
+class FractionalMaxPool2d(_FractionalMaxPool, ndim=2):
+    pass
+
+
+class FractionalMaxPool3d(_FractionalMaxPool, ndim=3):
+    pass
 
 
 describe(
