@@ -22,7 +22,7 @@ BLOCK = 1 << 18
 _PLANES = 1 << 16
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     # fmt: off
     return {
@@ -33,12 +33,12 @@ def kernels(xp) -> Table:
     # fmt: on
 
 
-def spread(value, ndim: int) -> Ints:
+def spread(value: Any, ndim: int) -> Ints:
     """One number per dim; a single number is used for all dims."""
     return tuple(value) if len(value) == ndim else tuple(value) * ndim
 
 
-def padded(xp, x, before: Ints, after: Ints, fill=0):
+def padded(xp: Any, x: Any, before: Ints, after: Ints, fill: Any = 0) -> Any:
     """The array with its last dims padded; the array itself if nothing is added."""
     if not any(before) and not any(after):
         return x
@@ -51,7 +51,7 @@ def padded(xp, x, before: Ints, after: Ints, fill=0):
     return made
 
 
-def windows(xp, x, kernel: Ints, counts: Ints, stride: Ints, dilation: Ints):
+def windows(xp: Any, x: Any, kernel: Ints, counts: Ints, stride: Ints, dilation: Ints) -> Any:
     """A view [..., *kernel, *counts] of the windows over the last dims."""
     lead = x.ndim - len(kernel)
     steps = x.strides[lead:]
@@ -71,13 +71,13 @@ def places(offset: Ints, counts: Ints, stride: Ints, dilation: Ints) -> tuple[An
     return (..., *[slice(s, e, t) for s, e, t in zip(starts, ends, stride, strict=True)])
 
 
-def convolution(xp):
+def convolution(xp: Any) -> Any:
     """The kernel for an array module."""
 
-    def forward(x, weight, made, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+    def forward(x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
         over(padded(xp, x, padding, padding), weight, made, stride, dilation, groups)
 
-    def over(x, weight, made, stride: Ints, dilation: Ints, groups: int) -> None:
+    def over(x: Any, weight: Any, made: Any, stride: Ints, dilation: Ints, groups: int) -> None:
         """The convolution of a padded image."""
         ndim = x.ndim - 2
         kernel, counts = weight.shape[2:], made.shape[2:]
@@ -107,7 +107,7 @@ def convolution(xp):
                 columns = block.reshape(groups, depth, (last - first) * line)
                 xp.matmul(rows, columns, out=target[image, :, :, first * line : last * line])
 
-    def depthwise(x, weight, made, stride: Ints, dilation: Ints) -> None:
+    def depthwise(x: Any, weight: Any, made: Any, stride: Ints, dilation: Ints) -> None:
         """One channel per group: a product and a sum for each kernel element, for all positions of the padded image in a row.
 
         In flat memory the elements under one kernel element are those under the first one, shifted. The sums between two lines
@@ -138,7 +138,7 @@ def convolution(xp):
                     xp.multiply(shifted, factors[:, :1], sums[:, :extent])
             made[image, part] = sums.reshape(-1, counts[0], *lengths[1:])[used]
 
-    def transposed(x, weight, made, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+    def transposed(x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
         """The adjoint: every input element adds its multiple of the kernel to the output."""
         n, c = x.shape[:2]
         kernel, counts = weight.shape[2:], x.shape[2:]
@@ -164,9 +164,9 @@ def convolution(xp):
             made[image] = canvas[inner]
 
     def kernel(
-        input, weight, bias, stride, padding, dilation, is_transposed: bool,
-        output_padding, groups: int, out,
-    ):  # fmt: skip
+        input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, is_transposed: bool,
+        output_padding: Any, groups: int, out: Any,
+    ) -> Any:  # fmt: skip
         ndim = input.ndim - 2
         x, w = widen(xp, input), widen(xp, weight)
         direct = x.dtype == out.dtype and out.flags.c_contiguous
@@ -187,13 +187,13 @@ def convolution(xp):
 _FEW = 1 << 14
 
 
-def prepared_convolution(xp):
+def prepared_convolution(xp: Any) -> Any:
     """What prepares plans of few floats: the view of the windows and the shapes of the product are always the same."""
 
     def prepares(
-        outs, input, weight, bias, stride, padding, dilation, is_transposed: bool,
-        output_padding, groups: int,
-    ):  # fmt: skip
+        outs: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, is_transposed: bool,
+        output_padding: Any, groups: int,
+    ) -> Any:  # fmt: skip
         made, ndim, given = outs[0].shape, input.ndim - 2, [input, weight, *([] if bias is None else [bias])]
         dtype, (images, channels, *lengths), kernel = input.dtype, input.shape, weight.shape[2:]
         if is_transposed or ndim < 1 or not input.size or not weight.size or 0 in made or dtype.char not in "fd":
@@ -219,7 +219,7 @@ def prepared_convolution(xp):
         shift = (groups * outputs, *(1,) * ndim)
         ndarray, zeros, matmul = xp.ndarray, xp.zeros, xp.matmul
 
-        def convolved(input, weight, bias, a, b, c, d, e, f, out):
+        def convolved(input: Any, weight: Any, bias: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, out: Any) -> Any:
             if inner is not None:
                 padded = zeros(room, dtype)
                 padded[inner] = input
@@ -235,10 +235,10 @@ def prepared_convolution(xp):
     return prepares
 
 
-def im2col(xp):
+def im2col(xp: Any) -> Any:
     """The kernel for an array module."""
 
-    def kernel(self, kernel_size, dilation, padding, stride, out):
+    def kernel(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any) -> Any:
         size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
         x = padded(xp, self, pads, pads)
         counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[-2:], size, steps, gaps, strict=True))
@@ -247,10 +247,10 @@ def im2col(xp):
     return kernel
 
 
-def col2im(xp):
+def col2im(xp: Any) -> Any:
     """The kernel for an array module."""
 
-    def kernel(self, output_size, kernel_size, dilation, padding, stride, out):
+    def kernel(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any) -> Any:
         size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
         room = tuple(n + 2 * p for n, p in zip(out.shape[-2:], pads, strict=True))
         counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(room, size, steps, gaps, strict=True))

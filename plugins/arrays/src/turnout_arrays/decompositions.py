@@ -15,7 +15,7 @@ from turnout_aten.tensor.checks import are_postponed, note
 Table = dict[str, Any]
 
 
-def failed(name: str, info, what: str) -> LinAlgError:
+def failed(name: str, info: Any, what: str) -> LinAlgError:
     """The error for the first matrix of a batch whose `info` is not 0."""
     flat = info.reshape(-1)
     index = next(i for i, value in enumerate(flat.tolist()) if value)
@@ -23,10 +23,10 @@ def failed(name: str, info, what: str) -> LinAlgError:
     return LinAlgError(f"{name}: {what.format(int(flat[index]))}{where}")
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
-    def cholesky(self, upper: bool, check_errors: bool, L, info) -> None:
+    def cholesky(self: Any, upper: bool, check_errors: bool, L: Any, info: Any) -> None:
         # Only one triangle is read; the other one may hold any values.
         given = self.conj().swapaxes(-1, -2) if upper else self
         try:
@@ -39,7 +39,7 @@ def kernels(xp) -> Table:
             raise failed("linalg.cholesky", info, what)
         store(xp, L, found.conj().swapaxes(-1, -2) if upper else found)
 
-    def partial_cholesky(given, info):
+    def partial_cholesky(given: Any, info: Any) -> Any:
         """Factor matrix by matrix. If one is not positive-definite, factor its largest leading block that is."""
         found = xp.zeros_like(given)
         for at in xp.ndindex(*given.shape[:-2]):
@@ -55,7 +55,7 @@ def kernels(xp) -> Table:
                 break
         return found
 
-    def lu_unpack(LU, pivots, data: bool, permutation: bool, P, L, U) -> None:
+    def lu_unpack(LU: Any, pivots: Any, data: bool, permutation: bool, P: Any, L: Any, U: Any) -> None:
         k = min(LU.shape[-2:])
         if data:
             store(xp, L, xp.tril(LU[..., :k], -1) + xp.eye(LU.shape[-2], k, dtype=LU.dtype))
@@ -70,7 +70,7 @@ def kernels(xp) -> Table:
             rows = permuted_rows(pivots, m)
             store(xp, P, xp.arange(m)[:, None] == rows[..., None, :])
 
-    def permuted_rows(pivots, m: int):
+    def permuted_rows(pivots: Any, m: int) -> Any:
         """The row of the matrix that each row of L U is. Pivot i is the row with which row i was exchanged in step i."""
         rows = xp.broadcast_to(xp.arange(m), (*pivots.shape[:-1], m)).copy()
         if not rows.size:
@@ -82,13 +82,13 @@ def kernels(xp) -> Table:
             xp.put_along_axis(rows, other, kept, -1)
         return rows
 
-    def converged(name: str, function, *args, **kwargs):
+    def converged(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except xp.linalg.LinAlgError as error:
             raise LinAlgError(f"{name}: the algorithm did not converge; is the input finite?") from error
 
-    def svd(A, full_matrices: bool, compute_uv: bool, driver, U, S, Vh) -> None:
+    def svd(A: Any, full_matrices: bool, compute_uv: bool, driver: Any, U: Any, S: Any, Vh: Any) -> None:
         if not compute_uv:
             store(xp, S, converged("linalg.svd", xp.linalg.svd, A, compute_uv=False))
             return
@@ -98,7 +98,7 @@ def kernels(xp) -> Table:
         for target, value in zip((U, S, Vh), found, strict=True):
             store(xp, target, value)
 
-    def eigh(A, UPLO: str, compute_v: bool, values, vectors) -> None:
+    def eigh(A: Any, UPLO: str, compute_v: bool, values: Any, vectors: Any) -> None:
         if not xp.isfinite(A).all():  # LAPACK gives finite eigenvalues to a matrix of two rows that has NaN
             raise LinAlgError("linalg.eigh: the input has infinite or NaN elements")
         if not compute_v:
@@ -108,7 +108,7 @@ def kernels(xp) -> Table:
         store(xp, values, found[0])
         store(xp, vectors, found[1])
 
-    def qr(A, mode: str, Q, R) -> None:
+    def qr(A: Any, mode: str, Q: Any, R: Any) -> None:
         found = xp.linalg.qr(A, mode)
         if mode == "r":
             store(xp, R, found)

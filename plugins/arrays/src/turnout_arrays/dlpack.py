@@ -7,6 +7,7 @@ The layout is that of dlpack.h: a capsule holds a DLManagedTensor, or a DLManage
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 UINT, BFLOAT = 1, 4  # DLDataTypeCode
 
@@ -21,7 +22,7 @@ class DataType(ctypes.Structure):
     _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
 
 
-def dlpack_type(capsule) -> DataType:
+def dlpack_type(capsule: Any) -> DataType:
     """The element type in a capsule; writing into it changes the capsule."""
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -33,11 +34,11 @@ def dlpack_type(capsule) -> DataType:
 class Exporter:
     """Another exporter, whose bfloat16 elements become 16-bit integers. `is_bfloat16` is known after the export."""
 
-    def __init__(self, value) -> None:
+    def __init__(self, value: Any) -> None:
         self._value = value
         self.is_bfloat16 = False
 
-    def __dlpack__(self, **options):
+    def __dlpack__(self, **options: Any) -> Any:
         capsule = self._value.__dlpack__(**options)
         found = dlpack_type(capsule)
         self.is_bfloat16 = found.code == BFLOAT and found.bits == 16 and found.lanes == 1

@@ -29,7 +29,7 @@ _OF_DTYPES = ("dtype", "promote_types", "can_cast", "result_type")
 _UPDATES = {"add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
 
-def with_part(xp, value, index, part, update: str = "set", ufunc=None):
+def with_part(xp: Any, value: Any, index: Any, part: Any, update: str = "set", ufunc: Any = None) -> Any:
     """The value with `part` at an index, or combined with what is there by a ufunc. Of several for one place the last counts."""
     if hasattr(value, "at"):
         return getattr(value.at[index], update)(part)
@@ -62,14 +62,14 @@ class Draft:
     device = object()  # not a word, as NumPy's is: kernels keep no arrays for others
     flags = Flags()
 
-    def __init__(self, drafts: Drafts, shape: Ints, dtype, value=None) -> None:
+    def __init__(self, drafts: Drafts, shape: Ints, dtype: Any, value: Any = None) -> None:
         self.drafts, self.shape, self.dtype, self._value = drafts, shape, dtype, value
         self.version = 0
         self._base: Draft | None = None
 
     # ---- the value
 
-    def value(self):
+    def value(self) -> Any:
         """The elements, as a value of the module."""
         if self._base is not None:
             self._follow(self._base)
@@ -83,7 +83,7 @@ class Draft:
             self._value, self._seen = self._read(value), base.version
             self.version += 1
 
-    def replace(self, value) -> None:
+    def replace(self, value: Any) -> None:
         """Take another value for all elements."""
         if self._base is not None:
             self._base.replace(self._write(self._base.value(), value))
@@ -98,7 +98,7 @@ class Draft:
         made._base, made._read, made._write, made._seen = self, read, write, self.version
         return made
 
-    def fitted(self, value, shape: Ints):
+    def fitted(self, value: Any, shape: Ints) -> Any:
         """A value or number in the dtype of this draft, in a shape."""
         xp = self.drafts.xp
         if not hasattr(value, "shape"):
@@ -109,14 +109,14 @@ class Draft:
 
     # ---- indices
 
-    def __getitem__(self, index) -> Draft:
+    def __getitem__(self, index: Any) -> Draft:
         index = bare(index)
         if any(hasattr(each, "dtype") or isinstance(each, list) for each in (index if isinstance(index, tuple) else (index,))):
             return self.drafts.of(self.value()[index])
         xp = self.drafts.xp
         return self.part(lambda value: value[index], lambda value, new: with_part(xp, value, index, new))
 
-    def __setitem__(self, index, new) -> None:
+    def __setitem__(self, index: Any, new: Any) -> None:
         new = bare(new)
         if index is Ellipsis:
             self.replace(self.fitted(new, self.shape))
@@ -125,19 +125,19 @@ class Draft:
             new = self.fitted(new, tuple(new.shape))
         self.replace(with_part(self.drafts.xp, self.value(), bare(index), new))
 
-    def written(self, made) -> Draft:
+    def written(self, made: Any) -> Draft:
         """This draft, after a function wrote its result into it. Raises TypeError for one of a higher kind, as NumPy does."""
         if _KINDS[made.dtype.kind] > _KINDS[self.dtype.kind]:
             raise TypeError(f"cannot write {made.dtype} into {self.dtype}")
         self[...] = made
         return self
 
-    def fill(self, number) -> None:
+    def fill(self, number: Any) -> None:
         self[...] = number
 
     # ---- other parts
 
-    def reshape(self, *shape) -> Draft:
+    def reshape(self, *shape: Any) -> Draft:
         to = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return self.part(lambda value: value.reshape(to), lambda value, new: new.reshape(value.shape))
 
@@ -151,7 +151,7 @@ class Draft:
         order[first], order[second] = order[second], order[first]
         return self.transpose(*order)
 
-    def view(self, dtype) -> Draft:
+    def view(self, dtype: Any) -> Draft:
         return self.part(lambda value: value.view(dtype), lambda value, new: new.view(value.dtype))
 
     @property
@@ -162,7 +162,7 @@ class Draft:
         other = {"real": lambda value, new: new + 1j * value.imag, "imag": lambda value, new: value.real + 1j * new}[name]
         return self.part(lambda value: getattr(value, name), lambda value, new: other(value, new).astype(value.dtype))
 
-    def _set_half(self, name: str, new) -> None:
+    def _set_half(self, name: str, new: Any) -> None:
         self._half(name)[...] = new
 
     real = property(lambda self: self._half("real"), lambda self, new: self._set_half("real", new))
@@ -195,7 +195,7 @@ class Draft:
 
     # ---- what gives other arrays
 
-    def astype(self, dtype, copy: bool = True) -> Draft:
+    def astype(self, dtype: Any, copy: bool = True) -> Draft:
         if not copy and dtype == self.dtype:
             return self
         return self.drafts.of(self.fitted(self.value(), self.shape) if dtype == self.dtype else self.value().astype(dtype))
@@ -206,16 +206,16 @@ class Draft:
     def argsort(self, axis: int = -1, kind: str | None = None) -> Draft:
         return self.drafts.argsort(self, axis, kind=kind)
 
-    def dot(self, other, out=None):
+    def dot(self, other: Any, out: Any = None) -> Any:
         return self.drafts.matmul(self, other, out=out)
 
-    def argmax(self, axis=None, out=None, keepdims: bool = False):
+    def argmax(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         return self.drafts.argmax(self, axis=axis, keepdims=keepdims)
 
-    def argmin(self, axis=None, out=None, keepdims: bool = False):
+    def argmin(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         return self.drafts.argmin(self, axis=axis, keepdims=keepdims)
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         """Any other method: that of the value."""
         if name[:1] == "_":
             raise AttributeError(name)
@@ -223,14 +223,14 @@ class Draft:
 
 
 def _operator(name: str) -> Call:
-    def run(self: Draft, *others):
+    def run(self: Draft, *others: Any) -> Any:
         return self.drafts.of(getattr(self.value(), name)(*map(bare, others)))
 
     return run
 
 
 def _in_place(name: str) -> Call:
-    def run(self: Draft, other) -> Draft:
+    def run(self: Draft, other: Any) -> Draft:
         return self.written(getattr(self.value(), name)(bare(other)))
 
     return run
@@ -245,7 +245,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert",
 Draft.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
-def bare(given):
+def bare(given: Any) -> Any:
     """An argument with values in place of drafts, also inside lists and tuples."""
     if given.__class__ is Draft:
         return given.value()
@@ -263,7 +263,7 @@ class Function:
         # For a reduction over an axis: what the module has as a function, where NumPy has a ufunc's `reduce`.
         self.reduction = getattr(drafts.xp, _REDUCTIONS.get(self.__name__, ""), None)
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args: Any, **options: Any) -> Any:
         out = options.pop("out", None)
         unsafe = options.pop("casting", "") == "unsafe"
         limit, has_dtype = _taken(self.function)
@@ -280,14 +280,14 @@ class Function:
             return out
         return out.written(made)
 
-    def reduce(self, x, axis=0, dtype=None, out=None, keepdims: bool = False):
+    def reduce(self, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """A ufunc's `reduce`."""
         options = {"keepdims": keepdims} if dtype is None else {"keepdims": keepdims, "dtype": dtype}
         assert self.reduction is not None, f"{self.__name__} is no ufunc that reduces"
         made = self.reduction(bare(x), axis=tuple(axis) if axis.__class__ is list else axis, **options)
         return self.drafts.of(made) if out is None else out.written(made)
 
-    def accumulate(self, x: Draft, axis: int, dtype=None):
+    def accumulate(self, x: Draft, axis: int, dtype: Any = None) -> Any:
         """A ufunc's `accumulate`: the module's function, or as many steps as the length has bits."""
         xp, value = self.drafts.xp, bare(x)
         own = getattr(xp, {"sum": "cumsum", "prod": "cumprod"}.get(_REDUCTIONS.get(self.__name__, ""), ""), None)
@@ -300,7 +300,7 @@ class Function:
             step *= 2
         return self.drafts.of(value)
 
-    def at(self, target: Draft, places, values) -> None:
+    def at(self, target: Draft, places: Any, values: Any) -> None:
         """A ufunc's `at`."""
         values = bare(values)
         if hasattr(values, "dtype") and values.dtype != target.dtype:
@@ -315,7 +315,7 @@ class Absent:
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args: Any, **options: Any) -> Any:
         raise NotImplementedError(f"the array module has no {self.__name__}")
 
 
@@ -342,11 +342,11 @@ class Drafts:
     ndarray = Draft
     wraps_indices = True  # or leaves out those that are out of range: kernels check them
 
-    def __init__(self, xp, whole=None) -> None:
+    def __init__(self, xp: Any, whole: Any = None) -> None:
         self.xp = xp if whole is None else whole
         self._functions = xp
 
-    def of(self, made):
+    def of(self, made: Any) -> Any:
         """What a function returned: values as drafts, also those in a tuple."""
         if isinstance(made, (tuple, list)):
             return tuple([self.of(each) for each in made])
@@ -354,11 +354,11 @@ class Drafts:
             return Draft(self, tuple(made.shape), made.dtype, made)
         return made
 
-    def of_argument(self, given):
+    def of_argument(self, given: Any) -> Any:
         """An argument of a kernel: values as drafts, those of a list in a list."""
         return [self.of(each) for each in given] if isinstance(given, (list, tuple)) else self.of(given)
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         if name[:2] == "__":
             raise AttributeError(name)
         found = getattr(self._functions, name, None)
@@ -375,37 +375,37 @@ class Drafts:
 
     # ---- NumPy's functions that make arrays to be written, or write
 
-    def empty(self, shape, dtype=float) -> Draft:
+    def empty(self, shape: Any, dtype: Any = float) -> Draft:
         lengths = (shape,) if isinstance(shape, int) else tuple(shape)
         return Draft(self, lengths, self.xp.dtype(dtype))
 
-    def asarray(self, value, dtype=None):
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
         if value.__class__ is Draft:
             return value if dtype is None else value.astype(dtype, copy=False)
         return self.of(self.xp.asarray(bare(value), dtype=dtype))
 
-    def ascontiguousarray(self, value):
+    def ascontiguousarray(self, value: Any) -> Any:
         return self.asarray(value)
 
-    def argsort(self, x, axis: int = -1, kind: str | None = None):
+    def argsort(self, x: Any, axis: int = -1, kind: str | None = None) -> Any:
         return self.of(self.xp.argsort(bare(x), axis=axis, **({"stable": True} if kind == "stable" else {})))
 
-    def moveaxis(self, x, source: int, to: int):
+    def moveaxis(self, x: Any, source: int, to: int) -> Any:
         order = [d for d in range(x.ndim) if d != source % x.ndim]
         order.insert(to % x.ndim, source % x.ndim)
         return x.transpose(*order)
 
-    def swapaxes(self, x, first: int, second: int):
+    def swapaxes(self, x: Any, first: int, second: int) -> Any:
         return x.swapaxes(first, second)
 
-    def reshape(self, x, shape):
+    def reshape(self, x: Any, shape: Any) -> Any:
         return x.reshape(shape)
 
-    def copyto(self, target: Draft, source, casting: str = "", where=None) -> None:
+    def copyto(self, target: Draft, source: Any, casting: str = "", where: Any = None) -> None:
         value = target.fitted(bare(source), target.shape)
         target.replace(value if where is None else self.xp.where(bare(where), value, target.value()))
 
-    def put_along_axis(self, target: Draft, places: Draft, values, axis: int) -> None:
+    def put_along_axis(self, target: Draft, places: Draft, values: Any, axis: int) -> None:
         grid: list[Any] = []
         for d, n in enumerate(places.shape):
             grid.append(self.xp.arange(n).reshape((1,) * d + (n,) + (1,) * (places.ndim - d - 1)))
@@ -416,11 +416,11 @@ class Drafts:
         return product(*map(range, shape))
 
     @property
-    def lib(self):
+    def lib(self) -> Any:
         return self
 
     @property
-    def stride_tricks(self):
+    def stride_tricks(self) -> Any:
         return self
 
     def as_strided(self, x: Draft, shape: Ints, strides: Ints) -> Draft:
@@ -435,7 +435,7 @@ class Decompositions(Drafts):
     class LinAlgError(Exception):
         """NumPy's error."""
 
-    def cholesky(self, x):
+    def cholesky(self, x: Any) -> Any:
         xp, value = self.xp, bare(x)
         lower = xp.tril(value)
         made = self._functions.cholesky(lower + xp.conj(xp.swapaxes(xp.tril(value, -1), -1, -2)))
@@ -444,7 +444,7 @@ class Decompositions(Drafts):
         return self.of(made)
 
 
-def positions(xp, shape: Ints, strides: Ints, offset: int):
+def positions(xp: Any, shape: Ints, strides: Ints, offset: int) -> Any:
     """The places of the elements of a geometry in row-major memory, in its shape. Strides and offset count elements."""
     found = xp.full((1,) * len(shape), offset, xp.int64)
     for d, (length, stride) in enumerate(zip(shape, strides, strict=True)):

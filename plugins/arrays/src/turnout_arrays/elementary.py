@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Any
 
 from turnout_arrays.numbers import binary, number_as, store, widen
 from turnout_arrays.pointwise import Table, row
 from turnout_aten.kernels.rows import BOOL, SAME, Row
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     return functions(xp) | float_parts(xp) | complex_parts(xp) | pairs(xp) | integers(xp) | products(xp)
 
 
-def functions(xp) -> Table:
+def functions(xp: Any) -> Table:
     """Functions of one argument. The array module's function is used if it exists."""
 
-    def scaled(factor: float):
-        def kernel(self, out=None):
+    def scaled(factor: float) -> Any:
+        def kernel(self: Any, out: Any = None) -> Any:
             return store(xp, out, widen(xp, self) * factor, self.dtype)
 
         return kernel
 
-    def sinc(self, out=None):
+    def sinc(self: Any, out: Any = None) -> Any:
         angle = widen(xp, self) * math.pi
         zero = angle == 0
         return store(xp, out, xp.where(zero, 1, xp.sin(angle) / xp.where(zero, 1, angle)), self.dtype)
 
-    def logit(self, eps: float | None, out):
+    def logit(self: Any, eps: float | None, out: Any) -> Any:
         # As in PyTorch, two-byte floats are rounded after every step, so the logarithm is taken of the rounded odds.
         one = xp.ones((), self.dtype)
         x = self
@@ -37,7 +38,7 @@ def functions(xp) -> Table:
             x = xp.minimum(xp.maximum(x, number_as(xp, eps, x.dtype)), number_as(xp, 1 - eps, x.dtype))
         return store(xp, out, xp.log(x / (one - x)))
 
-    def entropy(self, out):
+    def entropy(self: Any, out: Any) -> Any:
         x = widen(xp, self)
         value = -x * xp.log(xp.where(x > 0, x, 1))
         return store(xp, out, xp.where(x < 0, -math.inf, xp.where(xp.isnan(x), x, value)))
@@ -65,33 +66,33 @@ def functions(xp) -> Table:
     # fmt: on
 
 
-def float_parts(xp) -> Table:
+def float_parts(xp: Any) -> Table:
     """The parts of a floating-point number, and tests for special values."""
 
-    def frac(self, out=None):
+    def frac(self: Any, out: Any = None) -> Any:
         x = widen(xp, self)
         return store(xp, out, x - xp.trunc(x), self.dtype)
 
-    def round_decimals(self, decimals: int, out):
+    def round_decimals(self: Any, decimals: int, out: Any) -> Any:
         x = widen(xp, self)
         scale = 10.0 ** abs(decimals) if abs(decimals) <= sys.float_info.max_10_exp else math.inf
         return store(xp, out, xp.rint(x * scale) / scale if decimals >= 0 else xp.rint(x / scale) * scale)
 
-    def infinite(limit: float):
-        def kernel(self, out):
+    def infinite(limit: float) -> Any:
+        def kernel(self: Any, out: Any) -> Any:
             return store(xp, out, self == limit if self.dtype.kind in "fV" else xp.zeros(self.shape, bool))
 
         return kernel
 
-    def largest(dtype) -> float:
+    def largest(dtype: Any) -> float:
         return _LARGEST_BFLOAT16 if dtype.kind == "V" else float(xp.finfo(dtype).max)
 
-    def replaced(x, nan: float | None, posinf: float | None, neginf: float | None, limit: float):
+    def replaced(x: Any, nan: float | None, posinf: float | None, neginf: float | None, limit: float) -> Any:
         value = xp.where(xp.isnan(x), 0.0 if nan is None else nan, x)
         value = xp.where(value == math.inf, limit if posinf is None else posinf, value)
         return xp.where(value == -math.inf, -limit if neginf is None else neginf, value)
 
-    def nan_to_num(self, nan: float | None, posinf: float | None, neginf: float | None, out):
+    def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None, out: Any) -> Any:
         if self.dtype.kind in "biu":
             return store(xp, out, self)
         limit = largest(self.dtype)
@@ -102,7 +103,7 @@ def float_parts(xp) -> Table:
         made.imag = replaced(self.imag, nan, posinf, neginf, limit)
         return store(xp, out, made)
 
-    def frexp(self, mantissa, exponent) -> None:
+    def frexp(self: Any, mantissa: Any, exponent: Any) -> None:
         fraction, power = xp.frexp(widen(xp, self))
         store(xp, mantissa, fraction)
         store(xp, exponent, power)
@@ -121,16 +122,16 @@ def float_parts(xp) -> Table:
     # fmt: on
 
 
-def complex_parts(xp) -> Table:
+def complex_parts(xp: Any) -> Table:
     """Complex numbers from real ones and back. A real number counts as complex with imaginary part 0."""
 
-    def angle(self, out):
+    def angle(self: Any, out: Any) -> Any:
         if self.dtype.kind == "c":
             return store(xp, out, xp.arctan2(self.imag, self.real))
         x = widen(xp, self)
         return store(xp, out, xp.where(xp.isnan(x), x, xp.where(x < 0, math.pi, 0.0)))
 
-    def sgn(self, out):
+    def sgn(self: Any, out: Any) -> Any:
         if self.dtype.kind == "b":
             return store(xp, out, self)
         if self.dtype.kind != "c":
@@ -139,21 +140,21 @@ def complex_parts(xp) -> Table:
         zero = size == 0
         return store(xp, out, xp.where(zero, 0, self / xp.where(zero, 1, size)))
 
-    def conj_physical(self, out):
+    def conj_physical(self: Any, out: Any) -> Any:
         return store(xp, out, xp.conjugate(self) if self.dtype.kind == "c" else self)
 
-    def joined(real, imag, out):
+    def joined(real: Any, imag: Any, out: Any) -> Any:
         made = xp.empty(out.shape, out.dtype)
         made.real, made.imag = real, imag
         return store(xp, out, made)
 
-    def polar(abs, angle, out):
+    def polar(abs: Any, angle: Any, out: Any) -> Any:
         return joined(abs * xp.cos(angle), abs * xp.sin(angle), out)
 
-    def as_real(self, out):
+    def as_real(self: Any, out: Any) -> Any:
         return store(xp, out, xp.stack((self.real, self.imag), -1))
 
-    def as_complex(self, out):
+    def as_complex(self: Any, out: Any) -> Any:
         return joined(self[..., 0], self[..., 1], out)
 
     # fmt: off
@@ -169,10 +170,10 @@ def complex_parts(xp) -> Table:
     # fmt: on
 
 
-def pairs(xp) -> Table:
+def pairs(xp: Any) -> Table:
     """Two floating point arguments."""
 
-    def logaddexp(self, other):
+    def logaddexp(self: Any, other: Any) -> Any:
         if self.dtype.kind != "c":
             return xp.logaddexp(self, other)
         first = self.real >= other.real
@@ -181,10 +182,10 @@ def pairs(xp) -> Table:
         gap = xp.where(larger == smaller, 0, smaller - larger)
         return larger + xp.log(1 + xp.exp(gap))
 
-    def logaddexp_to(self, other, out):
+    def logaddexp_to(self: Any, other: Any, out: Any) -> Any:
         return store(xp, out, logaddexp(self, other))
 
-    def heaviside(self, values, out):
+    def heaviside(self: Any, values: Any, out: Any) -> Any:
         return store(xp, out, xp.where(self == 0, values, (self > 0).astype(values.dtype)))
 
     # fmt: off
@@ -202,14 +203,14 @@ def pairs(xp) -> Table:
     # fmt: on
 
 
-def integers(xp) -> Table:
+def integers(xp: Any) -> Table:
     """Divisors and shifts. A shift by a negative number, or by at least the number of bits, leaves only the sign."""
 
-    def bits(dtype) -> int:
+    def bits(dtype: Any) -> int:
         return int(8 * dtype.itemsize)
 
-    def shifted(ufunc, rest):
-        def kernel(self, other, out):
+    def shifted(ufunc: Any, rest: Any) -> Any:
+        def kernel(self: Any, other: Any, out: Any) -> Any:
             dtype = out.dtype
             x, by = number_as(xp, self, dtype), number_as(xp, other, dtype)
             beyond = (by < 0) | (by >= bits(dtype))
@@ -218,12 +219,12 @@ def integers(xp) -> Table:
         kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel
 
-    def lcm(self, other, out):
+    def lcm(self: Any, other: Any, out: Any) -> Any:
         made = xp.lcm(number_as(xp, self, out.dtype), number_as(xp, other, out.dtype))
         # One that is too large: PyTorch multiplies small integers as int32, and takes the absolute value before it cuts that off.
         return store(xp, out, xp.absolute(made) if made.dtype.itemsize > 2 else made)
 
-    def only_sign(x):
+    def only_sign(x: Any) -> Any:
         if x.dtype.kind == "u":
             return xp.zeros_like(x)
         return xp.right_shift(x, xp.asarray(bits(x.dtype) - 1).astype(x.dtype))
@@ -238,14 +239,14 @@ def integers(xp) -> Table:
     # fmt: on
 
 
-def products(xp) -> Table:
+def products(xp: Any) -> Table:
     """x log(y), and 0 where x is 0, unless y is NaN.
 
     # differs from torch: `xlogy` and `xlog1py` of two-byte floats are rounded once; PyTorch rounds the logarithm first.
     """
 
-    def product(log):
-        def kernel(self, other, out):
+    def product(log: Any) -> Any:
+        def kernel(self: Any, other: Any, out: Any) -> Any:
             dtype = out.dtype
             x, y = widen(xp, number_as(xp, self, dtype)), widen(xp, number_as(xp, other, dtype))
             return store(xp, out, xp.where(xp.isnan(y), y, xp.where(x == 0, 0, x * log(y))))

@@ -47,10 +47,10 @@ _INV_SQRT_PI = 5.6418958354775628695e-1
 _SMALL, _LARGE = 0.46875, 4.0
 
 
-def erf_of(xp) -> Callable[[Any], Any]:
+def erf_of(xp: Any) -> Callable[[Any], Any]:
     """The function for one array module, for real arrays of any dtype: of float32 a float32, else a float64."""
 
-    def single(x):
+    def single(x: Any) -> Any:
         square = x * x
         value = square * _TANH[-1]
         for factor in _TANH[-2:0:-1]:
@@ -60,13 +60,13 @@ def erf_of(xp) -> Callable[[Any], Any]:
         value *= x
         return xp.tanh(value, value)
 
-    def rational(numerator: tuple[float, ...], denominator: tuple[float, ...], x):
+    def rational(numerator: tuple[float, ...], denominator: tuple[float, ...], x: Any) -> Any:
         top, bottom = numerator[0] * x + numerator[1], denominator[0] * x + denominator[1]
         for p, q in zip(numerator[2:], denominator[2:], strict=True):
             top, bottom = top * x + p, bottom * x + q
         return top / bottom
 
-    def erf(self):
+    def erf(self: Any) -> Any:
         if self.dtype == xp.float32:
             return single(self.reshape(-1)).reshape(self.shape)
         x = self.astype(xp.float64)

@@ -15,19 +15,19 @@ FORWARD = ("backward", "ortho", "forward")
 INVERSE = ("forward", "ortho", "backward")
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
-    def real_to_complex(self, dim, normalization: int, onesided: bool, out):
+    def real_to_complex(self: Any, dim: Any, normalization: int, onesided: bool, out: Any) -> Any:
         transform = xp.fft.rfftn if onesided else xp.fft.fftn
         return store(xp, out, transform(self, axes=tuple(dim), norm=FORWARD[normalization]))
 
-    def complex_to_real(self, dim, normalization: int, last_dim_size: int, out):
+    def complex_to_real(self: Any, dim: Any, normalization: int, last_dim_size: int, out: Any) -> Any:
         lengths = [self.shape[d] for d in dim[:-1]]
         found = xp.fft.irfftn(self, (*lengths, last_dim_size), tuple(dim), INVERSE[normalization])
         return store(xp, out, found)
 
-    def complex_to_complex(self, dim, normalization: int, forward: bool, out):
+    def complex_to_complex(self: Any, dim: Any, normalization: int, forward: bool, out: Any) -> Any:
         if not len(dim):
             return store(xp, out, self)
         if forward:

@@ -38,7 +38,7 @@ MODES = {
 # fmt: on
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     table = {"constant_pad_nd.out": Row(constant_pad(xp), prepares=prepared_pad(xp))}
     for name, (mode, ndim) in MODES.items():
@@ -47,10 +47,10 @@ def kernels(xp) -> Table:
     return table
 
 
-def constant_pad(xp):
+def constant_pad(xp: Any) -> Any:
     """The kernel for an array module."""
 
-    def kernel(self, pad, value, out):
+    def kernel(self: Any, pad: Any, value: Any, out: Any) -> Any:
         source, target = _parts(self.shape, pad, out.shape)
         out[...] = number_as(xp, value, out.dtype)
         inner = out[target]
@@ -61,7 +61,7 @@ def constant_pad(xp):
     return kernel
 
 
-def _parts(shape, pad, made) -> tuple[Any, Any]:
+def _parts(shape: Any, pad: Any, made: Any) -> tuple[Any, Any]:
     """The index of what is kept of an array, and that of its place in the padded one."""
     source, target = [slice(None)] * len(shape), [slice(None)] * len(shape)
     for i in range(len(pad) // 2):
@@ -75,12 +75,12 @@ def _parts(shape, pad, made) -> tuple[Any, Any]:
 _FEW = 1 << 10
 
 
-def prepared_pad(xp):
+def prepared_pad(xp: Any) -> Any:
     """What prepares plans of `constant_pad_nd`: the parts and the number are always the same."""
 
     general = constant_pad(xp)
 
-    def prepares(outs, self, pad, value):
+    def prepares(outs: Any, self: Any, pad: Any, value: Any) -> Any:
         made = outs[0].shape
         if outs[0].dtype.name != self.dtype.name or not 0 < max(self.size, prod(made)) <= _FEW:
             return None
@@ -89,7 +89,7 @@ def prepared_pad(xp):
         if not xp.empty(made, bool)[target].size:
             return None
 
-        def padded(self, pad, value, out):
+        def padded(self: Any, pad: Any, value: Any, out: Any) -> Any:
             if sign is not None and copysign(1.0, value) != sign:
                 return general(self, pad, value, out)
             out[...] = number
@@ -104,21 +104,21 @@ def prepared_pad(xp):
 # ---- taps
 
 
-def _scale(dtype, length: int, count: int, align_corners: bool, scale):
+def _scale(dtype: Any, length: int, count: int, align_corners: bool, scale: Any) -> Any:
     """The distance between the sources of two neighbours."""
     if align_corners:
         return dtype(length - 1) / dtype(count - 1) if count > 1 else dtype(0)
     return dtype(1.0 / scale) if scale is not None and scale > 0 else dtype(length) / dtype(count)
 
 
-def _cubic(x, a: float):
+def _cubic(x: Any, a: float) -> Any:
     """Keys (1981): the convolution kernel of width 4, by distance."""
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
     return near * (x <= 1) + far * ((x > 1) & (x < 2))
 
 
-def taps(xp, mode: str, dtype, length: int, count: int, align_corners: bool, scale) -> tuple[Any, Any]:
+def taps(xp: Any, mode: str, dtype: Any, length: int, count: int, align_corners: bool, scale: Any) -> tuple[Any, Any]:
     """(indices, weights) [count, taps] of each result along one dim; the weights are None for a copy."""
     at = xp.arange(count, dtype=dtype)
     step = _scale(dtype, length, count, align_corners, scale)
@@ -141,7 +141,7 @@ def taps(xp, mode: str, dtype, length: int, count: int, align_corners: bool, sca
     return xp.clip(first.astype(xp.int64)[:, None] + near, 0, length - 1), weights.astype(dtype)
 
 
-def _smooth_taps(xp, mode: str, dtype, length: int, at, step) -> tuple[Any, Any]:
+def _smooth_taps(xp: Any, mode: str, dtype: Any, length: int, at: Any, step: Any) -> tuple[Any, Any]:
     """Filters as wide as the step, so that all elements contribute when an image shrinks. The weights add up to 1."""
     half = {SMOOTH_LINEAR: 1.0, SMOOTH_CUBIC: 2.0, SMOOTH_LANCZOS: 3.0}[mode]
     stretch = step if step >= 1 else dtype(1)
@@ -163,7 +163,7 @@ def _smooth_taps(xp, mode: str, dtype, length: int, at, step) -> tuple[Any, Any]
     return xp.minimum(places, xp.maximum(last - 1, 0)[:, None]), weights.astype(dtype)
 
 
-def _plans(xp, mode: str, ndim: int, dtype, lengths, counts, rest):
+def _plans(xp: Any, mode: str, ndim: int, dtype: Any, lengths: Any, counts: Any, rest: Any) -> Any:
     """(dim, indices, weights) for each dim, the last first."""
     align = bool(rest[0]) if mode not in (NEAREST, EXACT) else False
     scales = rest[-ndim:]
@@ -172,10 +172,10 @@ def _plans(xp, mode: str, ndim: int, dtype, lengths, counts, rest):
         yield (dim - ndim, *found)
 
 
-def upsample(xp, mode: str, ndim: int):
+def upsample(xp: Any, mode: str, ndim: int) -> Any:
     """The kernel for an array module, a mode and a number of dims."""
 
-    def kernel(self, output_size, *rest):
+    def kernel(self: Any, output_size: Any, *rest: Any) -> Any:
         *options, out = rest
         x = widen(xp, self)
         value = x if x.dtype.kind == "f" else x.astype(xp.float32)
@@ -195,10 +195,10 @@ def upsample(xp, mode: str, ndim: int):
     return kernel
 
 
-def upsample_backward(xp, mode: str, ndim: int):
+def upsample_backward(xp: Any, mode: str, ndim: int) -> Any:
     """The kernel for an array module, a mode and a number of dims: the transposed matrix of the weights along each dim."""
 
-    def kernel(grad_output, output_size, input_size, *rest):
+    def kernel(grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
         *options, out = rest
         value = widen(xp, grad_output)
         lengths, counts = out.shape[2:], grad_output.shape[2:]

@@ -28,12 +28,12 @@ _ROWS = 64
 _ALL, _BACKWARDS = slice(None), slice(None, None, -1)
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     return selecting(xp) | shaping(xp)
 
 
-def along(xp, shape: tuple[int, ...], dim: int, index) -> tuple[Any, ...]:
+def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, ...]:
     """The index tuple that replaces the coordinate `dim` of a grid of `shape` by `index`, of that shape."""
     if len(shape) == 1:
         return (index,)
@@ -44,7 +44,7 @@ def along(xp, shape: tuple[int, ...], dim: int, index) -> tuple[Any, ...]:
     return (*grid[:dim], index, *grid[dim + 1 :])
 
 
-def around(xp, shape: tuple[int, ...], dim: int, like) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+def around(xp: Any, shape: tuple[int, ...], dim: int, like: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     """What stands in front of and behind an index of few elements in `along`; None where that is made anew each time.
 
     `like` is an array of the same device.
@@ -56,7 +56,7 @@ def around(xp, shape: tuple[int, ...], dim: int, like) -> tuple[tuple[Any, ...],
     return grid[:dim], grid[dim + 1 :]
 
 
-def _grid(xp, shape: tuple[int, ...]) -> tuple[Any, ...]:
+def _grid(xp: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The index tuple of all elements, an array for each dim."""
     last = len(shape) - 1
     return tuple([xp.arange(length).reshape((1,) * i + (length,) + (1,) * (last - i)) for i, length in enumerate(shape)])
@@ -65,7 +65,7 @@ def _grid(xp, shape: tuple[int, ...]) -> tuple[Any, ...]:
 _kept_grid = lru_cache(64)(_grid)  # nobody writes into it
 
 
-def flat_places(xp, shape: tuple[int, ...], dim: int, index) -> Iterator[tuple[slice, Any]]:
+def flat_places(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> Iterator[tuple[slice, Any]]:
     """(part of dim 0 of `index`, its elements' places in the flat memory of a row-major array of `shape`), part by part.
 
     The indices are along `dim` and in range. One index per element costs a third of the time of an index tuple.
@@ -85,7 +85,7 @@ def flat_places(xp, shape: tuple[int, ...], dim: int, index) -> Iterator[tuple[s
         yield part, xp.multiply(index[part], steps[dim], dtype=xp.int64) + (base if dim == 0 else base[part])
 
 
-def take(xp, source, places, dim: int | None, out):
+def take(xp: Any, source: Any, places: Any, dim: int | None, out: Any) -> Any:
     """Fill `out` with elements whose indices are in range. NumPy's usual mode would go through a buffer; CuPy has no modes."""
     if wraps_indices(xp):
         xp.take(source, places, axis=dim, out=out)
@@ -95,12 +95,12 @@ def take(xp, source, places, dim: int | None, out):
 
 
 @cache
-def wraps_indices(xp) -> bool:
+def wraps_indices(xp: Any) -> bool:
     """Whether the array module takes an index out of range for another one. Asking NumPy for what it has not costs 1 us."""
     return bool(getattr(xp, "wraps_indices", False))
 
 
-def tuple_of(xp, name: str, indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
+def tuple_of(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The optional index tensors of `index`; None is a whole dim. Raises DimError where the array module would wrap around."""
     if wraps_indices(xp):
         check_indices(xp, name, indices, shape)
@@ -110,7 +110,7 @@ def tuple_of(xp, name: str, indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return found
 
 
-def check_indices(xp, name: str, indices, shape: tuple[int, ...]) -> None:
+def check_indices(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> None:
     """Raise DimError for the first index tensor with an index out of bounds."""
     for index, length in zip(indices, shape, strict=False):
         if index is None or not index.size:
@@ -123,7 +123,7 @@ def check_indices(xp, name: str, indices, shape: tuple[int, ...]) -> None:
             raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
 
-def in_range(xp, name: str, index, length: int) -> None:
+def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     """Raise DimError unless all indices are in 0..length-1, because array modules count negative ones from the end."""
     if not index.size:
         return
@@ -141,10 +141,10 @@ def in_range(xp, name: str, index, length: int) -> None:
         raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
 
-def selecting(xp) -> Table:
+def selecting(xp: Any) -> Table:
     """Reading by index."""
 
-    def index(self, indices, out):
+    def index(self: Any, indices: Any, out: Any) -> Any:
         if not out.size:  # nothing is read, so no index is wrong
             return out
         try:
@@ -157,7 +157,7 @@ def selecting(xp) -> Table:
             check_indices(xp, "index", indices, self.shape)
             raise
 
-    def index_select(self, dim: int, index, out):
+    def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
         if not self.shape:
             return store(xp, out, self.reshape(out.shape))
         in_range(xp, "index_select", index, self.shape[dim])
@@ -166,7 +166,7 @@ def selecting(xp) -> Table:
             return take(xp, self, index, dim, out)
         return store(xp, out, xp.take(self, index, dim))
 
-    def gather(self, dim: int, index, sparse_grad: bool, out):
+    def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
         if not index.size:
             return store(xp, out, xp.empty(index.shape, self.dtype))
         if not self.shape or not index.shape:
@@ -183,14 +183,14 @@ def selecting(xp) -> Table:
             take(xp, flat, places, None, out[part])
         return out
 
-    def prepared_select(outs, self, dim: int, index):
+    def prepared_select(outs: Any, self: Any, dim: int, index: Any) -> Any:
         """For few indices: one check of them, and one call."""
         plain = self.shape and index.ndim == 1 and 0 < index.size <= FEW_NUMBERS and self.size and not wraps_indices(xp)
         if not plain or index.dtype.char != "l" or outs[0].dtype.name != self.dtype.name:
             return None
         length = self.shape[dim]
 
-        def selected(self, dim: int, index, out):
+        def selected(self: Any, dim: int, index: Any, out: Any) -> Any:
             numbers = index.tolist()
             if min(numbers) < 0 or max(numbers) >= length or out is self:
                 return index_select(self, dim, index, out)
@@ -198,12 +198,12 @@ def selecting(xp) -> Table:
 
         return selected
 
-    def prepared_gather(outs, self, dim: int, index, sparse_grad: bool):
+    def prepared_gather(outs: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
         """The same for vectors."""
         select = prepared_select(outs, self, 0, index) if self.ndim == 1 else None
         return select and (lambda self, dim, index, sparse_grad, out: select(self, 0, index, out))
 
-    def nonzero(self):
+    def nonzero(self: Any) -> Any:
         return self.nonzero()[0].reshape(-1, 1) if self.ndim == 1 else xp.ascontiguousarray(xp.argwhere(self).T).T
 
     # fmt: off
@@ -216,21 +216,21 @@ def selecting(xp) -> Table:
     # fmt: on
 
 
-def joining(xp):
+def joining(xp: Any) -> Any:
     """The array module's `concatenate`. NumPy's own does not look for classes that override it."""
     return getattr(xp.concatenate, "__wrapped__", xp.concatenate)
 
 
-def shaping(xp) -> Table:
+def shaping(xp: Any) -> Table:
     """Joining, reversing, triangles."""
     join = joining(xp)
 
-    def cat(tensors, dim: int, out):
+    def cat(tensors: Any, dim: int, out: Any) -> Any:
         # An empty tensor of one dim is omitted, whatever the shapes of the others.
         arrays = tensors if out.ndim == 1 else [a for a in tensors if a.shape != (0,)] or tensors
         return join(arrays, dim, out=out, casting="unsafe")
 
-    def flip(self, dims, out):
+    def flip(self: Any, dims: Any, out: Any) -> Any:
         if len(dims) and self.shape:
             index = [_ALL] * self.ndim
             for dim in dims:
@@ -238,7 +238,7 @@ def shaping(xp) -> Table:
             self = self[tuple(index)]
         return store(xp, out, self)
 
-    def bands(self, diagonal: int) -> Iterator[tuple[Any, Any, Any, int]]:
+    def bands(self: Any, diagonal: int) -> Iterator[tuple[Any, Any, Any, int]]:
         """For some rows at a time: (the part left of their diagonals, the part with them, the part right, the diagonal there)."""
         rows, columns = self.shape[-2:]
         for first in range(0, rows, _ROWS):
@@ -247,21 +247,21 @@ def shaping(xp) -> Table:
             left, middle, right = slice(0, start), slice(start, stop), slice(stop, columns)
             yield (*[(..., slice(first, last), part) for part in (left, middle, right)], first + diagonal - start)
 
-    def triangle_of(rows: int, columns: int, diagonal: int):
+    def triangle_of(rows: int, columns: int, diagonal: int) -> Any:
         return xp.tri(rows, columns, diagonal, bool)
 
     # A value is not kept: it may be one of a program that its module traces.
     lower: Any = triangle_of if isinstance(xp, Drafts) else lru_cache(64)(triangle_of)
 
-    def masked(self, mask, out):
+    def masked(self: Any, mask: Any, out: Any) -> Any:
         out.fill(0)
         xp.copyto(out, self, where=mask)
         return out
 
-    def is_few(self, diagonal: int) -> bool:
+    def is_few(self: Any, diagonal: int) -> bool:
         return bool(self.size <= FEW) and -FEW <= diagonal <= FEW
 
-    def tril(self, diagonal: int, out):
+    def tril(self: Any, diagonal: int, out: Any) -> Any:
         if is_few(self, diagonal):
             return masked(self, lower(*self.shape[-2:], diagonal), out)
         for left, middle, right, at in bands(self, diagonal):
@@ -270,7 +270,7 @@ def shaping(xp) -> Table:
             out[right] = 0
         return out
 
-    def triu(self, diagonal: int, out):
+    def triu(self: Any, diagonal: int, out: Any) -> Any:
         if is_few(self, diagonal):
             return masked(self, ~lower(*self.shape[-2:], diagonal - 1), out)
         for left, middle, right, at in bands(self, diagonal):
@@ -281,15 +281,15 @@ def shaping(xp) -> Table:
 
     place = getattr(xp.copyto, "__wrapped__", xp.copyto)  # without the search for classes that override it
 
-    def prepared(*, below: bool):
+    def prepared(*, below: bool) -> Any:
         """What prepares plans of few elements: the mask is always the same."""
 
-        def prepares(outs, self, diagonal: int):
+        def prepares(outs: Any, self: Any, diagonal: int) -> Any:
             if self.ndim < 2 or not is_few(self, diagonal):
                 return None
             mask = lower(*self.shape[-2:], diagonal) if below else ~lower(*self.shape[-2:], diagonal - 1)
 
-            def triangle(self, diagonal: int, out):
+            def triangle(self: Any, diagonal: int, out: Any) -> Any:
                 out.fill(0)
                 place(out, self, where=mask)
                 return out

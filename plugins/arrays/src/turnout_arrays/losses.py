@@ -19,17 +19,17 @@ NONE, MEAN, SUM = 0, 1, 2
 _FEW = 64
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     return softmaxes(xp) | likelihood(xp) | squares(xp)
 
 
-def softmaxes(xp) -> Table:
+def softmaxes(xp: Any) -> Table:
     """Softmax and its logarithm. The maximum is subtracted first, so that nothing overflows."""
 
     natives = {name: xp.dtype(name) for name in ("float32", "float64")}
 
-    def shifted(self, dim: int, out):
+    def shifted(self: Any, dim: int, out: Any) -> Any:
         """The input minus its maxima, computed in `out` if that has the same dtype."""
         x = widen(xp, self)
         if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
@@ -39,19 +39,19 @@ def softmaxes(xp) -> Table:
         largest = xp.maximum.reduce(x, dim, keepdims=True)
         return xp.subtract(x, largest, out if out is not None and out.dtype == x.dtype else None)
 
-    def total(x, dim: int):
+    def total(x: Any, dim: int) -> Any:
         return reductions.total(xp, x, dim, True) if x.shape else x
 
-    def small(self, dim: int, out) -> tuple[Any, Any]:
+    def small(self: Any, dim: int, out: Any) -> tuple[Any, Any]:
         """`shifted` and its exponentials, for few row-major floats: without the calls that decide how."""
         x = xp.subtract(self, xp.maximum.reduce(self, dim, None, None, True), out)
         return x, xp.exp(x)
 
-    def is_small(self, out) -> bool:
+    def is_small(self: Any, out: Any) -> bool:
         plain = self.dtype.char in "fd" and 0 < self.size <= _FEW and self.flags.c_contiguous and self.ndim > 0
         return plain and (out is None or out.dtype == self.dtype)
 
-    def softmax(self, dim: int, half_to_float: bool, out=None):
+    def softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
         if not half_to_float and is_small(self, out):
             x, powers = small(self, dim, out)
             return xp.true_divide(powers, xp.add.reduce(powers, dim, None, None, True), x)
@@ -60,7 +60,7 @@ def softmaxes(xp) -> Table:
         value = xp.true_divide(powers, total(powers, dim), powers if x.shape else None)
         return finished(value, half_to_float, self, out)
 
-    def log_softmax(self, dim: int, half_to_float: bool, out=None):
+    def log_softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
         if not half_to_float and is_small(self, out):
             x, powers = small(self, dim, out)
             return xp.subtract(x, xp.log(xp.add.reduce(powers, dim, None, None, True)), x)
@@ -68,7 +68,7 @@ def softmaxes(xp) -> Table:
         value = xp.subtract(x, xp.log(total(xp.exp(x), dim)), x if x.shape else None)
         return finished(value, half_to_float, self, out)
 
-    def finished(value, half_to_float: bool, self, out):
+    def finished(value: Any, half_to_float: bool, self: Any, out: Any) -> Any:
         """The result, row-major whatever the input's strides are."""
         if half_to_float and self.dtype.itemsize != 2:
             raise TypeError("only numbers of two bytes are computed in float32")
@@ -77,20 +77,20 @@ def softmaxes(xp) -> Table:
         value = value if out is not None or value.flags.c_contiguous else xp.ascontiguousarray(value)
         return store(xp, out, value, None if half_to_float else self.dtype)
 
-    def softmax_backward(grad_output, output, dim: int, input_dtype, out=None):
+    def softmax_backward(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
         check_dtype(grad_output, input_dtype, out)
         grad, y = widen(xp, grad_output), widen(xp, output)
         scaled = grad * y
         return store(xp, out, scaled - y * total(scaled, dim), grad_output.dtype)
 
-    def log_softmax_backward(grad_output, output, dim: int, input_dtype, out=None):
+    def log_softmax_backward(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
         check_dtype(grad_output, input_dtype, out)
         grad, y = widen(xp, grad_output), widen(xp, output)
         product = xp.exp(y)
         product = xp.multiply(product, total(grad, dim), product if y.shape else None)
         return store(xp, out, xp.subtract(grad, product, product if y.shape else None), grad_output.dtype)
 
-    def check_dtype(grad, input_dtype, out) -> None:
+    def check_dtype(grad: Any, input_dtype: Any, out: Any) -> None:
         """Without `out`, the result has the gradient's dtype; widened half precision takes the general path."""
         if out is None and natives.get(input_dtype.name) != grad.dtype:
             raise NotImplementedError("another dtype than the gradient's needs an output")
@@ -108,11 +108,11 @@ def softmaxes(xp) -> Table:
     # fmt: on
 
 
-def likelihood(xp) -> Table:
+def likelihood(xp: Any) -> Table:
     """Negative log-likelihood of (N, C) or (C,) log-probabilities, with class weights and one target to ignore."""
     unsigned = xp.dtype("uint64")
 
-    def all_count(self, target, weight, ignore_index: int) -> bool:
+    def all_count(self: Any, target: Any, weight: Any, ignore_index: int) -> bool:
         """Whether every row counts with weight 1: the usual case, which takes half the time."""
         classes = self.shape[-1]
         if weight is not None or len(self.shape) != 2 or not target.size or 0 <= ignore_index < classes:
@@ -122,7 +122,7 @@ def likelihood(xp) -> Table:
         # As unsigned numbers, negative indices are too large, so one comparison suffices.
         return int(xp.maximum.reduce(target.view(unsigned) if target.dtype.kind == "i" else target)) < classes
 
-    def chosen(self, target, weight, ignore_index: int) -> tuple[Any, Any, Any, Any]:
+    def chosen(self: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any, Any]:
         """Rows as (N, C), the index of each row's target, its weight, and which rows count."""
         rows = self.reshape(1, -1) if len(self.shape) == 1 else self
         target = target.reshape(-1)
@@ -137,7 +137,7 @@ def likelihood(xp) -> Table:
         places = along(xp, (rows.shape[0], 1), 1, safe.reshape(-1, 1))
         return rows, places, widen(xp, xp.where(counts, weights, xp.zeros((), weights.dtype))), counts
 
-    def reduced_few(self, target, reduction: int, ignore_index: int, output, total_weight) -> bool:
+    def reduced_few(self: Any, target: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any) -> bool:
         """Whether the losses of few rows, all of which count with weight 1, were reduced: read and chosen as Python numbers."""
         classes, count = self.shape[-1], target.size
         if len(self.shape) != 2 or not 0 < self.size <= _FEW or self.dtype.char not in "fd" or 0 <= ignore_index < classes:
@@ -152,7 +152,7 @@ def likelihood(xp) -> Table:
         total_weight.fill(count)
         return True
 
-    def prepared(outs, self, target, weight, reduction: int, ignore_index: int):
+    def prepared(outs: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
         """For few rows that are reduced: what is picked lies at the target's place behind the start of its row."""
         if weight is not None or reduction == NONE or self.ndim != 2 or target.ndim != 1:
             return None
@@ -162,7 +162,7 @@ def likelihood(xp) -> Table:
             return None
         starts, add = xp.arange(0, self.size, classes, target.dtype), xp.add.reduce
 
-        def reduced(self, target, weight, a: int, b: int, output, total_weight) -> None:
+        def reduced(self: Any, target: Any, weight: Any, a: int, b: int, output: Any, total_weight: Any) -> None:
             places = target.tolist()
             if min(places) < 0 or max(places) >= classes:  # one is ignored, or wrong
                 return forward(self, target, weight, a, b, output, total_weight)
@@ -173,7 +173,7 @@ def likelihood(xp) -> Table:
 
         return reduced
 
-    def forward(self, target, weight, reduction: int, ignore_index: int, output, total_weight) -> None:
+    def forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any) -> None:
         if reduction != NONE and weight is None and reduced_few(self, target, reduction, ignore_index, output, total_weight):
             return
         if reduction != NONE and all_count(self, target, weight, ignore_index):
@@ -194,7 +194,9 @@ def likelihood(xp) -> Table:
         store(xp, output, value / total if reduction == MEAN else value)
         store(xp, total_weight, total)
 
-    def backward(grad_output, self, target, weight, reduction: int, ignore_index: int, total_weight, out):
+    def backward(
+        grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any, out: Any
+    ) -> Any:
         grad = widen(xp, grad_output)
         if reduction == MEAN:
             grad = grad / widen(xp, total_weight)
@@ -217,10 +219,10 @@ def likelihood(xp) -> Table:
     # fmt: on
 
 
-def squares(xp) -> Table:
+def squares(xp: Any) -> Table:
     """The squared error."""
 
-    def mse_loss(self, target, reduction: int, out):
+    def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
         distance = widen(xp, self) - widen(xp, target)
         values = xp.square(distance)
         if reduction == NONE:
@@ -230,7 +232,7 @@ def squares(xp) -> Table:
             total = xp.true_divide(total, values.size)
         return store(xp, out, total)
 
-    def mse_loss_backward(grad_output, self, target, reduction: int, out):
+    def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, out: Any) -> Any:
         distance = widen(xp, self) - widen(xp, target)
         factor = 2.0 / distance.size if reduction == MEAN and distance.size else 2.0
         return store(xp, out, factor * distance * widen(xp, grad_output))

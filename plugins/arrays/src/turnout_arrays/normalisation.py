@@ -21,10 +21,10 @@ _SHORT = 32
 Finish = Callable[[Any, Any, int], None]
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
-    def normalised(rows, eps: float, finish: Finish, made, mean, rstd) -> None:
+    def normalised(rows: Any, eps: float, finish: Finish, made: Any, mean: Any, rstd: Any) -> None:
         """Normalise rows to mean 0 and variance 1, with scale and shift, and write the result into `made`."""
         length = rows.shape[1]
         if rows.size <= _FEW:
@@ -50,7 +50,7 @@ def kernels(xp) -> Table:
             finish(y, factor, first)
             mean[part], rstd[part] = middle[:, 0], factor[:, 0]
 
-    def run(rows, eps: float, finish: Finish, out, mean, rstd) -> None:
+    def run(rows: Any, eps: float, finish: Finish, out: Any, mean: Any, rstd: Any) -> None:
         direct = out.dtype == rows.dtype and out.flags.c_contiguous
         made = out.reshape(rows.shape) if direct else xp.empty(rows.shape, rows.dtype)
         middle, factor = (xp.empty(rows.shape[0], rows.dtype) for _ in range(2))
@@ -64,14 +64,14 @@ def kernels(xp) -> Table:
         store(xp, mean, middle.reshape(mean.shape))
         store(xp, rstd, factor.reshape(rstd.shape))
 
-    def layer_norm(input, normalized_shape, weight, bias, eps: float, out, mean, rstd) -> None:
+    def layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, out: Any, mean: Any, rstd: Any) -> None:
         length = 1
         for n in normalized_shape:
             length *= n
         rows = widen(xp, input).reshape(mean.size, length)
         scale, shift = (None if p is None else widen(xp, p).reshape(1, -1) for p in (weight, bias))
 
-        def finish(y, factor, first: int) -> None:
+        def finish(y: Any, factor: Any, first: int) -> None:
             y *= factor
             if scale is not None:
                 y *= scale
@@ -81,22 +81,22 @@ def kernels(xp) -> Table:
         run(rows, eps, finish, out, mean, rstd)
 
     def group_norm(
-        input, weight, bias, n: int, c: int, area: int, group: int, eps: float, out, mean,
-        rstd,
+        input: Any, weight: Any, bias: Any, n: int, c: int, area: int, group: int, eps: float, out: Any, mean: Any,
+        rstd: Any,
     ) -> None:  # fmt: skip
         rows = widen(xp, input).reshape(n * group, c // group * area)
 
         # One row per group.
         scale, shift = (None if p is None else widen(xp, p).reshape(group, -1) for p in (weight, bias))
 
-        def finish(y, factor, first: int) -> None:
+        def finish(y: Any, factor: Any, first: int) -> None:
             which = xp.arange(first, first + y.shape[0]) % group
             each = y.reshape(*y.shape[:1], c // group, area)
             each *= per_channel(factor if scale is None else factor * scale[which])
             if shift is not None:
                 each += per_channel(shift[which])
 
-        def per_channel(values):
+        def per_channel(values: Any) -> Any:
             """[rows, channels, 1], or repeated where array modules would handle a few elements at a time."""
             values = values[:, :, None]
             return values if area > _SHORT or values.shape[1] == 1 else xp.repeat(values, area, 2)

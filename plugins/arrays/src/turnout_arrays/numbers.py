@@ -15,18 +15,18 @@ from turnout_aten.kernels.rows import SAME, Row, Sizes
 Call = Callable[..., Any]
 
 
-def is_half(array) -> bool:
+def is_half(array: Any) -> bool:
     """Whether the elements are float16 or bfloat16."""
     dtype = array.dtype
     return bool(dtype.itemsize == 2 and dtype.kind in "fV")
 
 
-def widen(xp, array):
+def widen(xp: Any, array: Any) -> Any:
     """The array, converted to float32 if its elements are two-byte floats."""
     return array.astype(xp.float32) if is_half(array) else array
 
 
-def store(xp, out, value, dtype=None):
+def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
     """A kernel's last step: `value` written into `out` with any conversion.
 
     Without `out`, returns `value`, rounded to `dtype` if that is a two-byte float that was widened.
@@ -41,14 +41,14 @@ def store(xp, out, value, dtype=None):
     return value.astype(dtype) if dtype is not None and dtype.itemsize == 2 and dtype.kind in "fV" else value
 
 
-def store_by(xp, out, ufunc: Call, values: tuple[Any, ...], dtype=None):
+def store_by(xp: Any, out: Any, ufunc: Call, values: tuple[Any, ...], dtype: Any = None) -> Any:
     """`store` of `ufunc(*values)`, of arrays and numbers, without an array in between where all have the dtype of `out`."""
     if out is not None and all([getattr(value, "dtype", out.dtype) == out.dtype for value in values]):  # noqa: C419
         return ufunc(*values, out=out)
     return store(xp, out, ufunc(*values), dtype)
 
 
-def number_as(xp, value, dtype):
+def number_as(xp: Any, value: Any, dtype: Any) -> Any:
     """A Python number as a 0-dim array of a dtype; a negative int wraps around in an unsigned one. Arrays stay as they are.
 
     Raises OverflowError for an int beyond the dtype, after which the shape function raises the operator's own error.
@@ -64,18 +64,18 @@ def number_as(xp, value, dtype):
     return xp.asarray(value).astype(dtype)
 
 
-def sign_of_zero(value) -> float | None:
+def sign_of_zero(value: Any) -> float | None:
     """The sign of a float that is zero, 1.0 or -1.0; None for any other number. Zeros of both signs are equal, and one key."""
     return copysign(1.0, value) if value.__class__ is float and not value else None
 
 
-def binary(xp, ufunc: Call, allocates: str = SAME) -> Row:
+def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
     """A two-argument ufunc as a row. It also accepts Python numbers that do not fit in the array's dtype.
 
     Without `out` such a number raises; the caller's general path then calls again with `out`.
     """
 
-    def kernel(self, other, out=None):
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if not is_half_beside_number(self, other, out):
             try:
                 return ufunc(self, other, out)
@@ -88,12 +88,12 @@ def binary(xp, ufunc: Call, allocates: str = SAME) -> Row:
     return Row(kernel, allocates, pointwise=True, sizes=Sizes(simple=ufunc))
 
 
-def is_half_beside_number(self, other, out) -> bool:
+def is_half_beside_number(self: Any, other: Any, out: Any) -> bool:
     """Whether two-byte floats are computed from an array and a Python number, which array modules would round."""
     return out is not None and is_half(out) and not (hasattr(self, "dtype") and hasattr(other, "dtype"))
 
 
-def with_numbers(xp, ufunc: Call, self, other, out):
+def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:
     """`ufunc` of arrays and Python numbers, all converted to the dtype of `out` first, or to float32 for two-byte floats."""
     dtype = xp.dtype("float32") if is_half_beside_number(self, other, out) else out.dtype
     return store(xp, out, ufunc(*[xp.asarray(value).astype(dtype, copy=False) for value in (self, other)]))

@@ -18,8 +18,8 @@ Table = dict[str, Any]
 
 
 def row(
-    fn, allocates: str = "", refuses: str = "", *, quiet: bool = False, steps: tuple[Any, ...] = (),
-    prepares=None,
+    fn: Any, allocates: str = "", refuses: str = "", *, quiet: bool = False, steps: tuple[Any, ...] = (),
+    prepares: Any = None,
 ) -> Row:  # fmt: skip
     """The row of a kernel whose output may be the same array as an input."""
     program = Steps(steps) if steps else None
@@ -30,20 +30,20 @@ def row(
 _FEW = 1 << 10
 
 
-def _both(ufunc) -> tuple[Any, ...]:
+def _both(ufunc: Any) -> tuple[Any, ...]:
     """The steps of a kernel that is one function of its two arguments."""
     return ((ufunc, "self", "other"),)
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     return unary(xp) | arithmetic(xp) | division(xp) | powers(xp) | comparisons(xp) | selection(xp)
 
 
-def ordered(ufunc):
+def ordered(ufunc: Any) -> Any:
     """A comparison ufunc that refuses complex numbers, which array modules would order."""
 
-    def kernel(self, other, out=None):
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.kind == "c" or other.__class__ is complex:
             raise TypeError("complex numbers have no order")
         return compared(self, other, out)
@@ -53,10 +53,10 @@ def ordered(ufunc):
     return kernel
 
 
-def comparison(ufunc):
+def comparison(ufunc: Any) -> Any:
     """A comparison with a number. The general path converts the number to the array's dtype first."""
 
-    def kernel(self, other, out=None):
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if out is None and other.__class__ is int and not 0 <= other <= 127:
             dtype = self.dtype
             beyond = dtype.kind == "i" and other >> 8 * dtype.itemsize - 1 not in (0, -1)
@@ -70,25 +70,25 @@ def comparison(ufunc):
     return kernel
 
 
-def unary(xp) -> Table:
+def unary(xp: Any) -> Table:
     """Functions of one argument."""
 
-    def real(self) -> None:
+    def real(self: Any) -> None:
         if self.dtype.kind == "c":
             raise TypeError("complex numbers are not rounded and have no sign")
 
-    def rsqrt(self, out=None):
+    def rsqrt(self: Any, out: Any = None) -> Any:
         root = xp.sqrt(self, out)
         return xp.reciprocal(root, out)
 
-    def reciprocal(self, out=None):
+    def reciprocal(self: Any, out: Any = None) -> Any:
         return xp.true_divide(1, self, out)
 
-    def round_to_integer(self, out=None):
+    def round_to_integer(self: Any, out: Any = None) -> Any:
         real(self)
         return store(xp, out, self) if out is not None and self.dtype.kind in "biu" else xp.rint(self, out)
 
-    def sign(self, out=None):
+    def sign(self: Any, out: Any = None) -> Any:
         # Not the array module's sign, which gives NaN for NaN and means something else for complex numbers.
         real(self)
         if self.dtype.kind == "b":
@@ -96,14 +96,14 @@ def unary(xp) -> Table:
         dtype = self.dtype
         return store(xp, out, xp.greater(self, 0).astype(dtype) - xp.less(self, 0).astype(dtype))
 
-    def unchanged_integers(ufunc):
-        def kernel(self, out=None):
+    def unchanged_integers(ufunc: Any) -> Any:
+        def kernel(self: Any, out: Any = None) -> Any:
             return store(xp, out, self) if out is not None and self.dtype.kind in "biu" else ufunc(self, out)
 
         kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel
 
-    def log1p(self, out=None):
+    def log1p(self: Any, out: Any = None) -> Any:
         if self.dtype.kind != "c":
             return xp.log1p(self, out)
         x, y = self.real, self.imag
@@ -139,11 +139,11 @@ def unary(xp) -> Table:
     # fmt: on
 
 
-def arithmetic(xp) -> Table:
+def arithmetic(xp: Any) -> Table:
     """Sums and products. `alpha` scales `other` before the sum."""
     plus, minus, times = xp.add, xp.subtract, xp.multiply
 
-    def scaled(value, alpha):
+    def scaled(value: Any, alpha: Any) -> Any:
         if not hasattr(value, "dtype"):
             return value * alpha
         kind = value.dtype.kind
@@ -151,8 +151,8 @@ def arithmetic(xp) -> Table:
             raise TypeError("alpha of integer tensors must be an integer, and a bool only of bools")
         return times(value, alpha if kind == "f" and alpha.__class__ is float else number_as(xp, alpha, value.dtype))
 
-    def sum_of(ufunc):
-        def kernel(self, other, alpha=1, out=None):
+    def sum_of(ufunc: Any) -> Any:
+        def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
             if alpha != 1 or alpha is True:
                 if any([hasattr(value, "dtype") and is_half(value) for value in (self, other)]):  # noqa: C419
                     if out is None:
@@ -171,10 +171,10 @@ def arithmetic(xp) -> Table:
 
     difference = sum_of(minus)
 
-    def rsub(self, other, alpha=1, out=None):
+    def rsub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
         return difference(other, self, alpha, out)
 
-    def lerp(self, end, weight, out=None):
+    def lerp(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
         # Two forms, so that weight 0 gives `self` and weight 1 gives `end` exactly.
         near = abs(weight) < 0.5
         if out is not None and self.dtype is end.dtype is out.dtype and out.dtype.char in "fd" and weight.__class__ is float:
@@ -186,7 +186,7 @@ def arithmetic(xp) -> Table:
         ufunc, parts = (xp.add, (start, weight * span)) if near else (xp.subtract, (stop, span * (1 - weight)))
         return store_by(xp, out, ufunc, parts, self.dtype)
 
-    def prepared_lerp(outs, self, end, weight):
+    def prepared_lerp(outs: Any, self: Any, end: Any, weight: Any) -> Any:
         dtype = self.dtype
         few = 0 < max(self.size, end.size) <= _FEW and outs[0].shape
         if not few or dtype.char not in "fd" or end.dtype is not dtype or weight.__class__ is not float or not weight:
@@ -194,25 +194,25 @@ def arithmetic(xp) -> Table:
         near = abs(weight) < 0.5
         factor = xp.asarray(weight if near else 1 - weight, dtype)  # an array module takes twice as long for a Python number
 
-        def between(self, end, weight, out):
+        def between(self: Any, end: Any, weight: Any, out: Any) -> Any:
             span = end - self
             span *= factor
             return plus(self, span, out) if near else minus(end, span, out)
 
         return between
 
-    def lerp_tensor(self, end, weight, out):
+    def lerp_tensor(self: Any, end: Any, weight: Any, out: Any) -> Any:
         start, stop, part = widen(xp, self), widen(xp, end), widen(xp, weight)
         span = stop - start
         return store(xp, out, xp.where(xp.abs(part) < 0.5, start + part * span, stop - span * (1 - part)))
 
-    def addcdiv(self, tensor1, tensor2, value, out):
+    def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
         top = widen(xp, tensor1)
         if value != 1:
             top = top * number_as(xp, value, top.dtype)
         return store(xp, out, widen(xp, self) + top / widen(xp, tensor2))
 
-    def addcmul(self, tensor1, tensor2, value=1, out=None):
+    def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
         product = widen(xp, tensor1) * widen(xp, tensor2)
         if value != 1:
             product = product * number_as(xp, value, product.dtype)
@@ -234,10 +234,10 @@ def arithmetic(xp) -> Table:
     # fmt: on
 
 
-def division(xp) -> Table:
+def division(xp: Any) -> Table:
     """Quotients and remainders. An integer division by zero raises because no integer can represent the result."""
 
-    def check_divisor(self, other) -> None:
+    def check_divisor(self: Any, other: Any) -> None:
         if isinstance(self, float) or isinstance(other, float):
             return
         kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
@@ -248,32 +248,32 @@ def division(xp) -> Table:
         elif not (bool(xp.all(other != 0)) if hasattr(other, "dtype") else other):
             raise ZeroDivisionError("integer division by zero")
 
-    def floor_divide(self, other, out=None):
+    def floor_divide(self: Any, other: Any, out: Any = None) -> Any:
         check_divisor(self, other)
         if out is None:
             return xp.floor_divide(self, other)
         return with_numbers(xp, xp.floor_divide, self, other, out)
 
-    def remainder(self, other, out=None):
+    def remainder(self: Any, other: Any, out: Any = None) -> Any:
         check_divisor(self, other)
         if out is None:
             return xp.remainder(self, other)
         return with_numbers(xp, xp.remainder, self, other, out)
 
-    def fmod(self, other, out=None):
+    def fmod(self: Any, other: Any, out: Any = None) -> Any:
         check_divisor(self, other)
         if out is None:
             return xp.fmod(self, other)
         return with_numbers(xp, xp.fmod, self, other, out)
 
-    def truncated(self, other):
+    def truncated(self: Any, other: Any) -> Any:
         if self.dtype.kind not in "biu":
             return xp.trunc(self / other)
         quotient = xp.floor_divide(self, other)
         exact = quotient * other == self
         return quotient + (~exact & (quotient < 0)).astype(quotient.dtype)
 
-    def div_mode(self, other, rounding_mode: str | None, out):
+    def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any) -> Any:
         if rounding_mode is None:
             return with_numbers(xp, xp.true_divide, self, other, out)
         check_divisor(self, other)
@@ -291,15 +291,15 @@ def division(xp) -> Table:
     # fmt: on
 
 
-def powers(xp) -> Table:
+def powers(xp: Any) -> Table:
     """`pow` in its three spellings."""
 
-    def power(self, exponent, out=None):
+    def power(self: Any, exponent: Any, out: Any = None) -> Any:
         if out is None:
             return xp.power(self, exponent)
         return with_numbers(xp, integer_power if _integers(self, exponent) else xp.power, self, exponent, out)
 
-    def integer_power(self, exponent):
+    def integer_power(self: Any, exponent: Any) -> Any:
         # A negative exponent gives the reciprocal rounded to zero: 0, except for bases 1 and -1.
         negative = exponent < 0
         value = xp.power(self, xp.where(negative, 0, exponent).astype(self.dtype))
@@ -307,7 +307,7 @@ def powers(xp) -> Table:
         units = xp.where(self == 1, 1, xp.where(self == -1, xp.where(odd, -1, 1), 0))
         return xp.where(negative, units, value)
 
-    def power_number(self, exponent, out=None):
+    def power_number(self: Any, exponent: Any, out: Any = None) -> Any:
         if exponent == 2 and (exponent.__class__ is int or self.dtype.kind in "fc"):  # 2.0 makes integers floats
             return xp.square(self, out)
         if isinstance(exponent, bool) and self.dtype.kind == "b":
@@ -318,7 +318,7 @@ def powers(xp) -> Table:
             return xp.multiply(value, self, out) if exponent == 3 else xp.true_divide(1, value, out)
         return power(self, exponent, out)
 
-    def float_power(self, exponent, out):
+    def float_power(self: Any, exponent: Any, out: Any) -> Any:
         return with_numbers(xp, xp.power, self, exponent, out)
 
     # fmt: off
@@ -331,11 +331,11 @@ def powers(xp) -> Table:
     # fmt: on
 
 
-def _integers(*values) -> bool:
+def _integers(*values: Any) -> bool:
     return all(value.dtype.kind in "iu" if hasattr(value, "dtype") else isinstance(value, int) for value in values)
 
 
-def comparisons(xp) -> Table:
+def comparisons(xp: Any) -> Table:
     """Comparisons and logic: bool out. Bitwise ones keep the dtype."""
     compare = {
         "eq": xp.equal, "ne": xp.not_equal, "lt": xp.less, "le": xp.less_equal,
@@ -353,10 +353,10 @@ def comparisons(xp) -> Table:
     return table
 
 
-def selection(xp) -> Table:
+def selection(xp: Any) -> Table:
     """Kernels that choose between values."""
 
-    def where(condition, self, other, out):
+    def where(condition: Any, self: Any, other: Any, out: Any) -> Any:
         dtype = out.dtype
         if self.__class__ is not xp.ndarray:
             self = number_as(xp, self, dtype)
@@ -366,7 +366,7 @@ def selection(xp) -> Table:
 
     choose = getattr(xp.where, "__wrapped__", xp.where)  # without the search for classes that override it
 
-    def prepared_where(outs, condition, self, other):
+    def prepared_where(outs: Any, condition: Any, self: Any, other: Any) -> Any:
         """With the numbers as arrays. At least one is an array of the dtype of the result."""
         arrays = [value for value in (self, other) if value.__class__ is xp.ndarray]
         few = all([value.size <= _FEW for value in (condition, *arrays)])  # noqa: C419
@@ -376,17 +376,17 @@ def selection(xp) -> Table:
         second = other if other.__class__ is xp.ndarray else number_as(xp, other, arrays[0].dtype)
         sign = sign_of_zero(self if first is not self else other)
 
-        def chosen(condition, self, other, out):
+        def chosen(condition: Any, self: Any, other: Any, out: Any) -> Any:
             out[...] = choose(condition, self, other)
             return out
 
-        def with_first(condition, self, other, out):
+        def with_first(condition: Any, self: Any, other: Any, out: Any) -> Any:
             if sign is not None and copysign(1.0, self) != sign:
                 return where(condition, self, other, out)
             out[...] = choose(condition, first, other)
             return out
 
-        def with_second(condition, self, other, out):
+        def with_second(condition: Any, self: Any, other: Any, out: Any) -> Any:
             if sign is not None and copysign(1.0, other) != sign:
                 return where(condition, self, other, out)
             out[...] = choose(condition, self, second)
@@ -394,7 +394,7 @@ def selection(xp) -> Table:
 
         return with_first if first is not self else with_second if second is not other else chosen
 
-    def clamp(self, min=None, max=None, out=None):
+    def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
         if min is None and max is None:
             raise ValueError("no bound")  # the shape function says it as an error of the operator
         floating = self.dtype.kind == "f" and out is not None and out.dtype == self.dtype
@@ -407,8 +407,8 @@ def selection(xp) -> Table:
             value = xp.minimum(value, max)
         return store(xp, out, value)
 
-    def limited(ufunc):
-        def kernel(self, limit, out):
+    def limited(ufunc: Any) -> Any:
+        def kernel(self: Any, limit: Any, out: Any) -> Any:
             return store(xp, out, ufunc(self, limit))
 
         kernel.__name__ = kernel.__qualname__ = ufunc.__name__

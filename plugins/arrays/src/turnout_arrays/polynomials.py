@@ -21,23 +21,23 @@ HIGHEST_DEGREE = 1_000_000
 Step = Callable[[int, Any, Any, Any], Any]
 
 
-def _double(k: int, x, last, before):
+def _double(k: int, x: Any, last: Any, before: Any) -> Any:
     return 2 * x * last - before
 
 
-def _hermite(k: int, x, last, before):
+def _hermite(k: int, x: Any, last: Any, before: Any) -> Any:
     return 2 * x * last - 2 * k * before
 
 
-def _probabilists(k: int, x, last, before):
+def _probabilists(k: int, x: Any, last: Any, before: Any) -> Any:
     return x * last - k * before
 
 
-def _laguerre(k: int, x, last, before):
+def _laguerre(k: int, x: Any, last: Any, before: Any) -> Any:
     return ((2 * k + 1 - x) * last - k * before) / (k + 1)
 
 
-def _legendre(k: int, x, last, before):
+def _legendre(k: int, x: Any, last: Any, before: Any) -> Any:
     return ((2 * k + 1) * x * last - k * before) / (k + 1)
 
 
@@ -60,11 +60,11 @@ POLYNOMIALS: dict[str, tuple[Callable[[Any], Any], Step, bool]] = {
 # fmt: on
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
-    def polynomial(name: str, first, step: Step, shifted: bool):
-        def kernel(x, n, out):
+    def polynomial(name: str, first: Any, step: Step, shifted: bool) -> Any:
+        def kernel(x: Any, n: Any, out: Any) -> Any:
             at = number_as(xp, x, out.dtype).astype(xp.float64)
             degree = xp.trunc(number_as(xp, n, out.dtype).astype(xp.float64))
             at = xp.broadcast_to(2 * at - 1 if shifted else at, out.shape)

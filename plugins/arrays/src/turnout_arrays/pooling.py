@@ -20,7 +20,7 @@ Table = dict[str, Any]
 Ints = tuple[int, ...]
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     # fmt: off
     return {
@@ -42,7 +42,7 @@ def kernels(xp) -> Table:
     # fmt: on
 
 
-def _geometry(ndim: int, kernel_size, stride, padding) -> tuple[Ints, Ints, Ints]:
+def _geometry(ndim: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Ints]:
     kernel = spread(kernel_size, ndim)
     return kernel, spread(stride, ndim) if len(stride) else kernel, spread(padding, ndim)
 
@@ -53,7 +53,7 @@ def _behind(lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: In
     return tuple(max(r - p - n, 0) for r, p, n in zip(reach, padding, lengths, strict=True))
 
 
-def _flat_index(xp, coordinates: list[Any], lengths: Ints):
+def _flat_index(xp: Any, coordinates: list[Any], lengths: Ints) -> Any:
     """One number per position from a coordinate per dim, each along its own dim."""
     ndim, found = len(lengths), 0
     for i, (at, length) in enumerate(zip(coordinates, lengths, strict=True)):
@@ -61,10 +61,10 @@ def _flat_index(xp, coordinates: list[Any], lengths: Ints):
     return found
 
 
-def max_pool(xp, ndim: int):
+def max_pool(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims."""
 
-    def largest(x, offsets, counts: Ints, steps: Ints, gaps: Ints, best, which) -> None:
+    def largest(x: Any, offsets: Any, counts: Ints, steps: Ints, gaps: Ints, best: Any, which: Any) -> None:
         """The largest element of each window, and the number of the first offset at which it is.
 
         Numbers of one byte are quick to select: the largest of (length - number) where the element is the largest one.
@@ -82,7 +82,9 @@ def max_pool(xp, ndim: int):
             xp.maximum(which, same, out=which)
         xp.subtract(len(parts), which, which)
 
-    def kernel(self, kernel_size, stride, padding, dilation, ceil_mode: bool, out, indices) -> None:
+    def kernel(
+        self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, out: Any, indices: Any
+    ) -> None:
         size, steps, pads = _geometry(ndim, kernel_size, stride, padding)
         gaps = spread(dilation, ndim)
         x = widen(xp, self)
@@ -121,7 +123,9 @@ def max_pool(xp, ndim: int):
     return kernel
 
 
-def _divisors(xp, lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: Ints, count_include_pad: bool, override):
+def _divisors(
+    xp: Any, lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: Ints, count_include_pad: bool, override: Any
+) -> Any:
     """The divisor of each window's sum: a number, or an array over the positions."""
     if override is not None:
         return override
@@ -135,13 +139,13 @@ def _divisors(xp, lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, paddi
     return found
 
 
-def avg_pool(xp, ndim: int):
+def avg_pool(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims."""
 
     def kernel(
-        self, kernel_size, stride, padding, ceil_mode: bool, count_include_pad: bool, divisor,
-        out,
-    ):  # fmt: skip
+        self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor: Any,
+        out: Any,
+    ) -> Any:  # fmt: skip
         size, steps, pads = _geometry(ndim, kernel_size, stride, padding)
         gaps = (1,) * ndim
         x = widen(xp, self)
@@ -159,13 +163,13 @@ def avg_pool(xp, ndim: int):
     return kernel
 
 
-def avg_pool_backward(xp, ndim: int):
+def avg_pool_backward(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims."""
 
     def kernel(
-        grad_output, self, kernel_size, stride, padding, ceil_mode: bool, count_include_pad: bool,
-        divisor, out,
-    ):  # fmt: skip
+        grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+        divisor: Any, out: Any,
+    ) -> Any:  # fmt: skip
         size, steps, pads = _geometry(ndim, kernel_size, stride, padding)
         gaps = (1,) * ndim
         grad = widen(xp, grad_output)
@@ -190,10 +194,10 @@ def _spans(length: int, count: int) -> list[slice]:
     return [slice(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
 
 
-def adaptive_avg_pool(xp, ndim: int):
+def adaptive_avg_pool(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims: the mean along one dim after the other."""
 
-    def kernel(self, output_size, out):
+    def kernel(self: Any, output_size: Any, out: Any) -> Any:
         value = widen(xp, self)
         for dim in range(-1, -ndim - 1, -1):
             spans = _spans(value.shape[dim], out.shape[dim])
@@ -208,10 +212,10 @@ def adaptive_avg_pool(xp, ndim: int):
     return kernel
 
 
-def adaptive_avg_pool_backward(xp, ndim: int):
+def adaptive_avg_pool_backward(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims: distributes each mean, one dim after the other."""
 
-    def kernel(grad_output, self, out):
+    def kernel(grad_output: Any, self: Any, out: Any) -> Any:
         value = widen(xp, grad_output)
         for dim in range(-1, -ndim - 1, -1):
             line = xp.moveaxis(value, dim, -1)
@@ -224,10 +228,10 @@ def adaptive_avg_pool_backward(xp, ndim: int):
     return kernel
 
 
-def adaptive_max_pool(xp, ndim: int):
+def adaptive_max_pool(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims: one step per output position."""
 
-    def kernel(self, output_size, out, indices) -> None:
+    def kernel(self: Any, output_size: Any, out: Any, indices: Any) -> None:
         x = widen(xp, self)
         lengths, counts = x.shape[-ndim:], out.shape[-ndim:]
         rows = xp.arange(prod(lengths)).reshape(lengths)
@@ -246,14 +250,14 @@ def adaptive_max_pool(xp, ndim: int):
     return kernel
 
 
-def fractional_max_pool(xp, ndim: int):
+def fractional_max_pool(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims.
 
     After Graham (2014), "Fractional Max-Pooling": windows start at steps of (length - kernel) / (count - 1), shifted by a random
     sample and rounded down; the last one ends with the image.
     """
 
-    def starts(sample, length: int, count: int, kernel: int):
+    def starts(sample: Any, length: int, count: int, kernel: int) -> Any:
         """[planes, count]"""
         last = length - kernel
         if count == 1:
@@ -265,7 +269,7 @@ def fractional_max_pool(xp, ndim: int):
         found[:, -1] = last
         return found
 
-    def kernel(self, kernel_size, output_size, random_samples, out, indices) -> None:
+    def kernel(self: Any, kernel_size: Any, output_size: Any, random_samples: Any, out: Any, indices: Any) -> None:
         size = spread(kernel_size, ndim)
         x, samples = widen(xp, self), widen(xp, random_samples)
         lengths, counts = x.shape[-ndim:], out.shape[-ndim:]

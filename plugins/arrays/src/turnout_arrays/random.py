@@ -17,7 +17,7 @@ _GAMMA = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
-def random_bits(xp, shape: tuple[int, ...], seed: int, offset: int):
+def random_bits(xp: Any, shape: tuple[int, ...], seed: int, offset: int) -> Any:
     """A uint64 array of `shape`; element i in row-major order depends on `seed` and `offset + i` only."""
     count = 1
     for length in shape:
@@ -80,7 +80,7 @@ def words_source() -> str:
 FACTORS = 1.0, -2.0, 2 * pi
 
 
-def normal_of(xp, both, factors: Sequence[Any] = FACTORS):
+def normal_of(xp: Any, both: Any, factors: Sequence[Any] = FACTORS) -> Any:
     """Standard normal numbers from two arrays of uniform ones in [0, 1), which are overwritten: sqrt(-2 ln(1 - u)) cos(2 pi v).
 
     `factors` are `FACTORS`, or arrays of these, which take an array module half as long.

@@ -15,12 +15,12 @@ from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
 Table = dict[str, Any]
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     return sums(xp) | extremes(xp) | truths(xp) | moments(xp) | norms(xp)
 
 
-def axes(self, dim):
+def axes(self: Any, dim: Any) -> Any:
     """A dim argument as the array module's `axis`."""
     if dim is None:
         return None
@@ -33,7 +33,7 @@ def axes(self, dim):
     return tuple(dim) if len(dim) else None
 
 
-def _count(self, axis) -> int:
+def _count(self: Any, axis: Any) -> int:
     """The number of elements behind each result."""
     count = 1
     for i in range(len(self.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis:
@@ -41,12 +41,12 @@ def _count(self, axis) -> int:
     return count
 
 
-def row_major(xp, value):
+def row_major(xp: Any, value: Any) -> Any:
     """A new result in row-major order; array modules keep the memory order of the input."""
     return value if len(value.shape) < 2 or value.flags.c_contiguous else xp.ascontiguousarray(value)
 
 
-def _keep(xp, value, self, keepdim: bool):
+def _keep(xp: Any, value: Any, self: Any, keepdim: bool) -> Any:
     """The result of a reduction over all dims, with every dim kept as length 1."""
     return value.reshape((1,) * len(self.shape)) if keepdim else value
 
@@ -55,7 +55,7 @@ def _keep(xp, value, self, keepdim: bool):
 _STEPS = 64
 
 
-def total(xp, x, axis=None, keepdims: bool = False):
+def total(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum over an axis, several, or all (None). The relative error of float32 sums is near 1e-7 whatever their length."""
     dtype = x.dtype
     if x.size <= _STEPS or dtype.char not in "fF" or _count(x, axis) <= _STEPS:
@@ -69,7 +69,7 @@ def total(xp, x, axis=None, keepdims: bool = False):
     return x if keepdims else xp.squeeze(x, tuple(dims))
 
 
-def _sequence(x, dims) -> int:
+def _sequence(x: Any, dims: Any) -> int:
     """How many sums an array module adds one after the other: of all reduced dims but the innermost ones."""
     places = [d for d in range(x.ndim) if x.shape[d] > 1]
     places.sort(key=lambda d: -abs(x.strides[d]))
@@ -86,7 +86,7 @@ def _sequence(x, dims) -> int:
     return count
 
 
-def _line(xp, x, dim: int):
+def _line(xp: Any, x: Any, dim: int) -> Any:
     """The sum over one dim, which is kept, as sums of `_STEPS` numbers that are added in double precision."""
     length = x.shape[dim]
     if length <= _STEPS or _sequence(x, [dim]) <= _STEPS:
@@ -111,10 +111,10 @@ def _kept(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
     return (*shape[:dim], 1, *shape[dim + 1 :])
 
 
-def sums(xp) -> Table:
+def sums(xp: Any) -> Table:
     """Sums, products, means. Without `out`, only calls without a dtype conversion are handled."""
 
-    def reduced(ufunc, self, axis, keepdim: bool, dtype, out):
+    def reduced(ufunc: Any, self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         if out is None and dtype is not None:
             raise NotImplementedError("a conversion needs an output")
         if is_half(self if out is None else out):
@@ -124,7 +124,7 @@ def sums(xp) -> Table:
             return row_major(xp, ufunc.reduce(self, axis, None, None, keepdim))
         return ufunc.reduce(self, axis, out.dtype, out, keepdim)
 
-    def added(self, axis, keepdim: bool, dtype, out):
+    def added(self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         """`reduced` for sums, of which those of floats are made by `total`."""
         if out is None and dtype is None and self.size <= _STEPS and self.dtype.char in "fd":
             return row_major(xp, xp.add.reduce(self, axis, None, None, keepdim))
@@ -137,12 +137,12 @@ def sums(xp) -> Table:
         wanted = xp.float32 if is_half(out) else out.dtype
         return store(xp, out, total(xp, x if x.dtype == wanted else x.astype(wanted), axis, keepdim))
 
-    def sum_all(self, dtype=None, out=None):
+    def sum_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
         if out is None and dtype is None and self.size <= _STEPS and self.dtype.char in "fd":
             return xp.add.reduce(self, None, None, xp.empty((), self.dtype))  # a number would have to become an array
         return added(self, None, False, dtype, out)
 
-    def sum_dims(self, dim, keepdim: bool = False, dtype=None, out=None):
+    def sum_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if (
             out is None
             and dtype is None
@@ -155,7 +155,7 @@ def sums(xp) -> Table:
             return xp.add.reduce(self, dim, None, None, keepdim)  # in row-major order, as it has one line at most
         return added(self, axes(self, dim), keepdim, dtype, out)
 
-    def mean_dims(self, dim, keepdim: bool = False, dtype=None, out=None):
+    def mean_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if out is None and (dtype is not None or self.dtype.kind not in "fc" or is_half(self)):
             raise NotImplementedError("a conversion needs an output")
         axis = axes(self, dim)
@@ -166,13 +166,13 @@ def sums(xp) -> Table:
         )
         return store(xp, out, value) if out is not None else row_major(xp, value)
 
-    def mean_all(self, dtype=None, out=None):
+    def mean_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
         return mean_dims(self, None, False, dtype, out)
 
-    def prod_all(self, dtype=None, out=None):
+    def prod_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
         return reduced(xp.multiply, self, None, False, dtype, out)
 
-    def prod_dim(self, dim: int, keepdim: bool = False, dtype=None, out=None):
+    def prod_dim(self: Any, dim: int, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         return reduced(xp.multiply, self, axes(self, dim), keepdim, dtype, out)
 
     summed = ((xp.add, "self"),)
@@ -189,33 +189,33 @@ def sums(xp) -> Table:
     # fmt: on
 
 
-def extremes(xp) -> Table:
+def extremes(xp: Any) -> Table:
     """The largest and smallest elements, and their indices. NaN counts as both; among equal elements the first one wins."""
 
-    def real(self) -> None:
+    def real(self: Any) -> None:
         if self.dtype.kind == "c":  # array modules order complex numbers; the shape function refuses them
             raise NotImplementedError("complex numbers have no order")
 
-    def amax(self, dim=None, keepdim: bool = False, out=None):
+    def amax(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
         real(self)
         value = xp.maximum.reduce(self, axes(self, dim), None, out, keepdim)
         return value if out is not None else row_major(xp, value)
 
-    def amin(self, dim=None, keepdim: bool = False, out=None):
+    def amin(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
         real(self)
         value = xp.minimum.reduce(self, axes(self, dim), None, out, keepdim)
         return value if out is not None else row_major(xp, value)
 
-    def max_all(self, out=None):
+    def max_all(self: Any, out: Any = None) -> Any:
         real(self)
         return xp.maximum.reduce(self, None, None, out)
 
-    def min_all(self, out=None):
+    def min_all(self: Any, out: Any = None) -> Any:
         real(self)
         return xp.minimum.reduce(self, None, None, out)
 
-    def where(name: str):
-        def kernel(self, dim, keepdim: bool, out):
+    def where(name: str) -> Any:
+        def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
             if not self.shape:
                 return store(xp, out, xp.zeros((), out.dtype))
             if dim is None:
@@ -225,8 +225,8 @@ def extremes(xp) -> Table:
         kernel.__name__ = kernel.__qualname__ = name
         return kernel
 
-    def both(name: str):  # the name of a method, which has two frames less than the function
-        def kernel(self, dim: int, keepdim: bool, values, indices) -> None:
+    def both(name: str) -> Any:  # the name of a method, which has two frames less than the function
+        def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> None:
             if not self.shape:
                 store(xp, values, self)
                 store(xp, indices, xp.zeros((), indices.dtype))
@@ -239,11 +239,11 @@ def extremes(xp) -> Table:
         kernel.__name__ = kernel.__qualname__ = name.removeprefix("arg")
         return kernel
 
-    def prepared(name: str):
+    def prepared(name: str) -> Any:
         """What prepares plans of few real numbers: the indices go into their output at once, what is around them is kept."""
         find = getattr(xp.ndarray, name)
 
-        def prepares(outs, self, dim: int, keepdim: bool):
+        def prepares(outs: Any, self: Any, dim: int, keepdim: bool) -> Any:
             kept = outs[0].shape if keepdim or not self.shape else _kept(self.shape, dim)
             places = around(xp, kept, dim, self) if self.shape else None
             if places is None or not 0 < self.size <= _FEW or self.dtype.kind not in "fiu":
@@ -251,7 +251,7 @@ def extremes(xp) -> Table:
             before, behind = places
             shape, keepdim = outs[0].shape, bool(keepdim)
 
-            def picked(self, dim: int, keep: bool, values, indices) -> None:
+            def picked(self: Any, dim: int, keep: bool, values: Any, indices: Any) -> None:
                 find(self, dim, indices, keepdims=keepdim)
                 values[...] = self[(*before, indices.reshape(kept), *behind)].reshape(shape)
 
@@ -259,7 +259,7 @@ def extremes(xp) -> Table:
 
         return prepares
 
-    def aminmax(self, dim, keepdim: bool, smallest, largest) -> None:
+    def aminmax(self: Any, dim: Any, keepdim: bool, smallest: Any, largest: Any) -> None:
         amin(self, dim, keepdim, smallest)
         amax(self, dim, keepdim, largest)
 
@@ -278,25 +278,25 @@ def extremes(xp) -> Table:
     # fmt: on
 
 
-def truths(xp) -> Table:
+def truths(xp: Any) -> Table:
     """`any` and `all`. Without elements they are False and True."""
 
-    def over_all(ufunc):
-        def kernel(self, out):
+    def over_all(ufunc: Any) -> Any:
+        def kernel(self: Any, out: Any) -> Any:
             truths = self if self.dtype.kind == "b" else self != 0
             return ufunc.reduce(truths, None, None, out) if out.dtype.kind == "b" else store(xp, out, ufunc.reduce(truths, None))
 
         return kernel
 
-    def over_dims(ufunc, *, empty_is_all: bool):
-        def kernel(self, dim, keepdim: bool, out):
+    def over_dims(ufunc: Any, *, empty_is_all: bool) -> Any:
+        def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
             if not empty_is_all and dim is not None and not isinstance(dim, int) and not len(dim):
                 return store(xp, out, self != 0)
             return store(xp, out, ufunc.reduce(self != 0, axes(self, dim), keepdims=keepdim))
 
         return kernel
 
-    def prepared(ufunc):
+    def prepared(ufunc: Any) -> Any:
         reduce = ufunc.reduce
         return lambda outs, self: (lambda self, out: reduce(self, None, None, out)) if self.dtype.kind == "b" else None
 
@@ -312,10 +312,10 @@ def truths(xp) -> Table:
     # fmt: on
 
 
-def moments(xp) -> Table:
+def moments(xp: Any) -> Table:
     """Variance and standard deviation, in two passes. `correction` is subtracted from the count; 1 by default."""
 
-    def variance(self, dim, correction, keepdim: bool):
+    def variance(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
         x = widen(xp, self)
         axis = axes(x, dim)
         count = _count(x, axis)
@@ -325,10 +325,10 @@ def moments(xp) -> Table:
         freedom = max(count - (1 if correction is None else correction), 0)
         return xp.true_divide(total(xp, squares, axis, keepdim), freedom)
 
-    def var(self, dim, correction, keepdim: bool, out):
+    def var(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         return store(xp, out, variance(self, dim, correction, keepdim))
 
-    def std(self, dim, correction, keepdim: bool, out):
+    def std(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         return store_by(xp, out, xp.sqrt, (variance(self, dim, correction, keepdim),))
 
     distance = (xp.add, "self"), (xp.true_divide, 0, COUNT), (xp.subtract, "self", 1)
@@ -339,10 +339,10 @@ def moments(xp) -> Table:
     }
 
 
-def norms(xp) -> Table:
+def norms(xp: Any) -> Table:
     """(sum of |x| ** ord) ** (1 / ord). inf and -inf give the largest and smallest |x|, 0 counts the nonzero elements."""
 
-    def vector_norm(self, ord, dim, keepdim: bool, dtype, out):
+    def vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         x = widen(xp, self)
         axis = axes(x, dim)
         if ord == 2:

@@ -15,7 +15,7 @@ _UFUNCS = {
 }  # fmt: skip
 
 
-def _identity(xp, reduce: str, dtype):
+def _identity(xp: Any, reduce: str, dtype: Any) -> Any:
     """The start value of a reduction that does not include self."""
     if reduce in ("sum", "mean", "prod"):
         return dtype.type(reduce == "prod")
@@ -28,17 +28,17 @@ def _identity(xp, reduce: str, dtype):
     return dtype.type(limits.min if lowest else limits.max)
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """Writing by index into a copy of `self`. Where an index repeats, sums add up and writes keep the last one."""
 
-    def added_at(target, places, values) -> None:
+    def added_at(target: Any, places: Any, values: Any) -> None:
         """`values` added to the elements at `places`; two-byte floats in float32, and rounded once."""
         room = widen(xp, target)
         xp.add.at(room, places, widen(xp, values))
         if room is not target:
             store(xp, target, room)
 
-    def index_put(self, indices, values, accumulate: bool, out):
+    def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
         if out is not self:
             store(xp, out, self)
         if not out.size or 0 in [index.size for index in indices if index is not None]:
@@ -54,7 +54,7 @@ def kernels(xp) -> Table:
             raise
         return out
 
-    def start(name: str, self, dim: int, index, out) -> tuple[Any, tuple[Any, ...]]:
+    def start(name: str, self: Any, dim: int, index: Any, out: Any) -> tuple[Any, tuple[Any, ...]]:
         """`out` filled from `self`, with at least one dim, and the index tuple for `index`."""
         if out is not self:
             store(xp, out, self)
@@ -65,27 +65,27 @@ def kernels(xp) -> Table:
         in_range(xp, name, index, target.shape[dim])
         return target, along(xp, index.shape, dim, index)
 
-    def part(src, index):
+    def part(src: Any, index: Any) -> Any:
         """The part of `src` that `index` covers."""
         if not src.shape or not index.shape:
             return src.reshape(-1)[: max(index.size, 0)]
         return src[tuple(slice(0, length) for length in index.shape)]
 
-    def scatter_src(self, dim: int, index, src, out):
+    def scatter_src(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
         target, places = start("scatter", self, dim, index, out)
         if not index.size:
             return out
         target[places] = part(src, index)
         return out
 
-    def scatter_value(self, dim: int, index, value, out):
+    def scatter_value(self: Any, dim: int, index: Any, value: Any, out: Any) -> Any:
         target, places = start("scatter", self, dim, index, out)
         if not index.size:
             return out
         target[places] = number_as(xp, value, out.dtype)
         return out
 
-    def prepared_value(outs, self, dim: int, index, value):
+    def prepared_value(outs: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
         """For few indices, what stands around them and the number as an array are always the same."""
         places = around(xp, index.shape, dim, index)
         if places is None or not self.shape or not 0 < index.size <= FEW or outs[0].dtype.name != self.dtype.name:
@@ -93,7 +93,7 @@ def kernels(xp) -> Table:
         number, length, (before, behind) = number_as(xp, value, self.dtype), self.shape[dim], places
         sign = sign_of_zero(value)
 
-        def scattered(self, dim: int, index, value, out):
+        def scattered(self: Any, dim: int, index: Any, value: Any, out: Any) -> Any:
             if sign is not None and copysign(1.0, value) != sign:
                 return scatter_value(self, dim, index, value, out)
             if out is not self:
@@ -104,7 +104,7 @@ def kernels(xp) -> Table:
 
         return scattered
 
-    def scatter_add(self, dim: int, index, src, out):
+    def scatter_add(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
         target, places = start("scatter_add", self, dim, index, out)
         if not index.size:
             return out
@@ -120,7 +120,7 @@ def kernels(xp) -> Table:
             store(xp, target, room)
         return out
 
-    def index_add(self, dim: int, index, source, alpha, out):
+    def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
         if out is not self:
             store(xp, out, self)
         target = out.reshape(1) if not out.shape else out
@@ -134,7 +134,7 @@ def kernels(xp) -> Table:
         added_at(target, places, source)
         return out
 
-    def scatter_reduce(self, dim: int, index, src, reduce: str, include_self: bool, out):
+    def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, out: Any) -> Any:
         target, places = start("scatter_reduce", self, dim, index, out)
         if not index.size:
             return out

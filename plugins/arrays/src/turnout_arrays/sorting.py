@@ -18,7 +18,7 @@ Table = dict[str, Any]
 _FEW = 16
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     return ordering(xp) | searching(xp) | counting(xp)
 
@@ -27,7 +27,7 @@ def kernels(xp) -> Table:
 _PREPARED = 64
 
 
-def _first_of(xp, self, dim: int, count: int, descending: bool):
+def _first_of(xp: Any, self: Any, dim: int, count: int, descending: bool) -> Any:
     """A function of arrays like a small one: the indices along `dim` of its first elements in stable order."""
     lead = (slice(None),) * dim
     if not descending:
@@ -41,7 +41,7 @@ def _first_of(xp, self, dim: int, count: int, descending: bool):
     return lambda array: last - array[reverse].argsort(dim, "stable")[back]
 
 
-def _prepared_order(xp, outs, self, dim: int, descending: bool):
+def _prepared_order(xp: Any, outs: Any, self: Any, dim: int, descending: bool) -> Any:
     """`write(self, values, indices)` for arrays like a small one, or None."""
     if not self.shape or not 0 < self.size <= _PREPARED or self.dtype.itemsize < 4 or self.dtype.kind not in "fiu":
         return None
@@ -51,7 +51,7 @@ def _prepared_order(xp, outs, self, dim: int, descending: bool):
         return None
     first, (before, behind) = _first_of(xp, self, dim, shape[dim], descending), places
 
-    def write(self, values, indices) -> None:
+    def write(self: Any, values: Any, indices: Any) -> None:
         at = first(self)
         values[...] = self[(*before, at, *behind)]
         indices[...] = at
@@ -59,20 +59,20 @@ def _prepared_order(xp, outs, self, dim: int, descending: bool):
     return write
 
 
-def prepared_sort(xp):
+def prepared_sort(xp: Any) -> Any:
     """What prepares plans of `sort` for few elements."""
 
-    def prepares(outs, self, stable, dim: int, descending: bool):
+    def prepares(outs: Any, self: Any, stable: Any, dim: int, descending: bool) -> Any:
         write = _prepared_order(xp, outs, self, dim, descending)
         return write and (lambda self, stable, dim, descending, values, indices: write(self, values, indices))
 
     return prepares
 
 
-def ordering(xp) -> Table:
+def ordering(xp: Any) -> Table:
     """Sorting, always stable."""
 
-    def order(self, dim: int, descending: bool):
+    def order(self: Any, dim: int, descending: bool) -> Any:
         if not descending:
             return self.argsort(dim, "stable")
         # Reverse twice, so that equal elements keep their order.
@@ -80,7 +80,7 @@ def ordering(xp) -> Table:
         backwards = self[reverse].argsort(dim, "stable")
         return (self.shape[dim] - 1 - backwards)[reverse]
 
-    def sort(self, stable, dim: int, descending: bool, values, indices) -> None:
+    def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indices: Any) -> None:
         if not self.shape:
             store(xp, values, self)
             store(xp, indices, xp.zeros((), indices.dtype))
@@ -89,7 +89,7 @@ def ordering(xp) -> Table:
         store(xp, values, self[along(xp, at.shape, dim % self.ndim, at)])
         store(xp, indices, at)
 
-    def nearest(x, k: int, dim: int, largest: bool):
+    def nearest(x: Any, k: int, dim: int, largest: bool) -> Any:
         """The indices along `dim` of the k largest or smallest elements, in any order."""
         length = x.shape[dim]
         if xp.__class__ is Drafts and are_postponed():
@@ -101,7 +101,7 @@ def ordering(xp) -> Table:
         found = xp.argpartition(x, length - k if largest else k - 1, dim)
         return found[(*(slice(None),) * dim, slice(length - k, length) if largest else slice(0, k))]
 
-    def one_by_one(x, k: int, dim: int, largest: bool):
+    def one_by_one(x: Any, k: int, dim: int, largest: bool) -> Any:
         """The same, one extreme after the other; None if one of them is nan or the value that overwrites those found."""
         find = xp.argmax if largest else xp.argmin
         end = (-xp.inf if largest else xp.inf) if x.dtype.kind == "f" else getattr(xp.iinfo(x.dtype), "min" if largest else "max")
@@ -114,7 +114,7 @@ def ordering(xp) -> Table:
             xp.put_along_axis(rest, found[-1], xp.asarray(end, x.dtype), dim)
         return xp.concatenate(found, dim)
 
-    def topk(self, k: int, dim: int, largest: bool, sorted: bool, values, indices) -> None:
+    def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool, values: Any, indices: Any) -> None:
         if not self.shape:
             store(xp, values, self)
             store(xp, indices, xp.zeros((), indices.dtype))
@@ -132,7 +132,7 @@ def ordering(xp) -> Table:
         store(xp, values, self[along(xp, at.shape, dim, at)])
         store(xp, indices, at)
 
-    def prepared_topk(outs, self, k: int, dim: int, largest: bool, sorted: bool):
+    def prepared_topk(outs: Any, self: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
         if not self.shape or 0 < k < self.shape[dim] // 4:
             return None
         write = _prepared_order(xp, outs, self, dim, largest)
@@ -144,10 +144,10 @@ def ordering(xp) -> Table:
     }
 
 
-def searching(xp) -> Table:
+def searching(xp: Any) -> Table:
     """Positions in sorted sequences; positions of nonzero elements."""
 
-    def searchsorted(sorted_sequence, self, out_int32: bool, right: bool, side, sorter, out):
+    def searchsorted(sorted_sequence: Any, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any, out: Any) -> Any:
         if sorter is not None:
             bounds = sorted_sequence.shape[-1]
             if sorter.size and (int(sorter.min()) < 0 or int(sorter.max()) >= bounds):
@@ -166,7 +166,7 @@ def searching(xp) -> Table:
         found = [xp.searchsorted(row, value, where) for row, value in zip(rows, wanted, strict=True)]
         return store(xp, out, xp.stack(found).reshape(out.shape))
 
-    def nonzero_static(self, size: int, fill_value: int, out):
+    def nonzero_static(self: Any, size: int, fill_value: int, out: Any) -> Any:
         found = xp.argwhere(self)[:size]
         out[: len(found)] = found
         out[len(found) :] = fill_value
@@ -175,13 +175,13 @@ def searching(xp) -> Table:
     return {"searchsorted.Tensor_out": Row(searchsorted), "nonzero_static.out": Row(nonzero_static)}
 
 
-def counting(xp) -> Table:
+def counting(xp: Any) -> Table:
     """Distinct values and their counts. Every nan is distinct."""
 
-    def nothing():
+    def nothing() -> Any:
         return xp.empty(0, xp.int64)
 
-    def distinct(rows, order, want_inverse: bool, want_counts: bool) -> tuple[Any, Any, Any]:
+    def distinct(rows: Any, order: Any, want_inverse: bool, want_counts: bool) -> tuple[Any, Any, Any]:
         """(index of the first element of each run, inverse, counts) of rows (N, M) in an order; None keeps their order."""
         ordered = rows if order is None else rows[order]
         new = xp.ones(len(rows), bool)
@@ -195,7 +195,7 @@ def counting(xp) -> Table:
             counts = xp.diff(xp.concatenate([starts, xp.asarray([len(rows)])])).astype(xp.int64)
         return (starts if order is None else order[starts]), inverse, counts
 
-    def by_rows(self, dim: int) -> tuple[Any, Any]:
+    def by_rows(self: Any, dim: int) -> tuple[Any, Any]:
         """The array with `dim` first, and its slices as rows."""
         dim = wrap_dim(dim, len(self.shape))
         first = xp.moveaxis(self, dim, 0)
@@ -206,7 +206,7 @@ def counting(xp) -> Table:
             raise ShapeError("unique: slices of an empty array cannot be compared")
         return first, first.reshape(first.shape[0], size)
 
-    def unique(self, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
+    def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
         flat = widen(xp, self).reshape(-1)
         if not (return_inverse or return_counts):
             ordered = xp.sort(flat)
@@ -217,7 +217,7 @@ def counting(xp) -> Table:
         places, inverse, counts = distinct(flat.reshape(-1, 1), order, return_inverse, return_counts)
         return (self.reshape(-1)[places], inverse.reshape(self.shape) if return_inverse else inverse, counts)
 
-    def unique_dim(self, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
+    def unique_dim(self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
         """The kernel along a dim. It always returns inverse and counts."""
         first, rows = by_rows(self, dim)
         wide = widen(xp, rows)
@@ -225,7 +225,7 @@ def counting(xp) -> Table:
         places, inverse, counts = distinct(wide, order, True, True)
         return xp.moveaxis(xp.ascontiguousarray(first[places]), 0, dim), inverse, counts
 
-    def unique_consecutive(self, return_inverse: bool, return_counts: bool, dim) -> tuple[Any, Any, Any]:
+    def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim: Any) -> tuple[Any, Any, Any]:
         if dim is not None:
             first, rows = by_rows(self, dim)
             places, inverse, counts = distinct(widen(xp, rows), None, True, True)
@@ -234,7 +234,7 @@ def counting(xp) -> Table:
         places, inverse, counts = distinct(widen(xp, flat).reshape(-1, 1), None, return_inverse, return_counts)
         return flat[places], inverse.reshape(self.shape) if return_inverse else inverse, counts
 
-    def bincount(self, weights, minlength: int):
+    def bincount(self: Any, weights: Any, minlength: int) -> Any:
         if len(self.shape) != 1 or self.dtype.kind not in "iu":
             raise ArgumentError(f"bincount: needs integers in one dimension, got {self.dtype} of shape {list(self.shape)}")
         if minlength < 0:

@@ -13,26 +13,26 @@ Table = dict[str, Any]
 _FEW = 1 << 10
 
 
-def kernels(xp) -> Table:
+def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
     return cumulative(xp) | picking(xp)
 
 
-def cumulative(xp) -> Table:
+def cumulative(xp: Any) -> Table:
     """Running sums, products and extremes. A 0-dim array is its own.
 
     Sums and products of floats run in double precision, because the error of a running sum grows with its length.
     """
 
-    def wide(dtype):
+    def wide(dtype: Any) -> Any:
         """The dtype in which a running result is kept."""
         return xp.dtype({"f": "f8", "V": "f8", "c": "c16"}[dtype.kind]) if dtype.kind in "fVc" else dtype
 
-    def running(ufunc, name: str) -> Row:
+    def running(ufunc: Any, name: str) -> Row:
         # Not all array modules have it; those that do take less time for it than for the method.
         accumulate = getattr(ufunc, "accumulate", None) or (lambda array, dim, kind: getattr(array, name)(dim, kind))
 
-        def kernel(self, dim: int, dtype, out):
+        def kernel(self: Any, dim: int, dtype: Any, out: Any) -> Any:
             if not self.shape:
                 return store(xp, out, self)
             kind = wide(out.dtype)
@@ -43,19 +43,19 @@ def cumulative(xp) -> Table:
         kernel.__name__ = kernel.__qualname__ = name
         return Row(kernel, prepares=partial(prepared, accumulate))
 
-    def prepared(accumulate, outs, self, dim: int, dtype):
+    def prepared(accumulate: Any, outs: Any, self: Any, dim: int, dtype: Any) -> Any:
         """Of few real numbers of the dtype of the result."""
         if not self.shape or self.size > _FEW or self.dtype.kind not in "fiu" or outs[0].dtype.name != self.dtype.name:
             return None
         kind = wide(self.dtype)
 
-        def accumulated(self, dim: int, dtype, out):
+        def accumulated(self: Any, dim: int, dtype: Any, out: Any) -> Any:
             out[...] = accumulate(self if self.dtype is kind else self.astype(kind), dim, kind)
             return out
 
         return accumulated
 
-    def logcumsumexp(self, dim: int, out):
+    def logcumsumexp(self: Any, dim: int, out: Any) -> Any:
         if not self.shape or not self.size:
             return store(xp, out, self)
         x = self.astype(wide(self.dtype))
@@ -68,8 +68,8 @@ def cumulative(xp) -> Table:
             rows[i] = larger + xp.log1p(xp.exp(smaller - larger))
         return store(xp, out, xp.moveaxis(rows, 0, dim))
 
-    def extreme(ufunc):
-        def kernel(self, dim: int, values, indices) -> None:
+    def extreme(ufunc: Any) -> Any:
+        def kernel(self: Any, dim: int, values: Any, indices: Any) -> None:
             if not self.shape or not self.size:
                 store(xp, values, self)
                 store(xp, indices, xp.zeros(self.shape, indices.dtype))
@@ -94,16 +94,16 @@ def cumulative(xp) -> Table:
     # fmt: on
 
 
-def picking(xp) -> Table:
+def picking(xp: Any) -> Table:
     """One element along a dim, and its index. Among equal elements the first one wins; for `mode` the last."""
 
-    def missing(self):
+    def missing(self: Any) -> Any:
         return self != self
 
-    def picked(choose):
+    def picked(choose: Any) -> Any:
         """A kernel from a function that gives the positions along the last dim of an array with at least one."""
 
-        def kernel(self, *rest) -> None:
+        def kernel(self: Any, *rest: Any) -> None:
             *given, dim, keepdim, values, indices = rest
             if not self.shape:
                 store(xp, values, self)
@@ -118,24 +118,24 @@ def picking(xp) -> Table:
         kernel.__name__ = kernel.__qualname__ = choose.__name__
         return kernel
 
-    def first_equal(x, value):
+    def first_equal(x: Any, value: Any) -> Any:
         return xp.argmax((x == value) | (missing(x) & missing(value)), -1)
 
-    def smallest(x, k: int):
+    def smallest(x: Any, k: int) -> Any:
         """The k-th smallest, counted from 0; nan is above all numbers."""
         # Two-byte floats of kind "V" are ordered as the float32 that they are.
         wide = widen(xp, x)
         return first_equal(wide, xp.partition(wide, k, -1)[..., k : k + 1])
 
-    def kthvalue(x, k: int):
+    def kthvalue(x: Any, k: int) -> Any:
         return smallest(x, k - 1)
 
-    def median(x):
+    def median(x: Any) -> Any:
         at = smallest(x, (x.shape[-1] - 1) // 2)
         gaps = missing(x)
         return xp.where(xp.any(gaps, -1), xp.argmax(gaps, -1), at) if x.dtype.kind in "fV" else at
 
-    def nanmedian(x):
+    def nanmedian(x: Any) -> Any:
         if x.dtype.kind not in "fV":
             return median(x)
         ordered = xp.sort(widen(xp, x), -1)
@@ -143,7 +143,7 @@ def picking(xp) -> Table:
         middle = xp.maximum(numbers - 1, 0) // 2
         return first_equal(widen(xp, x), xp.take_along_axis(ordered, middle, -1))
 
-    def mode(x):
+    def mode(x: Any) -> Any:
         wide = widen(xp, x)
         order = xp.argsort(wide, -1, kind="stable")
         ordered = xp.take_along_axis(wide, order, -1)

@@ -21,7 +21,7 @@ BLOCK = 1 << 15
 SMALL = 4 * BLOCK
 
 
-def several_steps(row) -> bool:
+def several_steps(row: Any) -> bool:
     """Whether a row is an element-wise kernel of more than one ufunc."""
     return isinstance(row, Row) and row.pointwise and row.sizes.simple is None and hasattr(row.fn, "__code__")
 
@@ -31,7 +31,7 @@ def blocked(pool: Pool, row: Row) -> Row:
     whole = row.fn
     count = whole.__code__.co_argcount
 
-    def kernel(*args):
+    def kernel(*args: Any) -> Any:
         # The output is the last argument and has the most elements. Without one, look for an array with dims.
         last = args[-1]
         if last.__class__ is np.ndarray and last.size <= SMALL and len(args) == count:

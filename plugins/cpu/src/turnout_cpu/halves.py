@@ -8,6 +8,8 @@ upper half of a float32.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 # Elements at a time: with fewer, the calls cost more than a nearer cache saves.
@@ -30,7 +32,7 @@ _ADDED = np.array((13 << 23) + (2 << 10), _WORD)
 _PLACED = np.array((1 << 16) + (1 << 3), _WORD)
 
 
-def _rows_of_words(count: int):
+def _rows_of_words(count: int) -> Any:
     """Two rows of at least that many words, each of which begins a line of the cache."""
     size = -(-count * 4 // _LINE) * _LINE
     memory = np.empty(2 * size + _LINE, np.uint8)
@@ -38,7 +40,7 @@ def _rows_of_words(count: int):
     return memory[first : first + 2 * size].view(_WORD).reshape(2, -1)
 
 
-def to_float16(target, source) -> None:
+def to_float16(target: Any, source: Any) -> None:
     """Write float32 numbers into an array of float16; both are flat and contiguous."""
     room = _rows_of_words(min(BLOCK, source.size))
     for start in range(0, source.size, BLOCK):
@@ -46,7 +48,7 @@ def to_float16(target, source) -> None:
         _converted(target[part], source[part], room)
 
 
-def _converted(target, source, room) -> None:
+def _converted(target: Any, source: Any, room: Any) -> None:
     made, other = room[:, : source.size]
     number, power = made.view(source.dtype), other.view(source.dtype)
     np.absolute(source, number)
@@ -64,7 +66,7 @@ def _converted(target, source, room) -> None:
     np.copyto(target.view(np.uint16), made, casting="unsafe")
 
 
-def apply(ufunc, self, other, out):
+def apply(ufunc: Any, self: Any, other: Any, out: Any) -> Any:
     """A ufunc of two arrays of bfloat16, in float32 and rounded once, into `out` or a new array. None where this is not served:
     where the arrays are not row-major and of one shape, or so few that NumPy is as fast."""
     if self.size <= SMALL or other.__class__ is not np.ndarray or other.dtype is not self.dtype or other.shape != self.shape:
@@ -86,12 +88,12 @@ def apply(ufunc, self, other, out):
     return made
 
 
-def _widened(words, halves) -> None:
+def _widened(words: Any, halves: Any) -> None:
     np.copyto(words, halves)
     np.left_shift(words, _WORD(16), words)
 
 
-def _narrowed(halves, words, room) -> None:
+def _narrowed(halves: Any, words: Any, room: Any) -> None:
     """Round to nearest, half to even. The lower half of a nan that comes from bfloat16 is 0, so it does not become infinite."""
     np.right_shift(words, _WORD(16), room)
     np.bitwise_and(room, _WORD(1), room)

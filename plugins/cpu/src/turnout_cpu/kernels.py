@@ -34,7 +34,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
     # fmt: on
 
 
-def negative(self, out=None):
+def negative(self: Any, out: Any = None) -> Any:
     """-self; for an output with gaps through a new array, because NumPy 2.4 then reads wrong elements at every eighth float64."""
     if out is None or out.flags.c_contiguous:
         return np.negative(self, out)
@@ -42,10 +42,10 @@ def negative(self, out=None):
     return out
 
 
-def scaled(pool: Pool, ufunc, general) -> Row:
+def scaled(pool: Pool, ufunc: Any, general: Any) -> Row:
     """A sum with `alpha`; 1, the usual one, goes to the ufunc at once."""
 
-    def kernel(self, other, alpha=1, out=None):
+    def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
         if alpha != 1 or alpha is True:
             return general(self, other, alpha, out)
         try:
@@ -62,10 +62,10 @@ def scaled(pool: Pool, ufunc, general) -> Row:
     return _row(kernel, ufunc)
 
 
-def binary(pool: Pool, ufunc, general) -> Row:
+def binary(pool: Pool, ufunc: Any, general: Any) -> Row:
     """A ufunc of two arguments, the first an array."""
 
-    def kernel(self, other, out=None):
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if is_half_beside_number(self, other, out):
             return general(self, other, out)
         try:
@@ -82,16 +82,16 @@ def binary(pool: Pool, ufunc, general) -> Row:
     return _row(kernel, ufunc)
 
 
-def _shared(pool: Pool, ufunc, self, other, out):
+def _shared(pool: Pool, ufunc: Any, self: Any, other: Any, out: Any) -> Any:
     """A ufunc of two large arrays, in pieces; None if that does not serve them."""
     made = halves.apply(ufunc, self, other, out) if self.dtype.kind == "V" else None
     return pool.apply(ufunc, (self, other), out) if made is None and self.size > LARGE else made
 
 
-def unary(pool: Pool, ufunc) -> Row:
+def unary(pool: Pool, ufunc: Any) -> Row:
     """A ufunc of one argument."""
 
-    def kernel(self, out=None):
+    def kernel(self: Any, out: Any = None) -> Any:
         if self.size > LARGE:
             made = pool.apply(ufunc, (self,), out)
             if made is not None:
@@ -101,7 +101,7 @@ def unary(pool: Pool, ufunc) -> Row:
     return _row(kernel, ufunc)
 
 
-def _row(kernel, ufunc) -> Row:
+def _row(kernel: Any, ufunc: Any) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
     return Row(

@@ -32,7 +32,7 @@ def kernels() -> dict[str, Any]:
     # fmt: on
 
 
-def _lapack(names: tuple[str, ...], *arrays):
+def _lapack(names: tuple[str, ...], *arrays: Any) -> Any:
     from scipy.linalg import get_lapack_funcs
 
     return get_lapack_funcs(names, arrays)
@@ -44,7 +44,7 @@ def _batch(shape: tuple[int, ...]) -> Iterator[Index]:
         yield from np.ndindex(*shape[:-2])
 
 
-def lu_factor(A, pivot: bool, check_errors: bool, LU, pivots, info) -> None:
+def lu_factor(A: Any, pivot: bool, check_errors: bool, LU: Any, pivots: Any, info: Any) -> None:
     """getrf, whose pivots count from 0 in SciPy."""
     if not pivot:
         raise LinAlgError("linalg.lu_factor: LU without pivoting is not implemented on cpu; use pivot=True")
@@ -57,7 +57,7 @@ def lu_factor(A, pivot: bool, check_errors: bool, LU, pivots, info) -> None:
         raise failed("linalg.lu_factor", info, "the matrix is singular: diagonal element {} of U is zero in the factor")
 
 
-def ldl_factor(self, hermitian: bool, check_errors: bool, LD, pivots, info) -> None:
+def ldl_factor(self: Any, hermitian: bool, check_errors: bool, LD: Any, pivots: Any, info: Any) -> None:
     """sytrf or hetrf of the lower triangle; the upper one of the result is zero."""
     name = "hetrf" if hermitian and self.dtype.kind == "c" else "sytrf"
     trf, size = _lapack((name, f"{name}_lwork"), self)
@@ -70,7 +70,7 @@ def ldl_factor(self, hermitian: bool, check_errors: bool, LD, pivots, info) -> N
         raise failed("linalg.ldl_factor", info, "the matrix is singular: diagonal element {} of D is zero in the factor")
 
 
-def ldl_solve(LD, pivots, B, hermitian: bool, out) -> None:
+def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool, out: Any) -> None:
     """sytrs or hetrs."""
     (trs,) = _lapack(("hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs",), LD, B)
     LD = np.broadcast_to(LD, (*out.shape[:-2], *LD.shape[-2:]))
@@ -81,7 +81,7 @@ def ldl_solve(LD, pivots, B, hermitian: bool, out) -> None:
         out[at], _ = trs(LD[at], pivots[at].astype(np.int32), B[at], lower=1)
 
 
-def check_ldl_pivots(pivots) -> None:
+def check_ldl_pivots(pivots: Any) -> None:
     """Raise ArgumentError for pivots that sytrf does not make. sytrs does not check them, and writes wherever they say.
 
     # differs from torch: `linalg.ldl_solve` checks its pivots, PyTorch does not.
@@ -100,7 +100,7 @@ def check_ldl_pivots(pivots) -> None:
             at += 1 + int(block)
 
 
-def eig(self, values, vectors) -> None:
+def eig(self: Any, values: Any, vectors: Any) -> None:
     """geev; real matrices have complex eigenvalues in conjugate pairs."""
     if not np.isfinite(self).all():
         raise LinAlgError("linalg.eig: the input has infinite or NaN elements")
@@ -112,7 +112,7 @@ def eig(self, values, vectors) -> None:
     store(np, vectors, found[1])
 
 
-def geqrf(self, a, tau) -> None:
+def geqrf(self: Any, a: Any, tau: Any) -> None:
     """Householder vectors below the diagonal, R on and above it."""
     (function,) = _lapack(("geqrf",), self)
     store(np, a, self)
@@ -120,7 +120,7 @@ def geqrf(self, a, tau) -> None:
         a[at], tau[at], _, _ = function(self[at])
 
 
-def solve_triangular(self, B, upper: bool, left: bool, unitriangular: bool, out) -> None:
+def solve_triangular(self: Any, B: Any, upper: bool, left: bool, unitriangular: bool, out: Any) -> None:
     """trsm, which divides by zeros on the diagonal as they are."""
     from scipy.linalg import get_blas_funcs
 
@@ -132,7 +132,7 @@ def solve_triangular(self, B, upper: bool, left: bool, unitriangular: bool, out)
         out[at] = trsm(1, A[at].T, B[at].T, side=int(left), lower=int(upper), diag=int(unitriangular)).T
 
 
-def matrix_exp(self, out) -> None:
+def matrix_exp(self: Any, out: Any) -> None:
     """Scaling and squaring, in double precision: the squares of a float32 matrix lose two digits."""
     from scipy.linalg import expm
 

@@ -32,9 +32,9 @@ def kernels(pool: Pool) -> dict[str, Any]:
     """Operator -> kernel, over composed ones."""
 
     def native_layer_norm_backward(
-        grad_out, input, normalized_shape: Sequence[int], mean, rstd, weight, bias,
+        grad_out: Any, input: Any, normalized_shape: Sequence[int], mean: Any, rstd: Any, weight: Any, bias: Any,
         output_mask: Sequence[bool],
-    ):  # fmt: skip
+    ) -> Any:  # fmt: skip
         shape, length = input.shape, prod(normalized_shape)
         if not input.size or grad_out.shape != shape or shape[len(shape) - len(normalized_shape) :] != tuple(normalized_shape):
             return NotImplemented
@@ -83,7 +83,9 @@ def kernels(pool: Pool) -> dict[str, Any]:
     return {"native_layer_norm_backward": Row(native_layer_norm_backward, sizes=Sizes(FEW))}
 
 
-def _block(grad, x, middle, factor, scale, out, sums, scaled: bool, shifted: bool, room) -> None:
+def _block(
+    grad: Any, x: Any, middle: Any, factor: Any, scale: Any, out: Any, sums: Any, scaled: bool, shifted: bool, room: Any
+) -> None:
     """The gradient of some rows into `out`, and what they add to the sums of weight and bias."""
     grad, (centred, along) = np.ascontiguousarray(widen(np, grad)), room[:, : x.shape[0]]
     if out is not None and out.dtype == centred.dtype:
@@ -116,7 +118,7 @@ def _block(grad, x, middle, factor, scale, out, sums, scaled: bool, shifted: boo
         np.copyto(out, np.multiply(centred, factor, centred), "unsafe")
 
 
-def _add_columns(sums, rows, factor) -> None:
+def _add_columns(sums: Any, rows: Any, factor: Any) -> None:
     """Add all rows, each times its factor, to `sums`."""
     whole = len(rows) // _TOGETHER * _TOGETHER
     for part, count in ((slice(whole), _TOGETHER), (slice(whole, None), len(rows) - whole)):
@@ -127,6 +129,6 @@ def _add_columns(sums, rows, factor) -> None:
         sums += np.add.reduce(found, 0, sums.dtype)
 
 
-def _sums(rows, scale):
+def _sums(rows: Any, scale: Any) -> Any:
     """The sum of each row, times scale, as a column. Dot products of rows use one thread, as products of matrices would not."""
     return (np.add.reduce(rows, 1) if scale is None else np.vecdot(rows, scale))[:, None]

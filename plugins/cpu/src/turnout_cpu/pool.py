@@ -44,7 +44,7 @@ class Pool:
             return wanted
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    def apply(self, ufunc, inputs: tuple[Any, ...], out):
+    def apply(self, ufunc: Any, inputs: tuple[Any, ...], out: Any) -> Any:
         """`ufunc(*inputs, out)` in pieces, or None where the arrays are not equal blocks of flat memory.
 
         Inputs are arrays of one shape, and Python numbers or 0-dim arrays. Without `out` the result is a new array.

@@ -37,7 +37,7 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
     makes = bool(row.allocates) and outputs == 1
     required = whole.__code__.co_argcount - 2
 
-    def kernel(self, *args):
+    def kernel(self: Any, *args: Any) -> Any:
         if self.size <= LARGE:
             return whole(self, *args)
         count = required if makes else len(args) - outputs
@@ -73,7 +73,7 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
     return row.but(fn=kernel, sizes=Sizes(LARGE, fn=whole, simple=whole if makes else None))
 
 
-def spread(pool: Pool, array, at: int, piece: Callable[[int, int], None]) -> None:
+def spread(pool: Pool, array: Any, at: int, piece: Callable[[int, int], None]) -> None:
     """Call `piece(start, stop)` for all of dim `at`, on the pool's threads."""
     length = array.shape[at]
     threads = min(pool.count(), length)
@@ -98,7 +98,7 @@ def sum_rows(row: Row) -> Row:
     """
     whole = row.fn
 
-    def sum_dims(self, dim, keepdim: bool = False, dtype=None, out=None):
+    def sum_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if out is not None and self.size > BLOCK // 4 and self.dtype == out.dtype and self.dtype.char in "fd":
             axis = axes(self, dim)
             last = axis is not None and np.atleast_1d(axis).tolist() in ([-1], [self.ndim - 1])
@@ -117,7 +117,7 @@ def two_norm(row: Row) -> Row:
     """
     whole = row.fn
 
-    def vector_norm(self, ord, dim, keepdim: bool, dtype, out):
+    def vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         if ord == 2 and out.size == 1 and self.size > BLOCK and self.dtype.char in "fd" and self.flags.c_contiguous:
             flat = self.reshape(-1)
             runs = (flat[start : start + RUN] for start in range(0, flat.size, RUN))
@@ -128,11 +128,11 @@ def two_norm(row: Row) -> Row:
     return row.but(fn=vector_norm)
 
 
-def everything(pool: Pool, row: Row, ufunc) -> Row:
+def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
     """A row `kernel(self, ..., out)` that reduces all elements by a ufunc."""
     whole = row.fn
 
-    def kernel(self, *args):
+    def kernel(self: Any, *args: Any) -> Any:
         threads = pool.count() if self.size > LARGE and self.flags.c_contiguous and self.dtype.kind in "fc" else 1
         converts = any(isinstance(a, DType) or getattr(a, "dtype", self.dtype) != self.dtype for a in args)
         if threads < 2 or self.dtype.itemsize < 4 or converts:
@@ -147,7 +147,7 @@ def everything(pool: Pool, row: Row, ufunc) -> Row:
     return row.but(fn=kernel, sizes=Sizes(LARGE, simple=whole))
 
 
-def _reduce(ufunc, part, out) -> None:
+def _reduce(ufunc: Any, part: Any, out: Any) -> None:
     ufunc.reduce(part, 0, None, out, True)
 
 

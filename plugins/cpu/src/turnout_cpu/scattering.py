@@ -20,14 +20,14 @@ LARGE = 1 << 16
 WIDE = 8
 
 
-def pays(target, source) -> bool:
+def pays(target: Any, source: Any) -> bool:
     """Whether `add_rows` is the faster way."""
     if target.dtype.char not in "fd" or target.dtype != source.dtype or not target.flags.c_contiguous:
         return False
     return bool(source.size >= LARGE and target.size >= WIDE * target.shape[0])
 
 
-def add_rows(target, index, source) -> None:
+def add_rows(target: Any, index: Any, source: Any) -> None:
     """Add `source[i]` to `target[index[i]]` for all i. Raises nothing; indices are in range."""
     from scipy.sparse import csr_array
 
@@ -47,7 +47,7 @@ def kernels(shared: dict[str, Any]) -> dict[str, Any]:
     """The rows of the shared library that add rows, by operator."""
     add_at, put = shared["index_add.out"].fn, shared["index_put.out"].fn
 
-    def index_add(self, dim: int, index, source, alpha, out):
+    def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
         if not self.shape or dim % self.ndim or not pays(out, source):
             return add_at(self, dim, index, source, alpha, out)
         in_range(np, "index_add", index, out.shape[0])
@@ -56,7 +56,7 @@ def kernels(shared: dict[str, Any]) -> dict[str, Any]:
         add_rows(out, index.reshape(-1), source if alpha == 1 else source * number_as(np, alpha, source.dtype))
         return out
 
-    def index_put(self, indices, values, accumulate: bool, out):
+    def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
         index: Any = indices[0] if indices else None
         rows = accumulate and index is not None and index.dtype.kind == "i" and all(i is None for i in indices[1:])
         if not rows or values.shape != index.shape + out.shape[1:] or not pays(out, values):

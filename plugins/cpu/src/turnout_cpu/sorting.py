@@ -21,7 +21,7 @@ _FEW_TO_PACK = 64
 _NAN = np.int32(0x7FC00000)
 
 
-def sort(self, stable, dim: int, descending: bool, values, indices) -> None:
+def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indices: Any) -> None:
     """The kernel of sort.values_stable. nan is greater than any number."""
     if not self.shape:
         store(np, values, self)
@@ -40,10 +40,10 @@ def sort(self, stable, dim: int, descending: bool, values, indices) -> None:
     store(np, indices, at)
 
 
-def unique(general):
+def unique(general: Any) -> Any:
     """The kernel of _unique2. Where the integers of a tensor lie close together, each of them sets a mark at its place."""
 
-    def kernel(self, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
+    def kernel(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
         # The places of uint64 are no int64.
         if return_inverse or return_counts or self.dtype.kind not in "iu" or self.dtype.char in "LQ" or self.size < _FEW:
             return general(self, sorted, return_inverse, return_counts)
@@ -61,7 +61,7 @@ def unique(general):
     return kernel
 
 
-def _keys(x, dim: int, descending: bool):
+def _keys(x: Any, dim: int, descending: bool) -> Any:
     if x.dtype.kind == "f":
         x = x + np.float32(0)  # one zero: -0.0 is equal to 0.0
         bits = x.view(np.int32)
@@ -75,7 +75,7 @@ def _keys(x, dim: int, descending: bool):
     return keys
 
 
-def _order(x, dim: int, stable: bool, descending: bool):
+def _order(x: Any, dim: int, stable: bool, descending: bool) -> Any:
     kind: Literal["stable"] | None = "stable" if stable or x.dtype.itemsize < 4 else None
     if not descending:
         return x.argsort(dim, kind)

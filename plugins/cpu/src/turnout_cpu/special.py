@@ -48,7 +48,7 @@ def kernels() -> dict[str, Any]:
     # fmt: on
 
 
-def _special():
+def _special() -> Any:
     import scipy.special
 
     return scipy.special
@@ -57,7 +57,7 @@ def _special():
 def one(name: str) -> Row:
     """A function of one argument."""
 
-    def kernel(self, out=None):
+    def kernel(self: Any, out: Any = None) -> Any:
         return store(np, out, getattr(_special(), name)(widen(np, self)), self.dtype)
 
     kernel.__name__ = kernel.__qualname__ = name
@@ -67,7 +67,7 @@ def one(name: str) -> Row:
 def two(name: str) -> Row:
     """A function of two arguments, of which either may be a number."""
 
-    def kernel(self, other, out):
+    def kernel(self: Any, other: Any, out: Any) -> Any:
         values = [widen(np, number_as(np, value, out.dtype)) for value in (self, other)]
         return store(np, out, getattr(_special(), name)(*values))
 
@@ -75,20 +75,20 @@ def two(name: str) -> Row:
     return Row(kernel, pointwise=True)
 
 
-def lgamma(self, out=None):
+def lgamma(self: Any, out: Any = None) -> Any:
     """Infinite at both infinities, as in C; SciPy has -inf at -inf."""
     x = widen(np, self)
     return store(np, out, np.where(x == -np.inf, np.inf, _special().gammaln(x)), self.dtype)
 
 
-def digamma(self, out):
+def digamma(self: Any, out: Any) -> Any:
     """The pole at 0 has a sign; those at negative integers have none."""
     x = widen(np, self)
     value = np.where(x == 0, -np.copysign(np.inf, x), _special().psi(x))
     return store(np, out, np.where((x < 0) & (x == np.trunc(x)), np.nan, value))
 
 
-def polygamma(n: int, self, out):
+def polygamma(n: int, self: Any, out: Any) -> Any:
     """(-1)^(n + 1) n! zeta(n + 1, x); digamma for n = 0."""
     if n == 0:
         return digamma(self, out)
@@ -98,11 +98,11 @@ def polygamma(n: int, self, out):
     return store(np, out, sign * special.gamma(n + 1.0) * special.zeta(n + 1.0, x))
 
 
-def airy_ai(x, out):
+def airy_ai(x: Any, out: Any) -> Any:
     """Ai, the first of four values."""
     return store(np, out, _special().airy(widen(np, x))[0])
 
 
-def spherical_bessel_j0(x, out):
+def spherical_bessel_j0(x: Any, out: Any) -> Any:
     """sin(x) / x, 1 at 0, 0 at infinity."""
     return store(np, out, _special().spherical_jn(0, widen(np, x)))

@@ -54,7 +54,7 @@ def split(args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
     """The arrays of a call, and its arguments with a `Slot` in place of each."""
     arrays: list[Any] = []
 
-    def placed(value):
+    def placed(value: Any) -> Any:
         if isinstance(value, da.Array):
             arrays.append(value)
             return Slot(len(arrays) - 1)
@@ -63,7 +63,7 @@ def split(args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
     return arrays, tuple([placed(a) for a in args])
 
 
-def filled(template, blocks: Sequence[Any], lengths: Mapping[int, int]):
+def filled(template: Any, blocks: Sequence[Any], lengths: Mapping[int, int]) -> Any:
     """The arguments with blocks in the slots."""
     if template.__class__ is Slot:
         return blocks[template]
@@ -75,7 +75,7 @@ def filled(template, blocks: Sequence[Any], lengths: Mapping[int, int]):
 
 
 @contextmanager
-def task_of(operator: str, *blocks) -> Iterator[None]:
+def task_of(operator: str, *blocks: Any) -> Iterator[None]:
     """Where a task computes: without floating-point warnings, and with an error that says what was computed."""
     try:
         with np.errstate(all="ignore"):
@@ -87,8 +87,8 @@ def task_of(operator: str, *blocks) -> Iterator[None]:
 
 def run_row(
     name: str, template: tuple[Any, ...], labels: Sequence[Labels], lengths: Mapping[int, int],
-    outs: Sequence[tuple[Labels, Any]], *blocks,
-):  # fmt: skip
+    outs: Sequence[tuple[Labels, Any]], *blocks: Any,
+) -> Any:  # fmt: skip
     """One task: the row of an operator on a block of each array."""
     lengths = dict(lengths)
     for block, each in zip(blocks, labels, strict=True):
@@ -104,7 +104,7 @@ def run_row(
 def by_blocks(
     name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], labels: Sequence[Labels],
     out_labels: Sequence[Labels],
-):  # fmt: skip
+) -> Any:  # fmt: skip
     """The values of an operator, made of tasks of its row. Labels of outputs that no array has are of dims in one chunk, too."""
     arrays, template = split(args)
     known = {label for each in labels for label in each}
@@ -118,7 +118,7 @@ def by_blocks(
     task = partial(run_row, name, template, labels, fresh, list(zip(out_labels, native, strict=True)))
     pairs = [each for pair in zip(lone, labels, strict=True) for each in pair]
 
-    def made_of(function, out: Labels, want: Wanted, dtype, called: str) -> da.Array:
+    def made_of(function: Any, out: Labels, want: Wanted, dtype: Any, called: str) -> da.Array:
         meta = np.empty((0,) * len(want.shape), dtype)
         axes = {label: length for label, length in fresh.items() if label in out}
         return da.blockwise(
@@ -141,7 +141,7 @@ def by_blocks(
     )
 
 
-def _one_of(index: int, task, *blocks):
+def _one_of(index: int, task: Any, *blocks: Any) -> Any:
     """One of several results; a row that has several runs once for each."""
     return itemgetter(index)(task(*blocks))
 
@@ -159,7 +159,7 @@ def aligned(shape: Sequence[int], ndim: int) -> Labels:
     return tuple(range(ndim - len(shape), ndim))
 
 
-def pointwise(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def pointwise(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """An element-wise operator."""
     arrays, _ = split(args)
     ndim = max([len(want.shape) for want in wanted])
@@ -168,7 +168,7 @@ def pointwise(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: 
     )
 
 
-def dims_of(ndim: int, dims) -> Iterator[int]:
+def dims_of(ndim: int, dims: Any) -> Iterator[int]:
     """Dims counted from 0; None and an empty list are all."""
     given = (
         range(ndim)

@@ -82,7 +82,7 @@ def _way(name: str, row: Row, backend: DaskBackend) -> Call:
 def _otherwise(name: str, backend: DaskBackend) -> Call:
     """Along whole dims where the operator has them, else on whole arrays."""
 
-    def otherwise(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+    def otherwise(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
         labelled = _labels(name, args, wanted)
         if labelled is None:
             return whole(name, args, wanted, native, backend.bytes_of("host_limit"))
@@ -92,7 +92,7 @@ def _otherwise(name: str, backend: DaskBackend) -> Call:
 
 
 def _row(name: str, way: Call, backend: DaskBackend) -> Call:
-    def kernel(*args):
+    def kernel(*args: Any) -> Any:
         wanted = [a for a in args if a.__class__ is Wanted]
         given = args[: len(args) - len(wanted)]
         native = [backend.native_dtype(want.dtype) for want in wanted]
@@ -127,7 +127,7 @@ def _labels(name: str, args: Sequence[Any], wanted: Sequence[Wanted]) -> tuple[l
     return None
 
 
-def _along(x, arrays: list[Any], wanted: Sequence[Wanted], dims: set[int]):
+def _along(x: Any, arrays: list[Any], wanted: Sequence[Wanted], dims: set[int]) -> Any:
     """All arrays have the dims of the first; outputs have them too, or lack those that are whole."""
     rest = [d for d in range(x.ndim) if d not in dims]
     labels = []
@@ -146,7 +146,7 @@ def _along(x, arrays: list[Any], wanted: Sequence[Wanted], dims: set[int]):
     return labels, out_labels
 
 
-def _ends(x, arrays: list[Any], wanted: Sequence[Wanted], count: int):
+def _ends(x: Any, arrays: list[Any], wanted: Sequence[Wanted], count: int) -> Any:
     """Arrays and outputs with the leading dims of the first array keep their chunks there; others are whole."""
     lead = x.shape[: x.ndim - count]
     if not lead:
@@ -162,7 +162,7 @@ def _ends(x, arrays: list[Any], wanted: Sequence[Wanted], count: int):
     return None if any(0 not in each for each in out_labels) else (labels, out_labels)
 
 
-def _index(x, indices: Sequence[Any], arrays: list[Any]):
+def _index(x: Any, indices: Sequence[Any], arrays: list[Any]) -> Any:
     """One index of integers: the dims that it does not index keep their chunks, and its own dims its chunks."""
     places = [d for d, index in enumerate(indices) if index is not None]
     if len(places) != 1 or arrays[1].dtype.kind == "b":
@@ -175,14 +175,14 @@ def _index(x, indices: Sequence[Any], arrays: list[Any]):
 # ---- operators with functions of their own
 
 
-def _cat(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def _cat(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     tensors, dim = args
     (want,) = wanted
     parts = [t for t in tensors if t.ndim == len(want.shape)]  # an empty one of one dim is left out
     return da.concatenate([t if t.dtype == native[0] else t.astype(native[0]) for t in parts], axis=dim)
 
 
-def _triangle(lower: bool, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def _triangle(lower: bool, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """A triangle of matrices. `da.tril` warns for complex numbers, because it makes its mask like them."""
     x, diagonal = args
     mask = da.tri(*x.shape[-2:], k=diagonal if lower else diagonal - 1, dtype=bool, chunks=x.chunks[-2:])
@@ -190,7 +190,7 @@ def _triangle(lower: bool, args: Sequence[Any], wanted: Sequence[Wanted], native
     return da.where(mask, x, zero) if lower else da.where(mask, zero, x)
 
 
-def _index_select(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def _index_select(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     x, dim, index = args
     if not x.ndim:
         return x.reshape(wanted[0].shape)
@@ -200,7 +200,7 @@ def _index_select(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequenc
     return by_blocks("index_select.out", args, wanted, native, labels, [out])
 
 
-def _group_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def _group_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     x, weight, bias, _, *rest = args
     images = (0, *[own(0, d) for d in range(1, x.ndim)])
     labels: list[Labels] = [images, *[(own(9, 0),) for p in (weight, bias) if p is not None]]
@@ -212,7 +212,7 @@ def _group_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[
 def _place(name: str, function: Call, backend: DaskBackend) -> Call:
     along = _otherwise(name, backend)
 
-    def place(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+    def place(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
         if args[1] is None and args[0].dtype.kind in "biuf" and args[0].ndim:
             return reductions.extreme_place(function, args, wanted, native)
         return along(args, wanted, native)

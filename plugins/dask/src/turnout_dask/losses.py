@@ -16,7 +16,7 @@ from turnout_dask.reductions import combined, scaled
 NONE, MEAN, SUM = 0, 1, 2  # as schemas say them
 
 
-def mse_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def mse_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """The squared distance of two arrays: each, their mean, or their sum."""
     x, target, reduction = args
     (want,), (kind,) = wanted, native
@@ -29,7 +29,7 @@ def mse_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
     return scaled(total, each.size if reduction == MEAN else 1, kind)
 
 
-def mse_loss_backward(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def mse_loss_backward(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """Its gradient. The mean divides by the number of all elements, not by that of a chunk."""
     grad, x, target, reduction = args
     if reduction == MEAN:
@@ -37,7 +37,7 @@ def mse_loss_backward(args: Sequence[Any], wanted: Sequence[Wanted], native: Seq
     return pointwise("mse_loss_backward.grad_input", (grad, x, target, SUM), wanted, native)
 
 
-def nll_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def nll_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """The loss, and the sum of the weights of its examples."""
     x, target, weight, reduction, ignored = args
     if x.ndim != 2:  # one example
@@ -59,7 +59,7 @@ def nll_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
     return loss.astype(native[0]), added[1].astype(native[1])
 
 
-def nll_loss_backward(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def nll_loss_backward(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """Its gradient, which knows the sum of all weights."""
     grad, x, _, weight, _, _, total = args
     if x.ndim != 2:
@@ -69,13 +69,13 @@ def nll_loss_backward(args: Sequence[Any], wanted: Sequence[Wanted], native: Seq
     return by_blocks("nll_loss_backward.grad_input", args, wanted, native, labels, [(0, own(1, 1))])
 
 
-def _one_example(args: Sequence[Any], wanted, native, name: str = "nll_loss_forward.output"):
+def _one_example(args: Sequence[Any], wanted: Any, native: Any, name: str = "nll_loss_forward.output") -> Any:
     arrays = [a for a in args if isinstance(a, da.Array)]
     labels = [tuple([own(i, d) for d in range(a.ndim)]) for i, a in enumerate(arrays)]
     return by_blocks(name, args, wanted, native, labels, [tuple([own(500 + i, 0)][: len(w.shape)]) for i, w in enumerate(wanted)])
 
 
-def _each(kind, ignored: int, x, target, weight=None):
+def _each(kind: Any, ignored: int, x: Any, target: Any, weight: Any = None) -> Any:
     """The losses of a chunk."""
     losses, total = np.empty(target.shape, kind), np.empty((), kind)
     with task_of("nll_loss_forward.output", x, target):
@@ -83,7 +83,7 @@ def _each(kind, ignored: int, x, target, weight=None):
     return losses
 
 
-def _sums(kind, ignored: int, x, target, weight=None):
+def _sums(kind: Any, ignored: int, x: Any, target: Any, weight: Any = None) -> Any:
     """The sum of a chunk's losses, and of their weights."""
     loss, total = np.empty((), kind), np.empty((), kind)
     with task_of("nll_loss_forward.output", x, target):

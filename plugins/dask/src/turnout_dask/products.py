@@ -25,7 +25,7 @@ ADDED = {"addmm.out": "mm.out", "addmv.out": "mv.out", "baddbmm.out": "bmm.out"}
 # fmt: on
 
 
-def product(name: str, args: Sequence[Any], native):
+def product(name: str, args: Sequence[Any], native: Any) -> Any:
     """The product of two arrays, in the dtype that is given."""
     first, second, out = PRODUCTS[name]
     wide = np.dtype("float32") if native.itemsize == 2 and native.kind in "fV" else native
@@ -41,7 +41,7 @@ def product(name: str, args: Sequence[Any], native):
     return made if wide == native else made.map_blocks(cast, native, dtype=native, meta=np.empty((0,) * len(out), native))
 
 
-def matrix_product(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def matrix_product(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """`mm` and the like, and those that add to a product."""
     if name not in ADDED:
         return product(name, args, native[0])
@@ -58,7 +58,7 @@ def matrix_product(name: str, args: Sequence[Any], wanted: Sequence[Wanted], nat
     )  # fmt: skip
 
 
-def _multiplied(name: str, native, single: bool, a, b):
+def _multiplied(name: str, native: Any, single: bool, a: Any, b: Any) -> Any:
     """The product of two blocks; with the inner dim as a last dim of length 1, unless they have all of it."""
     with task_of(name, a, b):
         a, b = a.astype(native, copy=False), b.astype(native, copy=False)
@@ -66,12 +66,12 @@ def _multiplied(name: str, native, single: bool, a, b):
         return made if single else made[..., None]
 
 
-def _scaled(block, alpha, native):
+def _scaled(block: Any, alpha: Any, native: Any) -> Any:
     with np.errstate(all="ignore"):
         return (block * block.dtype.type(alpha)).astype(native)
 
 
-def _sum(alpha, beta, native, block, added):
+def _sum(alpha: Any, beta: Any, native: Any, block: Any, added: Any) -> Any:
     with np.errstate(all="ignore"):
         kind = block.dtype.type
         return (block * kind(alpha) + added.astype(block.dtype) * kind(beta)).astype(native)

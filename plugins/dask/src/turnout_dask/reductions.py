@@ -39,7 +39,7 @@ _PARTS = {
 }  # fmt: skip
 
 
-def reduced(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def reduced(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """The value of a reduction."""
     x, (want,), (kind,) = args[0], wanted, native
     places = REDUCTIONS[name]
@@ -51,7 +51,7 @@ def reduced(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Se
     return combined(x, dims, name.partition(".")[0], kind, keepdims=len(want.shape) == x.ndim)
 
 
-def combined(x, dims: tuple[int, ...], kind: str, native, *, keepdims: bool = False):
+def combined(x: Any, dims: tuple[int, ...], kind: str, native: Any, *, keepdims: bool = False) -> Any:
     """A reduction over dims as a tree over the chunks.
 
     Numbers of two bytes are summed in four, and rounded once at the end.
@@ -65,7 +65,7 @@ def combined(x, dims: tuple[int, ...], kind: str, native, *, keepdims: bool = Fa
     return made if wide == native else made.map_blocks(cast, native, dtype=native, meta=np.empty((0,) * made.ndim, native))
 
 
-def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """The mean: the sum over the count."""
     x, (want,), (kind,) = args[0], wanted, native
     dims = tuple(dims_of(x.ndim, args[1] if len(args) > 2 else None))
@@ -76,12 +76,12 @@ def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
     return scaled(total, count, kind)
 
 
-def scaled(x, count: int, native):
+def scaled(x: Any, count: int, native: Any) -> Any:
     """An array divided by a count."""
     return x.map_blocks(_over, count, native, dtype=native, meta=np.empty((0,) * x.ndim, native))
 
 
-def aminmax(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def aminmax(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """The smallest and the largest elements."""
     x = args[0]
     dims = tuple(dims_of(x.ndim, args[1]))
@@ -93,7 +93,7 @@ def aminmax(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]
     )
 
 
-def vector_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def vector_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """(sum of |x| ** ord) ** (1 / ord), and its limits: extremes for inf and -inf, the number of nonzero elements for 0."""
     x, ord, dim, _, _ = args
     (want,), (kind,) = wanted, native
@@ -105,12 +105,12 @@ def vector_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[
     return sizes.map_blocks(_roots, ord, kind, dtype=kind, meta=np.empty((0,) * sizes.ndim, kind))
 
 
-def extreme_place(function, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]):
+def extreme_place(function: Any, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """The position of the largest or smallest of all elements: that of each chunk, and then the one of these."""
     return function(args[0].reshape(-1), axis=0).astype(native[0]).reshape(wanted[0].shape)
 
 
-def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], *, root: bool):
+def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], *, root: bool) -> Any:
     """The variance, or its root, in one pass over the chunks: each gives its sum, its squared distances and its count.
 
     Two passes would keep all chunks in memory until the mean is known. How counts and distances of parts are put together: Chan,
@@ -132,7 +132,7 @@ def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
     return made.reshape(want.shape)
 
 
-def _part(row: str, native, block, axis, keepdims: bool, **options):
+def _part(row: str, native: Any, block: Any, axis: Any, keepdims: bool, **options: Any) -> Any:
     dims = [axis] if isinstance(axis, int) else list(axis)
     left = tuple([n for d, n in enumerate(block.shape) if keepdims or d not in dims])
     shape = tuple([1 if d in dims else n for d, n in enumerate(block.shape)])
@@ -150,24 +150,24 @@ def _part(row: str, native, block, axis, keepdims: bool, **options):
     return out if keepdims else out.reshape(left)
 
 
-def _same(block, name: str, native):
+def _same(block: Any, name: str, native: Any) -> Any:
     """A reduction over nothing."""
     with np.errstate(all="ignore"):
         return (block != 0) if native.kind == "b" else block.astype(native)
 
 
-def cast(block, native):
+def cast(block: Any, native: Any) -> Any:
     """A block in another dtype."""
     with np.errstate(all="ignore"):
         return block.astype(native)
 
 
-def _over(block, count, native):
+def _over(block: Any, count: Any, native: Any) -> Any:
     with np.errstate(all="ignore"):
         return np.true_divide(block, count).astype(native)
 
 
-def _powers(block, ord: float, native):
+def _powers(block: Any, ord: float, native: Any) -> Any:
     with np.errstate(all="ignore"):
         if ord == 0:
             return (block != 0).astype(native)
@@ -176,14 +176,14 @@ def _powers(block, ord: float, native):
         return size if ord in (1, float("inf"), float("-inf")) else np.power(size, native.type(ord))
 
 
-def _roots(block, ord: float, native):
+def _roots(block: Any, ord: float, native: Any) -> Any:
     with np.errstate(all="ignore"):
         if ord in (0, 1, float("inf"), float("-inf")):
             return block.astype(native)
         return (np.sqrt(block) if ord == 2 else np.power(block, block.dtype.type(1 / ord))).astype(native)
 
 
-def _moments(block, dims: tuple[int, ...], wide):
+def _moments(block: Any, dims: tuple[int, ...], wide: Any) -> Any:
     """A chunk's sum, squared distances from its mean, and count, in a last dim."""
     with np.errstate(all="ignore"):
         x = block.astype(wide)
@@ -195,7 +195,7 @@ def _moments(block, dims: tuple[int, ...], wide):
         return np.stack([total, squares.astype(wide), np.full(total.shape, count, wide)], -1)
 
 
-def _spread(parts, dims: tuple[int, ...], less, root: bool, native):
+def _spread(parts: Any, dims: tuple[int, ...], less: Any, root: bool, native: Any) -> Any:
     """The variance from what the chunks gave."""
     with np.errstate(all="ignore"):
         totals, squares, counts = parts[..., 0], parts[..., 1].real, parts[..., 2].real

@@ -53,7 +53,7 @@ class Scheduling:
         with self._reported():
             return base.persist(*values, scheduler=self._usable())
 
-    def client(self):
+    def client(self) -> Any:
         """The `distributed.Client` that computes; None if the threads of this process do, or another scheduler of Dask."""
         with self._reported():
             return self._configured() or _default_client()
@@ -66,7 +66,7 @@ class Scheduling:
             if process == os.getpid():
                 client.close(timeout=1)
 
-    def _usable(self):
+    def _usable(self) -> Any:
         """As `_configured`. Raises SchedulerError in a child of a process with a client."""
         if _LOST:
             if any(client in _LOST for client in (*self._clients.values(), _default_client())):
@@ -76,7 +76,7 @@ class Scheduling:
                     dask.config.set({name: ThreadPoolExecutor(CPU_COUNT)})
         return self._configured()
 
-    def _configured(self):
+    def _configured(self) -> Any:
         """The client of the configured address, None if there is none."""
         address = self._option("scheduler")
         if not address:
@@ -91,7 +91,7 @@ class Scheduling:
                 client = self._clients[where] = self._connected(address)
             return client
 
-    def _connected(self, address: str):
+    def _connected(self, address: str) -> Any:
         try:
             from distributed import Client
         except ImportError as error:
@@ -121,7 +121,7 @@ class Scheduling:
             raise errors.DaskError(errors.not_computed(error)) from error
 
 
-def _default_client():
+def _default_client() -> Any:
     """The client that Dask itself uses, None if there is none."""
     found = dask.config.get("scheduler", None)
     if found not in (None, "dask.distributed", "distributed"):  # which the last client sets
@@ -149,7 +149,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
-def _runs(client, seconds: float) -> bool:
+def _runs(client: Any, seconds: float) -> bool:
     """Whether a client is connected, or is again after some seconds."""
     end = monotonic() + seconds
     while client.status == "connecting" and monotonic() < end:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 from weakref import WeakSet
 
 from turnout.guards import restore
@@ -16,12 +17,12 @@ class ChunkedMemory(Memory):
 
     __slots__ = ("__weakref__",)
 
-    def __init__(self, *args) -> None:
+    def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         for changed in _OPEN.get():
             changed.add(self)
 
-    def replace(self, value) -> None:
+    def replace(self, value: Any) -> None:
         super().replace(value)
         for changed in _OPEN.get():
             changed.add(self)

@@ -34,7 +34,7 @@ def check_size(operator: str, size: int, limit: int) -> None:
         raise errors.DaskError(errors.too_large(operator, size, limit))
 
 
-def whole(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], limit: int):
+def whole(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], limit: int) -> Any:
     """The values of an operator, by one task. One without elements is not counted."""
     arrays, _ = split(args)
     check_size(f"aten::{name}", sum(int(a.nbytes) for a in arrays) + sum(_size(w) for w in wanted), limit)

@@ -22,7 +22,9 @@ _FEW = 1 << 16
 _SCORES = 1 << 22
 
 
-def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p: float, is_causal: bool, scale, enable_gqa: bool):
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
+) -> Any:
     if dropout_p or enable_gqa or query.ndim < 3 or query.dtype.char not in "fd" or (is_causal and attn_mask is not None):
         return NotImplemented
     lead, (length, width), dtype = query.shape[:-2], query.shape[-2:], query.dtype
@@ -62,7 +64,7 @@ def _heads(lead: tuple[int, ...], scores: int, room: int) -> Iterator[Any]:
             yield (*outer, slice(first, first + step))
 
 
-def _spreads(mask, shape: tuple[int, ...], dtype) -> bool:
+def _spreads(mask: Any, shape: tuple[int, ...], dtype: Any) -> bool:
     """Whether a mask is one that attention takes, and can be repeated to the shape of the scores."""
     if mask is None:
         return True
@@ -71,7 +73,7 @@ def _spreads(mask, shape: tuple[int, ...], dtype) -> bool:
     return all(own in (1, length) for own, length in zip(mask.shape[::-1], shape[::-1], strict=False))
 
 
-def _masked(scores, mask):
+def _masked(scores: Any, mask: Any) -> Any:
     """Masks the scores; the rows that allow no key, or None if there is no such row."""
     if mask.dtype.char == "?":
         np.copyto(scores, -np.inf, where=~mask)
@@ -82,7 +84,7 @@ def _masked(scores, mask):
 
 
 @cache
-def _later(char: str):
+def _later(char: str) -> Any:
     """What is added to the scores of keys that come after the query."""
     return np.triu(np.full((_QUERIES, _QUERIES), -np.inf, char), 1)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
 
 
 def _plan(
-    input, weight, stride: Ints, padding: Ints, dilation: Ints, groups: int, shape: tuple[int, ...]
+    input: Any, weight: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int, shape: tuple[int, ...]
 ) -> Plan | None:  # fmt: skip
     """The plan of a convolution of images with a result of that shape; None if it is not served."""
     if input.ndim != 4 or not input.size or not weight.size or not prod(shape):
@@ -65,12 +65,12 @@ def _plan(
     return Plan(ints, images * -(-height // rows), depth)
 
 
-def is_few(weight, shape: tuple[int, ...]) -> bool:
+def is_few(weight: Any, shape: tuple[int, ...]) -> bool:
     """Whether a convolution with a result of that shape is left to products of matrices because of its size."""
     return bool(weight.size and prod(shape) * (weight.size // weight.shape[0]) < _FEW)
 
 
-def convolve(input, weight, bias, stride: Ints, padding: Ints, dilation: Ints, groups: int, out):
+def convolve(input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any) -> Any:
     """Write a convolution into `out`."""
     if input.ndim == 3 and out.ndim == weight.ndim == 3:
         two = ((1, *stride), (0, *padding), (1, *dilation))
@@ -94,8 +94,8 @@ def convolve(input, weight, bias, stride: Ints, padding: Ints, dilation: Ints, g
 
 
 def convolve_transposed(
-    input, weight, bias, stride: Ints, padding: Ints, dilation: Ints, output_padding: Ints, groups: int, out
-):  # fmt: skip
+    input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, output_padding: Ints, groups: int, out: Any
+) -> Any:  # fmt: skip
     """Write a transposed convolution of stride 1: a convolution with the kernel turned around."""
     kernel = weight.shape[2:]
     before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=False)]
@@ -108,8 +108,8 @@ def convolve_transposed(
 
 
 def convolve_backward(
-    grad_output, input, weight, stride: Ints, padding: Ints, dilation: Ints, groups: int, mask: Sequence[bool]
-):  # fmt: skip
+    grad_output: Any, input: Any, weight: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int, mask: Sequence[bool]
+) -> Any:  # fmt: skip
     """The gradients of a convolution's input and weights; None in place of one that is not wanted."""
     plan = _plan(input, weight, stride, padding, dilation, groups, grad_output.shape)
     if plan is None or not mask[1] or weight.dtype is not input.dtype:
@@ -135,7 +135,7 @@ def convolve_backward(
     return (of_input, of_weight) if np.isfinite(of_weight).all() else NotImplemented
 
 
-def _in_order(array):
+def _in_order(array: Any) -> Any:
     """The array, or a whole copy: it takes a part of what many channels take."""
     return array if whole(array) else np.require(array, None, ("C", "A"))
 
@@ -144,7 +144,7 @@ def _pair(values: Ints) -> tuple[int, int]:
     return (values[0], values[-1])
 
 
-def _blocks(weight, groups: int):
+def _blocks(weight: Any, groups: int) -> Any:
     """The weights as [groups, blocks, depth, _BLOCK]: what is multiplied with one element lies side by side."""
     rows = weight.reshape(groups, weight.shape[0] // groups, -1)
     blocks = -(-rows.shape[1] // _BLOCK)

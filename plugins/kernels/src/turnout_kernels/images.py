@@ -24,7 +24,7 @@ def _pair(values: Ints) -> tuple[int, int]:
     return (values[0], values[-1])
 
 
-def _depthwise(input, weight, transposed: bool, groups: int) -> bool:
+def _depthwise(input: Any, weight: Any, transposed: bool, groups: int) -> bool:
     """Whether each channel has a kernel of its own."""
     return bool(
         not transposed and input.ndim == 4 and input.size and weight.size and groups > 1
@@ -32,7 +32,7 @@ def _depthwise(input, weight, transposed: bool, groups: int) -> bool:
     )  # fmt: skip
 
 
-def _facts(input, weight, area: Ints, stride: Ints, padding: Ints, dilation: Ints) -> tuple[int, ...]:
+def _facts(input: Any, weight: Any, area: Ints, stride: Ints, padding: Ints, dilation: Ints) -> tuple[int, ...]:
     pairs = (*_pair(stride), *_pair(padding), *_pair(dilation))
     return (code(input), *input.shape[1:], *area, *weight.shape[2:], *pairs)
 
@@ -41,9 +41,9 @@ _convolve, _convolve_transposed = any_floats(convolve), any_floats(convolve_tran
 
 
 def convolution(
-    input, weight, bias, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints,
-    groups: int, out,
-):  # fmt: skip
+    input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints,
+    groups: int, out: Any,
+) -> Any:  # fmt: skip
     if not _depthwise(input, weight, transposed, groups) or not out.size:
         many = halves(input) and out.size > FEW  # converted once, and not window by window
         if transposed:
@@ -59,7 +59,7 @@ def convolution(
     return out
 
 
-def _left_convolution(outs, input, weight, *args):
+def _left_convolution(outs: Any, input: Any, weight: Any, *args: Any) -> Any:
     """No plan is prepared here; the row below may, for what it gets."""
     *_, transposed, _, groups = args
     few = not transposed and is_few(weight, outs[0].shape) and not _depthwise(input, weight, transposed, groups)
@@ -67,9 +67,9 @@ def _left_convolution(outs, input, weight, *args):
 
 
 def convolution_backward(
-    grad_output, input, weight, bias_sizes, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
+    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
     output_padding: Ints, groups: int, output_mask: Sequence[bool],
-):  # fmt: skip
+) -> Any:  # fmt: skip
     if not _depthwise(input, weight, transposed, groups) or not grad_output.size or grad_output.ndim != 4:
         if transposed or input.ndim != 4 or grad_output.ndim != 4:
             return NotImplemented
@@ -92,7 +92,9 @@ def _window(kernel: Ints, stride: Ints, padding: Ints) -> tuple[int, ...]:
     return (*_pair(kernel), *_pair(stride if len(stride) else kernel), *_pair(padding))
 
 
-def max_pool2d_with_indices(self, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, out, indices):
+def max_pool2d_with_indices(
+    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, out: Any, indices: Any
+) -> Any:
     if not out.size or not plain(self, out) or prod(self.shape[-2:]) >= 1 << 31:
         return NotImplemented
     if indices.dtype != np.int64 or not whole(indices):
@@ -104,8 +106,8 @@ def max_pool2d_with_indices(self, kernel_size: Ints, stride: Ints, padding: Ints
 
 
 def _prepared_pooling(
-    outs, self, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-):  # fmt: skip
+    outs: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> Any:  # fmt: skip
     """For few floats the numbers that the C code is told are always the same."""
     (*_, height, width), size = outs[0].shape, prod(outs[0].shape)
     window = _window(kernel_size, stride, padding)
@@ -115,7 +117,7 @@ def _prepared_pooling(
     ints, number = (code(self), *self.shape[-2:], height, width, *window, *_pair(dilation)), KERNELS["max_pool"]
     kernel = any_floats(max_pool2d_with_indices, outputs=2)
 
-    def pooled(self, a, b, c, d, e, out, indices) -> None:
+    def pooled(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any, out: Any, indices: Any) -> None:
         if not self.flags.aligned:
             return kernel(self, a, b, c, d, e, out, indices)
         _native.run(number, (out, indices), (self,), ints, (), 1, 1)
@@ -123,7 +125,9 @@ def _prepared_pooling(
     return pooled
 
 
-def avg_pool2d(self, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool, divisor, out):
+def avg_pool2d(
+    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool, divisor: Any, out: Any
+) -> Any:
     if not out.size or not plain(self, out):
         return NotImplemented
     window = _window(kernel_size, stride, padding)
@@ -132,7 +136,7 @@ def avg_pool2d(self, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: 
     return out
 
 
-def adaptive_avg_pool2d(self, output_size: Ints, out):
+def adaptive_avg_pool2d(self: Any, output_size: Ints, out: Any) -> Any:
     if not out.size or not plain(self, out):
         return NotImplemented
     parts = parts_of(self.size)
@@ -161,7 +165,7 @@ class _Channels(NamedTuple):
         return min(parts_of(self.input.size), int(self.input.shape[1]))
 
 
-def _channels(input, weight, bias, *statistics) -> _Channels | None:
+def _channels(input: Any, weight: Any, bias: Any, *statistics: Any) -> _Channels | None:
     """An input [N, C, ...] and its parameters [C], which may be None. None if the kernels do not serve them."""
     given = [p for p in (weight, bias, *statistics) if p is not None]
     if input.ndim < 2 or not input.size or input.dtype.char not in FLOATS:
@@ -178,7 +182,7 @@ def _channels(input, weight, bias, *statistics) -> _Channels | None:
 _ones, _zeros = lru_cache(32)(np.ones), lru_cache(32)(np.zeros)  # of few channels; nobody writes into them
 
 
-def _normalised(work: _Channels, eps: float, mean=None, variance=None) -> tuple[Any, Any, Any]:
+def _normalised(work: _Channels, eps: float, mean: Any = None, variance: Any = None) -> tuple[Any, Any, Any]:
     """The normalised input, with the statistics that were used: those given, or those of the input."""
     given = mean is not None
     dtype, count = work.input.dtype, work.input.shape[1]
@@ -189,12 +193,14 @@ def _normalised(work: _Channels, eps: float, mean=None, variance=None) -> tuple[
     return made, mean, variance
 
 
-def batch_norm_no_stats(input, weight, bias, training: bool, momentum: float, eps: float):
+def batch_norm_no_stats(input: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
     work = _channels(input, weight, bias) if training else None
     return NotImplemented if work is None else _of_batch(input, weight, work, eps)[0]
 
 
-def batch_norm_functional(input, weight, bias, running_mean, running_var, training: bool, momentum: float, eps: float):
+def batch_norm_functional(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
     work = _channels(input, weight, bias, running_mean, running_var) if training else None
     if work is None:
         return NotImplemented
@@ -208,7 +214,7 @@ def batch_norm_functional(input, weight, bias, running_mean, running_var, traini
     return *made, *moved
 
 
-def _of_batch(input, weight, work: _Channels, eps: float) -> tuple[tuple[Any, Any, Any], Any, Any]:
+def _of_batch(input: Any, weight: Any, work: _Channels, eps: float) -> tuple[tuple[Any, Any, Any], Any, Any]:
     """The results in training, with the mean and the variance of each channel."""
     values, mean, variance = _normalised(work, eps)
     kept = input.dtype if weight is None else weight.dtype
@@ -216,11 +222,13 @@ def _of_batch(input, weight, work: _Channels, eps: float) -> tuple[tuple[Any, An
     return (laid_out_as(values, input), mean.astype(kept, copy=False), factor.astype(kept, copy=False)), mean, variance
 
 
-def _reciprocal_deviation(variance, eps: float):
+def _reciprocal_deviation(variance: Any, eps: float) -> Any:
     return (1 / np.sqrt(variance.astype(np.float64) + eps)).astype(variance.dtype)
 
 
-def batch_norm_no_training(input, weight, bias, running_mean, running_var, momentum: float, eps: float):
+def batch_norm_no_training(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
+) -> Any:
     given = [p for p in (weight, bias, running_mean, running_var) if p is not None]
     if 0 < input.size <= GRAIN and input.ndim > 1 and plain(input, *given):  # few floats as they are: without ten frames
         count, char = input.shape[1], input.dtype.char
@@ -242,9 +250,9 @@ def batch_norm_no_training(input, weight, bias, running_mean, running_var, momen
 
 
 def native_batch_norm_backward(
-    grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train: bool,
+    grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
     eps: float, output_mask: Sequence[bool],
-):  # fmt: skip
+) -> Any:  # fmt: skip
     mean = save_mean if train else running_mean
     spread = save_invstd if train else running_var
     if mean is None or spread is None or grad_out.shape != input.shape or grad_out.dtype is not input.dtype:
@@ -267,7 +275,7 @@ def native_batch_norm_backward(
 # ---- interpolation
 
 
-def upsample_bilinear2d(self, output_size: Ints, align_corners: bool, scales_h, scales_w, out):
+def upsample_bilinear2d(self: Any, output_size: Ints, align_corners: bool, scales_h: Any, scales_w: Any, out: Any) -> Any:
     if self.ndim != 4 or not out.size or not plain(self, out):
         return NotImplemented
     plans = []
@@ -280,7 +288,7 @@ def upsample_bilinear2d(self, output_size: Ints, align_corners: bool, scales_h, 
     return out
 
 
-def upsample_nearest2d(self, output_size: Ints, scales_h, scales_w, out):
+def upsample_nearest2d(self: Any, output_size: Ints, scales_h: Any, scales_w: Any, out: Any) -> Any:
     if self.ndim != 4 or not out.size or self.dtype is not out.dtype or self.itemsize not in (1, 2, 4, 8):
         return NotImplemented
     if not whole(out):
@@ -296,14 +304,14 @@ def upsample_nearest2d(self, output_size: Ints, scales_h, scales_w, out):
     return out
 
 
-def upsample_linear1d(self, output_size: Ints, align_corners: bool, scales, out):
+def upsample_linear1d(self: Any, output_size: Ints, align_corners: bool, scales: Any, out: Any) -> Any:
     if self.ndim != 3 or not out.size or not plain(self, out):
         return NotImplemented
     upsample_bilinear2d(self[:, :, None], (1, *output_size), align_corners, None, scales, out[:, :, None])
     return out
 
 
-def upsample_nearest1d(self, output_size: Ints, scales, out):
+def upsample_nearest1d(self: Any, output_size: Ints, scales: Any, out: Any) -> Any:
     if self.ndim != 3:
         return NotImplemented
     made = upsample_nearest2d(self[:, :, None], (1, *output_size), None, scales, out[:, :, None])

@@ -23,7 +23,7 @@ MOVED_SIZES = (1, 2, 4, 8)
 _PIECE = 1 << 21
 
 
-def row_major(array):
+def row_major(array: Any) -> Any:
     """A row-major copy of an array, which has elements of such a size."""
     if array.ndim > MAX_DIMS or not array.size:
         return array.copy("C")
@@ -34,7 +34,7 @@ def row_major(array):
     return made
 
 
-def packed(array, char: str):
+def packed(array: Any, char: str) -> Any:
     """The floats of an array as a contiguous array of float32 ("f") or float64 ("d"): the array itself where it is one."""
     if array.dtype.char == char and whole(array):
         return array
@@ -44,7 +44,7 @@ def packed(array, char: str):
     return apply("copy", (array,), made) if made.size else made
 
 
-def deliver(values, out):
+def deliver(values: Any, out: Any) -> Any:
     """Write contiguous values into an output of any layout, with any conversion between floats."""
     if values is not out and out.size:
         if out.dtype.char in FLOATS:
@@ -54,7 +54,7 @@ def deliver(values, out):
     return out
 
 
-def laid_out_as(values, like):
+def laid_out_as(values: Any, like: Any) -> Any:
     """Contiguous values in the dtype and the layout of an element-wise result of `like`."""
     shape = like.shape
     own = tuple([0 if n == 1 else s for n, s in zip(shape, like.strides, strict=True)])
@@ -65,7 +65,7 @@ def laid_out_as(values, like):
     return deliver(values, np.ndarray(shape, like.dtype, np.empty(values.size, like.dtype), 0, steps))
 
 
-def width_of(*arrays) -> str:
+def width_of(*arrays: Any) -> str:
     """The dtype that floats are computed in: float64 if one of them is, else float32."""
     return "d" if any(a.dtype.char == "d" for a in arrays) else "f"
 
@@ -79,7 +79,7 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
     every = fn.__code__.co_argcount
 
     @wraps(fn)
-    def kernel(*args):
+    def kernel(*args: Any) -> Any:
         made = fn(*args)
         if made is not NotImplemented:
             return made
@@ -120,7 +120,7 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
     return kernel
 
 
-def _rounded(made, dtype):
+def _rounded(made: Any, dtype: Any) -> Any:
     """New arrays, also in a tuple, in the dtype of the arguments."""
     if made.__class__ is tuple:
         return tuple([_rounded(m, dtype) for m in made])

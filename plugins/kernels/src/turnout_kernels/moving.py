@@ -18,17 +18,17 @@ from turnout_kernels.native import CODES, FEW, FLOATS, GRAIN, MAX_DIMS, buffer, 
 from turnout_kernels.pointwise import SMALL, apply
 
 
-def _movable(*arrays) -> bool:
+def _movable(*arrays: Any) -> bool:
     """Whether all are contiguous, of one dtype, with elements of a size that C moves."""
     dtype = arrays[0].dtype
     return dtype.itemsize in MOVED_SIZES and all(a.dtype is dtype and whole(a) and a.ndim <= MAX_DIMS for a in arrays)
 
 
-def _indices(index) -> bool:
+def _indices(index: Any) -> bool:
     return bool(index.dtype == np.int64 and whole(index) and index.size)
 
 
-def gather(self, dim: int, index, sparse_grad: bool, out):
+def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
     if not self.ndim or not self.size or index.size <= FEW or not _movable(self, out) or not _indices(index):
         return NotImplemented
     dim %= self.ndim
@@ -41,7 +41,7 @@ def gather(self, dim: int, index, sparse_grad: bool, out):
     return NotImplemented if wrong.any() else out
 
 
-def _start(self, out):
+def _start(self: Any, out: Any) -> Any:
     """What an output of sums begins as: `self` if it is contiguous, one element if all are the same one in memory, such as
     expanded zeros, else None."""
     if self.dtype is not out.dtype or whole(self):
@@ -52,12 +52,12 @@ def _start(self, out):
     return first if whole(first) else None
 
 
-def _summed(source, out) -> bool:
+def _summed(source: Any, out: Any) -> bool:
     """Whether the kernels of sums write into `out` and `source` has its dtype. The source may lie anyhow, and is then copied."""
     return source.dtype is out.dtype and plain(out)
 
 
-def scatter_add(self, dim: int, index, src, out):
+def scatter_add(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
     if not self.ndim or not self.size or index.size <= FEW or not _summed(src, out) or not _indices(index):
         return NotImplemented
     dim %= self.ndim
@@ -74,7 +74,7 @@ def scatter_add(self, dim: int, index, src, out):
     return NotImplemented if wrong.any() else out
 
 
-def _select(self, index, out):
+def _select(self: Any, index: Any, out: Any) -> Any:
     """out[k] = self[index[k]]"""
     parts = parts_of(out.size)
     wrong = np.zeros(parts, np.uint8)
@@ -83,13 +83,13 @@ def _select(self, index, out):
     return NotImplemented if wrong.any() else out
 
 
-def index_select(self, dim: int, index, out):
+def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
     if not self.ndim or dim % self.ndim or not self.size or out.size <= FEW or not _movable(self, out) or not _indices(index):
         return NotImplemented
     return _select(self, index, out)
 
 
-def index(self, indices, out):
+def index(self: Any, indices: Any, out: Any) -> Any:
     if len(indices) != 1 or indices[0] is None or indices[0].dtype != np.int64 or not self.size or out.size <= FEW:
         return NotImplemented
     return _select(self, indices[0], out) if _movable(self, out) and _indices(indices[0]) else NotImplemented
@@ -99,7 +99,7 @@ def index(self, indices, out):
 _AT_ONCE = 8
 
 
-def cat(tensors: Sequence[Any], dim: int, out):
+def cat(tensors: Sequence[Any], dim: int, out: Any) -> Any:
     arrays = [a for a in tensors if a.shape != (0,)] if out.ndim != 1 else tensors
     if out.size <= FEW or not _movable(out, *arrays):
         return NotImplemented
@@ -123,7 +123,7 @@ _NARROW = 8
 _MOST = 4 * GRAIN
 
 
-def _add(start, index, source, factor: float, out):
+def _add(start: Any, index: Any, source: Any, factor: float, out: Any) -> Any:
     """out[index[k]] += factor source[k], in the order of k, for an output that begins as `start`.
 
     Stretches of rows of the output are parts, so that what is added to is in the cache; the index is sorted by them first.
@@ -145,7 +145,7 @@ def _add(start, index, source, factor: float, out):
     return out
 
 
-def index_add(self, dim: int, index, source, alpha, out):
+def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
     if self.ndim < 2 or dim % self.ndim or source.size <= FEW or not _summed(source, out) or out is self:
         return NotImplemented
     start = _start(self, out)
@@ -154,7 +154,7 @@ def index_add(self, dim: int, index, source, alpha, out):
     return _add(start, index, source, float(alpha), out)
 
 
-def index_put(self, indices, values, accumulate: bool, out):
+def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
     if not accumulate or len(indices) != 1 or indices[0] is None or self.ndim < 2 or out is self:
         return NotImplemented
     index = indices[0]
@@ -164,7 +164,7 @@ def index_put(self, indices, values, accumulate: bool, out):
     return NotImplemented if start is None or not out.size else _add(start, index, values, 1.0, out)
 
 
-def embedding_dense_backward(grad_output, indices, num_weights: int, padding_idx: int, scale_grad_by_freq: bool):
+def embedding_dense_backward(grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     if padding_idx >= 0 or scale_grad_by_freq or grad_output.size <= FEW or grad_output.dtype.char not in FLOATS:
         return NotImplemented
     if grad_output.shape[:-1] != indices.shape or not num_weights:
@@ -176,7 +176,7 @@ def embedding_dense_backward(grad_output, indices, num_weights: int, padding_idx
     return deliver(made, np.empty(shape, grad_output.dtype))
 
 
-def masked_select(self, mask):
+def masked_select(self: Any, mask: Any) -> Any:
     if mask.dtype.char != "?" or self.shape != mask.shape or self.size <= FEW or not _movable(self):
         return NotImplemented
     if not whole(mask):
@@ -191,7 +191,7 @@ def masked_select(self, mask):
     return made
 
 
-def nonzero(self):
+def nonzero(self: Any) -> Any:
     if self.dtype.char != "?" or self.size <= FEW or not whole(self) or self.ndim > MAX_DIMS:
         return NotImplemented
     parts = parts_of(self.size)
@@ -203,7 +203,7 @@ def nonzero(self):
     return made
 
 
-def flip(self, dims: Sequence[int], out):
+def flip(self: Any, dims: Sequence[int], out: Any) -> Any:
     if len(dims) != 1 or self.size <= FEW or not _movable(self, out):
         return NotImplemented
     dim = dims[0] % self.ndim
@@ -211,10 +211,10 @@ def flip(self, dims: Sequence[int], out):
     return out
 
 
-def triangle_of(*, upper: bool):
+def triangle_of(*, upper: bool) -> Any:
     """tril or triu."""
 
-    def kernel(self, diagonal: int, out):
+    def kernel(self: Any, diagonal: int, out: Any) -> Any:
         if self.ndim < 2 or self.size <= FEW or not _movable(self, out) or abs(diagonal) >= 1 << 40:
             return NotImplemented
         run("triangle", (buffer(out),), (buffer(self),), (self.itemsize, *self.shape[-2:], diagonal, int(upper)))
@@ -230,7 +230,7 @@ def triangle_of(*, upper: bool):
 _FEW_TO_COPY = 1 << 16
 
 
-def clone(self, memory_format):
+def clone(self: Any, memory_format: Any) -> Any:
     """A row-major copy. Another layout, and dims of length 1, whose strides a copy keeps, are left to the kernel below."""
     if self.size <= _FEW_TO_COPY or self.itemsize not in MOVED_SIZES:
         return NotImplemented
@@ -238,7 +238,7 @@ def clone(self, memory_format):
     return row_major(self) if kept or memory_format == "contiguous_format" else NotImplemented
 
 
-def to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format):
+def to_copy(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: Any, memory_format: Any) -> Any:
     if dtype is None or device is not None or layout is not None or pin_memory or self.size <= SMALL:
         return NotImplemented
     if self.dtype.char not in FLOATS or 0 in self.strides or memory_format not in (None, "preserve_format"):

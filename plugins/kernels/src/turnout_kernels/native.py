@@ -64,18 +64,18 @@ def run(
     _native.run(KERNELS[name], outputs, inputs, ints, floats, parts, threads() if parts > 1 else 1)
 
 
-def buffer(array):
+def buffer(array: Any) -> Any:
     """The array as the C code reads it: bfloat16 has no buffer of its own."""
     return array.view(np.uint16) if array.dtype.kind == "V" else array
 
 
-def whole(array) -> bool:
+def whole(array: Any) -> bool:
     """Whether an array is contiguous, and begins at a multiple of its elements' size."""
     flags = array.flags
     return bool(flags.c_contiguous and flags.aligned)
 
 
-def plain(*arrays) -> bool:
+def plain(*arrays: Any) -> bool:
     """Whether all are whole arrays of one dtype, float32 or float64."""
     dtype = arrays[0].dtype
     if dtype.char not in "fd":
@@ -88,6 +88,6 @@ def plain(*arrays) -> bool:
     return True
 
 
-def code(array) -> int:
+def code(array: Any) -> int:
     """The number of float32 or float64."""
     return F64 if array.dtype.char == "d" else F32

@@ -58,7 +58,7 @@ _NUMBERS = (float, int)
 _EXACT = 1 << 53
 
 
-def apply(name: str, inputs: tuple[Any, ...], out, numbers: tuple[float, ...] = ()):
+def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:
     """`out`, or a new array, with an operator of inputs that broadcast; numbers may be among them. NotImplemented if C has no
     such dtypes, or if there is no `out` and the inputs are not contiguous and alike."""
     if len(inputs) == 2 and name in _BY_NUMBER and inputs[1].__class__ in _NUMBERS and numbers in _NO_FACTOR:
@@ -117,7 +117,7 @@ def apply(name: str, inputs: tuple[Any, ...], out, numbers: tuple[float, ...] = 
     return out
 
 
-def _taken_as_it_is(operator: int, inputs: tuple[Any, ...], out):
+def _taken_as_it_is(operator: int, inputs: tuple[Any, ...], out: Any) -> Any:
     """The first input where all and `out` are whole arrays of one shape and dtype, float32 or float64, in one part: C takes them
     as they are. Else None."""
     first = inputs[0]
@@ -132,7 +132,7 @@ def _taken_as_it_is(operator: int, inputs: tuple[Any, ...], out):
     return first if first.ndim <= MAX_DIMS else None
 
 
-def computed(name: str, inputs: tuple[Any, ...], out, numbers: tuple[float, ...] = ()):
+def computed(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:
     """`apply` for a row that may be called without an output.
 
     Raises NotImplementedError, to be called with one, where arrays lie differently and the kernel below would round otherwise, or
@@ -149,7 +149,7 @@ def computed(name: str, inputs: tuple[Any, ...], out, numbers: tuple[float, ...]
     return made
 
 
-def _broadcasting(inputs: tuple[Any, ...]):
+def _broadcasting(inputs: tuple[Any, ...]) -> Any:
     """The input to whose shape the others expand, where all are row-major arrays of one dtype: the result lies as it does."""
     largest: Any = None
     for value in inputs:
@@ -164,7 +164,7 @@ def _broadcasting(inputs: tuple[Any, ...]):
     return largest
 
 
-def halves(*arrays) -> bool:
+def halves(*arrays: Any) -> bool:
     """Whether an array has two-byte floats."""
     for array in arrays:  # noqa: SIM110 - no generator, as above
         if array.__class__ is np.ndarray and array.dtype.itemsize == 2:
@@ -187,7 +187,7 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     """An operator of one array. If NumPy has a function of one step, only large arrays are taken; `single` says whether float32
     is, or only two-byte floats."""
 
-    def kernel(self, out=None):
+    def kernel(self: Any, out: Any = None) -> Any:
         # A row decides by the size of its first array alone, so that all variants of an operator come to the same kernel.
         if self.size <= limit or (ufunc and not ((single and self.size > LARGE) or halves(self))):
             return NotImplemented
@@ -200,10 +200,10 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     return Row(kernel, pointwise=True, quiet=True, sizes=Sizes(of_others, limit, over=over))
 
 
-def in_single(name: str, function) -> Row:
+def in_single(name: str, function: Any) -> Row:
     """A function of NumPy that goes over two-byte floats one by one: of large ones it is computed in float32."""
 
-    def kernel(self, out=None):
+    def kernel(self: Any, out: Any = None) -> Any:
         if self.size <= MEDIUM or not halves(self):
             return NotImplemented
         if out is None:
@@ -222,18 +222,18 @@ def in_single(name: str, function) -> Row:
 def with_numbers(name: str, count: int) -> Row:
     """An operator of one array and `count` numbers."""
 
-    def taken(self, numbers: tuple[Any, ...], out):
+    def taken(self: Any, numbers: tuple[Any, ...], out: Any) -> Any:
         if any(n.__class__ not in _NUMBERS or n != n for n in numbers):
             return NotImplemented
         return computed(name, (self,), out, tuple(map(float, numbers)))
 
-    def one_number(self, first, out):
+    def one_number(self: Any, first: Any, out: Any) -> Any:
         return taken(self, (first,), out)
 
-    def two_numbers(self, first, second, out):
+    def two_numbers(self: Any, first: Any, second: Any, out: Any) -> Any:
         return taken(self, (first, second), out)
 
-    def three_numbers(self, first, second, third, out):
+    def three_numbers(self: Any, first: Any, second: Any, third: Any, out: Any) -> Any:
         return taken(self, (first, second, third), out)
 
     kernel = (one_number, two_numbers, three_numbers)[count - 1]
@@ -241,11 +241,11 @@ def with_numbers(name: str, count: int) -> Row:
     return Row(kernel, pointwise=True, sizes=Sizes(over=looked_at_in_c(name, numbers=count)))
 
 
-def gelu(self, approximate: str, out):
+def gelu(self: Any, approximate: str, out: Any) -> Any:
     return computed("gelu_tanh" if approximate == "tanh" else "gelu", (self,), out)
 
 
-def clamp(self, min=None, max=None, out=None):
+def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     if self.size <= SMALL:
         return NotImplemented
     low, high = (-math.inf if min is None else min), (math.inf if max is None else max)
@@ -257,7 +257,7 @@ def clamp(self, min=None, max=None, out=None):
 _POWERS = {2: "square", 3: "cube", -1: "reciprocal", -0.5: "rsqrt"}
 
 
-def power(self, exponent, out=None):
+def power(self: Any, exponent: Any, out: Any = None) -> Any:
     name = _POWERS.get(exponent) if exponent.__class__ in _NUMBERS else None
     return NotImplemented if name is None or self.size <= SMALL else computed(name, (self,), out)
 
@@ -268,7 +268,7 @@ def power(self, exponent, out=None):
 def many(name: str, *, ufunc: bool = False) -> Row:
     """An operator of two arrays or numbers."""
 
-    def kernel(self, other, out=None):
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if self.size <= limit or (ufunc and self.size <= LARGE and not halves(self, other)):
             return NotImplemented
         return computed(name, (self, other), out)
@@ -281,7 +281,7 @@ def many(name: str, *, ufunc: bool = False) -> Row:
 def compared(name: str) -> Row:
     """A comparison: of floats with others of their dtype or a number."""
 
-    def kernel(self, other, out=None):
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if self.size <= (MEDIUM if halves(self) else LARGE) or self.dtype.char not in FLOATS:
             return NotImplemented
         if not (other.dtype is self.dtype if other.__class__ is np.ndarray else other.__class__ in _NUMBERS):
@@ -294,7 +294,7 @@ def compared(name: str) -> Row:
     return Row(kernel, pointwise=True, sizes=Sizes(MEDIUM))
 
 
-def lerp(self, end, weight, out):
+def lerp(self: Any, end: Any, weight: Any, out: Any) -> Any:
     return computed("lerp", (self, end), out, (float(weight),)) if weight.__class__ in _NUMBERS else NotImplemented
 
 
@@ -302,7 +302,7 @@ def scaled(name: str) -> Row:
     """self + alpha other, or minus. With an alpha NumPy takes two steps, so float32 and float64 are compiled for any number of
     elements."""
 
-    def kernel(self, other, alpha=1, out=None):
+    def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
         if alpha.__class__ not in _NUMBERS or not -_EXACT <= alpha <= _EXACT:
             return NotImplemented
         alike = other.__class__ is np.ndarray and other.dtype is self.dtype and self.dtype.char in "fd"
@@ -322,54 +322,54 @@ def three(kernel: Call) -> Row:
     return Row(kernel, pointwise=True, quiet=True, sizes=Sizes(over=over))
 
 
-def threshold_backward(grad_output, self, threshold, out=None):
+def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
     return computed("threshold_backward", (grad_output, self), out, (float(threshold),))
 
 
-def gelu_backward(grad_output, self, approximate: str, out):
+def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
     return computed("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", (grad_output, self), out)
 
 
-def where(condition, self, other, out=None):
+def where(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
     if condition.dtype.char != "?" or condition.size <= SMALL or out is None:
         return NotImplemented
     return computed("where", (condition, self, other), out)
 
 
-def addcmul(self, tensor1, tensor2, value, out):
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
     return computed("addcmul", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
 
 
-def addcdiv(self, tensor1, tensor2, value, out):
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
     return computed("addcdiv", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
 
 
 # ---- gradients that are composed of operators otherwise
 
 
-def alike(*arrays) -> bool:
+def alike(*arrays: Any) -> bool:
     """Whether arrays have one shape and one dtype."""
     first = arrays[0]
     return all(a.shape == first.shape and a.dtype is first.dtype for a in arrays)
 
 
-def hardswish_backward(grad_output, self):
+def hardswish_backward(grad_output: Any, self: Any) -> Any:
     return apply("hardswish_backward", (grad_output, self), None) if alike(grad_output, self) else NotImplemented
 
 
-def leaky_relu_backward(grad_output, self, negative_slope, self_is_result: bool):
+def leaky_relu_backward(grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
     if self_is_result or negative_slope.__class__ not in _NUMBERS or not alike(grad_output, self):
         return NotImplemented
     return apply("leaky_relu_backward", (grad_output, self), None, (float(negative_slope),))
 
 
-def hardtanh_backward(grad_output, self, min_val, max_val):
+def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
     if not alike(grad_output, self) or min_val.__class__ not in _NUMBERS or max_val.__class__ not in _NUMBERS:
         return NotImplemented
     return apply("hardtanh_backward", (grad_output, self), None, (float(min_val), float(max_val)))
 
 
-def mse_loss_backward(grad_output, self, target, reduction: int, grad_input):
+def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, grad_input: Any) -> Any:
     count = self.size if self.shape == target.shape else math.prod(np.broadcast_shapes(self.shape, target.shape))
     factor = 2.0 / max(count, 1) if reduction == 1 else 2.0
     return computed("mse_backward", (grad_output, self, target), grad_input, (factor,))

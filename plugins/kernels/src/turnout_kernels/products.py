@@ -29,7 +29,7 @@ _ROWS, _BYTES = 6, 64
 _MOST_PARTS = 256
 
 
-def linalg_matmul(self, other):
+def linalg_matmul(self: Any, other: Any) -> Any:
     """Products of floats. Batches are broadcast in place; where only self has them, its rows make one large product.
 
     `matmul` itself stays composed: for two matrices, the usual call, `mm` is faster than a kernel that may leave the call.
@@ -48,15 +48,15 @@ def linalg_matmul(self, other):
     return made if made.flags.c_contiguous else np.ascontiguousarray(made)  # NumPy lays batches out as those of self are
 
 
-def mm(self, mat2, out=None):
+def mm(self: Any, mat2: Any, out: Any = None) -> Any:
     return rows_with_rows(self, mat2, None, out)
 
 
-def addmm(self, mat1, mat2, beta, alpha, out=None):
+def addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
     return rows_with_rows(mat1, mat2, self, out) if beta == 1 and alpha == 1 else NotImplemented
 
 
-def rows_with_rows(first, second, added, out):
+def rows_with_rows(first: Any, second: Any, added: Any, out: Any) -> Any:
     """The product of a matrix of few rows with a transposed one, plus what is added. NotImplemented where BLAS is as fast."""
     if second.size <= FEW_WEIGHTS or native.instructions() != "avx512":  # with fewer registers BLAS is faster
         return NotImplemented
@@ -87,7 +87,7 @@ def rows_with_rows(first, second, added, out):
     return made
 
 
-def bmm(self, mat2, out=None):
+def bmm(self: Any, mat2: Any, out: Any = None) -> Any:
     """Each thread multiplies whole matrices. BLAS shares each product among its own threads, which wait for each other in each:
     with another program on the same processors, a call took ten times as long."""
     if not _tiles(self, mat2):
@@ -107,13 +107,13 @@ def bmm(self, mat2, out=None):
     return made
 
 
-def multiply(first, second, out) -> None:
+def multiply(first: Any, second: Any, out: Any) -> None:
     """The product of matrices or of batches, by tiles where they are as fast as BLAS."""
     if bmm(first, second, out) is NotImplemented:
         np.matmul(first, second, out)
 
 
-def _tiles(first, second) -> bool:
+def _tiles(first: Any, second: Any) -> bool:
     """Whether these are batches of float matrices for which tiles are as fast as BLAS on one thread."""
     if first.ndim != 3 or second.ndim != 3:
         return False
@@ -135,24 +135,24 @@ def _tiles(first, second) -> bool:
     return 7 * computed <= 8 * rows * columns * size
 
 
-def _place(ndim: int, dim: int, index) -> tuple[Any, ...] | None:
+def _place(ndim: int, dim: int, index: Any) -> tuple[Any, ...] | None:
     """The index of one dim; None where the dim is out of range."""
     return (*(slice(None),) * (dim % ndim), index) if -ndim <= dim < ndim else None
 
 
-def slice_backward(grad_output, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int):
+def slice_backward(grad_output: Any, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int) -> Any:
     place = _place(len(input_sizes), dim, slice(start, end, step))
     return NotImplemented if place is None or step < 1 else _scattered(grad_output, input_sizes, place)
 
 
-def select_backward(grad_output, input_sizes: Sequence[int], dim: int, index: int):
+def select_backward(grad_output: Any, input_sizes: Sequence[int], dim: int, index: int) -> Any:
     place = _place(len(input_sizes), dim, index)
     if place is None or not -input_sizes[dim] <= index < input_sizes[dim]:
         return NotImplemented
     return _scattered(grad_output, input_sizes, place)
 
 
-def _scattered(grad, shape: Sequence[int], place: tuple[Any, ...]):
+def _scattered(grad: Any, shape: Sequence[int], place: tuple[Any, ...]) -> Any:
     made = np.zeros(shape, grad.dtype)
     into = made[place]
     if into.shape != grad.shape:

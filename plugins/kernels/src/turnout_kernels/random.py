@@ -31,7 +31,7 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def _source(generator, device, counts: int, draws: int = 1) -> tuple[int, ...]:
+def _source(generator: Any, device: Any, counts: int, draws: int = 1) -> tuple[int, ...]:
     """(key, offset of each draw), reserved from the generator."""
     source = default_generator(device) if generator is None else generator
     seed, offset = source.reserve(counts)
@@ -55,7 +55,7 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
 
     own, uniform = KERNELS[name], KERNELS["uniform"]
 
-    def made(size: Sequence[int], generator, dtype, device):
+    def made(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
         count = 1
         for length in size:
             count *= length if length > 0 else 0
@@ -75,10 +75,10 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
         _native.run(uniform, (both,), (), (F32, *_source(generator, device or "cpu", 2 * count)), _FROM_0_TO_1, 1, 1)
         return normal_of(np, both, _FACTORS)
 
-    def plain_call(size, dtype, layout, device, pin_memory):
+    def plain_call(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
         return NotImplemented if pin_memory else made(size, None, dtype, device)
 
-    def generator_call(size, generator, dtype, layout, device, pin_memory):
+    def generator_call(size: Any, generator: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
         return NotImplemented if pin_memory else made(size, generator, dtype, device)
 
     kernel = generator_call if with_generator else plain_call
@@ -93,7 +93,7 @@ _SPAN = 1 << 32
 def integers(*, with_low: bool, with_generator: bool) -> Row:
     """randint of int64."""
 
-    def kernel(*args):
+    def kernel(*args: Any) -> Any:
         low, args = (args[0], args[1:]) if with_low else (0, args)
         high, size, args = args[0], args[1], args[2:]
         generator, args = (args[0], args[1:]) if with_generator else (None, args)
@@ -111,7 +111,7 @@ def integers(*, with_low: bool, with_generator: bool) -> Row:
     return Row(kernel)
 
 
-def native_dropout(input, p: float, train):
+def native_dropout(input: Any, p: float, train: Any) -> Any:
     if train is False or not 0 <= p < 1 or not input.size or input.dtype.char != "f" or not plain(input):
         return NotImplemented
     made, kept = np.empty(input.shape, input.dtype), np.empty(input.shape, np.bool_)

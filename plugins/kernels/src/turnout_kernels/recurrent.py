@@ -18,25 +18,25 @@ _ROWS = 4  # of the batch that one part takes at a time
 
 
 def lstm_input(
-    input, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+    input: Any, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool,
-):  # fmt: skip
+) -> Any:  # fmt: skip
     if len(hx) != 2 or hx[0].shape != hx[1].shape:
         return NotImplemented
     return _layers(4, input, hx, params, has_biases, num_layers, dropout and train, bidirectional, batch_first)
 
 
 def gru_input(
-    input, hx, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+    input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool,
-):  # fmt: skip
+) -> Any:  # fmt: skip
     return _layers(3, input, (hx,), params, has_biases, num_layers, dropout and train, bidirectional, batch_first)
 
 
 def _layers(
-    gates: int, input, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, drops,
+    gates: int, input: Any, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, drops: Any,
     bidirectional: bool, batch_first: bool,
-):  # fmt: skip
+) -> Any:  # fmt: skip
     """The output of the last layer, and the final states; NotImplemented for what only the composite computes or refuses."""
     directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
     own = [params[at : at + each] for at in range(0, len(params), each)]
@@ -55,7 +55,7 @@ def _layers(
     return (x.swapaxes(0, 1) if batch_first else x, *states)
 
 
-def _fit(gates: int, x, hx: Sequence[Any], own: Sequence[Sequence[Any]], directions: int, has_biases: bool) -> bool:
+def _fit(gates: int, x: Any, hx: Sequence[Any], own: Sequence[Sequence[Any]], directions: int, has_biases: bool) -> bool:
     """Whether all arrays have one dtype that is served, and the shapes that the layers need, and the weights are not large."""
     state = hx[0].shape
     if x.dtype.char not in "fd" or x.ndim != 3 or len(state) != 3 or not x.size or not own:
@@ -71,7 +71,7 @@ def _fit(gates: int, x, hx: Sequence[Any], own: Sequence[Sequence[Any]], directi
     return all(a.dtype == x.dtype for arrays in (hx, *own) for a in arrays)
 
 
-def _sequence(gates: int, x, out, states: Sequence[Any], own: Sequence[Any], *, backwards: bool) -> None:
+def _sequence(gates: int, x: Any, out: Any, states: Sequence[Any], own: Sequence[Any], *, backwards: bool) -> None:
     """One layer in one direction: writes `out`, and the final states over the first ones."""
     (steps, count, width), hidden = x.shape, states[0].shape[1]
     wide, lanes = gates * hidden, 64 // x.dtype.itemsize

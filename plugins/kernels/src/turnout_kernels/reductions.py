@@ -38,7 +38,7 @@ class Arranged(NamedTuple):
     kept: tuple[int, ...]  # the same with them
 
 
-def arranged(self, dim, few: int = FEW) -> Arranged | None:
+def arranged(self: Any, dim: Any, few: int = FEW) -> Arranged | None:
     """An array as the kernels take it, for a dim, several, or None or none for all. None where they do not serve it, or for up to
     `few` elements."""
     if self.size <= few or self.dtype.char not in FLOATS:
@@ -73,7 +73,7 @@ def arranged(self, dim, few: int = FEW) -> Arranged | None:
     return Arranged(packed(moved, width_of(self)), length, 1, shape, kept)
 
 
-def reduce(what: int, work: Arranged, out, factor: float = 1.0, other=None) -> None:
+def reduce(what: int, work: Arranged, out: Any, factor: float = 1.0, other: Any = None) -> None:
     """Reduce into a contiguous array of the dtype of the elements. `other` is the second array of differences."""
     array, length = work.array, work.length
     inputs = (array,) if other is None else (array, other)
@@ -99,7 +99,7 @@ def reduce(what: int, work: Arranged, out, factor: float = 1.0, other=None) -> N
         run("reduce_runs", (out,), (partial,), (code(array), then, partial.size), (factor, 0.0))
 
 
-def reduced(what: int, self, dim, keepdim: bool, out, factor: float = 1.0, *, mean: bool = False):
+def reduced(what: int, self: Any, dim: Any, keepdim: bool, out: Any, factor: float = 1.0, *, mean: bool = False) -> Any:
     """The reduction of an array, written into `out` or a new array of its dtype. NotImplemented where it is not served."""
     if out is not None and out.dtype.char not in FLOATS:
         return NotImplemented
@@ -116,12 +116,12 @@ def reduced(what: int, self, dim, keepdim: bool, out, factor: float = 1.0, *, me
 def over_dims(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
     """A reduction over dims; `dtype` says whether the operator has that argument."""
 
-    def with_dtype(self, dim, keepdim: bool = False, dtype=None, out=None):
+    def with_dtype(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if dtype is not None and dtype.name != self.dtype.name:
             return NotImplemented
         return reduced(what, self, dim, keepdim, out, mean=mean)
 
-    def without(self, dim=(), keepdim: bool = False, out=None):
+    def without(self: Any, dim: Any = (), keepdim: bool = False, out: Any = None) -> Any:
         return reduced(what, self, dim, keepdim, out)
 
     kernel = with_dtype if dtype else without
@@ -132,12 +132,12 @@ def over_dims(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
 def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
     """A reduction of all elements."""
 
-    def with_dtype(self, dtype=None, out=None):
+    def with_dtype(self: Any, dtype: Any = None, out: Any = None) -> Any:
         if dtype is not None and dtype.name != self.dtype.name:
             return NotImplemented
         return reduced(what, self, None, False, out, mean=mean)
 
-    def without(self, out=None):
+    def without(self: Any, out: Any = None) -> Any:
         return reduced(what, self, None, False, out)
 
     kernel = with_dtype if dtype else without
@@ -148,7 +148,7 @@ def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
 def spread(name: str, what: int) -> Row:
     """var or std."""
 
-    def kernel(self, dim, correction, keepdim: bool, out):
+    def kernel(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         ndim = self.ndim
         dims = range(ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim) or range(ndim)
         length = prod([self.shape[d] for d in {d % ndim for d in dims}]) if ndim else 0
@@ -162,13 +162,13 @@ def spread(name: str, what: int) -> Row:
 _ORDERS = {2: NORM, 1: SIZES, float("inf"): LARGEST_SIZE, float("-inf"): SMALLEST_SIZE}
 
 
-def linalg_vector_norm(self, ord, dim, keepdim: bool, dtype, out):
+def linalg_vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     if ord not in _ORDERS or (dtype is not None and dtype.name != self.dtype.name):
         return NotImplemented
     return reduced(_ORDERS[ord], self, dim, keepdim, out)
 
 
-def logsumexp(self, dim, keepdim: bool):
+def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
     work = arranged(self, dim, 0)  # fewer than a call of each of nine operators cost
     if work is None or work.length == self.size:
         return NotImplemented
@@ -177,7 +177,7 @@ def logsumexp(self, dim, keepdim: bool):
     return deliver(made, made if self.dtype is made.dtype else np.empty(made.shape, self.dtype))
 
 
-def mse_loss(self, target, reduction: int, out):
+def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
     if not reduction or self.size <= FEW or self.shape != target.shape or out.dtype is not self.dtype:
         return NotImplemented
     if plain(self, target):
@@ -189,7 +189,7 @@ def mse_loss(self, target, reduction: int, out):
     return made if made is NotImplemented else deliver(made, out)
 
 
-def _total(name: str, self, target, reduction: int, numbers: tuple[float, ...] = ()):
+def _total(name: str, self: Any, target: Any, reduction: int, numbers: tuple[float, ...] = ()) -> Any:
     """The sum or the mean of an element-wise operator of arrays of one shape, which lie anyhow, in their dtype."""
     each = np.empty_like(self, width_of(self, target))
     if apply(name, (self, target), each, numbers) is NotImplemented:
@@ -199,7 +199,7 @@ def _total(name: str, self, target, reduction: int, numbers: tuple[float, ...] =
     return deliver(made, np.empty((), self.dtype))
 
 
-def _loss(name: str, self, target, reduction: int, numbers: tuple[float, ...] = ()):
+def _loss(name: str, self: Any, target: Any, reduction: int, numbers: tuple[float, ...] = ()) -> Any:
     if self.size <= FEW or self.shape != target.shape or self.dtype is not target.dtype or self.dtype.char not in FLOATS:
         return NotImplemented
     if reduction == 0:
@@ -207,22 +207,22 @@ def _loss(name: str, self, target, reduction: int, numbers: tuple[float, ...] = 
     return _total(name, self, target, reduction, numbers) if reduction in (1, 2) else NotImplemented
 
 
-def l1_loss(self, target, reduction: int):
+def l1_loss(self: Any, target: Any, reduction: int) -> Any:
     return _loss("distance", self, target, reduction)
 
 
-def smooth_l1_loss(self, target, reduction: int, beta: float):
+def smooth_l1_loss(self: Any, target: Any, reduction: int, beta: float) -> Any:
     return _loss("bent", self, target, reduction, (float(beta), 1 / beta)) if beta > 0 else NotImplemented
 
 
-def huber_loss(self, target, reduction: int, delta: float):
+def huber_loss(self: Any, target: Any, reduction: int, delta: float) -> Any:
     return _loss("bent", self, target, reduction, (float(delta), 1.0)) if delta > 0 else NotImplemented
 
 
 # ---- places of extremes
 
 
-def _located(self, dim, sign: int, values, indices):
+def _located(self: Any, dim: Any, sign: int, values: Any, indices: Any) -> Any:
     """Write extremes and their places into outputs; `values` may be None."""
     # NumPy is quick where the elements of float32 lie in a row.
     if values is None and self.dtype.char in "fd" and whole(self) and dim in (None, -1, self.ndim - 1):
@@ -243,7 +243,7 @@ def _located(self, dim, sign: int, values, indices):
 def place_of(name: str, sign: int, of_few: str) -> Row:
     """argmax or argmin."""
 
-    def kernel(self, dim, keepdim: bool, out):
+    def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
         return _located(self, dim, sign, None, out)
 
     kernel.__name__ = kernel.__qualname__ = name
@@ -253,7 +253,7 @@ def place_of(name: str, sign: int, of_few: str) -> Row:
 def extreme_at(name: str, sign: int, of_few: str) -> Row:
     """max or min along a dim, with indices."""
 
-    def kernel(self, dim: int, keepdim: bool, values, indices):
+    def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> Any:
         return NotImplemented if _located(self, dim, sign, values, indices) is NotImplemented else None
 
     kernel.__name__ = kernel.__qualname__ = name

@@ -27,7 +27,7 @@ _WIDE = 8
 def softmax_of(*, logarithm: bool) -> Row:
     """softmax, or its logarithm."""
 
-    def kernel(self, dim: int, half_to_float: bool, out=None):
+    def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
         if half_to_float or not self.size or not plain(self):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
@@ -46,7 +46,7 @@ def softmax_of(*, logarithm: bool) -> Row:
 def softmax_backward_of(*, logarithm: bool) -> Row:
     """The gradient of softmax, or of its logarithm."""
 
-    def kernel(grad_output, output, dim: int, input_dtype, out=None):
+    def kernel(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
         if not output.size or grad_output.shape != output.shape or (out is None and input_dtype.name != output.dtype.name):
             return NotImplemented
         if not plain(output, grad_output):
@@ -61,7 +61,7 @@ def softmax_backward_of(*, logarithm: bool) -> Row:
     return Row(_along_dim(any_floats(kernel), arrays=2, dim=2))
 
 
-def _along_columns(name: str, outputs, inputs, dim: int, *, logarithm: bool, ending: str = "") -> None:
+def _along_columns(name: str, outputs: Any, inputs: Any, dim: int, *, logarithm: bool, ending: str = "") -> None:
     """Call the kernel of the last dim, or that of another one."""
     shape = inputs[0].shape
     length, inner = shape[dim], prod(shape[dim % len(shape) + 1 :])
@@ -71,12 +71,12 @@ def _along_columns(name: str, outputs, inputs, dim: int, *, logarithm: bool, end
         run(f"{name}_columns{ending}", outputs, inputs, (code(inputs[0]), length, inner, int(logarithm)))
 
 
-def _along_dim(kernel, *, arrays: int, dim: int):
+def _along_dim(kernel: Any, *, arrays: int, dim: int) -> Any:
     """A kernel of contiguous arrays along a dim: `arrays` inputs, the output and a dim at a place among the arguments. It goes
     along the last dim instead where that is how the elements lie, or where there are few columns."""
 
     @wraps(kernel)
-    def moved(*args):
+    def moved(*args: Any) -> Any:
         self, at = args[0], args[dim]
         ndim = self.ndim
         if not -ndim <= at < ndim:
@@ -97,11 +97,13 @@ def _along_dim(kernel, *, arrays: int, dim: int):
 # ---- normalisation
 
 
-def _parameters(*arrays) -> list[Any]:
+def _parameters(*arrays: Any) -> list[Any]:
     return [a for a in arrays if a is not None]
 
 
-def native_layer_norm(input, normalized_shape: Sequence[int], weight, bias, eps: float, out, mean, rstd):
+def native_layer_norm(
+    input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float, out: Any, mean: Any, rstd: Any
+) -> Any:
     given = _parameters(weight, bias)
     if not out.size or not plain(input, *given, out, mean, rstd) or (weight is None and bias is not None):
         return NotImplemented
@@ -116,9 +118,9 @@ _layer_norm = partial(_native.row, "layer_norm", False, GRAIN, 3, 0, False, np.e
 
 
 def native_layer_norm_backward(
-    grad_out, input, normalized_shape: Sequence[int], mean, rstd, weight, bias,
+    grad_out: Any, input: Any, normalized_shape: Sequence[int], mean: Any, rstd: Any, weight: Any, bias: Any,
     output_mask: Sequence[bool],
-):  # fmt: skip
+) -> Any:  # fmt: skip
     length = prod(normalized_shape)
     fits = (
         input.size
@@ -146,7 +148,7 @@ def native_layer_norm_backward(
     return tuple(found)
 
 
-def rms_norm(input, normalized_shape: Sequence[int], weight, eps):
+def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any) -> Any:
     shape = tuple(normalized_shape)
     fits = input.size and shape and input.shape[-len(shape) :] == shape and (weight is None or weight.shape == shape)
     if not fits or not plain(input, *_parameters(weight)):
@@ -159,7 +161,9 @@ def rms_norm(input, normalized_shape: Sequence[int], weight, eps):
     return made
 
 
-def native_group_norm(input, weight, bias, N: int, C: int, HxW: int, group: int, eps: float, out0, out1, out2):
+def native_group_norm(
+    input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float, out0: Any, out1: Any, out2: Any
+) -> Any:
     if not out0.size or not plain(input, *_parameters(weight, bias), out0, out1, out2):
         return NotImplemented
     scale, shift = (input if p is None else p for p in (weight, bias))
@@ -168,7 +172,7 @@ def native_group_norm(input, weight, bias, N: int, C: int, HxW: int, group: int,
     return None
 
 
-def _prepared_groups(outs, input, weight, bias, N: int, C: int, HxW: int, group: int, eps: float):
+def _prepared_groups(outs: Any, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
     """For few floats of one dtype, what the C code is told is always the same."""
     given = [input, *_parameters(weight, bias)]
     if input.dtype.char not in "fd" or not 0 < input.size <= GRAIN or any(out.dtype.name != input.dtype.name for out in outs):
@@ -178,7 +182,7 @@ def _prepared_groups(outs, input, weight, bias, N: int, C: int, HxW: int, group:
     ints = (code(input), C // group, HxW, group, int(weight is not None), int(bias is not None))
     floats, number, kernel = (float(eps),), KERNELS["group_norm"], any_floats(native_group_norm, outputs=3)
 
-    def normalised(input, weight, bias, a, b, c, d, e, o, p, q):
+    def normalised(input: Any, weight: Any, bias: Any, a: Any, b: Any, c: Any, d: Any, e: Any, o: Any, p: Any, q: Any) -> Any:
         scale, shift = input if weight is None else weight, input if bias is None else bias
         if not (input.flags.aligned and scale.flags.aligned and shift.flags.aligned):
             return kernel(input, weight, bias, a, b, c, d, e, o, p, q)
@@ -188,8 +192,17 @@ def _prepared_groups(outs, input, weight, bias, N: int, C: int, HxW: int, group:
 
 
 def native_group_norm_backward(
-    grad_out, input, mean, rstd, weight, N: int, C: int, HxW: int, group: int, output_mask: Sequence[bool]
-):
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Sequence[bool],
+) -> Any:
     if not input.size or input.size != N * C * HxW or grad_out.shape != input.shape or not mean.size == rstd.size == N * group:
         return NotImplemented
     if not plain(input, grad_out, mean, rstd, *_parameters(weight)) or (weight is not None and weight.size != C):
@@ -208,7 +221,7 @@ def native_group_norm_backward(
 def cumulative(name: str, *, product: bool, of_few: Compiled | None = None) -> Row:
     """cumsum or cumprod."""
 
-    def accumulated(self, dim: int, out=None):
+    def accumulated(self: Any, dim: int, out: Any = None) -> Any:
         if not _along(self, dim):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
@@ -220,7 +233,7 @@ def cumulative(name: str, *, product: bool, of_few: Compiled | None = None) -> R
 
     of_any_floats = any_floats(accumulated)
 
-    def kernel(self, dim: int, dtype=None, out=None):
+    def kernel(self: Any, dim: int, dtype: Any = None, out: Any = None) -> Any:
         if dtype is not None and dtype.name != self.dtype.name:
             return NotImplemented
         return of_any_floats(self, dim) if out is None else of_any_floats(self, dim, out)
@@ -229,7 +242,7 @@ def cumulative(name: str, *, product: bool, of_few: Compiled | None = None) -> R
     return Row(kernel, sizes=Sizes(FEW), program=of_few)
 
 
-def _along(self, dim: int) -> bool:
+def _along(self: Any, dim: int) -> bool:
     """Whether an array with more than a few elements has that dim."""
     return bool(self.size > FEW and self.ndim and -self.ndim <= dim < self.ndim)
 
@@ -237,7 +250,7 @@ def _along(self, dim: int) -> bool:
 def cumulative_extreme(name: str, sign: int) -> Row:
     """cummax or cummin."""
 
-    def kernel(self, dim: int, values, indices):
+    def kernel(self: Any, dim: int, values: Any, indices: Any) -> Any:
         if not _along(self, dim) or not plain(self, values) or indices.dtype != np.int64 or not whole(indices):
             return NotImplemented
         ints = (code(self), self.shape[dim], prod(self.shape[dim % self.ndim + 1 :]), sign)
@@ -254,7 +267,7 @@ def cumulative_extreme(name: str, sign: int) -> Row:
 _MOST_OF_TOPK = 64
 
 
-def topk(self, k: int, dim: int, largest: bool, sorted: bool, values, indices):
+def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool, values: Any, indices: Any) -> Any:
     if not _along(self, dim) or dim % self.ndim != self.ndim - 1 or not 0 < k <= min(_MOST_OF_TOPK, self.shape[-1]):
         return NotImplemented
     if not plain(self, values) or indices.dtype != np.int64 or not whole(indices):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnout_aten.backend import overlap
 from turnout_aten.errors.failures import no_room
@@ -26,7 +26,7 @@ class ClArray:
 
     __slots__ = ("buffer", "dtype", "offset", "place", "shape", "size", "strides")
 
-    def __init__(self, place: ClDevice, buffer, shape: Ints, dtype: DType, strides: Ints, offset: int = 0) -> None:
+    def __init__(self, place: ClDevice, buffer: Any, shape: Ints, dtype: DType, strides: Ints, offset: int = 0) -> None:
         self.place = place
         self.buffer = buffer
         self.shape = shape

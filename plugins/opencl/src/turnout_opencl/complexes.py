@@ -22,7 +22,7 @@ _RUNNING = 2  # added to the cases of `totals`
 _PAIR = struct.Struct("<2f")
 
 
-def bits(value) -> int:
+def bits(value: Any) -> int:
     """A number as the integer that `Call.number` holds. A part beyond float32 is infinite, as it is in a conversion."""
     value = complex(value)
     return int.from_bytes(_PAIR.pack(_float(value.real), _float(value.imag)), "little", signed=True)
@@ -36,34 +36,34 @@ def _float(part: float) -> float:
     return part
 
 
-def _run(kernel: str, op: int, out: ClArray, x, y=0, w=1) -> None:
+def _run(kernel: str, op: int, out: ClArray, x: Any, y: Any = 0, w: Any = 1) -> None:
     buffers, strides, bases, numbers = operands(out, (x, y))
     call, count = packed(op, out.shape, (out.strides, *strides), (out.offset, *bases), numbers=[bits(v) for v in (*numbers, w)])
     out.place.start("complex", complex64, kernel, call, (out.buffer, *buffers), count)
 
 
 def _unary(op: int) -> Kernel:
-    def kernel(self, out: ClArray) -> None:
+    def kernel(self: Any, out: ClArray) -> None:
         _run("pairs", op, out, self)
 
     return kernel
 
 
 def _binary(op: int, name: str = "pairs") -> Kernel:
-    def kernel(self, other, out: ClArray) -> None:
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
         _run(name, op, out, self, other)
 
     return kernel
 
 
 def _scaled(plain: int, general: int) -> Kernel:
-    def kernel(self, other, alpha, out: ClArray) -> None:
+    def kernel(self: Any, other: Any, alpha: Any, out: ClArray) -> None:
         _run("pairs", plain if alpha == 1 else general, out, self, other, alpha)
 
     return kernel
 
 
-def reversed_difference(self, other, alpha, out: ClArray) -> None:
+def reversed_difference(self: Any, other: Any, alpha: Any, out: ClArray) -> None:
     """other - alpha * self"""
     _run("pairs", _MINUS if alpha == 1 else _SUBTRACT, out, other, self, alpha)
 
@@ -78,12 +78,12 @@ def product(self: ClArray, other: ClArray, out: ClArray) -> None:
     out.place.start("complex", complex64, "products", call, (out.buffer, self.buffer, other.buffer), count)
 
 
-def absolute(self, out: ClArray) -> None:
+def absolute(self: Any, out: ClArray) -> None:
     """The length of each pair."""
     _run("lengths", 0, out, self)
 
 
-def _sum_of_products(added: ClArray, first: ClArray, second: ClArray, beta, alpha, out: ClArray) -> None:
+def _sum_of_products(added: ClArray, first: ClArray, second: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
     """beta * added + alpha * first @ second; what is added is ignored if beta is 0, with its NaN."""
     made = new_array(out.place, out.shape, complex64)
     product(first, second, made)
@@ -111,7 +111,7 @@ def dot(self: ClArray, tensor: ClArray, out: ClArray) -> None:
     _total(0, made, None, out)
 
 
-def _total(op: int, self: ClArray, dim, out: ClArray, *, mean: bool = False) -> None:
+def _total(op: int, self: ClArray, dim: Any, out: ClArray, *, mean: bool = False) -> None:
     split = split_of(self, dims_of(self, dim))
     nowhere = (0,) * len(split.inner)
     if mean and not split.count:
@@ -125,7 +125,7 @@ def _total(op: int, self: ClArray, dim, out: ClArray, *, mean: bool = False) -> 
 
 
 def _running(op: int) -> Kernel:
-    def kernel(self: ClArray, dim: int, dtype, out: ClArray) -> None:
+    def kernel(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
         if not self.shape:
             copy(out, self)
             return
@@ -134,10 +134,10 @@ def _running(op: int) -> Kernel:
     return kernel
 
 
-def _of_truths(row) -> Kernel:
+def _of_truths(row: Any) -> Kernel:
     """A row of bools, for elements that count as themselves != 0."""
 
-    def kernel(*args) -> None:
+    def kernel(*args: Any) -> None:
         *given, out = args
         row.fn(*[pointwise.as_bool(each) if isinstance(each, ClArray) else each for each in given], out)
 

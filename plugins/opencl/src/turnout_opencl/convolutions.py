@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnout.dtypes import DType, int64
 from turnout_aten.kernels.rows import Row
@@ -62,7 +62,7 @@ class Planes(NamedTuple):
 class Windows:
     """Kernel, stride, padding and dilation along three dims."""
 
-    def __init__(self, kernel: Sequence[int], stride, padding, dilation, ndim: int) -> None:
+    def __init__(self, kernel: Sequence[int], stride: Any, padding: Any, dilation: Any, ndim: int) -> None:
         self.kernel = three(kernel, ndim, 1)
         self.steps = (three(stride, ndim, 1), three(padding, ndim, 0), three(dilation, ndim, 1))
 
@@ -121,8 +121,8 @@ class Windows:
 
 
 def convolution(
-    input: ClArray, weight: ClArray, bias: ClArray | None, stride, padding, dilation, transposed: bool,
-    output_padding, groups: int, out: ClArray,
+    input: ClArray, weight: ClArray, bias: ClArray | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: int, out: ClArray,
 ) -> None:  # fmt: skip
     """The convolution of (images, channels, *dims), or its transpose."""
     if not out.size:
@@ -235,7 +235,7 @@ def _batched(array: ClArray, ndim: int) -> ClArray:
     return array if len(array.shape) == ndim else array.view((1, *array.shape), (0, *array.strides), 0)
 
 
-def im2col(self: ClArray, kernel_size, dilation, padding, stride, out: ClArray) -> None:
+def im2col(self: ClArray, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: ClArray) -> None:
     """The windows of images, as columns."""
     if not out.size:
         return
@@ -244,7 +244,7 @@ def im2col(self: ClArray, kernel_size, dilation, padding, stride, out: ClArray) 
     copy(out, windows.columns(x, _counts(windows, x.shape[2:])).view(out.shape, _last_strides(out.shape), 0))
 
 
-def col2im(self: ClArray, output_size, kernel_size, dilation, padding, stride, out: ClArray) -> None:
+def col2im(self: ClArray, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: ClArray) -> None:
     """The sums of the columns of windows that hold each element of an image."""
     windows = Windows(kernel_size, stride, padding, dilation, 2)
     target = image(_batched(out, 4), 2)
@@ -268,9 +268,9 @@ def _last_strides(shape: Ints) -> Ints:
 
 
 def convolution_backward(
-    grad_output: ClArray, input: ClArray, weight: ClArray, bias_sizes, stride, padding, dilation,
-    transposed: bool, output_padding, groups: int, output_mask: Sequence[bool],
-):  # fmt: skip
+    grad_output: ClArray, input: ClArray, weight: ClArray, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, output_padding: Any, groups: int, output_mask: Sequence[bool],
+) -> Any:  # fmt: skip
     """The gradients of (input, weight, bias), None where the mask is False. Those of small images stay products of matrices."""
     arrays = (grad_output, input, weight)
     kind, ndim = TYPES[input.dtype].kind, len(input.shape) - 2

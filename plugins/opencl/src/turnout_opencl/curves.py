@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from turnout.dtypes import FLOAT
@@ -14,31 +16,31 @@ from turnout_opencl.programs import TYPES
 _LARGEST_BFLOAT16 = 3.3895313892515355e38
 
 
-def between_numbers(name: str):
+def between_numbers(name: str) -> Any:
     """For integers the case `name` of the program `map`; for floats fmax or fmin, which ignore NaN."""
 
-    def kernel(self, other, out: ClArray) -> None:
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
         floats = {"maximum": "fmax", "minimum": "fmin"}
         run_map(floats[name] if out.dtype.category == FLOAT else name, out, self, other)
 
     return kernel
 
 
-def with_number(name: str):
+def with_number(name: str) -> Any:
     """An element-wise function with one parameter."""
 
-    def kernel(self: ClArray, number, out: ClArray) -> None:
+    def kernel(self: ClArray, number: Any, out: ClArray) -> None:
         run_map(name, out, self, w=number)
 
     return kernel
 
 
-def clamp_min(self: ClArray, min, out: ClArray) -> None:
+def clamp_min(self: ClArray, min: Any, out: ClArray) -> None:
     """Elementwise maximum of self and a lower limit."""
     clamp(self, min, None, out)
 
 
-def clamp_max(self: ClArray, max, out: ClArray) -> None:
+def clamp_max(self: ClArray, max: Any, out: ClArray) -> None:
     """Elementwise minimum of self and an upper limit."""
     clamp(self, None, max, out)
 
@@ -48,7 +50,7 @@ def lerp(self: ClArray, end: ClArray, weight: ClArray, out: ClArray) -> None:
     run_map("lerp_by", out, self, end, weight)
 
 
-def addcdiv(self: ClArray, tensor1: ClArray, tensor2: ClArray, value, out: ClArray) -> None:
+def addcdiv(self: ClArray, tensor1: ClArray, tensor2: ClArray, value: Any, out: ClArray) -> None:
     """self + value * tensor1 / tensor2."""
     run_map("addcdiv", out, self, tensor1, tensor2, value)
 
@@ -69,17 +71,17 @@ def sgn(self: ClArray, out: ClArray) -> None:
     sign(self, out)
 
 
-def elu(self: ClArray, alpha, scale, input_scale, out: ClArray) -> None:
+def elu(self: ClArray, alpha: Any, scale: Any, input_scale: Any, out: ClArray) -> None:
     """x * scale above 0, (exp(x * input_scale) - 1) * alpha * scale below."""
     run_map("elu", out, self, scale, input_scale, alpha)
 
 
-def softplus(self: ClArray, beta, threshold, out: ClArray) -> None:
+def softplus(self: ClArray, beta: Any, threshold: Any, out: ClArray) -> None:
     """log(1 + exp(x * beta)) / beta, and x itself above the threshold."""
     run_map("softplus", out, self, threshold, w=beta)
 
 
-def threshold(self: ClArray, threshold, value, out: ClArray) -> None:
+def threshold(self: ClArray, threshold: Any, value: Any, out: ClArray) -> None:
     """`value` where x is at most the threshold."""
     run_map("threshold", out, self, value, w=threshold)
 
@@ -121,7 +123,7 @@ def round_decimals(self: ClArray, decimals: int, out: ClArray) -> None:
     run_map("round_to", out, self, w=scale if decimals >= 0 else -scale)
 
 
-def _row(kernel) -> Row:
+def _row(kernel: Any) -> Row:
     return Row(kernel, pointwise=True)
 
 

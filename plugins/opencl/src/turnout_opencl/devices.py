@@ -76,7 +76,7 @@ class ClDevice:
         """Whether kernels compute in this dtype here."""
         return TYPES[dtype].kind != "moved" and (self.double or dtype.name != "float64")
 
-    def allocate(self, size: int):
+    def allocate(self, size: int) -> Any:
         """A buffer of at least that many bytes. Raises MemoryError without room, DeviceError in a forked process."""
         if _FORKED[0]:
             raise DeviceError(
@@ -114,7 +114,9 @@ class ClDevice:
             groups = -(-count // GROUP)
             self.start_grid(template, dtype, name, call, buffers, (groups * GROUP,), (GROUP,))
 
-    def start_grid(self, template: str, dtype: DType, name: str, call: bytes, buffers: Sequence[Any], grid, group) -> None:
+    def start_grid(
+        self, template: str, dtype: DType, name: str, call: bytes, buffers: Sequence[Any], grid: Any, group: Any
+    ) -> None:
         """Queue a kernel over a grid of its own."""
         if _FORKED[0]:
             self.allocate(0)
@@ -126,7 +128,7 @@ class ClDevice:
             else:
                 self.main.last = cl.enqueue_nd_range_kernel(self.main.commands, kernel, grid, group)
 
-    def start_kernel(self, kernel: cl.Kernel, arguments: Sequence[Any], grid, group=None) -> None:
+    def start_kernel(self, kernel: cl.Kernel, arguments: Sequence[Any], grid: Any, group: Any = None) -> None:
         """Queue a kernel that was compiled elsewhere, for `context`. Its arguments are buffers of arrays and scalars of NumPy."""
         if _FORKED[0]:
             self.allocate(0)
@@ -135,7 +137,7 @@ class ClDevice:
             buffers = [each for each in arguments if isinstance(each, cl.MemoryObjectHolder)]
             self._watch(kernel.function_name, "", kernel, buffers, grid, group)
 
-    def _watch(self, name: str, dtype: str, kernel: cl.Kernel, buffers: Sequence[Any], grid, group) -> None:
+    def _watch(self, name: str, dtype: str, kernel: cl.Kernel, buffers: Sequence[Any], grid: Any, group: Any) -> None:
         """Queue a kernel where this context wants it, hold what belongs to other queues, and note it in profiles."""
         queue = self._current_for_profiles()
         event = cl.enqueue_nd_range_kernel(queue.commands, kernel, grid, group)
@@ -170,7 +172,7 @@ class ClDevice:
         found = STREAMS.get()[0].get(self) if SPECIAL else None
         return self.main if found is None else found[0]
 
-    def counts(self):
+    def counts(self) -> Any:
         """`Queue.counts` of this context's queue; None where a second kernel must join what the pieces of a result leave."""
         return self.current().counts if self.joins else None
 
@@ -262,15 +264,15 @@ class ClDevice:
                     self.memory.hold(queue, event, (array.buffer,))
                 self._note(queue, "fill", array.dtype.name, event)
 
-    def copy_in(self, buffer: cl.Buffer, values) -> None:
+    def copy_in(self, buffer: cl.Buffer, values: Any) -> None:
         """Copy a NumPy array into a buffer."""
         self._transfer("copy to the device", buffer, values)
 
-    def copy_out(self, values, buffer: cl.Buffer) -> None:
+    def copy_out(self, values: Any, buffer: cl.Buffer) -> None:
         """Copy a buffer into a NumPy array, after all work that this context has queued."""
         self._transfer("copy to the host", values, buffer)
 
-    def _transfer(self, name: str, target, source, **options) -> None:
+    def _transfer(self, name: str, target: Any, source: Any, **options: Any) -> None:
         """Copy between host and device, and wait for that without the lock."""
         with self._lock:
             queue = self._current_for_profiles()

@@ -18,7 +18,7 @@ from turnout_opencl.pointwise import run_map
 Taps = tuple[Any, Any]
 
 
-def constant_pad(self: ClArray, pad, value, out: ClArray) -> None:
+def constant_pad(self: ClArray, pad: Any, value: Any, out: ClArray) -> None:
     """The array between elements of one value; negative padding takes elements away."""
     inside, source = out, self
     for i in range(len(pad) // 2):
@@ -69,7 +69,9 @@ def turned(found: Taps, length: int) -> Taps:
     return made
 
 
-def along_dims(mode: str, ndim: int, given: ClArray, lengths, counts, options, out: ClArray, *, back: bool) -> None:
+def along_dims(
+    mode: str, ndim: int, given: ClArray, lengths: Any, counts: Any, options: Any, out: ClArray, *, back: bool
+) -> None:
     """Interpolate from `lengths` to `counts`, or give gradients `back`, the last dim first."""
     dtype = float64 if out.dtype is float64 else float32
     align = bool(options[0]) if mode not in (NEAREST, EXACT) else False
@@ -84,20 +86,20 @@ def along_dims(mode: str, ndim: int, given: ClArray, lengths, counts, options, o
     copy(out, value)
 
 
-def upsample(mode: str, ndim: int):
+def upsample(mode: str, ndim: int) -> Any:
     """The kernel for a mode and a number of dims."""
 
-    def kernel(self: ClArray, output_size, *rest) -> None:
+    def kernel(self: ClArray, output_size: Any, *rest: Any) -> None:
         *options, out = rest
         along_dims(mode, ndim, self, self.shape[2:], out.shape[2:], options, out, back=False)
 
     return kernel
 
 
-def upsample_backward(mode: str, ndim: int):
+def upsample_backward(mode: str, ndim: int) -> Any:
     """The kernel for a mode and a number of dims."""
 
-    def kernel(grad_output: ClArray, output_size, input_size, *rest) -> None:
+    def kernel(grad_output: ClArray, output_size: Any, input_size: Any, *rest: Any) -> None:
         *options, out = rest
         along_dims(mode, ndim, grad_output, out.shape[2:], grad_output.shape[2:], options, out, back=True)
 

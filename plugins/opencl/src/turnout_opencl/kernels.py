@@ -58,7 +58,7 @@ def _by_dtype(name: str, fn: Callable[..., Any], other: Callable[..., Any]) -> C
 
     of_pairs = complexes.KERNELS.get(name)
 
-    def kernel(*args) -> None:
+    def kernel(*args: Any) -> None:
         for value in args:
             for array in value if value.__class__ is list else (value,):
                 if array.__class__ is ClArray and not array.place.supports(array.dtype):
@@ -104,7 +104,7 @@ def _place(array: ClArray) -> Device:
 
 
 def _refused(name: str) -> Callable[..., Any]:
-    def kernel(*args) -> None:
+    def kernel(*args: Any) -> None:
         dtypes = {a.dtype.name for a in args if isinstance(a, ClArray)}
         raise DTypeError(
             f"{name}: opencl does not compute in {' and '.join(sorted(dtypes))}; "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from turnout.dtypes import int64
@@ -16,15 +18,15 @@ from turnout_opencl.reductions import TOTAL, dims_of, lines, reduce
 NONE, MEAN, SUM = 0, 1, 2
 
 
-def softmax(op: int):
+def softmax(op: int) -> Any:
     def kernel(self: ClArray, dim: int, half_to_float: bool, out: ClArray) -> None:
         along(op, (out, dense(self, out.dtype)), dim)
 
     return kernel
 
 
-def softmax_backward(op: int):
-    def kernel(grad_output: ClArray, output: ClArray, dim: int, input_dtype, out: ClArray) -> None:
+def softmax_backward(op: int) -> Any:
+    def kernel(grad_output: ClArray, output: ClArray, dim: int, input_dtype: Any, out: ClArray) -> None:
         along(op, (out, dense(grad_output, out.dtype), dense(output, out.dtype)), dim)
 
     return kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnout.dtypes import DType, float32
 from turnout_aten.kernels.rows import Row
@@ -23,7 +23,7 @@ _MANY = 1 << 16  # products of elements from which copies into panels pay
 _PACKED = 64  # work-items of a group that copies
 
 
-def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, alpha=1, beta=1) -> None:
+def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:
     """Queue `alpha * a @ b + beta * added` for three-dimensional a, b, out; `added` broadcasts to `out`."""
     place = out.place
     batches, rows, columns = out.shape
@@ -92,7 +92,7 @@ def pack(lines: ClArray, width: int) -> Panels:
     return Panels(made, length)
 
 
-def multiply(a: Panels, b: Panels, out: ClArray, added: ClArray | None = None, alpha=1, beta=1) -> None:
+def multiply(a: Panels, b: Panels, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:
     """Queue a product as `product` does, of rows and columns that are in panels."""
     kind, place = TYPES[out.dtype], out.place
     batches, rows, columns = out.shape
@@ -141,18 +141,18 @@ def dot(self: ClArray, tensor: ClArray, out: ClArray) -> None:
     reduce(TOTAL, run_map("mul", new_array(self.place, self.shape, self.dtype), self, tensor), (0,), out)
 
 
-def addmm(self: ClArray, mat1: ClArray, mat2: ClArray, beta, alpha, out: ClArray) -> None:
+def addmm(self: ClArray, mat1: ClArray, mat2: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
     """beta * self + alpha * mat1 @ mat2. If beta is 0, `self` is ignored, including its NaN."""
     added = None if beta == 0 else self
     product(batched(mat1), batched(mat2), batched(out), added, alpha, beta)
 
 
-def baddbmm(self: ClArray, batch1: ClArray, batch2: ClArray, beta, alpha, out: ClArray) -> None:
+def baddbmm(self: ClArray, batch1: ClArray, batch2: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
     """beta * self + alpha * batch1 @ batch2, as `addmm`."""
     product(batch1, batch2, out, None if beta == 0 else self, alpha, beta)
 
 
-def addmv(self: ClArray, mat: ClArray, vec: ClArray, beta, alpha, out: ClArray) -> None:
+def addmv(self: ClArray, mat: ClArray, vec: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
     """beta * self + alpha * mat @ vec, as `addmm`."""
     column = vec.view((1, *vec.shape, 1), (0, *vec.strides, 0), 0)
     added = None if beta == 0 else self.broadcast(out.shape)

@@ -36,7 +36,7 @@ class Memory:
         self.requests = 0
         self.refusals = 0
 
-    def new_pool(self, commands: cl.CommandQueue):
+    def new_pool(self, commands: cl.CommandQueue) -> Any:
         """The pool of a queue. It takes memory from the driver when it is asked for, by a write in that queue.
 
         Without the write a buffer may get its memory only when a kernel starts.
@@ -44,7 +44,7 @@ class Memory:
         self._pools.append(MemoryPool(ImmediateAllocator(commands)))
         return self._pools[-1]
 
-    def allocate(self, size: int, pool):
+    def allocate(self, size: int, pool: Any) -> Any:
         """A buffer of at least that many bytes, which goes back when nobody refers to it. Raises MemoryError without room."""
         self.requests += 1
         try:
@@ -60,7 +60,7 @@ class Memory:
             self.peaks = max(active, self._sum("active_bytes")), max(held, self._sum("managed_bytes"))
         return buffer
 
-    def _allocated(self, size: int, pool):
+    def _allocated(self, size: int, pool: Any) -> Any:
         held = pool.managed_bytes if size >= LARGE else 0
         try:
             buffer = pool.allocate(size)

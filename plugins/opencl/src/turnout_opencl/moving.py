@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def places(
             extra=(length, step, int(from_end), int(number > 0)),
         )  # fmt: skip
 
-        def start(flag, call: bytes = call, count: int = count, index: ClArray = index) -> None:
+        def start(flag: Any, call: bytes = call, count: int = count, index: ClArray = index) -> None:
             made.place.start("move", int64, "places", call, (made.buffer, index.buffer, flag), count)
 
         def error(wrong: int, length: int = length) -> Exception:
@@ -61,7 +62,7 @@ def take(source: ClArray, source_strides: Ints, found: ClArray, found_strides: I
 
 def put(
     out: ClArray, kept: Ints, strides: tuple[Ints, Ints, Ints], inner: Ints, inner_strides: tuple[Ints, Ints, Ints],
-    values, found: ClArray, *, op: int = WRITE, alpha=1,
+    values: Any, found: ClArray, *, op: int = WRITE, alpha: Any = 1,
 ) -> None:  # fmt: skip
     """Write values at positions, or combine them with what is there.
 
@@ -163,7 +164,7 @@ def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClAr
     take(source, (*source.strides[:d], 0, *source.strides[d + 1 :]), found, found.strides, target)
 
 
-def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values, out: ClArray, *, op: int = WRITE) -> None:
+def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, out: ClArray, *, op: int = WRITE) -> None:
     if out is not self:
         copy(out, self)
     if not index.size:
@@ -188,7 +189,7 @@ def scatter_src(self: ClArray, dim: int, index: ClArray, src: ClArray, out: ClAr
     _scatter("scatter", self, dim, index, src, out)
 
 
-def scatter_value(self: ClArray, dim: int, index: ClArray, value, out: ClArray) -> None:
+def scatter_value(self: ClArray, dim: int, index: ClArray, value: Any, out: ClArray) -> None:
     """Write a number for each index."""
     _scatter("scatter", self, dim, index, value, out)
 
@@ -198,7 +199,7 @@ def scatter_add(self: ClArray, dim: int, index: ClArray, src: ClArray, out: ClAr
     _scatter("scatter_add", self, dim, index, src, out, op=ADD)
 
 
-def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha, out: ClArray) -> None:
+def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha: Any, out: ClArray) -> None:
     """Add whole slices."""
     if out is not self:
         copy(out, self)
@@ -242,18 +243,18 @@ def scatter_reduce(self: ClArray, dim: int, index: ClArray, src: ClArray, reduce
         copy(out, made)
 
 
-def _least(dtype: DType):
+def _least(dtype: DType) -> Any:
     return -math.inf if dtype.category == FLOAT else 0 if dtype.category == BOOL else int(np.iinfo(dtype.name).min)
 
 
-def _largest(dtype: DType):
+def _largest(dtype: DType) -> Any:
     return math.inf if dtype.category == FLOAT else 1 if dtype.category == BOOL else int(np.iinfo(dtype.name).max)
 
 
 # ---- triangles and ranges
 
 
-def triangle(op: int):
+def triangle(op: int) -> Any:
     def kernel(self: ClArray, diagonal: int, out: ClArray) -> None:
         rows, columns = out.shape[-2:]
         call, count = packed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
@@ -35,7 +36,7 @@ def rows(
 
 
 def layer_norm(
-    input: ClArray, normalized_shape, weight: ClArray | None, bias: ClArray | None, eps: float, out: ClArray,
+    input: ClArray, normalized_shape: Any, weight: ClArray | None, bias: ClArray | None, eps: float, out: ClArray,
     mean: ClArray, rstd: ClArray,
 ) -> None:  # fmt: skip
     """Over the last dims; each element has a weight of its own."""

@@ -42,7 +42,7 @@ def operands(out: ClArray, given: tuple[Any, ...]) -> tuple[list[Any], list[Any]
     return buffers, strides, bases, numbers
 
 
-def run_map(name: str, out: ClArray, x, y=None, z=None, w=0, *, flag=None) -> ClArray:
+def run_map(name: str, out: ClArray, x: Any, y: Any = None, z: Any = None, w: Any = 0, *, flag: Any = None) -> ClArray:
     """Queue an element-wise function into `out`, in its dtype. `flag` is a buffer that integer division by zero marks.
 
     Without it, no divisor may be 0.
@@ -60,7 +60,7 @@ def run_map(name: str, out: ClArray, x, y=None, z=None, w=0, *, flag=None) -> Cl
     return out
 
 
-def run_test(name: str, out: ClArray, x, y=None) -> ClArray:
+def run_test(name: str, out: ClArray, x: Any, y: Any = None) -> ClArray:
     """Queue a comparison or test of operands of one dtype into `out`, whose elements are bytes."""
     place = out.place
     dtype = (x if isinstance(x, ClArray) else y).dtype
@@ -91,14 +91,14 @@ def as_bool(array: ClArray) -> ClArray:
 
 
 def unary(name: str) -> Kernel:
-    def kernel(self, out: ClArray) -> None:
+    def kernel(self: Any, out: ClArray) -> None:
         run_map(name, out, self)
 
     return kernel
 
 
 def binary(name: str) -> Kernel:
-    def kernel(self, other, out: ClArray) -> None:
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
         run_map(name, out, self, other)
 
     return kernel
@@ -107,7 +107,7 @@ def binary(name: str) -> Kernel:
 def scaled(plain: str, general: str) -> Kernel:
     """A sum with `alpha`. The usual value, 1, has a case without the product."""
 
-    def kernel(self, other, alpha, out: ClArray) -> None:
+    def kernel(self: Any, other: Any, alpha: Any, out: ClArray) -> None:
         if alpha == 1 and plain:
             run_map(plain, out, self, other)
         else:
@@ -119,7 +119,7 @@ def scaled(plain: str, general: str) -> Kernel:
 def divided(name: str) -> Kernel:
     """A rounded quotient or a remainder; integers must not be divided by zero."""
 
-    def kernel(self, other, out: ClArray) -> None:
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
         if out.dtype.category == FLOAT:
             run_map(name, out, self, other)
             return
@@ -149,7 +149,7 @@ def with_flag(array: ClArray, start: Callable[[Any], Any], error: Callable[[int]
 
 
 def test(name: str) -> Kernel:
-    def kernel(self, other, out: ClArray) -> None:
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
         run_test(name, out, self, other)
 
     return kernel
@@ -176,13 +176,13 @@ def logical(name: str) -> Kernel:
 # ---- kernels of their own
 
 
-def div_mode(self, other, rounding_mode: str | None, out: ClArray) -> None:
+def div_mode(self: Any, other: Any, rounding_mode: str | None, out: ClArray) -> None:
     """True division, or division with a rounding mode."""
     names = {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}
     divided(names[rounding_mode])(self, other, out)
 
 
-def power(self, exponent, out: ClArray) -> None:
+def power(self: Any, exponent: Any, out: ClArray) -> None:
     """Powers; the square has its own case."""
     if exponent.__class__ in (int, float) and exponent == 2:
         run_map("square", out, self)
@@ -190,7 +190,7 @@ def power(self, exponent, out: ClArray) -> None:
         run_map("pow", out, self, exponent)
 
 
-def where(condition: ClArray, self, other, out: ClArray) -> None:
+def where(condition: ClArray, self: Any, other: Any, out: ClArray) -> None:
     """`self` where the condition is true, else `other`."""
     place = out.place
     kind = TYPES[out.dtype]
@@ -202,7 +202,7 @@ def where(condition: ClArray, self, other, out: ClArray) -> None:
     place.start("test", out.dtype, "choose", call, (out.buffer, *buffers), count)
 
 
-def clamp(self: ClArray, min, max, out: ClArray) -> None:
+def clamp(self: ClArray, min: Any, max: Any, out: ClArray) -> None:
     """Limit to two bounds, one of which may be absent."""
     if min is None:
         run_map("minimum", out, self, max)
@@ -212,12 +212,12 @@ def clamp(self: ClArray, min, max, out: ClArray) -> None:
         run_map("clamp", out, self, min, max)
 
 
-def lerp(self: ClArray, end: ClArray, weight, out: ClArray) -> None:
+def lerp(self: ClArray, end: ClArray, weight: Any, out: ClArray) -> None:
     """Linear interpolation; weights 0 and 1 give the ends exactly."""
     run_map("lerp", out, self, end, w=weight)
 
 
-def addcmul(self: ClArray, tensor1: ClArray, tensor2: ClArray, value, out: ClArray) -> None:
+def addcmul(self: ClArray, tensor1: ClArray, tensor2: ClArray, value: Any, out: ClArray) -> None:
     """self + value * tensor1 * tensor2."""
     run_map("addcmul", out, self, tensor1, tensor2, value)
 
@@ -245,7 +245,7 @@ def gelu_backward(grad_output: ClArray, self: ClArray, approximate: str, out: Cl
     run_map("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", out, grad_output, self)
 
 
-def threshold_backward(grad_output: ClArray, self: ClArray, threshold, out: ClArray) -> None:
+def threshold_backward(grad_output: ClArray, self: ClArray, threshold: Any, out: ClArray) -> None:
     """The gradient where self is above the threshold."""
     run_map("threshold_backward", out, grad_output, self, w=threshold)
 
@@ -261,7 +261,7 @@ def cat(tensors: list[ClArray], dim: int, out: ClArray) -> None:
         at += array.shape[d]
 
 
-def flip(self: ClArray, dims, out: ClArray) -> None:
+def flip(self: ClArray, dims: Any, out: ClArray) -> None:
     """Copy through negative strides."""
     turned = {d % len(self.shape) for d in dims} if self.shape else set()
     steps = tuple(-s if d in turned else s for d, s in enumerate(self.strides))
@@ -269,7 +269,7 @@ def flip(self: ClArray, dims, out: ClArray) -> None:
     copy(out, self.view(self.shape, steps, first))
 
 
-def dense(array: ClArray, dtype) -> ClArray:
+def dense(array: ClArray, dtype: Any) -> ClArray:
     """The array itself if it has the dtype, else a converted copy."""
     return array if array.dtype is dtype else contiguous(array, dtype)
 

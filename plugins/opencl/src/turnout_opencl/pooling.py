@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, row_major_of
@@ -14,7 +16,7 @@ Ints = tuple[int, ...]
 class Pool:
     """Windows over the last dims of an array."""
 
-    def __init__(self, ndim: int, kernel=(1,), stride=(), padding=(0,), dilation=(1,)) -> None:
+    def __init__(self, ndim: int, kernel: Any = (1,), stride: Any = (), padding: Any = (0,), dilation: Any = (1,)) -> None:
         self.ndim = ndim
         self.kernel = three(kernel, ndim, 1)
         self.steps = (three(stride or kernel, ndim, 1), three(padding, ndim, 0), three(dilation, ndim, 1))
@@ -44,20 +46,22 @@ class Pool:
             copy(indices, places)
 
 
-def max_pool(ndim: int):
+def max_pool(ndim: int) -> Any:
     """The kernel for a number of dims."""
 
-    def kernel(self: ClArray, kernel_size, stride, padding, dilation, ceil_mode: bool, out: ClArray, indices: ClArray) -> None:
+    def kernel(
+        self: ClArray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, out: ClArray, indices: ClArray
+    ) -> None:
         Pool(ndim, kernel_size, stride, padding, dilation).start("largest", out, self, indices)
 
     return kernel
 
 
-def avg_pool(ndim: int):
+def avg_pool(ndim: int) -> Any:
     """The kernel for a number of dims."""
 
     def kernel(
-        self: ClArray, kernel_size, stride, padding, ceil_mode: bool, count_include_pad: bool, divisor,
+        self: ClArray, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor: Any,
         out: ClArray,
     ) -> None:  # fmt: skip
         Pool(ndim, kernel_size, stride, padding).start("mean", out, self, extra=(divisor or 0, int(count_include_pad)))
@@ -65,12 +69,12 @@ def avg_pool(ndim: int):
     return kernel
 
 
-def avg_pool_backward(ndim: int):
+def avg_pool_backward(ndim: int) -> Any:
     """The kernel for a number of dims."""
 
     def kernel(
-        grad_output: ClArray, self: ClArray, kernel_size, stride, padding, ceil_mode: bool,
-        count_include_pad: bool, divisor, out: ClArray,
+        grad_output: ClArray, self: ClArray, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+        count_include_pad: bool, divisor: Any, out: ClArray,
     ) -> None:  # fmt: skip
         pool = Pool(ndim, kernel_size, stride, padding)
         pool.start("mean_slope", out, grad_output, extra=(divisor or 0, int(count_include_pad)))
@@ -78,16 +82,16 @@ def avg_pool_backward(ndim: int):
     return kernel
 
 
-def adaptive_avg_pool(ndim: int):
+def adaptive_avg_pool(ndim: int) -> Any:
     """The kernel for a number of dims."""
 
-    def kernel(self: ClArray, output_size, out: ClArray) -> None:
+    def kernel(self: ClArray, output_size: Any, out: ClArray) -> None:
         Pool(ndim).start("adaptive", out, self)
 
     return kernel
 
 
-def adaptive_avg_pool_backward(ndim: int):
+def adaptive_avg_pool_backward(ndim: int) -> Any:
     """The kernel for a number of dims."""
 
     def kernel(grad_output: ClArray, self: ClArray, out: ClArray) -> None:
@@ -96,10 +100,10 @@ def adaptive_avg_pool_backward(ndim: int):
     return kernel
 
 
-def adaptive_max_pool(ndim: int):
+def adaptive_max_pool(ndim: int) -> Any:
     """The kernel for a number of dims."""
 
-    def kernel(self: ClArray, output_size, out: ClArray, indices: ClArray) -> None:
+    def kernel(self: ClArray, output_size: Any, out: ClArray, indices: ClArray) -> None:
         Pool(ndim).start("adaptive", out, self, indices, op=1)
 
     return kernel

@@ -104,7 +104,7 @@ class Profile:
             found += [(name, time.ns, name == time.operators[-1]) for name in dict.fromkeys(time.operators)]
         return _rows(found)
 
-    def by_node(self, graph) -> list[tuple[Any, int]]:
+    def by_node(self, graph: Any) -> list[tuple[Any, int]]:
         """The nodes of a graph (`turnout.trace`) that was called, each with the nanoseconds of its kernels in all of its calls.
 
         Calls of the same operators in the same order outside of the graph count, too, as they do for a graph of one node.

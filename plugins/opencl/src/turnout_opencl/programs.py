@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from turnout.dtypes import DTYPES, DType, bool_, float32
 from turnout_arrays.expressions import Language, library, table
@@ -56,7 +57,7 @@ class ElementType:
             else "unsigned" if name.startswith("uint") else "signed"
         )  # fmt: skip
 
-    def bits(self, value, double: bool) -> int:
+    def bits(self, value: Any, double: bool) -> int:
         """A number as the integer that `Call.number` holds; integers wrap around."""
         if self.kind == "float":
             limit = float("inf") if double else LARGEST[float32]

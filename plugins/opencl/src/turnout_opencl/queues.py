@@ -87,7 +87,7 @@ class Queue:
         if self._timed is not None:
             self._timed.finish()
 
-    def allocated(self, memory: Memory, size: int):
+    def allocated(self, memory: Memory, size: int) -> Any:
         """A buffer of its pool, which writes to a new one in the plain queue: that must be over before another queue uses it."""
         buffer = memory.allocate(size, self.pool)
         if self.commands is not self._plain:

@@ -41,7 +41,7 @@ _ITEMS = 16  # work-items that keep a device busy
 _ROWS = 64  # rows that a work-item has at least
 
 
-def dims_of(array: ClArray, dim) -> Ints:
+def dims_of(array: ClArray, dim: Any) -> Ints:
     """A dim argument as sorted dims: an int, a list, or None or [] for all."""
     n = len(array.shape)
     if dim is None or not n:
@@ -239,41 +239,41 @@ def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None, power
 # ---- sums, products, means
 
 
-def sum_all(self: ClArray, dtype, out: ClArray) -> None:
+def sum_all(self: ClArray, dtype: Any, out: ClArray) -> None:
     """The sum of all elements."""
     reduce(TOTAL, self, dims_of(self, None), out)
 
 
-def sum_dims(self: ClArray, dim, keepdim: bool, dtype, out: ClArray) -> None:
+def sum_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """Sum over some dims; None and [] mean all."""
     reduce(TOTAL, self, dims_of(self, dim), out)
 
 
-def mean_all(self: ClArray, dtype, out: ClArray) -> None:
+def mean_all(self: ClArray, dtype: Any, out: ClArray) -> None:
     """The mean of all elements."""
     mean_dims(self, None, False, dtype, out)
 
 
-def mean_dims(self: ClArray, dim, keepdim: bool, dtype, out: ClArray) -> None:
+def mean_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """The mean over some dims: the sum divided by the count."""
     dims = dims_of(self, dim)
     reduce(TOTAL, self, dims, out, divisor=float(split_of(self, dims).count))
 
 
-def prod_all(self: ClArray, dtype, out: ClArray) -> None:
+def prod_all(self: ClArray, dtype: Any, out: ClArray) -> None:
     """The product of all elements."""
     reduce(PRODUCT, self, dims_of(self, None), out)
 
 
-def prod_dim(self: ClArray, dim: int, keepdim: bool, dtype, out: ClArray) -> None:
+def prod_dim(self: ClArray, dim: int, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """The product along one dim."""
     reduce(PRODUCT, self, dims_of(self, dim), out)
 
 
-def running(op: int):
+def running(op: int) -> Any:
     """Cumulative sums (0) or products (1), with one work-item per line."""
 
-    def kernel(self: ClArray, dim: int, dtype, out: ClArray) -> None:
+    def kernel(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
         if not self.shape:
             copy(out, self)
             return
@@ -282,7 +282,7 @@ def running(op: int):
     return kernel
 
 
-def lines(place, template: str, kernel: str, op: int, arrays: tuple[ClArray, ...], dim: int) -> None:
+def lines(place: Any, template: str, kernel: str, op: int, arrays: tuple[ClArray, ...], dim: int) -> None:
     """Queue a kernel whose work-items walk along `dim` of arrays of one shape."""
     shape = arrays[0].shape
     kept = (*shape[:dim], *shape[dim + 1 :])
@@ -295,14 +295,14 @@ def lines(place, template: str, kernel: str, op: int, arrays: tuple[ClArray, ...
 # ---- largest and smallest
 
 
-def extreme_dims(op: int):
-    def kernel(self: ClArray, dim, keepdim: bool, out: ClArray) -> None:
+def extreme_dims(op: int) -> Any:
+    def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
         reduce(op, self, dims_of(self, dim), out)
 
     return kernel
 
 
-def extreme_all(op: int):
+def extreme_all(op: int) -> Any:
     def kernel(self: ClArray, out: ClArray) -> None:
         reduce(op, self, dims_of(self, None), out)
 
@@ -342,21 +342,21 @@ def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: 
     _in_pieces(self, sweep_program((LARGEST, SMALLEST)[op]), "find", call, buffers, count, pieces, 2)
 
 
-def extreme_where(op: int):
-    def kernel(self: ClArray, dim, keepdim: bool, out: ClArray) -> None:
+def extreme_where(op: int) -> Any:
+    def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
         find(op, self, dims_of(self, dim), out, None)
 
     return kernel
 
 
-def extreme_both(op: int):
+def extreme_both(op: int) -> Any:
     def kernel(self: ClArray, dim: int, keepdim: bool, values: ClArray, indices: ClArray) -> None:
         find(op, self, dims_of(self, dim), indices, values)
 
     return kernel
 
 
-def both_extremes(self: ClArray, dim, keepdim: bool, smallest: ClArray, largest: ClArray) -> None:
+def both_extremes(self: ClArray, dim: Any, keepdim: bool, smallest: ClArray, largest: ClArray) -> None:
     """The smallest and the largest element."""
     dims = dims_of(self, dim)
     reduce(SMALLEST, self, dims, smallest)
@@ -366,8 +366,8 @@ def both_extremes(self: ClArray, dim, keepdim: bool, smallest: ClArray, largest:
 # ---- truths: of no elements, False and True
 
 
-def truth(op: int, *, empty_is_all: bool = True):
-    def kernel(self: ClArray, dim, keepdim: bool, out: ClArray) -> None:
+def truth(op: int, *, empty_is_all: bool = True) -> Any:
+    def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
         given = as_bool(self)
         if not empty_is_all and dim is not None and not isinstance(dim, int) and not len(dim):
             copy(out, given)
@@ -381,7 +381,7 @@ def truth(op: int, *, empty_is_all: bool = True):
     return kernel
 
 
-def truth_all(op: int):
+def truth_all(op: int) -> Any:
     over = truth(op)
 
     def kernel(self: ClArray, out: ClArray) -> None:
@@ -393,10 +393,10 @@ def truth_all(op: int):
 # ---- moments
 
 
-def variance(root: bool):
+def variance(root: bool) -> Any:
     """The variance in two passes. `correction` is subtracted from the count; 1 by default."""
 
-    def kernel(self: ClArray, dim, correction, keepdim: bool, out: ClArray) -> None:
+    def kernel(self: ClArray, dim: Any, correction: Any, keepdim: bool, out: ClArray) -> None:
         dims = dims_of(self, dim)
         split = split_of(self, dims)
         mean = new_array(self.place, split.kept, self.dtype)
@@ -413,7 +413,7 @@ def variance(root: bool):
 # ---- norms
 
 
-def vector_norm(self: ClArray, ord, dim, keepdim: bool, dtype, out: ClArray) -> None:
+def vector_norm(self: ClArray, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """(sum of |x| ** ord) ** (1 / ord); the largest or smallest |x| for the infinities, the number of nonzeros for 0."""
     given, dims = dense(self, out.dtype), dims_of(self, dim)
     simple = {0: NONZERO, 1: SIZES, 2: SQUARES, float("inf"): LARGEST_SIZE, -float("inf"): SMALLEST_SIZE}
@@ -430,7 +430,7 @@ def vector_norm(self: ClArray, ord, dim, keepdim: bool, dtype, out: ClArray) -> 
 # ---- running extremes and logarithms
 
 
-def running_extremes(op: int):
+def running_extremes(op: int) -> Any:
     def kernel(self: ClArray, dim: int, values: ClArray, indices: ClArray) -> None:
         if not self.shape:
             copy(values, self)

@@ -7,6 +7,7 @@ the error comes from the next read or wait, as it does on CUDA.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -39,7 +40,7 @@ class Reports:
         """Whether they must be read before there can be another one."""
         return len(self._errors) == _SLOTS
 
-    def slot(self, error: Error):
+    def slot(self, error: Error) -> Any:
         """A buffer for an answer, with zeros in it, and the error that it stands for."""
         at = len(self._errors) * self._step
         self._errors.append(error)
@@ -63,7 +64,7 @@ class Reports:
     def _clear(self, commands: cl.CommandQueue) -> None:
         cl.enqueue_fill_buffer(commands, self._buffer, bytearray(1), 0, _SLOTS * self._step).wait()
 
-    def _answers(self, commands: cl.CommandQueue):
+    def _answers(self, commands: cl.CommandQueue) -> Any:
         found = np.zeros((len(self._errors), self._step), np.uint8)
         cl.enqueue_copy(commands, found, self._buffer, is_blocking=True)
         return found[:, :_SIZE].copy().view(np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout.dtypes import bool_, int64
 from turnout_aten.dtypes import promote_types
 from turnout_aten.kernels.rows import Row
@@ -59,7 +61,7 @@ def _ordered(self: ClArray, dim: int, descending: bool, values: ClArray, indices
     take(self, (*self.strides[:d], 0, *self.strides[d + 1 :]), found, strides, values, step=self.strides[d])
 
 
-def sort(self: ClArray, stable, dim: int, descending: bool, values: ClArray, indices: ClArray) -> None:
+def sort(self: ClArray, stable: Any, dim: int, descending: bool, values: ClArray, indices: ClArray) -> None:
     """Sort along a dim. NaN is greater than any number."""
     _ordered(self, dim, descending, values, indices)
 
@@ -98,7 +100,7 @@ def nonzero(self: ClArray) -> ClArray:
 
 
 def searchsorted(
-    sorted_sequence: ClArray, self, out_int32: bool, right: bool, side, sorter: ClArray | None, out: ClArray
+    sorted_sequence: ClArray, self: Any, out_int32: bool, right: bool, side: Any, sorter: ClArray | None, out: ClArray
 ) -> None:
     """Where values would stand in sorted lines; a sorter names the order of each line."""
     sequence, place = sorted_sequence, out.place

@@ -220,7 +220,7 @@ def _default(place: ClDevice) -> Stream:
     return place.main.stream
 
 
-def _checked(stream, name: str) -> Stream:
+def _checked(stream: Any, name: str) -> Stream:
     if not isinstance(stream, Stream):
         raise CallError(f"{name}: expected a turnout.opencl.Stream, got {type(stream).__name__}")
     return stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+from typing import Any
 
 from turnout.dtypes import bool_
 from turnout_aten import operators as aten
@@ -12,7 +13,7 @@ from turnout_autograd.formulas.constants import scalar_log
 from turnout_autograd.formulas.masking import masked, where
 
 
-def scaled(x, factor):
+def scaled(x: Any, factor: Any) -> Any:
     """x * conj(factor), without the multiplication if the factor is 1 or -1."""
     if factor == 1:
         return x
@@ -25,7 +26,7 @@ def over_square(part: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return part / where(size == 0, 1, size)
 
 
-def pow_grad(grad: Tensor, self: Tensor, exponent) -> Tensor:
+def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """For a number as exponent; 0 for exponent 0, also where self is 0."""
     if exponent == 0:
         return aten.zeros_like(grad)
@@ -47,7 +48,7 @@ def pow_grad_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tens
     return grad * masked(conj(result * where(zero, 1, self.to(dtype=result.dtype)).log()), zero)
 
 
-def pow_grad_exponent_scalar(grad: Tensor, self, exponent: Tensor, result: Tensor) -> Tensor:
+def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """The same for a number as base."""
     if self == 0:
         limit = aten.real(exponent) >= 0
@@ -64,7 +65,7 @@ def extremum_grad(grad: Tensor, self: Tensor, other: Tensor, lost: Tensor) -> Te
     return masked(where(self == other, grad / 2, grad), lost)
 
 
-def clamp_grad(grad: Tensor, self: Tensor, low, high) -> Tensor:
+def clamp_grad(grad: Tensor, self: Tensor, low: Any, high: Any) -> Tensor:
     """The gradient where self is inside, the limits included."""
     if low is not None and high is not None:
         return where((self >= low).logical_and(self <= high), grad, 0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout.dtypes import COMPLEX
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.masking import masked, where
 
 
-def conj(x):
+def conj(x: Any) -> Any:
     """The complex conjugate; real values are returned as they are."""
     if isinstance(x, Tensor):
         # x.dtype in line: 60 ns of 350; inside vmap it is another property

@@ -66,7 +66,7 @@ def lu_factor_grad(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     return P.matmul(made)
 
 
-def lu_unpack_grad(grads, shape: Ints) -> Tensor:
+def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
     """The two triangles side by side."""
     gL, gU = (None if g is None or g.ndim < 2 else g for g in grads)  # of shape [0] where nothing was unpacked
     m, n = shape[-2:]
@@ -82,7 +82,7 @@ def lu_unpack_grad(grads, shape: Ints) -> Tensor:
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-def eigh_grad(grads, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor) -> Tensor:
+def eigh_grad(grads: Any, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor) -> Tensor:
     """V (diag(gL) + S(V^H gV)[i, j] / 2 / (L[j] - L[i])) V^H, where S(X) is X - X^H: Hermitian, whatever triangle was read."""
     if vectors.ndim != A.ndim:
         grads = (grads[0], None)
@@ -100,7 +100,7 @@ def eigh_grad(grads, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor) -> T
     return vectors.matmul(inner).matmul(turned)
 
 
-def eig_grad(grads, values: Tensor, vectors: Tensor, is_complex: bool) -> Tensor:
+def eig_grad(grads: Any, values: Tensor, vectors: Tensor, is_complex: bool) -> Tensor:
     """V^-H (diag(gL) + (V^H gV - V^H V Re(diag(V^H gV)))[i, j] / conj(L[j] - L[i])) V^H."""
     turned = adjoint(vectors)
     inner: Any = None
@@ -119,7 +119,7 @@ def eig_grad(grads, values: Tensor, vectors: Tensor, is_complex: bool) -> Tensor
     return made if is_complex else aten.real(made)
 
 
-def svd_grad(grads, A: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
+def svd_grad(grads: Any, A: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     """U ((S(U^H gU) diag(S) + diag(S) S(V^H gV))[i, j] / (S[j]^2 - S[i]^2) + diag(gS)) V^H, and what lies outside the spans.
 
     S(X) is X - X^H. Vectors beyond the smaller side of the matrix are not determined, and have no gradient.
@@ -194,7 +194,7 @@ def check_qr_mode(mode: str, m: int, n: int) -> None:
         raise GradientError("linalg.qr: mode 'complete' of a matrix with more rows than columns has no gradient; use 'reduced'")
 
 
-def qr_grad(grads, Q: Tensor, R: Tensor, mode: str, shape: Ints) -> Tensor:
+def qr_grad(grads: Any, Q: Tensor, R: Tensor, mode: str, shape: Ints) -> Tensor:
     """(gQ + Q T) R^-H, where T is Hermitian with the lower triangle of R gR^H - gQ^H Q.
 
     Of a wide matrix this is the gradient of the square in front; the rest of R is Q^H times the rest of A.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 
 
-def where(condition: Tensor, x, y) -> Tensor:
+def where(condition: Tensor, x: Any, y: Any) -> Tensor:
     """x or y elementwise, one of which may be a number."""
     if not isinstance(y, Tensor):
         return aten.where__ScalarOther(condition, x, y)

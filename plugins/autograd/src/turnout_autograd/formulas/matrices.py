@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
@@ -28,7 +30,7 @@ def off_diagonal(x: Tensor) -> Tensor:
     return x.tril(-1) + x.triu(1)
 
 
-def divided_by_differences(x: Tensor, values: Tensor, dtype) -> Tensor:
+def divided_by_differences(x: Tensor, values: Tensor, dtype: Any) -> Tensor:
     """x[i, j] / (values[j] - values[i]); x[i, i] as it is."""
     difference = values.unsqueeze(-2) - values.unsqueeze(-1)
     return x / (difference.to(dtype) + identity_like(x))

@@ -23,8 +23,8 @@ def statistics(rows: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 
 def layer_norm_grad(
     grad: Tensor, input: Tensor, normalized_shape: Ints, mean: Tensor, rstd: Tensor, weight: Tensor | None,
-    bias: Tensor | None, eps: float, mask,
-):  # fmt: skip
+    bias: Tensor | None, eps: float, mask: Any,
+) -> Any:  # fmt: skip
     """By native_layer_norm_backward; the saved statistics are constants, so a gradient that is recorded computes them anew."""
     if is_recorded(input):
         rows = input.to(mean.dtype).reshape((*mean.shape, prod(normalized_shape)))
@@ -33,9 +33,9 @@ def layer_norm_grad(
 
 
 def group_norm_grad(
-    grads, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, n: int, c: int, area: int, group: int,
-    eps: float, mask,
-):  # fmt: skip
+    grads: Any, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, n: int, c: int, area: int, group: int,
+    eps: float, mask: Any,
+) -> Any:  # fmt: skip
     """The same for groups of channels, whose statistics have gradients too."""
     rows = input.to(mean.dtype).reshape((n, group, c // group * area))
     if is_recorded(input):
@@ -49,7 +49,7 @@ def group_norm_grad(
     return (more if made[0] is None else made[0] + more), made[1], made[2]
 
 
-def _statistics_grad(grad_mean, grad_rstd, rows, mean: Tensor, rstd: Tensor) -> Tensor:
+def _statistics_grad(grad_mean: Any, grad_rstd: Any, rows: Any, mean: Tensor, rstd: Tensor) -> Tensor:
     """1 / n, and -(x - mean) rstd^3 / n."""
     size = max(rows.shape[-1], 1)
     made = rows.new_zeros(rows.shape)
@@ -73,8 +73,8 @@ def batch_statistics(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 
 def batch_norm_grad(
     grad: Tensor, input: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    mean: Tensor | None, rstd: Tensor | None, training: bool, eps: float, mask,
-):  # fmt: skip
+    mean: Tensor | None, rstd: Tensor | None, training: bool, eps: float, mask: Any,
+) -> Any:  # fmt: skip
     """By native_batch_norm_backward; the saved statistics are constants, so a gradient that is recorded computes them anew."""
     if training and is_recorded(input):
         mean, rstd = batch_statistics(input, eps)

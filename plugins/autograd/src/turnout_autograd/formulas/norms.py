@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 from turnout.dtypes import COMPLEX
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.reductions import dims_of, restored
 
 
-def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord, dim, keepdim: bool) -> Tensor:
+def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: Any, keepdim: bool) -> Tensor:
     """sign(x) |x|^(p-1) / norm^(p-1); 0 where the norm is 0, shared among the extremes for inf and -inf."""
     if self.dtype.category != COMPLEX:
         self = self.to(grad.dtype)

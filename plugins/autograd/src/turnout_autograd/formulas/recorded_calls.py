@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnout.keys import TRACKED
 from turnout.state import BELOW_ADINPLACEORVIEW, in_effect, is_fresh
@@ -21,7 +21,7 @@ def is_plain(tensor: Tensor) -> bool:
     return tensor.keys | TRACKED == tensor.device.backend.keys | TRACKED
 
 
-def unrecorded_view(op: Operator, grad: Tensor, *args) -> Tensor:
+def unrecorded_view(op: Operator, grad: Tensor, *args: Any) -> Tensor:
     """A view without a record of its base, for calls that are not recorded: saves 1.5 us of 3.5."""
     ks = in_effect(grad.keys) & BELOW_ADINPLACEORVIEW
     return op.lookup(ks)(ks, grad, *args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import peel
@@ -11,18 +12,18 @@ from turnout_autograd.formulas.broadcasting import Ints, blank
 from turnout_autograd.formulas.complex import conj
 
 
-def dims_of(ndim: int, dim) -> Ints:
+def dims_of(ndim: int, dim: Any) -> Ints:
     """Dims as non-negative ints; None and () mean all."""
     dims = range(ndim) if dim is None or dim == () or dim == [] else (dim,) if isinstance(dim, int) else dim
     return tuple(sorted(d % ndim if ndim else 0 for d in dims))
 
 
-def count_of(shape: Ints, dim) -> int:
+def count_of(shape: Ints, dim: Any) -> int:
     """The number of elements that a reduction over `dim` takes together."""
     return prod(shape[d] for d in dims_of(len(shape), dim)) if shape else 1
 
 
-def restored(x: Tensor, shape: Ints, dim, keepdim: bool) -> Tensor:
+def restored(x: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
     """The result of a reduction of a tensor of `shape`, with the reduced dims restored as 1."""
     if keepdim or not shape:
         return x
@@ -31,7 +32,7 @@ def restored(x: Tensor, shape: Ints, dim, keepdim: bool) -> Tensor:
     return x
 
 
-def shared_grad(grad: Tensor, self: Tensor, result: Tensor, dim, keepdim: bool) -> Tensor:
+def shared_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """amax, amin: the elements that are the extremum share the gradient equally."""
     shape = self.shape
     mask = (self == restored(result, shape, dim, keepdim)).to(grad.dtype)
@@ -87,13 +88,13 @@ def prod_grad_dim(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim:
     return share * products_of_others(self.transpose(dim, -1)).transpose(dim, -1)
 
 
-def logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim, keepdim: bool) -> Tensor:
+def logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The softmax."""
     shape = self.shape
     return restored(grad, shape, dim, keepdim) * conj((self - restored(result, shape, dim, keepdim)).exp())
 
 
-def aminmax_grad(grads, self: Tensor, smallest: Tensor, largest: Tensor, dim, keepdim: bool):
+def aminmax_grad(grads: Any, self: Tensor, smallest: Tensor, largest: Tensor, dim: Any, keepdim: bool) -> Any:
     """The sum of what amin and amax give."""
     each = zip(grads, (smallest, largest), strict=True)
     low, high = [None if g is None else shared_grad(g, self, r, dim, keepdim) for g, r in each]

@@ -58,7 +58,7 @@ def _recorded_det_grad(grad: Tensor, A: Tensor, result: Tensor, tiny: float) -> 
     return aten.where__self(singular, limit, regular)
 
 
-def slogdet_grad(grads, A: Tensor, sign: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
+def slogdet_grad(grads: Any, A: Tensor, sign: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """(g_log - i Im(conj(g_sign) sign)) A^-H; the sign of a real determinant is constant."""
     factor = grads[1]
     if A.dtype.is_complex:
@@ -71,7 +71,7 @@ def slogdet_grad(grads, A: Tensor, sign: Tensor, LU: Tensor, pivots: Tensor) -> 
 
 
 def solve_grad(
-    grad: Tensor, A: Tensor, B: Tensor, result: Tensor, LU: Tensor, pivots: Tensor, left: bool, mask
+    grad: Tensor, A: Tensor, B: Tensor, result: Tensor, LU: Tensor, pivots: Tensor, left: bool, mask: Any
 ) -> tuple[Tensor | None, Tensor | None]:
     """gB = A^-H g, gA = -gB X^H; from the other side for X A = B."""
     vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
@@ -87,7 +87,7 @@ def solve_grad(
 
 
 def solve_triangular_grad(
-    grad: Tensor, self: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool, mask
+    grad: Tensor, self: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool, mask: Any
 ) -> tuple[Tensor | None, Tensor | None]:
     """The same for a triangle: only the part that is read gets a gradient."""
     gB = aten.linalg_solve_triangular(adjoint(self), grad, upper=not upper, left=left, unitriangular=unitriangular)
@@ -113,7 +113,7 @@ def pinv_grad(grad: Tensor, A: Tensor, P: Tensor) -> Tensor:
     return made + (left - A.matmul(P.matmul(left))) + (right - right.matmul(P).matmul(A))
 
 
-def lstsq_grad(grads, A: Tensor, b: Tensor, solution: Tensor, mask) -> tuple[Tensor | None, Tensor | None]:
+def lstsq_grad(grads: Any, A: Tensor, b: Tensor, solution: Tensor, mask: Any) -> tuple[Tensor | None, Tensor | None]:
     """By the pseudo-inverse; residuals |A X - B|^2 change with A and B alone, for A^H (A X - B) is 0."""
     vector = b.ndim == A.ndim - 1 and b.shape == A.shape[:-1]
     B, X = (b.unsqueeze(-1), solution.unsqueeze(-1)) if vector else (b, solution)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log1p, pi, sqrt
+from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
@@ -15,14 +16,14 @@ def erf_grad(grad: Tensor, self: Tensor) -> Tensor:
     return grad * (2 / sqrt(pi) * (-(self * self)).exp())
 
 
-def xlogy_grad(grad: Tensor, self: Tensor, log, outside) -> Tensor:
+def xlogy_grad(grad: Tensor, self: Tensor, log: Any, outside: Any) -> Tensor:
     """log(y), or log(1 + y); 0 where self is 0 and y is `outside` of what has a finite logarithm."""
     if isinstance(log, Tensor):
         return grad * masked(log, (self == 0).logical_and(outside))
     return grad * (masked(grad.new_full(self.shape, log), self == 0) if outside else log)
 
 
-def log1p_of(x) -> float:
+def log1p_of(x: Any) -> float:
     """log(1 + x) of a number."""
     return log1p(x) if x > -1 else NAN if x < -1 or x != x else -INF
 

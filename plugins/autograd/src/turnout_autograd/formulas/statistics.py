@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 from turnout.dtypes import COMPLEX
 from turnout_aten import operators as aten
@@ -13,7 +14,7 @@ from turnout_autograd.formulas.recorded_calls import is_recorded
 from turnout_autograd.formulas.reductions import count_of, dims_of, may_hold_zero, restored
 
 
-def var_grad(grad: Tensor, self: Tensor, dim, correction, keepdim: bool) -> Tensor:
+def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     """2 (x - mean) / (n - correction)."""
     shape = self.shape
     degrees = count_of(shape, dim) - (1 if correction is None else correction)
@@ -22,7 +23,7 @@ def var_grad(grad: Tensor, self: Tensor, dim, correction, keepdim: bool) -> Tens
     return restored(grad, shape, dim, keepdim) * (centred * factor)
 
 
-def std_grad(grad: Tensor, self: Tensor, result: Tensor, dim, correction, keepdim: bool) -> Tensor:
+def std_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     """By the variance; 0 where the deviation is 0."""
     zero = result == 0
     return var_grad((grad / (result * 2).masked_fill(zero, 1)).masked_fill(zero, 0), self, dim, correction, keepdim)

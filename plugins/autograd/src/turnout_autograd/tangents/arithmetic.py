@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout.dtypes import COMPLEX
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.masking import masked, where
 
 
-def times(x: Tensor, factor) -> Tensor:
+def times(x: Tensor, factor: Any) -> Tensor:
     """x * factor, without the multiplication if the factor is 1 or -1."""
     if factor == 1:
         return x

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.reductions import dims_of
 
 
-def along(gradient: Tensor, self_t: Tensor, dim, keepdim: bool) -> Tensor:
+def along(gradient: Tensor, self_t: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The inner product of the tangent with the gradient of the reduction, in each slice that it takes together."""
     product = conj(gradient) * self_t
     if not product.shape:

@@ -33,7 +33,7 @@ class Rule:
         self.compute = compute
         self.reads = reads
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...], result):
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...], result: Any) -> Any:
         """The tangent of each differentiable output (one, or a tuple), None where it is zero.
 
         Arguments:

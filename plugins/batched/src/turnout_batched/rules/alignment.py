@@ -20,7 +20,7 @@ Rule = Callable[..., tuple[Any, Any]]
 Dims = Sequence[Any]
 
 
-def family(rule: Callable[..., tuple[Any, Any]]):
+def family(rule: Callable[..., tuple[Any, Any]]) -> Any:
     """Mark a rule that serves several operators. It gets the operator's call as its first argument."""
     rule.takes_call = True  # type: ignore[attr-defined]
     return rule
@@ -101,10 +101,10 @@ def fits(variant: str, dims: Dims, values: Sequence[Any]) -> None:
     shape_function(f"aten::{variant}")(*examples(dims, values))
 
 
-def refused(call, size: int, dims: Dims, values: Sequence[Any]) -> NoReturn:
+def refused(call: Any, size: int, dims: Dims, values: Sequence[Any]) -> NoReturn:
     """Let the operator refuse one example of this rank, in its own words."""
 
-    def one(value, bdim: int | None):
+    def one(value: Any, bdim: int | None) -> Any:
         if bdim is None:
             return value
         return aten.select__int(value, bdim, 0) if size else aten.new_zeros(value, logical_shape(value, bdim))

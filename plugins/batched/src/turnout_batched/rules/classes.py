@@ -44,7 +44,7 @@ def _over_dims(arguments: tuple[Argument, ...], names: list[str]) -> Rule:
     keeps = names.index("keepdim") if "keepdim" in names else None
 
     @family
-    def reduce(call, size: int, dims: Dims, *values) -> tuple[Any, int]:
+    def reduce(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, int]:
         """Reduce the whole example if no dim is given. An example without dims counts as one dim of length 1."""
         given = list(values)
         dim = given[at]
@@ -63,5 +63,5 @@ def _over_dims(arguments: tuple[Argument, ...], names: list[str]) -> Rule:
     return reduce
 
 
-def _each(made, change: Callable[[Tensor], Tensor]):
+def _each(made: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return [change(t) for t in made] if isinstance(made, (list, tuple)) else change(made)

@@ -23,7 +23,7 @@ def folded(ndim: int, *, alone: bool = True, sizes_at: int | None = None) -> Rul
     taken = ({ndim}, {ndim - 1}) if alone else ({ndim},)
 
     @family
-    def fold(call, size: int, dims: Dims, *values) -> tuple[Any, Any]:
+    def fold(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, Any]:
         ranks = {logical_ndim(v, d) for v, d in zip(values, dims, strict=True) if isinstance(v, Tensor)}
         if ranks not in taken or (sizes_at is not None and len(values[sizes_at]) != ndim):
             refused(call, size, dims, values)
@@ -44,7 +44,7 @@ def _together(x: Tensor) -> Tensor:
     return aten.reshape(x, (shape[0] * shape[1], *shape[2:]))
 
 
-def _apart(made, size: int, n: int):
+def _apart(made: Any, size: int, n: int) -> Any:
     """Reshape [B * N, ...] to [B, N, ...]."""
     if isinstance(made, (list, tuple)):
         return [_apart(each, size, n) for each in made]
@@ -55,7 +55,9 @@ def fractional(space: int) -> Rule:
     """The rule for images of `space` dims. Random samples have shape [N, C, space]; images without N have N = 1 there."""
 
     @family
-    def pool(call, size: int, dims: Dims, self: Tensor, kernel_size, output_size, random_samples: Tensor) -> tuple[Any, Any]:
+    def pool(
+        call: Any, size: int, dims: Dims, self: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor
+    ) -> tuple[Any, Any]:
         fits(f"fractional_max_pool{space}d.output", dims, (self, kernel_size, output_size, random_samples))
         images, samples = front(self, dims[0], size), front(random_samples, dims[3], size)
         single = len(images.array.shape) == space + 2
@@ -72,8 +74,8 @@ def fractional(space: int) -> Rule:
 
 
 def convolution(
-    size: int, dims: Dims, x: Tensor, weight: Tensor, bias: Tensor | None, stride, padding, dilation,
-    transposed: bool, output_padding, groups: int,
+    size: int, dims: Dims, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, output_padding: Any, groups: int,
 ) -> tuple[Tensor, int]:  # fmt: skip
     """If each example has its own weights, the examples become groups of channels."""
     rest = (stride, padding, dilation, transposed, output_padding)
@@ -108,7 +110,7 @@ def _per_channel(value: Tensor, bdim: int | None, space: int) -> Tensor:
 
 
 def layer_norm(
-    size: int, dims: Dims, x: Tensor, shape, weight: Tensor | None, bias: Tensor | None, eps: float
+    size: int, dims: Dims, x: Tensor, shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[list[Any], int]:
     fits("native_layer_norm.out", dims, (x, shape, weight, bias, eps))
     images = front(x, dims[0], size)
@@ -148,7 +150,7 @@ def group_norm(
 
 @family
 def ctc_loss(
-    call, size: int, dims: Dims, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor,
+    call: Any, size: int, dims: Dims, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor,
     blank: int, reduction: int, zero_infinity: bool,
 ) -> tuple[Tensor, int]:  # fmt: skip
     """With lengths in tensors. N is dim 1 of the log-probabilities, and 1 where they have no such dim."""

@@ -6,6 +6,7 @@ Where every example has indices of its own, the batch dim gets an index too: 0, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from turnout.dtypes import bool_, int32, int64
 from turnout_aten import operators as aten
@@ -30,7 +31,7 @@ from turnout_batched.rules.alignment import (
 
 
 @family
-def beside(call, size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, *rest) -> tuple[Tensor, int]:
+def beside(call: Any, size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, *rest: Any) -> tuple[Tensor, int]:
     """Scattering: one index for each element. All tensors have the same number of dims; without dims there is one element."""
     x, added = at_least_1d(front(self, dims[0], size))
     i = at_least_1d(front(index, dims[2], size))[0]
@@ -61,7 +62,7 @@ def index_select(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor) -
     return (aten.squeeze__dim(made, 1) if added else moved(made, 1, d + 1)), 0
 
 
-def index_add(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha) -> tuple[Tensor, int]:
+def index_add(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> tuple[Tensor, int]:
     fits("index_add.out", dims, (self, dim, index, source, alpha))
     x, added = at_least_1d(front(self, dims[0], size))
     s = at_least_1d(front(source, dims[3], size))[0]
@@ -76,7 +77,9 @@ def index_add(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, sour
     return (aten.squeeze__dim(made, 1) if added else made), 0
 
 
-def searchsorted(size: int, dims: Dims, sequence: Tensor, self, out_int32: bool, right: bool, side, sorter) -> tuple[Tensor, int]:
+def searchsorted(
+    size: int, dims: Dims, sequence: Tensor, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any
+) -> tuple[Tensor, int]:
     """One sequence serves all values of an example, or each row of values has its own sequence."""
     fits("searchsorted.Tensor_out", dims, (sequence, self, out_int32, right, side, sorter))
     options = {"out_int32": out_int32, "right": right, "side": side}

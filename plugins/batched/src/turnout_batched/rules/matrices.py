@@ -12,7 +12,7 @@ from turnout_batched.rules.alignment import Dims, Rule, family, fits, front, log
 
 
 @family
-def stacked(call, size: int, dims: Dims, *values) -> tuple[Any, Any]:
+def stacked(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, Any]:
     """The first tensor has matrices in its last two dims. The others have the same number of dims in front, or fewer."""
     if logical_ndim(values[0], dims[0]) < 2:
         refused(call, size, dims, values)
@@ -31,7 +31,7 @@ def solved(variant: str, *own: int) -> Rule:
     """The rule of solvers, which broadcast the dims in front of their operands; each tensor has `own` dims behind them."""
 
     @family
-    def solve(call, size: int, dims: Dims, *values) -> tuple[Tensor, int]:
+    def solve(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
         fits(variant, dims, values)
         tensors = tuple(zip(values, dims, own, strict=False))
         most = max([logical_ndim(v, d) - behind for v, d, behind in tensors])
@@ -43,7 +43,7 @@ def solved(variant: str, *own: int) -> Rule:
 
 @family
 def pseudo_inverse(
-    call, size: int, dims: Dims, self: Tensor, atol: Tensor | None, rtol: Tensor | None, hermitian: bool
+    call: Any, size: int, dims: Dims, self: Tensor, atol: Tensor | None, rtol: Tensor | None, hermitian: bool
 ) -> tuple[Tensor, int]:
     """Tolerances are broadcast with the dims in front of the matrices."""
     ndim = logical_ndim(self, dims[0])
@@ -57,7 +57,9 @@ def pseudo_inverse(
 
 
 @family
-def least_squares(call, size: int, dims: Dims, self: Tensor, b: Tensor, rcond, driver) -> tuple[list[Tensor], int | list[int]]:
+def least_squares(
+    call: Any, size: int, dims: Dims, self: Tensor, b: Tensor, rcond: Any, driver: Any
+) -> tuple[list[Tensor], int | list[int]]:
     """Residuals if all examples have full rank, otherwise none: all examples must have one shape."""
     ndim = logical_ndim(self, dims[0])
     vector = logical_shape(b, dims[1]) == logical_shape(self, dims[0])[:-1]
@@ -76,7 +78,7 @@ def least_squares(call, size: int, dims: Dims, self: Tensor, b: Tensor, rcond, d
 
 
 @family
-def fourier(call, size: int, dims: Dims, self: Tensor, over: Sequence[int], *rest) -> tuple[Tensor, int]:
+def fourier(call: Any, size: int, dims: Dims, self: Tensor, over: Sequence[int], *rest: Any) -> tuple[Tensor, int]:
     """(self, dim[], ...)."""
     x = front(self, dims[0], size)
     return call(x, [d + 1 for d in wrap_dims(over, len(x.array.shape) - 1)], *rest), 0

@@ -14,19 +14,19 @@ from turnout_batched.values import example
 
 
 @family
-def unary(call, size: int, dims: Dims, value: Tensor, *rest) -> tuple[Tensor, int]:
+def unary(call: Any, size: int, dims: Dims, value: Tensor, *rest: Any) -> tuple[Tensor, int]:
     """One tensor: the batch dim stays in place."""
     return call(value, *rest), dims[0]
 
 
 @family
-def several(call, size: int, dims: Dims, value: Tensor, *rest) -> tuple[list[Tensor], int | None]:
+def several(call: Any, size: int, dims: Dims, value: Tensor, *rest: Any) -> tuple[list[Tensor], int | None]:
     """The same with several results."""
     return list(call(value, *rest)), dims[0]
 
 
 @family
-def pointwise(call, size: int, dims: Dims, *values) -> tuple[Tensor, int]:
+def pointwise(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
     """Several tensors, broadcast and promoted as their examples would be."""
     # The usual call: two batches of examples of one shape. 1.5 us of 6.5 less.
     if dims[0] == 0 == dims[1] and len(values) <= 3:
@@ -37,7 +37,7 @@ def pointwise(call, size: int, dims: Dims, *values) -> tuple[Tensor, int]:
 
 
 @family
-def loss(call, size: int, dims: Dims, self: Tensor, target: Tensor, *rest) -> tuple[Tensor, int]:
+def loss(call: Any, size: int, dims: Dims, self: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, int]:
     """A pointwise loss of two tensors, with optional weights, all broadcast. The last argument is the reduction."""
     *weights, reduction = rest
     tensors = [None if t is None else (t, d) for t, d in zip((self, target, *weights), dims[:-1], strict=True)]
@@ -50,7 +50,7 @@ def loss(call, size: int, dims: Dims, self: Tensor, target: Tensor, *rest) -> tu
 
 
 @family
-def loss_of_one_shape(call, size: int, dims: Dims, self: Tensor, target: Tensor, *rest) -> tuple[Tensor, int]:
+def loss_of_one_shape(call: Any, size: int, dims: Dims, self: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, int]:
     """One whose two tensors must have one shape."""
     if logical_shape(self, dims[0]) != logical_shape(target, dims[1]):
         refused(call, size, dims, (self, target, *rest))
@@ -58,19 +58,19 @@ def loss_of_one_shape(call, size: int, dims: Dims, self: Tensor, target: Tensor,
 
 
 @family
-def choice(call, size: int, dims: Dims, *values) -> tuple[Tensor, int]:
+def choice(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
     """where: like `pointwise`, but the dtype of the condition is ignored."""
     return call(*aligned(dims, values, 1)), 0
 
 
 @family
-def masking(call, size: int, dims: Dims, *values) -> tuple[Tensor, int]:
+def masking(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
     """Like `pointwise`, for operators that do not promote dtypes."""
     return call(*aligned(dims, values, len(values))), 0
 
 
 @family
-def writing(call, size: int, dims: Dims, self: Tensor, *rest) -> tuple[Any, Any]:
+def writing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Any, Any]:
     """In place: self keeps its shape and the others are broadcast to it. Returns None, because the result is self."""
     ndim = logical_ndim(self, dims[0])
     others = [padded(v, d, ndim) if d is not None else _not_onto_batch(v, ndim) for v, d in zip(rest, dims[1:], strict=True)]
@@ -78,14 +78,14 @@ def writing(call, size: int, dims: Dims, self: Tensor, *rest) -> tuple[Any, Any]
     return None, None
 
 
-def _not_onto_batch(value, ndim: int):
+def _not_onto_batch(value: Any, ndim: int) -> Any:
     """A tensor with more dims than an example of self must not be broadcast with the batch dim: the operator has to refuse it."""
     if isinstance(value, Tensor) and len(value.array.shape) > ndim:
         return aten.unsqueeze(value, 0)
     return value
 
 
-def aligned(dims: Dims, values, promoted_from: int) -> list[Any]:
+def aligned(dims: Dims, values: Any, promoted_from: int) -> list[Any]:
     """Align tensors for broadcasting. Convert them where promoting batches would give another dtype than promoting examples.
 
     An example without dims counts less in a promotion than one with dims, but as a batch it has a dim.
@@ -102,7 +102,7 @@ def aligned(dims: Dims, values, promoted_from: int) -> list[Any]:
     return [v if d is None else padded(v, d, ndim) for v, d in zip(values, dims, strict=True)]
 
 
-def _promoted(dims: Dims, values, start: int) -> list[Any]:
+def _promoted(dims: Dims, values: Any, start: int) -> list[Any]:
     tensors = [v for v in values[start:] if isinstance(v, Tensor)]
     if not tensors or all(v.dtype is tensors[0].dtype for v in tensors):
         return list(values)

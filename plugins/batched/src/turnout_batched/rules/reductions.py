@@ -37,12 +37,12 @@ def kept(x: Tensor, ndim: int) -> Tensor:
     return x if ndim else aten.squeeze__dim(x, 1)
 
 
-def sum_all(size: int, dims: Dims, self: Tensor, dtype) -> tuple[Tensor, int]:
+def sum_all(size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
     x, ndim = ready(size, dims, self)
     return aten.sum__dim_IntList(x, example_dims(None, x, ndim), False, dtype=dtype), 0
 
 
-def mean_all(size: int, dims: Dims, self: Tensor, dtype) -> tuple[Tensor, int]:
+def mean_all(size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
     x, ndim = ready(size, dims, self)
     return aten.mean__dim(x, example_dims(None, x, ndim), False, dtype=dtype), 0
 
@@ -54,7 +54,7 @@ def flat(size: int, dims: Dims, value: Tensor) -> Tensor:
     return x if len(shape) == 2 else aten.reshape(x, (shape[0], product(shape[1:])))
 
 
-def prod_all(size: int, dims: Dims, self: Tensor, dtype) -> tuple[Tensor, int]:
+def prod_all(size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
     return aten.prod__dim_int(flat(size, dims, self), 1, False, dtype=dtype), 0
 
 
@@ -74,7 +74,7 @@ def nanmedian_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
     return _median(flat(size, dims, self), aten.nanmedian, aten.nanmedian__dim), 0
 
 
-def _median(x: Tensor, of_all, of_dim) -> Tensor:
+def _median(x: Tensor, of_all: Any, of_dim: Any) -> Tensor:
     """The largest of the elements that equal the median, so that they share its gradient."""
     if not x.array.shape[1]:
         return aten.expand(of_all(aten.reshape(x, (-1,))), (x.array.shape[0],))
@@ -94,7 +94,7 @@ def all_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
 
 
 @family
-def asserted(call, size: int, dims: Dims, self: Tensor, *message: str) -> tuple[None, None]:
+def asserted(call: Any, size: int, dims: Dims, self: Tensor, *message: str) -> tuple[None, None]:
     """What holds for every example. An example has one element, or the operator refuses it."""
     x = flat(size, dims, self)
     call(aten.all(x) if x.array.shape[1] == 1 else aten.select__int(x, 0, 0), *message)
@@ -102,7 +102,7 @@ def asserted(call, size: int, dims: Dims, self: Tensor, *message: str) -> tuple[
 
 
 @family
-def along_dim(call, size: int, dims: Dims, self: Tensor, dim: int, *rest) -> tuple[Any, int]:
+def along_dim(call: Any, size: int, dims: Dims, self: Tensor, dim: int, *rest: Any) -> tuple[Any, int]:
     """(self, dim, ...) with results in self's shape."""
     x, ndim = ready(size, dims, self)
     made = call(x, wrapped_dim(dim, ndim) + 1, *rest)
@@ -110,7 +110,9 @@ def along_dim(call, size: int, dims: Dims, self: Tensor, dim: int, *rest) -> tup
 
 
 @family
-def softmax_backward(call, size: int, dims: Dims, grad_output: Tensor, output: Tensor, dim: int, dtype) -> tuple[Tensor, int]:
+def softmax_backward(
+    call: Any, size: int, dims: Dims, grad_output: Tensor, output: Tensor, dim: int, dtype: Any
+) -> tuple[Tensor, int]:
     g, added = at_least_1d(front(grad_output, dims[0], size))
     y, _ = at_least_1d(front(output, dims[1], size))
     made = call(g, y, wrapped_dim(dim, len(g.array.shape) - 1) + 1, dtype)
@@ -123,7 +125,7 @@ def topk(size: int, dims: Dims, self: Tensor, k: int, dim: int, largest: bool, s
     return [kept(t, ndim) for t in made], 0
 
 
-def sort(size: int, dims: Dims, self: Tensor, stable, dim: int, descending: bool) -> tuple[list[Tensor], int]:
+def sort(size: int, dims: Dims, self: Tensor, stable: Any, dim: int, descending: bool) -> tuple[list[Tensor], int]:
     x, ndim = ready(size, dims, self)
     made = aten.sort__stable(x, stable=stable, dim=wrapped_dim(dim, ndim) + 1, descending=descending)
     return [kept(t, ndim) for t in made], 0
@@ -135,7 +137,7 @@ def flip(size: int, dims: Dims, self: Tensor, over: Sequence[int]) -> tuple[Tens
 
 
 @family
-def triangle(call, size: int, dims: Dims, self: Tensor, diagonal: int) -> tuple[Tensor, int]:
+def triangle(call: Any, size: int, dims: Dims, self: Tensor, diagonal: int) -> tuple[Tensor, int]:
     """Operators on the last two dims: the batch is one more dim in front. Examples with fewer dims are refused."""
     x = front(self, dims[0], size)
     return call(x if len(x.array.shape) > 2 else aten.select__int(x, 0, 0), diagonal), 0

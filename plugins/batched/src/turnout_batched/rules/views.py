@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from turnout.errors import DimError, ShapeError
 from turnout_aten import operators as aten
@@ -16,7 +17,7 @@ Ints = Sequence[int]
 
 
 @family
-def resized(call, size: int, dims: Dims, self: Tensor, shape: Ints) -> tuple[Tensor, int]:
+def resized(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints) -> tuple[Tensor, int]:
     """view, reshape, _unsafe_view."""
     x = front(self, dims[0], size)
     own = x.array.shape[1:]
@@ -24,7 +25,7 @@ def resized(call, size: int, dims: Dims, self: Tensor, shape: Ints) -> tuple[Ten
 
 
 @family
-def trailing(call, size: int, dims: Dims, self: Tensor, *rest) -> tuple[Tensor, int]:
+def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
     """Operators that count dims from the last one."""
     x = front(self, dims[0], size)
     if len(x.array.shape) == 1:  # the batch must not be taken for that dim
@@ -33,20 +34,20 @@ def trailing(call, size: int, dims: Dims, self: Tensor, *rest) -> tuple[Tensor, 
 
 
 @family
-def padding(call, size: int, dims: Dims, self: Tensor, pad: Ints, value) -> tuple[Tensor, int]:
+def padding(call: Any, size: int, dims: Dims, self: Tensor, pad: Ints, value: Any) -> tuple[Tensor, int]:
     """From the last dim on; the batch is none that it may reach."""
     fits("constant_pad_nd.out", dims, (self, pad, value))
     return trailing(call, size, dims, self, pad, value)
 
 
 @family
-def with_last_dim(call, size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
+def with_last_dim(call: Any, size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
     """Views that add a dim at the end."""
     return call(self), dims[0]
 
 
 @family
-def of_dtype(call, size: int, dims: Dims, self: Tensor, dtype) -> tuple[Tensor, int]:
+def of_dtype(call: Any, size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
     """view(dtype): a different element size changes the length of the last dim."""
     if dtype.itemsize == self.dtype.itemsize:
         return call(self, dtype), dims[0]
@@ -54,7 +55,7 @@ def of_dtype(call, size: int, dims: Dims, self: Tensor, dtype) -> tuple[Tensor, 
 
 
 @family
-def one_by_one(call, size: int, dims: Dims, self: Tensor, *rest) -> tuple[Tensor, int]:
+def one_by_one(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
     """An operator of one tensor that does not accept batch dims: it runs once per example."""
     x = front(self, dims[0], size)
     if not size:  # an example of zeros says what each result looks like
@@ -133,7 +134,7 @@ def select(size: int, dims: Dims, self: Tensor, dim: int, index: int) -> tuple[T
     return aten.select__int(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, index), 0
 
 
-def slice_(size: int, dims: Dims, self: Tensor, dim: int, start, end, step: int) -> tuple[Tensor, int]:
+def slice_(size: int, dims: Dims, self: Tensor, dim: int, start: Any, end: Any, step: int) -> tuple[Tensor, int]:
     x = _with_dims("slice", front(self, dims[0], size))
     return aten.slice__Tensor(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, start, end, step), 0
 
@@ -151,12 +152,12 @@ def unfold(size: int, dims: Dims, self: Tensor, dimension: int, length: int, ste
 
 
 @family
-def the_same(call, size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
+def the_same(call: Any, size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
     """alias, detach."""
     return call(self), dims[0]
 
 
-def as_strided(size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, offset) -> tuple[Tensor, int]:
+def as_strided(size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, offset: Any) -> tuple[Tensor, int]:
     """The strides are those that the example shows, and the offset counts from its first element."""
     x = front(self, dims[0], size)
     start = x.storage_offset() + (offset or 0)
@@ -164,7 +165,7 @@ def as_strided(size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, o
 
 
 @family
-def parts(call, size: int, dims: Dims, self: Tensor, how, dim: int = 0) -> tuple[list[Tensor], int]:
+def parts(call: Any, size: int, dims: Dims, self: Tensor, how: Any, dim: int = 0) -> tuple[list[Tensor], int]:
     """split, split_with_sizes."""
     x = _with_dims("split", front(self, dims[0], size))
     return call(x, how, wrapped_dim(dim, len(x.array.shape) - 1) + 1), 0
@@ -191,7 +192,7 @@ def repeat(size: int, dims: Dims, self: Tensor, repeats: Ints) -> tuple[Tensor, 
 _CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}
 
 
-def in_format(call, x: Tensor, memory_format) -> tuple[Tensor, int]:
+def in_format(call: Any, x: Tensor, memory_format: Any) -> tuple[Tensor, int]:
     """`call(batch, memory_format)` so that each example has the format: row-major with the channels last, and then turned back.
 
     Raises ArgumentError for examples with another number of dims, as the operator does for one.
@@ -204,13 +205,13 @@ def in_format(call, x: Tensor, memory_format) -> tuple[Tensor, int]:
     return aten.permute(made, (0, 1, ndim, *range(2, ndim))), 0
 
 
-def clone(size: int, dims: Dims, self: Tensor, memory_format) -> tuple[Tensor, int]:
+def clone(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:
     if memory_format is None or memory_format == "preserve_format":
         return aten.clone(self), dims[0]
     return in_format(lambda x, given: aten.clone(x, memory_format=given), front(self, dims[0], size), memory_format)
 
 
-def contiguous(size: int, dims: Dims, self: Tensor, memory_format) -> tuple[Tensor, int]:
+def contiguous(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:
     return in_format(lambda x, given: aten.contiguous(x, memory_format=given), front(self, dims[0], size), memory_format)
 
 
@@ -225,9 +226,9 @@ def cat(size: int, dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[Ten
     return aten.cat(kept, wrapped_dim(dim, ndim) + 1), 0
 
 
-def to_copy(size: int, dims: Dims, self: Tensor, dtype, layout, device, pin, non_blocking: bool,
-            memory_format) -> tuple[Tensor, int]:  # fmt: skip
-    def copied(x: Tensor, given) -> Tensor:
+def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device: Any, pin: Any, non_blocking: bool,
+            memory_format: Any) -> tuple[Tensor, int]:  # fmt: skip
+    def copied(x: Tensor, given: Any) -> Tensor:
         return aten._to_copy(
             x, dtype=dtype, layout=layout, device=device, pin_memory=pin, non_blocking=non_blocking, memory_format=given
         )
@@ -241,7 +242,7 @@ def to_copy(size: int, dims: Dims, self: Tensor, dtype, layout, device, pin, non
 
 
 @family
-def like(call, size: int, dims: Dims, self: Tensor, *options) -> tuple[Tensor, int]:
+def like(call: Any, size: int, dims: Dims, self: Tensor, *options: Any) -> tuple[Tensor, int]:
     """zeros_like and similar factories, in the memory layout of the value, or in the format that they end with."""
     if options[-1] in (None, "preserve_format"):
         return call(self, *options), dims[0]
@@ -249,13 +250,13 @@ def like(call, size: int, dims: Dims, self: Tensor, *options) -> tuple[Tensor, i
 
 
 @family
-def new(call, size: int, dims: Dims, self: Tensor, shape: Ints, *options) -> tuple[Tensor, int]:
+def new(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints, *options: Any) -> tuple[Tensor, int]:
     """new_zeros and similar factories."""
     return call(self, (size, *shape), *options), 0
 
 
 def new_empty_strided(
-    size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, dtype, layout, device, pin
+    size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, dtype: Any, layout: Any, device: Any, pin: Any
 ) -> tuple[Tensor, int]:
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if 0 not in shape else 0
     made = aten.new_empty_strided(
@@ -279,7 +280,7 @@ def scattered(fewer: int) -> Rule:
     """The rule of backward formulas of views with `fewer` dims: (grad, input_sizes, dim, ...). The gradient is expanded."""
 
     @family
-    def scatter(call, size: int, dims: Dims, grad: Tensor, sizes: Ints, dim: int, *rest) -> tuple[Tensor, int]:
+    def scatter(call: Any, size: int, dims: Dims, grad: Tensor, sizes: Ints, dim: int, *rest: Any) -> tuple[Tensor, int]:
         x = padded(front(grad, dims[0], size), 0, len(sizes) - fewer)
         return call(x, (size, *sizes), wrapped_dim(dim, len(sizes)) + 1, *rest), 0
 
@@ -300,7 +301,9 @@ def select_scatter(size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, i
     return aten.select_scatter(front(self, dims[0], size), front(src, dims[1], size), at, index), 0
 
 
-def slice_scatter(size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, start, end, step: int) -> tuple[Tensor, int]:
+def slice_scatter(
+    size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, start: Any, end: Any, step: int
+) -> tuple[Tensor, int]:
     """The source is expanded."""
     n = logical_ndim(self, dims[0])
     x, s = front(self, dims[0], size), padded(front(src, dims[1], size), 0, n)
