@@ -42,7 +42,7 @@ class Answer:
     numbers: list[Any]
 
 
-def widened(data, dtype: str) -> turnout.Tensor:
+def widened(data: Any, dtype: str) -> turnout.Tensor:
     """A tensor of numbers of a dtype, held in 64 bits if they are floats or complex."""
     made = row_major("cpu")(data, dtype)
     return made.to(complex128) if made.is_complex() else made.to(float64) if made.is_floating_point() else made
@@ -72,7 +72,7 @@ def _answer(operator: str, samples: SampleSet, sample: Sample, dtype: str) -> An
     return Answer(operator, samples, sample, dtype, shown, [f[2] for f in told], [in_64_bits(t) for t in made])
 
 
-def in_64_bits(tensor: turnout.Tensor):
+def in_64_bits(tensor: turnout.Tensor) -> Any:
     """A tensor's numbers as an array; floats and complex numbers in 64 bits."""
     tensor = tensor.detach().cpu()
     wide = complex128 if tensor.is_complex() else float64 if tensor.is_floating_point() else tensor.dtype
@@ -82,19 +82,19 @@ def in_64_bits(tensor: turnout.Tensor):
 # ---- distances
 
 
-def rounded(exact, dtype: str):
+def rounded(exact: Any, dtype: str) -> Any:
     """Numbers in 64 bits rounded to a dtype, in 64 bits again."""
     return exact if dtype == "float64" else turnout.from_numpy(exact).to(dtype_named(dtype)).to(float64).numpy()
 
 
-def units(numbers, dtype: str, floor: float = 0.0):
+def units(numbers: Any, dtype: str, floor: float = 0.0) -> Any:
     """The unit in the last place of each number; of `floor` where it is nearer to 0."""
     bits, least = PRECISIONS[dtype]
     exponents = np.frexp(np.maximum(np.abs(numbers), floor))[1] - 1
     return np.ldexp(1.0, np.maximum(exponents, least) - (bits - 1))
 
 
-def differs(found, exact, dtype: str, limit: Limit | float) -> str:
+def differs(found: Any, exact: Any, dtype: str, limit: Limit | float) -> str:
     """How the numbers of a result, in 64 bits, differ from the exact ones; "" where they do not. `limit` is in ulp if it is a
     `Limit`, else relative to the largest number."""
     if dtype in PARTS:
@@ -116,7 +116,7 @@ def differs(found, exact, dtype: str, limit: Limit | float) -> str:
     return _worst(np.where(same, 0.0, np.where(finite, distance, np.inf)), most, found, exact, unit)
 
 
-def _complex_differs(found, exact, part: str, limit: Limit | float) -> str:
+def _complex_differs(found: Any, exact: Any, part: str, limit: Limit | float) -> str:
     same = (found == exact) | (np.isnan(found) & np.isnan(exact))
     finite = np.isfinite(found) & np.isfinite(exact)
     with np.errstate(all="ignore"):
@@ -126,12 +126,12 @@ def _complex_differs(found, exact, part: str, limit: Limit | float) -> str:
     return _worst(distance, most, found, exact, " ulp" if isinstance(limit, Limit) else "")
 
 
-def _largest(numbers) -> float:
+def _largest(numbers: Any) -> float:
     sizes = np.abs(numbers[np.isfinite(numbers)])
     return float(sizes.max()) if sizes.size else 0.0
 
 
-def _worst(distance, most: float, found, exact, unit: str) -> str:
+def _worst(distance: Any, most: float, found: Any, exact: Any, unit: str) -> str:
     """What is said of the largest distance; "" where it is within `most`."""
     if not distance.size or not (distance.max() > most):
         return ""
@@ -180,7 +180,7 @@ class Accuracy:
             for answer in one_dtype.values() if other is not None else ():
                 yield from self._wrong(answer, other, kind)
 
-    def _wrong(self, answer: Answer, op, kind: str) -> Iterator[str]:
+    def _wrong(self, answer: Answer, op: Any, kind: str) -> Iterator[str]:
         """What is wrong with a call of one form."""
         args, kwargs = arguments(answer.sample, answer.dtype, row_major(self.device))
         if kind == "inplace" and ([(tuple(args[0].shape), args[0].dtype.name)] != answer.promised or 0 in args[0].stride()):

@@ -28,7 +28,7 @@ BY_MEMORY = ("as_strided", "as_strided_copy")
 Mix = tuple[int | None, ...]  # in_dims
 
 
-def tensors_of(value) -> list[T]:
+def tensors_of(value: Any) -> list[T]:
     """The tensors of a sample, in order."""
     if isinstance(value, T):
         return [value]
@@ -105,7 +105,7 @@ class Call:
         self.by_strides = case.op in ABOUT_STRIDES
         self._loops: dict[tuple[tuple[Any, ...], ...], Loop] = {}
 
-    def __call__(self, *tensors: turnout.Tensor):
+    def __call__(self, *tensors: turnout.Tensor) -> Any:
         rest = iter(tensors)
         args, kwargs = build([list(self.sample.args), self.sample.kwargs], self.dtype, lambda data, dtype: next(rest))
         return self.op(*args, **kwargs)
@@ -129,7 +129,7 @@ class Call:
             self._loops[key] = Loop(loop(), sizes, self.vectors)
         return self._loops[key]
 
-    def compare(self, found, loop: Loop) -> None:
+    def compare(self, found: Any, loop: Loop) -> None:
         """The results of vmap are those of a loop."""
         results = flat(found)
         assert len(results) == len(loop.first)
@@ -170,7 +170,7 @@ def raised(function: Callable[[], Any]) -> Exception | None:
     return None
 
 
-def is_refused(op, masks: bool) -> bool:
+def is_refused(op: Any, masks: bool) -> bool:
     """Whether the shape of a result depends on values; `masks` says that there is a mask for each example."""
     if op.qualified_name.removeprefix("aten::") in MASKED:
         return masks

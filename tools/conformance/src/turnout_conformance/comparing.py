@@ -28,19 +28,19 @@ class Raised:
         return self.text
 
 
-def flat(value) -> list[Any]:
+def flat(value: Any) -> list[Any]:
     """The leaves of nested lists and tuples."""
     return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
 
 
-def tensors(value) -> list[turnout.Tensor]:
+def tensors(value: Any) -> list[turnout.Tensor]:
     """The tensors of nested arguments."""
     if isinstance(value, dict):
         value = list(value.values())
     return [t for t in flat(value) if isinstance(t, turnout.Tensor)]
 
 
-def outcome(call: Callable[..., Any], /, *args, **kwargs) -> list[Any] | Raised:
+def outcome(call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[Any] | Raised:
     """The results of a call as a list, or the error."""
     try:
         return flat(call(*args, **kwargs))
@@ -83,7 +83,7 @@ def numbers(results: list[Any], vectors: Vectors = ()) -> list[Any]:
 
 
 def check(
-    found, expected, device: str, tolerance: float, *, layouts: bool = True, names: tuple[str, str] = ("", "cpu"),
+    found: Any, expected: Any, device: str, tolerance: float, *, layouts: bool = True, names: tuple[str, str] = ("", "cpu"),
     vectors: Vectors = (),
 ) -> None:  # fmt: skip
     """The outcome is the expected one. A result of a dtype that the device has not must be refused. `names` are those of the two
@@ -113,17 +113,17 @@ def check(
         assert close(np, a, b, tolerance), f"{first} gave {got}\nand {second} gave {want}"
 
 
-def shown(value) -> str:
+def shown(value: Any) -> str:
     """The values of all tensors in a structure, comparable where nan is among them."""
     return str([t.detach().cpu().tolist() for t in tensors(value)])
 
 
-def facts(result) -> list[Any]:
+def facts(result: Any) -> list[Any]:
     """The shapes, dtypes and layouts of all results."""
     return [(t.shape, t.dtype, layout(t)) for t in tensors(result)]
 
 
-def promised(op: Operator, args, kwargs) -> list[Any] | None:
+def promised(op: Operator, args: Any, kwargs: Any) -> list[Any] | None:
     """What meta says of a call's results, without data; None where their shapes depend on values."""
     try:
         return facts(op(*on_meta(args), **on_meta(kwargs)))
@@ -131,12 +131,12 @@ def promised(op: Operator, args, kwargs) -> list[Any] | None:
         return None
 
 
-def on_meta(value):
+def on_meta(value: Any) -> Any:
     """Arguments with their tensors' shapes, dtypes and strides on meta."""
     return each(value, lambda t: turnout.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta"))
 
 
-def each(value, change: Callable[[turnout.Tensor], Any]):
+def each(value: Any, change: Callable[[turnout.Tensor], Any]) -> Any:
     """Nested arguments with their tensors changed."""
     return trees.map_leaves(lambda leaf: change(leaf) if isinstance(leaf, turnout.Tensor) else leaf, value)
 
@@ -151,7 +151,7 @@ def about(*facts: object) -> Iterator[None]:
         raise
 
 
-def gradients(op: Operator, args, kwargs, vectors: Vectors = ()) -> list[Any]:
+def gradients(op: Operator, args: Any, kwargs: Any, vectors: Vectors = ()) -> list[Any]:
     """The gradients of the sum of all results of a call, of every leaf; None for leaves that have none. `vectors` are those of
     `OperatorCase`."""
     leaves = [t for t in tensors([*args, *kwargs.values()]) if t.requires_grad]

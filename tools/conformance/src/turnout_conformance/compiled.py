@@ -23,16 +23,16 @@ CALLS = 4
 class Holder:
     """An object of a program."""
 
-    def __init__(self, state, scale: float) -> None:
+    def __init__(self, state: Any, scale: float) -> None:
         self.state = state
         self.scale = scale
 
-    def scaled(self, x):
+    def scaled(self, x: Any) -> Any:
         """A method that reads an attribute."""
         return x * self.scale
 
 
-def tensors_of(tree) -> Iterator[Any]:
+def tensors_of(tree: Any) -> Iterator[Any]:
     """The tensors of nested tuples and lists."""
     if isinstance(tree, turnout.Tensor):
         yield tree
@@ -52,7 +52,7 @@ class World:
         self.holder = Holder(self.tensor(), 0.5)
         self.items = [self.tensor(), self.tensor()]
 
-    def tensor(self):
+    def tensor(self) -> Any:
         """Two rows of three small numbers."""
         return turnout.tensor([[self.draw.randint(-4, 4) / 4 for _ in range(3)] for _ in range(2)], device=self.device)
 
@@ -142,7 +142,7 @@ class Drawn:
         return with_step
 
 
-def facts(tree) -> list[Any]:
+def facts(tree: Any) -> list[Any]:
     """Dtypes, shapes, strides, aliases and identities, and the values in a list each."""
     found: list[Any] = []
     tensors = list(tensors_of(tree))
@@ -208,7 +208,7 @@ class Outcome:
         self.ran = sum(signature.calls for signature in compiler.signatures(compiled))
 
 
-def outcome(function: Callable[..., Any], args: tuple[Any, ...]):
+def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The result, or the text of the error: its class and first line."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

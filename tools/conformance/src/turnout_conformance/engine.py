@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import turnout
 from turnout import plugins
 
@@ -21,7 +23,7 @@ class Engine:
         self.device = "cpu" if not devices or "cpu" in devices else devices[0]
         self.check(turnout.compile(lambda x: x + 1, engine=name, strict=True))
 
-    def check(self, compiled) -> None:
+    def check(self, compiled: Any) -> None:
         """One call of a graph: an engine that is not there, or takes nothing, is an error of the whole run."""
         x = turnout.ones(3, device=self.device)
         for _ in range(2):

@@ -24,7 +24,7 @@ def row_major(device: str) -> Make:
 def column_major(device: str) -> Make:
     """Dense tensors with the dims in reverse order."""
 
-    def make(data, dtype: str) -> turnout.Tensor:
+    def make(data: Any, dtype: str) -> turnout.Tensor:
         plain = turnout.from_numpy(np.array(data, dtype))
         order = list(reversed(range(plain.ndim)))
         return plain.permute(order).contiguous().to(device).permute(order)
@@ -36,7 +36,7 @@ def one_memory(device: str) -> Make:
     """Parts of one memory for each dtype, next to each other."""
     rooms: dict[str, tuple[turnout.Tensor, int]] = {}
 
-    def make(data, dtype: str) -> turnout.Tensor:
+    def make(data: Any, dtype: str) -> turnout.Tensor:
         plain = row_major("cpu")(data, dtype)
         room, at = rooms.get(dtype, (None, 0))
         if room is None or at + plain.numel() > room.numel():
@@ -50,7 +50,7 @@ def one_memory(device: str) -> Make:
 def spread(device: str) -> Make:
     """Every second element of twice as much memory, the dims in reverse order."""
 
-    def make(data, dtype: str) -> turnout.Tensor:
+    def make(data: Any, dtype: str) -> turnout.Tensor:
         plain = turnout.from_numpy(np.array(data, dtype))
         order = list(reversed(range(plain.ndim)))
         room = turnout.zeros([2 * n for n in reversed(plain.shape)], dtype=plain.dtype, device=device)
@@ -66,7 +66,7 @@ LAYOUTS: dict[str, Callable[[str], Make]] = {"row-major": row_major, "column-maj
 def leaf(device: str) -> Make:
     """Contiguous tensors; floating and complex ones require a gradient."""
 
-    def make(data, dtype: str) -> turnout.Tensor:
+    def make(data: Any, dtype: str) -> turnout.Tensor:
         made = row_major(device)(data, dtype)
         return made.requires_grad_() if made.is_floating_point() or made.is_complex() else made
 
@@ -89,7 +89,7 @@ def dtypes_of(device: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def dtypes_in(value, dtype: str) -> set[str]:
+def dtypes_in(value: Any, dtype: str) -> set[str]:
     """The dtypes of a sample's tensors."""
     while isinstance(value, Seen):
         value = value.tensor

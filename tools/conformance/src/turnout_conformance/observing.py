@@ -48,7 +48,7 @@ class Watch:
             return run
         fact, calls = (plan.key, op.qualified_name), self.calls
 
-        def run_and_count(ks: int, *args):
+        def run_and_count(ks: int, *args: Any) -> Any:
             calls[fact] += 1
             return run(ks, *args)
 
@@ -59,7 +59,7 @@ class Watch:
         return {name for called, name in self.calls if called == key}
 
 
-def is_host_fallback(kernel) -> bool:
+def is_host_fallback(kernel: Any) -> bool:
     """Whether a kernel is the one that runs operators on another device and copies the results back."""
     return getattr(getattr(kernel, "fn", None), "__module__", "") == HOST_FALLBACK
 

@@ -278,7 +278,7 @@ class Session:
         self.outcomes.setdefault(subject["subject"], []).append((subject["test"], subject["op"], outcome, report.duration))
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node) -> None:
+    def pytest_testnodedown(self, node: Any) -> None:
         """Add what a worker counted."""
         told = getattr(node, "workeroutput", {}).get("turnout")
         if told is not None:
@@ -315,7 +315,7 @@ class Session:
         if self.idle() and not self.config.option.collectonly and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """One line for each device and functionality."""
         counted, idle = self.counted(), self.idle()
         engines = self.config.getoption("--turnout-engine")
@@ -402,7 +402,7 @@ def turnout_options(request: pytest.FixtureRequest) -> Iterator[None]:
         config.unset(*values)
 
 
-def _value(text: str):
+def _value(text: str) -> Any:
     """A value as TOML has it; any other text is itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]

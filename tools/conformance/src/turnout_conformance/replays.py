@@ -17,21 +17,21 @@ from turnout_conformance.making import Make, arguments
 WEIGHTED = {"nll_loss", "nll_loss_forward", "cross_entropy_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"}
 
 
-def reversed_data(value):
+def reversed_data(value: Any) -> Any:
     """Other values for the floating tensors of a sample, of the same shapes."""
     if isinstance(value, T) and value.dtype is None and isinstance(value.data, list):
         return T(value.data[::-1])
     return [reversed_data(v) for v in value] if isinstance(value, list) else value
 
 
-def shown(result):
+def shown(result: Any) -> Any:
     """Dtypes, places and values, comparable where nan is among them."""
     if isinstance(result, turnout.Tensor):
         return result.dtype.name, result.device.type, repr(result.detach().cpu().tolist())
     return [shown(each) for each in result] if isinstance(result, (list, tuple)) else result
 
 
-def alike(found, expected, close: float) -> bool:
+def alike(found: Any, expected: Any, close: float) -> bool:
     """Whether two results are equal in dtype, place and shape, and their numbers up to a relative difference of `close`."""
     if not isinstance(found, turnout.Tensor) or not isinstance(expected, turnout.Tensor):
         pairs = isinstance(found, (list, tuple)) and isinstance(expected, (list, tuple)) and len(found) == len(expected)
@@ -89,7 +89,7 @@ def gradients_of(case: OperatorCase) -> Callable[[list[Any], dict[str, Any]], An
     """The gradients of the operator's results as a function of its arguments; None where there are none."""
     op = find(case.op)
 
-    def gradients(args: list[Any], kwargs: dict[str, Any]):
+    def gradients(args: list[Any], kwargs: dict[str, Any]) -> Any:
         if case.op in WEIGHTED:
             args = [args[0], *(a.detach() if isinstance(a, turnout.Tensor) else a for a in args[1:])]
         outputs = [t for t in flat(op(*args, **kwargs)) if isinstance(t, turnout.Tensor) and t.requires_grad]

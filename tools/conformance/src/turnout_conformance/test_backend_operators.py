@@ -105,7 +105,7 @@ def is_plain(tensor: turnout.Tensor) -> bool:
     return tensor.ndim == 0 or (tensor.ndim == 1 and tensor.stride() == (1,))
 
 
-def shares_memory(op: Operator, results: list[Any], args, kwargs, inputs: str) -> bool:
+def shares_memory(op: Operator, results: list[Any], args: Any, kwargs: Any, inputs: str) -> bool:
     """Whether writing into the results changes the inputs, which `inputs` shows, or the next call changes the results."""
     written = [t for t in tensors(results) if t.numel() and 0 not in t.stride()]
     for result in written:
@@ -228,7 +228,7 @@ def test_autocast_computes_in_the_dtypes_that_meta_says(family: ModuleType, turn
             assert_autocasts(find(case.op), args, kwargs, turnout_device, lower)
 
 
-def assert_autocasts(op: Operator, args, kwargs, device: str, lower: str) -> None:
+def assert_autocasts(op: Operator, args: Any, kwargs: Any, device: str, lower: str) -> None:
     """The dtypes of a call under autocast are those of meta, which has the same rules."""
     with turnout.autocast("meta", dtype=dtype_named(lower)):
         expected = outcome(op, *on_meta(args), **on_meta(kwargs))
@@ -257,7 +257,7 @@ def test_operators_refuse_what_cpu_refuses(family: ModuleType, turnout_device: s
                     check(found, expected, turnout_device, case.tolerance)
 
 
-def with_numbers(op: Operator, *args, **kwargs) -> list[Any]:
+def with_numbers(op: Operator, *args: Any, **kwargs: Any) -> list[Any]:
     """The results of a call, with their numbers: a device that computes later notices a wrong index when they are read."""
     found = flat(op(*args, **kwargs))
     shown(found)

@@ -28,7 +28,7 @@ def way(turnout_engine: Engine) -> Way:
     """A compiled function that has been called once is called again where a trace would be replayed."""
 
     def first(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(args, kwargs):
+        def call(args: Any, kwargs: Any) -> Any:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", compiler.CompileWarning)
                 compiled = turnout.compile(function, engine=turnout_engine.name)

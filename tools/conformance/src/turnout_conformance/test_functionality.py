@@ -29,7 +29,7 @@ each_case = pytest.mark.parametrize("case", CASES, ids=str)
 differentiable = [case for case in CASES if case.differentiable and "float64" in case.dtypes]
 
 
-def compare(found, expected, changes: bool = False, *, layouts: bool = True) -> None:
+def compare(found: Any, expected: Any, changes: bool = False, *, layouts: bool = True) -> None:
     """The outcome with the functionality is the one without it; where it changes results, their number and kinds are."""
     if changes and not isinstance(found, Raised) and not isinstance(expected, Raised):
         assert [type(value) for value in found] == [type(value) for value in expected]
@@ -37,12 +37,12 @@ def compare(found, expected, changes: bool = False, *, layouts: bool = True) -> 
     check(found, expected, "cpu", 0, layouts=layouts, names=("the call with it", "the call without it"))
 
 
-def aliases(results, args: list[Any]) -> list[bool]:
+def aliases(results: Any, args: list[Any]) -> list[bool]:
     """Whether each result shares memory with the first argument."""
     return [t.is_alias_of(args[0]) for t in tensors(results) if isinstance(args[0], turnout.Tensor)]
 
 
-def without(turnout_key: Functionality, call: Callable[..., Any], *args, **kwargs):
+def without(turnout_key: Functionality, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The outcome of a call with the functionality off, which must then see nothing."""
     before = sum(turnout_key.watch.calls.values())
     found = outcome(call, *args, **kwargs)
@@ -50,7 +50,7 @@ def without(turnout_key: Functionality, call: Callable[..., Any], *args, **kwarg
     return found
 
 
-def through(turnout_key: Functionality, op: Operator, args, kwargs) -> list[Any] | Raised:
+def through(turnout_key: Functionality, op: Operator, args: Any, kwargs: Any) -> list[Any] | Raised:
     """The outcome of a call with the functionality on; the call must reach it, and leave the state as it was."""
     state = DISPATCH.get()
     with turnout_key.on():

@@ -1,9 +1,9 @@
 """The one table of operator cases: for every functional operator its samples, a NumPy reference, a tolerance, dtypes.
 
 Samples are plain Python data, so that any backend can build them: `T(data)` stands for a tensor of the dtype under test, `T(data,
-"int64")` for one of a fixed dtype, `some(2, 3)` for one of that shape. A reference is called with the array module and the arguments,
-tensors as arrays, or is the name of a function of that module; it says what the result is, not how it is computed. `CASES` are the rows of the modules here, one for each family; `build` turns a sample into
-arguments.
+"int64")` for one of a fixed dtype, `some(2, 3)` for one of that shape. A reference is called with the array module and the
+arguments, tensors as arrays, or is the name of a function of that module; it says what the result is, not how it is computed.
+`CASES` are the rows of the modules here, one for each family; `build` turns a sample into arguments.
 
 Samples of many elements are drawn when they are built: `Drawn(shape)`. `sets` has further samples of operators by purpose, and
 each case has those of its operator.

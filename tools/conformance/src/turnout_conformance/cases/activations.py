@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp
+from typing import Any
 
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, one, row, some
 
@@ -10,34 +11,34 @@ G = some(2, 3, seed=3)
 WIDE = some(2, 3, low=-5.0, high=5.0)
 
 
-def sigmoid(np, x):
+def sigmoid(np: Any, x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def softplus(np, x, beta: float = 1, threshold: float = 20):
+def softplus(np: Any, x: Any, beta: float = 1, threshold: float = 20) -> Any:
     return np.where(beta * x > threshold, x, np.log1p(np.exp(beta * x)) / beta)
 
 
-def elu(np, x, alpha: float = 1, scale: float = 1, input_scale: float = 1):
+def elu(np: Any, x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
     return scale * np.where(x > 0, x, alpha * np.expm1(x * input_scale))
 
 
-def slope(np, function, x):
+def slope(np: Any, function: Any, x: Any) -> Any:
     """The derivative by central differences, in float64."""
     wide = x.astype(np.float64)
     return (function(np, wide + 1e-5) - function(np, wide - 1e-5)) / 2e-5
 
 
-def backward(function):
+def backward(function: Any) -> Any:
     """The reference of a backward of (grad, self, ...)."""
     return lambda np, g, x, *rest: g * slope(np, lambda n, v: function(n, v, *rest), x)
 
 
-def gated(np, x):
+def gated(np: Any, x: Any) -> Any:
     return np.clip(x + 3, 0, 6) / 6
 
 
-def shrunk(np, x, lambd: float = 0.5):
+def shrunk(np: Any, x: Any, lambd: float = 0.5) -> Any:
     return np.sign(x) * np.maximum(np.abs(x) - lambd, 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, row, some
 
@@ -10,7 +11,7 @@ V3, V2, W = some(3), some(2, seed=3), some(2, 3, seed=3)
 CUBE = some(2, 3, 2)
 
 
-def _chunk_cat(np, tensors, dim: int, chunks: int):
+def _chunk_cat(np: Any, tensors: Any, dim: int, chunks: int) -> Any:
     parts = []
     for x in tensors:
         missing = -x.shape[dim] % chunks
@@ -19,7 +20,7 @@ def _chunk_cat(np, tensors, dim: int, chunks: int):
     return np.concatenate(parts, dim + 1)
 
 
-def _block_diag(np, tensors):
+def _block_diag(np: Any, tensors: Any) -> Any:
     blocks = [np.atleast_2d(t) for t in tensors]
     made = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)), blocks[0].dtype)
     i = j = 0
@@ -29,7 +30,7 @@ def _block_diag(np, tensors):
     return made
 
 
-def _diag_embed(np, x, offset: int = 0, dim1: int = -2, dim2: int = -1):
+def _diag_embed(np: Any, x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     n = x.shape[-1] + abs(offset)
     made = np.zeros((*x.shape[:-1], n, n), x.dtype)
     i = np.arange(x.shape[-1])
@@ -37,12 +38,12 @@ def _diag_embed(np, x, offset: int = 0, dim1: int = -2, dim2: int = -1):
     return np.moveaxis(made, (-2, -1), (dim1, dim2))
 
 
-def _combinations(np, x, r: int = 2, again: bool = False):
+def _combinations(np: Any, x: Any, r: int = 2, again: bool = False) -> Any:
     chosen = itertools.combinations_with_replacement if again else itertools.combinations
     return np.array(list(chosen(x, r)), x.dtype).reshape(-1, r)
 
 
-def _product(np, tensors):
+def _product(np: Any, tensors: Any) -> Any:
     return tensors[0] if len(tensors) == 1 else np.array(list(itertools.product(*tensors)))
 
 

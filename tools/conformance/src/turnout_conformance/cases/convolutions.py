@@ -9,7 +9,7 @@ from typing import Any
 from turnout_conformance.cases.model import OperatorCase, S, T, row, some, whole
 
 
-def _pairs(image, kernel, result, stride, padding, dilation, groups: int) -> Iterator[Any]:
+def _pairs(image: Any, kernel: Any, result: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Iterator[Any]:
     """(index in the result, in the image, in the weights) of every product that a convolution adds up."""
     n, _, *lengths = image
     filters, depth, *sizes = kernel
@@ -24,11 +24,13 @@ def _pairs(image, kernel, result, stride, padding, dilation, groups: int) -> Ite
                 yield (b, f, *spot), (b, group * depth + c, *at), (f, c, *offset)
 
 
-def _each(value, ndim: int) -> list[int]:
+def _each(value: Any, ndim: int) -> list[int]:
     return list(value) * (ndim // len(value)) if isinstance(value, (list, tuple)) else [value] * ndim
 
 
-def _convolution(np, x, w, b, stride, padding, dilation, transposed, extra, groups: int):
+def _convolution(
+    np: Any, x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, transposed: Any, extra: Any, groups: int
+) -> Any:
     ndim = x.ndim - 2
     stride, padding, dilation, extra = (_each(v, ndim) for v in (stride, padding, dilation, extra))
     sizes = list(zip(x.shape[2:], w.shape[2:], stride, padding, dilation, extra, strict=True))
@@ -45,7 +47,7 @@ def _convolution(np, x, w, b, stride, padding, dilation, transposed, extra, grou
     return made if b is None else made + b.reshape(-1, *(1,) * ndim)
 
 
-def _plain(np, x, w, b=None, stride=1, padding=0, dilation=1, groups: int = 1):
+def _plain(np: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
     single = x.ndim == w.ndim - 1
     ndim = w.ndim - 2
     x = x[None] if single else x
@@ -57,14 +59,16 @@ def _plain(np, x, w, b=None, stride=1, padding=0, dilation=1, groups: int = 1):
     return made[0] if single else made
 
 
-def _transposed(np, x, w, b=None, stride=1, padding=0, extra=0, groups: int = 1, dilation=1):
+def _transposed(
+    np: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, extra: Any = 0, groups: int = 1, dilation: Any = 1
+) -> Any:
     return _convolution(np, x, w, b, stride, padding, dilation, True, extra, groups)
 
 
 def _backward(
-    np, g, x, w, sizes, stride, padding, dilation, transposed: bool, extra,
-    groups: int, mask,
-):  # fmt: skip
+    np: Any, g: Any, x: Any, w: Any, sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, extra: Any,
+    groups: int, mask: Any,
+) -> Any:  # fmt: skip
     dx, dw = np.zeros_like(x), np.zeros_like(w)
     image, spots = (g.shape, x.shape[2:]) if transposed else (x.shape, g.shape[2:])
     for small, large, weight in _pairs(image, w.shape, spots, stride, padding, dilation, groups):
@@ -77,7 +81,7 @@ def _backward(
     return dx, dw, g.sum((0, *range(2, g.ndim)))
 
 
-def _im2col(np, x, kernel, dilation, padding, stride):
+def _im2col(np: Any, x: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     n, c = x.shape[:2]
     x = np.pad(x, [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2])
     rows = [(x.shape[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
@@ -87,7 +91,7 @@ def _im2col(np, x, kernel, dilation, padding, stride):
     return made.reshape(n, c * kernel[0] * kernel[1], rows[0] * rows[1])
 
 
-def _col2im(np, x, size, kernel, dilation, padding, stride):
+def _col2im(np: Any, x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     """The transposed matrix of im2col, applied to the columns."""
     n, rows = x.shape[:2]
     c = rows // (kernel[0] * kernel[1])

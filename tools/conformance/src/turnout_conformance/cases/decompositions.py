@@ -7,6 +7,7 @@ values say nothing about its gradient: `tests/plugins/test_autograd_linalg.py` h
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 from turnout_conformance.cases.model import OperatorCase, S, T, nested, row, some, values
 
@@ -24,14 +25,14 @@ BOTH = (S(T(A)), S(T(TWO)))
 SIX = nested([(6.0 if i == j else 0.0) + v for i, row in enumerate(values(6, 6)) for j, v in enumerate(row)], (2, 3, 6))
 
 
-def scipy():
+def scipy() -> Any:
     """Imported where a reference is asked for."""
     import scipy.linalg
 
     return scipy.linalg
 
 
-def each(function, *arrays):
+def each(function: Any, *arrays: Any) -> Any:
     """A function of matrices over a batch; several results as a tuple of batches."""
     import numpy as np
 
@@ -41,7 +42,7 @@ def each(function, *arrays):
     return tuple(np.stack(part) for part in zip(*found, strict=True)) if isinstance(found[0], tuple) else np.stack(found)
 
 
-def lu(x):
+def lu(x: Any) -> Any:
     """(LU, pivots from 1)."""
     import numpy as np
 
@@ -49,40 +50,40 @@ def lu(x):
     return factors, (pivots + 1).astype(np.int32)
 
 
-def no_info(np, x):
+def no_info(np: Any, x: Any) -> Any:
     return np.zeros(x.shape[:-2], "int32")
 
 
-def det(np, x):
+def det(np: Any, x: Any) -> Any:
     return np.linalg.det(x), *each(lu, x)
 
 
-def triangular(np, a, b, upper: bool, left: bool = True, unitriangular: bool = False):
+def triangular(np: Any, a: Any, b: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     part = np.triu(a) if upper else np.tril(a)
     if unitriangular:
         part = part - np.diag(np.diag(part)) + np.eye(len(part))
     return np.linalg.solve(part, b) if left else np.linalg.solve(part.T, b.T).T
 
 
-def solved(np, a, b, left: bool = True):
+def solved(np: Any, a: Any, b: Any, left: bool = True) -> Any:
     if b.ndim == 1:
         return np.linalg.solve(a, b)
     return np.linalg.solve(a, b) if left else np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)), -1, -2)
 
 
-def least_squares(np, a, b, rcond=None, driver=None):
+def least_squares(np: Any, a: Any, b: Any, rcond: Any = None, driver: Any = None) -> Any:
     x, _, rank, size = np.linalg.lstsq(a, b, None)
     tall = a.shape[0] > a.shape[1] and driver is not None
     return (x, ((a @ x - b) ** 2).sum(0) if tall else np.zeros(0), np.array(rank), size if driver == "gelsd" else np.zeros(0))
 
 
-def ldl(np, x, hermitian: bool = False):
+def ldl(np: Any, x: Any, hermitian: bool = False) -> Any:
     """(LD, pivots, info) of one matrix."""
     found, pivots, info = scipy().lapack.get_lapack_funcs(("sytrf",), (x,))[0](x, lower=1)
     return np.tril(found), pivots, np.array(info)
 
 
-def householder(np, a, tau):
+def householder(np: Any, a: Any, tau: Any) -> Any:
     made = np.eye(a.shape[0])
     for i, factor in enumerate(tau):
         v = np.concatenate([np.zeros(i), [1.0], a[i + 1 :, i]])
@@ -90,13 +91,13 @@ def householder(np, a, tau):
     return made
 
 
-def multiplied(np, a, tau, c, left: bool = True, transpose: bool = False):
+def multiplied(np: Any, a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False) -> Any:
     q = householder(np, a, tau)
     q = q.T if transpose else q
     return q @ c if left else c @ q
 
 
-def matrix_norm(np, x, order="fro", dim=(-2, -1), keepdim: bool = False, dtype=None):
+def matrix_norm(np: Any, x: Any, order: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, dtype: Any = None) -> Any:
     return np.linalg.norm(x, order, tuple(dim), keepdim)
 
 
@@ -105,12 +106,12 @@ PIVOTS = T([2, 3, 3], "int32")
 PERMUTATION = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 
 
-def unpacked(np, x):
+def unpacked(np: Any, x: Any) -> Any:
     k = min(x.shape)
     return np.tril(x[:, :k], -1) + np.eye(x.shape[0], k), np.triu(x[:k])
 
 
-def by_factors(np, x, b, left: bool = True, adjoint: bool = False):
+def by_factors(np: Any, x: Any, b: Any, left: bool = True, adjoint: bool = False) -> Any:
     lower, upper = unpacked(np, x)
     whole = np.array(PERMUTATION) @ lower @ upper
     whole = whole.T if adjoint else whole

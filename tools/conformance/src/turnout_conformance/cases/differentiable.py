@@ -62,13 +62,13 @@ DIFFERENTIABLE = [case for case in (*CASES, *OWN) if case.differentiable and set
 DIFFERENTIABLE = [case for case in DIFFERENTIABLE if case.op not in TIED]
 
 
-def leaf(data, dtype: str) -> turnout.Tensor:
+def leaf(data: Any, dtype: str) -> turnout.Tensor:
     """A float or complex tensor as a leaf that requires a gradient, any other as it is."""
     made = turnout.tensor(data, dtype=dtype_named(dtype))
     return made.requires_grad_() if made.is_floating_point() or made.is_complex() else made
 
 
-def leaves(value) -> list[turnout.Tensor]:
+def leaves(value: Any) -> list[turnout.Tensor]:
     """The leaves in an argument structure."""
     if isinstance(value, (list, tuple)):
         return [t for each in value for t in leaves(each)]
@@ -77,7 +77,7 @@ def leaves(value) -> list[turnout.Tensor]:
     return [value] if isinstance(value, turnout.Tensor) and value.requires_grad else []
 
 
-def replaced(value, found: dict[int, turnout.Tensor]):
+def replaced(value: Any, found: dict[int, turnout.Tensor]) -> Any:
     """The structure with other tensors in the places of its leaves."""
     if isinstance(value, (list, tuple)):
         return type(value)(replaced(v, found) for v in value)
@@ -86,11 +86,11 @@ def replaced(value, found: dict[int, turnout.Tensor]):
     return found.get(id(value), value) if isinstance(value, turnout.Tensor) else value
 
 
-def as_function(call: Callable[..., Any], args, kwargs) -> tuple[Callable[..., Any], list[turnout.Tensor]]:
+def as_function(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Callable[..., Any], list[turnout.Tensor]]:
     """A call as a function of its leaves."""
     given = leaves((args, kwargs))
 
-    def function(*tensors: turnout.Tensor):
+    def function(*tensors: turnout.Tensor) -> Any:
         found = {id(old): new for old, new in zip(given, tensors, strict=True)}
         return call(*replaced(args, found), **replaced(kwargs, found))
 
@@ -108,5 +108,5 @@ def sample_calls(case: OperatorCase) -> list[tuple[Any, Any]]:
     return found
 
 
-def is_recorded(result) -> bool:
+def is_recorded(result: Any) -> bool:
     return bool(leaves(result if isinstance(result, (list, tuple)) else [result]))

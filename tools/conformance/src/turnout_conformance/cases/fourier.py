@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import OperatorCase, S, row, some
 
 X, REAL = some(2, 4), some(3, 4, seed=3)
@@ -11,15 +13,15 @@ SCALING = ("backward", "ortho", "forward")
 INVERSE = ("forward", "ortho", "backward")
 
 
-def one(name: str):
+def one(name: str) -> Any:
     """NumPy's function of one dim."""
     return lambda np, x, n=None, dim=-1, norm=None: getattr(np.fft, name)(x, n, dim, norm)
 
 
-def several(name: str, default=None):
+def several(name: str, default: Any = None) -> Any:
     """NumPy's function of several dims."""
 
-    def reference(np, x, s=None, dim=default, norm=None):
+    def reference(np: Any, x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
         axes = dim if dim is not None else range(x.ndim)[-len(s) :] if s is not None else range(x.ndim)
         lengths = [x.shape[d] for d in axes] if s is None and name not in ("irfftn",) else s
         return getattr(np.fft, name)(x, lengths, tuple(axes), norm)
@@ -27,11 +29,11 @@ def several(name: str, default=None):
     return reference
 
 
-def hermitian(default, inverse: bool):
+def hermitian(default: Any, inverse: bool) -> Any:
     """hfftn and ihfftn: the real transforms of the conjugate, in the other direction."""
     turned = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
-    def reference(np, x, s=None, dim=default, norm=None):
+    def reference(np: Any, x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
         axes = tuple(range(x.ndim) if dim is None else dim)
         if inverse:
             return np.conj(np.fft.rfftn(x, s, axes, turned[norm]))
@@ -40,23 +42,27 @@ def hermitian(default, inverse: bool):
     return reference
 
 
-def frames(np, x, n_fft: int, hop: int, window):
+def frames(np: Any, x: Any, n_fft: int, hop: int, window: Any) -> Any:
     weights = np.ones(n_fft) if window is None else window
     return np.stack([x[..., i : i + n_fft] * weights for i in range(0, x.shape[-1] - n_fft + 1, hop)], -2)
 
 
-def spectrogram(np, x, n_fft: int, hop_length: int, window=None, normalized: bool = False, return_complex: bool = True):
+def spectrogram(
+    np: Any, x: Any, n_fft: int, hop_length: int, window: Any = None, normalized: bool = False, return_complex: bool = True
+) -> Any:
     made = np.swapaxes(np.fft.rfft(frames(np, x, n_fft, hop_length, window)), -1, -2)
     made = made / np.sqrt(n_fft) if normalized else made
     return made if return_complex else np.stack([made.real, made.imag], -1)
 
 
-def centred(np, x, n_fft: int, hop_length: int, window=None, pad_mode: str = "reflect", return_complex: bool = True):
+def centred(
+    np: Any, x: Any, n_fft: int, hop_length: int, window: Any = None, pad_mode: str = "reflect", return_complex: bool = True
+) -> Any:
     around = [(0, 0)] * (x.ndim - 1) + [(n_fft // 2, n_fft // 2)]
     return spectrogram(np, np.pad(x, around, pad_mode), n_fft, hop_length, window)
 
 
-def signal(np, x, n_fft: int, hop_length: int, center: bool = True, length=None):
+def signal(np: Any, x: Any, n_fft: int, hop_length: int, center: bool = True, length: Any = None) -> Any:
     parts = np.fft.irfft(np.swapaxes(x, -1, -2), n_fft)
     total = n_fft + hop_length * (parts.shape[-2] - 1)
     made, times = np.zeros((*x.shape[:-2], total)), np.zeros(total)

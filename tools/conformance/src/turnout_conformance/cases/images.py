@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 from math import floor
+from typing import Any
 
 from turnout_conformance.cases.model import OperatorCase, S, T, row, some, whole
 
 
-def _pad(mode: str):
-    def reference(np, x, pad, *rest, **named):
+def _pad(mode: str) -> Any:
+    def reference(np: Any, x: Any, pad: Any, *rest: Any, **named: Any) -> Any:
         width = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
         cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(x.shape, width, strict=True))
         return np.pad(x[cut], [(max(b, 0), max(a, 0)) for b, a in width], mode, **named)
@@ -17,7 +18,7 @@ def _pad(mode: str):
     return reference
 
 
-def _constant(np, x, pad, value=0):
+def _constant(np: Any, x: Any, pad: Any, value: Any = 0) -> Any:
     return _pad("constant")(np, x, pad, constant_values=value)
 
 
@@ -28,11 +29,11 @@ def _cubic(x: float, a: float) -> float:
     return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else 0.0
 
 
-def _lanczos(np, x: float) -> float:
+def _lanczos(np: Any, x: float) -> float:
     return float(np.sinc(x) * np.sinc(x / 3)) if abs(x) < 3 else 0.0
 
 
-def _matrix(np, mode: str, n: int, m: int, align: bool):
+def _matrix(np: Any, mode: str, n: int, m: int, align: bool) -> Any:
     """[m, n]: the weights of the elements of a line in each element of the resized one."""
     step = ((n - 1) / (m - 1) if m > 1 else 0.0) if align else n / m
     made = np.zeros((m, n))
@@ -64,8 +65,8 @@ def _matrix(np, mode: str, n: int, m: int, align: bool):
     return made
 
 
-def _resized(mode: str, copies: bool = False):
-    def reference(np, x, size, *rest):
+def _resized(mode: str, copies: bool = False) -> Any:
+    def reference(np: Any, x: Any, size: Any, *rest: Any) -> Any:
         align = bool(rest[0]) if not copies else False
         for dim, m in enumerate(size, 2):
             matrix = _matrix(np, mode, x.shape[dim], m, align).astype(x.dtype)
@@ -75,8 +76,8 @@ def _resized(mode: str, copies: bool = False):
     return reference
 
 
-def _resized_backward(mode: str, copies: bool = False):
-    def reference(np, g, size, own, *rest):
+def _resized_backward(mode: str, copies: bool = False) -> Any:
+    def reference(np: Any, g: Any, size: Any, own: Any, *rest: Any) -> Any:
         align = bool(rest[0]) if not copies else False
         for dim, m in enumerate(size, 2):
             matrix = _matrix(np, mode, own[dim], m, align).astype(g.dtype)
@@ -86,8 +87,8 @@ def _resized_backward(mode: str, copies: bool = False):
     return reference
 
 
-def _by_scale(mode: str, copies: bool = False):
-    def reference(np, x, size, *rest):
+def _by_scale(mode: str, copies: bool = False) -> Any:
+    def reference(np: Any, x: Any, size: Any, *rest: Any) -> Any:
         scales = rest[-1]
         wanted = size if size is not None else [int(n * s) for n, s in zip(x.shape[2:], scales, strict=True)]
         return _resized(mode, copies)(np, x, wanted, *rest)
@@ -95,7 +96,7 @@ def _by_scale(mode: str, copies: bool = False):
     return reference
 
 
-def _sampled(np, x, grid, mode: int, padding: int, align: bool):
+def _sampled(np: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
     lengths = x.shape[2:]
     made = np.zeros((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
 
@@ -126,21 +127,21 @@ def _sampled(np, x, grid, mode: int, padding: int, align: bool):
     return made
 
 
-def _affine(np, theta, size, align: bool):
+def _affine(np: Any, theta: Any, size: Any, align: bool) -> Any:
     lengths = size[2:]
     lines = [(np.linspace(-1, 1, n) if align else (2 * np.arange(n) + 1) / n - 1) for n in lengths]
     points = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(lengths)], -1)
     return np.einsum("...k,njk->n...j", points, theta).astype(theta.dtype)
 
 
-def _shuffled(np, x, r: int):
+def _shuffled(np: Any, x: Any, r: int) -> Any:
     *lead, c, h, w = x.shape
     n = len(lead)
     split = x.reshape(*lead, c // r**2, r, r, h, w)
     return split.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // r**2, h * r, w * r)
 
 
-def _unshuffled(np, x, r: int):
+def _unshuffled(np: Any, x: Any, r: int) -> Any:
     *lead, c, h, w = x.shape
     n = len(lead)
     split = x.reshape(*lead, c, h // r, r, w // r, r)
@@ -154,7 +155,7 @@ GRID2 = some(1, 2, 2, 2, low=-1.3, high=1.3, seed=5)
 GRID3 = some(1, 1, 1, 2, 3, low=-1.2, high=1.2, seed=5)
 
 
-def _interpolations():
+def _interpolations() -> Any:
     """Each interpolation by size, its gradient, and its overload by size or scales."""
     table = [("upsample_nearest", "nearest", (1, 2, 3)), ("_upsample_nearest_exact", "exact", (1, 2, 3))]
     for stem, mode, ndims in table:
@@ -168,7 +169,7 @@ def _interpolations():
         yield from _interpolation(op, mode, n, (False,))
 
 
-def _interpolation(op: str, mode: str, n: int, align):
+def _interpolation(op: str, mode: str, n: int, align: Any) -> Any:
     x, size, copies = IMAGES[n], SIZES[n], not align
     samples = [S(x, size, *align)]
     if align and "aa" not in mode:

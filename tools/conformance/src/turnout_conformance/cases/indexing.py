@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import INDEX, NUMBERS, M, OperatorCase, S, T, row, some
 
 
-def _scattered(np, x, dim: int, index, source, *, add: bool = False):
+def _scattered(np: Any, x: Any, dim: int, index: Any, source: Any, *, add: bool = False) -> Any:
     made = np.atleast_1d(x.copy())
     for place in np.ndindex(*index.shape):
         to = list(place)
@@ -15,14 +17,14 @@ def _scattered(np, x, dim: int, index, source, *, add: bool = False):
     return made.reshape(x.shape)
 
 
-def _index_add(np, x, dim: int, index, source, alpha=1):
+def _index_add(np: Any, x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     made = np.moveaxis(x.copy(), dim, 0)
     for i, j in enumerate(index):
         made[j] = made[j] + alpha * np.moveaxis(source, dim, 0)[i]
     return np.moveaxis(made, 0, dim)
 
 
-def _put(np, x, indices, source, accumulate: bool = False):
+def _put(np: Any, x: Any, indices: Any, source: Any, accumulate: bool = False) -> Any:
     made = x.copy()
     at = tuple(slice(None) if i is None else i for i in indices)
     if accumulate:

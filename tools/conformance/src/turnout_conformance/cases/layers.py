@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, row, some
 
 
-def _softmax(np, x, dim: int):
+def _softmax(np: Any, x: Any, dim: int) -> Any:
     e = np.exp(x - np.max(x, axis=dim, keepdims=True)) if x.size else x
     return e / np.sum(e, axis=dim, keepdims=True)
 
 
-def _nll(np, x, target, weight, reduction: int, ignore: int):
+def _nll(np: Any, x: Any, target: Any, weight: Any, reduction: int, ignore: int) -> Any:
     rows = np.atleast_2d(x)
     wanted = np.atleast_1d(target)
     kept = wanted != ignore
@@ -22,7 +24,7 @@ def _nll(np, x, target, weight, reduction: int, ignore: int):
     return (losses.sum() / w.sum() if reduction == 1 else losses.sum()), w.sum()
 
 
-def _cross_entropy(np, x, target, weight=None, reduction: int = 1, ignore: int = -100):
+def _cross_entropy(np: Any, x: Any, target: Any, weight: Any = None, reduction: int = 1, ignore: int = -100) -> Any:
     logs = np.log(_softmax(np, x, 1))
     if target.dtype.kind == "f":
         return -(logs * target).sum() / len(x)
@@ -30,17 +32,17 @@ def _cross_entropy(np, x, target, weight=None, reduction: int = 1, ignore: int =
 
 
 def _bags(
-    np,
-    w,
-    index,
-    starts,
+    np: Any,
+    w: Any,
+    index: Any,
+    starts: Any,
     by_frequency: bool = False,
     mode: int = 0,
     sparse: bool = False,
-    each=None,
+    each: Any = None,
     last: bool = False,
     padding: int = -1,
-):
+) -> Any:
     """The four results of an embedding bag."""
     ends = [*starts[1:], len(index)][: len(starts) - last]
     made, bag, sizes, largest = [], np.zeros(len(index), np.int64), [], []
@@ -60,39 +62,54 @@ def _bags(
     return np.array(made, w.dtype), bag, np.array(sizes), np.array(largest) if mode == 2 else np.array(sizes)
 
 
-def _dense_backward(np, g, index, rows: int, padding: int, by_frequency: bool):
+def _dense_backward(np: Any, g: Any, index: Any, rows: int, padding: int, by_frequency: bool) -> Any:
     made = np.zeros((rows, g.shape[-1]), g.dtype)
     for at, line in zip(index.reshape(-1), g.reshape(-1, g.shape[-1]), strict=True):
         made[at] += 0 if at == padding else line / ((index == at).sum() if by_frequency else 1)
     return made
 
 
-def _renormed(np, w, index, limit: float, p: float):
+def _renormed(np: Any, w: Any, index: Any, limit: float, p: float) -> Any:
     norms = (abs(w) ** p).sum(1) ** (1 / p)
     named = np.isin(np.arange(len(w)), index) & (norms > limit)
     return np.where(named[:, None], w * (limit / (norms + 1e-7))[:, None], w)
 
 
-def _flash_scores(np, q, k, causal: bool, mask, scale):
+def _flash_scores(np: Any, q: Any, k: Any, causal: bool, mask: Any, scale: Any) -> Any:
     scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
     scores = scores if mask is None else scores + mask
     return np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf) if causal else scores
 
 
-def _flash(np, q, k, v, p: float = 0, causal: bool = False, attn_mask=None, scale=None):
+def _flash(np: Any, q: Any, k: Any, v: Any, p: float = 0, causal: bool = False, attn_mask: Any = None, scale: Any = None) -> Any:
     scores = _flash_scores(np, q, k, causal, attn_mask, scale)
     total = np.log(np.exp(scores).sum(-1))
     return np.exp(scores - total[..., None]) @ v, total
 
 
-def _flash_backward(np, g, q, k, v, out, total, p: float, causal: bool, attn_mask=None, scale=None):
+def _flash_backward(
+    np: Any,
+    g: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    total: Any,
+    p: float,
+    causal: bool,
+    attn_mask: Any = None,
+    scale: Any = None,
+) -> Any:
     weights = np.exp(_flash_scores(np, q, k, causal, attn_mask, scale) - total[..., None])
     inner = weights * (g @ np.swapaxes(v, -1, -2) - (g * out).sum(-1, keepdims=True))
     inner = inner * (q.shape[-1] ** -0.5 if scale is None else scale)
     return inner @ k, np.swapaxes(inner, -1, -2) @ q, np.swapaxes(weights, -1, -2) @ g
 
 
-def _attention(np, q, k, v, mask=None, p: float = 0.0, causal: bool = False, *, scale=None, enable_gqa: bool = False):
+def _attention(
+    np: Any, q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, *, scale: Any = None,
+    enable_gqa: bool = False,
+) -> Any:  # fmt: skip
     if enable_gqa:
         k, v = (np.repeat(x, q.shape[-3] // x.shape[-3], -3) for x in (k, v))
     scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
@@ -103,27 +120,29 @@ def _attention(np, q, k, v, mask=None, p: float = 0.0, causal: bool = False, *, 
     return _softmax(np, scores, -1) @ v
 
 
-def _sigmoid(np, x):
+def _sigmoid(np: Any, x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def _lstm(np, x, state, w, u, b=0, c=0):
+def _lstm(np: Any, x: Any, state: Any, w: Any, u: Any, b: Any = 0, c: Any = 0) -> Any:
     h, cell = state
     i, f, g, o = np.split(x @ w.T + b + h @ u.T + c, 4, -1)
     cell = _sigmoid(np, f) * cell + _sigmoid(np, i) * np.tanh(g)
     return _sigmoid(np, o) * np.tanh(cell), cell
 
 
-def _gru(np, x, h, w, u, b=0, c=0):
+def _gru(np: Any, x: Any, h: Any, w: Any, u: Any, b: Any = 0, c: Any = 0) -> Any:
     (i_r, i_z, i_n), (h_r, h_z, h_n) = np.split(x @ w.T + b, 3, -1), np.split(h @ u.T + c, 3, -1)
     z = _sigmoid(np, i_z + h_z)
     return (1 - z) * np.tanh(i_n + _sigmoid(np, i_r + h_r) * h_n) + z * h
 
 
-def _sequence(cell, state_count: int):
+def _sequence(cell: Any, state_count: int) -> Any:
     """A recurrent layer, each layer and direction in turn."""
 
-    def reference(np, x, hx, params, biases: bool, layers: int, p: float, train: bool, both: bool, batch_first: bool):
+    def reference(
+        np: Any, x: Any, hx: Any, params: Any, biases: bool, layers: int, p: float, train: bool, both: bool, batch_first: bool
+    ) -> Any:
         hx = hx if state_count > 1 else [hx]
         each, steps, ends = 4 if biases else 2, list(np.swapaxes(x, 0, 1) if batch_first else x), []
         for layer in range(layers):
@@ -144,7 +163,7 @@ def _sequence(cell, state_count: int):
     return reference
 
 
-def _plain(function: str):
+def _plain(function: str) -> Any:
     return lambda np, x, h, w, u, b=0, c=0: (np.tanh if function == "tanh" else lambda v: np.maximum(v, 0))(
         x @ w.T + b + h @ u.T + c
     )

@@ -4,70 +4,81 @@ from __future__ import annotations
 
 from itertools import product
 from math import exp, log, pi
+from typing import Any
 
 from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, row, some
 
 
-def _reduced(losses, reduction: int):
+def _reduced(losses: Any, reduction: int) -> Any:
     return losses if reduction == 0 else losses.mean() if reduction == 1 else losses.sum()
 
 
-def _each(loss):
+def _each(loss: Any) -> Any:
     """A reference of (x, y, reduction) from the loss of each element."""
 
-    def reference(np, x, y, reduction: int = 1, *rest, **named):
+    def reference(np: Any, x: Any, y: Any, reduction: int = 1, *rest: Any, **named: Any) -> Any:
         return _reduced(loss(np, x, y, *rest, **named), reduction)
 
     return reference
 
 
-def _smooth(np, x, y, beta: float = 1.0):
+def _smooth(np: Any, x: Any, y: Any, beta: float = 1.0) -> Any:
     d = abs(x - y)
     return np.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta) if beta else d
 
 
-def _huber(np, x, y, delta: float = 1.0):
+def _huber(np: Any, x: Any, y: Any, delta: float = 1.0) -> Any:
     d = abs(x - y)
     return np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
 
 
-def _entropy(np, x, y, weight=None, reduction: int = 1):
+def _entropy(np: Any, x: Any, y: Any, weight: Any = None, reduction: int = 1) -> Any:
     losses = -(y * np.log(x) + (1 - y) * np.log(1 - x))
     return _reduced(losses if weight is None else losses * weight, reduction)
 
 
-def _logits(np, x, y, weight=None, positive=None, reduction: int = 1):
+def _logits(np: Any, x: Any, y: Any, weight: Any = None, positive: Any = None, reduction: int = 1) -> Any:
     s = 1 / (1 + np.exp(-x))
     return _reduced(-((1 if positive is None else positive) * y * np.log(s) + (1 - y) * np.log(1 - s)), reduction)
 
 
-def _poisson(np, x, y, logs: bool, full: bool, eps: float, reduction: int):
+def _poisson(np: Any, x: Any, y: Any, logs: bool, full: bool, eps: float, reduction: int) -> Any:
     losses = np.exp(x) - y * x if logs else x - y * np.log(x + eps)
     stirling = np.where(y > 1, y * np.log(np.where(y > 1, y, 1)) - y + 0.5 * np.log(2 * pi * np.where(y > 1, y, 1)), 0)
     return _reduced(losses + stirling if full else losses, reduction)
 
 
-def _cosine(np, a, b, dim: int = 1, eps: float = 1e-8):
+def _cosine(np: Any, a: Any, b: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     norms = [np.sqrt((x * x).sum(dim)) for x in (a, b)]
     return (a * b).sum(dim) / (np.maximum(norms[0], eps) * np.maximum(norms[1], eps))
 
 
-def _cosine_embedding(np, a, b, y, margin: float = 0.0, reduction: int = 1):
+def _cosine_embedding(np: Any, a: Any, b: Any, y: Any, margin: float = 0.0, reduction: int = 1) -> Any:
     c = _cosine(np, a, b, a.ndim - 1)
     return _reduced(np.where(y == 1, 1 - c, np.maximum(c - margin, 0)), reduction)
 
 
-def _distance(np, a, b, p: float, eps: float = 1e-6):
+def _distance(np: Any, a: Any, b: Any, p: float, eps: float = 1e-6) -> Any:
     return (abs(a - b + eps) ** p).sum(-1) ** (1 / p)
 
 
-def _triplet(np, a, p, n, margin: float = 1.0, norm: float = 2, eps: float = 1e-6, swap: bool = False, reduction: int = 1):
+def _triplet(
+    np: Any,
+    a: Any,
+    p: Any,
+    n: Any,
+    margin: float = 1.0,
+    norm: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: int = 1,
+) -> Any:
     far = _distance(np, a, n, norm, eps)
     far = np.minimum(far, _distance(np, p, n, norm, eps)) if swap else far
     return _reduced(np.maximum(margin + _distance(np, a, p, norm, eps) - far, 0), reduction)
 
 
-def _multi_margin(np, x, y, p: int = 1, margin: float = 1, weight=None, reduction: int = 1):
+def _multi_margin(np: Any, x: Any, y: Any, p: int = 1, margin: float = 1, weight: Any = None, reduction: int = 1) -> Any:
     rows, found = np.atleast_2d(x), []
     for line, t in zip(rows, np.atleast_1d(y), strict=True):
         lost = [max(0, margin - line[t] + v) ** p for i, v in enumerate(line) if i != t]
@@ -75,7 +86,7 @@ def _multi_margin(np, x, y, p: int = 1, margin: float = 1, weight=None, reductio
     return _reduced(np.array(found, x.dtype), reduction)
 
 
-def _multilabel(np, x, y, reduction: int = 1):
+def _multilabel(np: Any, x: Any, y: Any, reduction: int = 1) -> Any:
     found = []
     for line, labels in zip(x, y, strict=True):
         kept = list(labels[: list(labels).index(-1)] if -1 in labels else labels)
@@ -83,13 +94,15 @@ def _multilabel(np, x, y, reduction: int = 1):
     return _reduced(np.array(found, x.dtype), reduction)
 
 
-def _nd(np, x, y, weight=None, reduction: int = 1, ignore: int = -100):
+def _nd(np: Any, x: Any, y: Any, weight: Any = None, reduction: int = 1, ignore: int = -100) -> Any:
     picked = -np.take_along_axis(x, np.where(y == ignore, 0, y)[:, None], 1)[:, 0]
     w = np.where(y == ignore, 0, (np.ones(x.shape[1], x.dtype) if weight is None else weight)[y]).astype(x.dtype)
     return picked * w if reduction == 0 else (picked * w).sum() / (w.sum() if reduction == 1 else 1)
 
 
-def _ctc(np, logs, targets, steps, lengths, blank: int = 0, reduction: int = 1, zero: bool = False):
+def _ctc(
+    np: Any, logs: Any, targets: Any, steps: Any, lengths: Any, blank: int = 0, reduction: int = 1, zero: bool = False
+) -> Any:
     """By the probabilities of all paths."""
     found = []
     for n, (t, s) in enumerate(zip(steps, lengths, strict=True)):

@@ -51,7 +51,7 @@ class Drawn:
     marked: tuple[tuple[int, Any], ...] = ()
 
     @lru_cache(maxsize=8)  # noqa: B019 - those of one sample, which is built several times
-    def data(self, dtype: str):
+    def data(self, dtype: str) -> Any:
         """The array of NumPy that a tensor of this dtype is made of, which nobody may write into."""
         import numpy as np
 
@@ -148,7 +148,7 @@ class OperatorCase:
         return self.op
 
 
-def build(value, dtype: str, make: Callable[[Any, str], Any]):
+def build(value: Any, dtype: str, make: Callable[[Any, str], Any]) -> Any:
     """A sample's value with `make(data, dtype name)` in place of each T and Drawn, inside lists and dicts too."""
     if isinstance(value, T):
         return make(value.data, value.dtype or dtype)
@@ -171,7 +171,7 @@ def calls(case: OperatorCase, dtype: str, make: Callable[[Any, str], Any]) -> It
         yield tuple(build(a, dtype, make) for a in sample.args), build(sample.kwargs, dtype, make)
 
 
-def close(numpy, found, expected, tolerance: float) -> bool:
+def close(numpy: Any, found: Any, expected: Any, tolerance: float) -> bool:
     """Whether two arrays agree; float32 and lower within 1e-5, float64 within the case's tolerance; nan equals nan."""
     found, expected = numpy.asarray(found), numpy.asarray(expected)
     if found.shape != expected.shape:
@@ -184,7 +184,7 @@ def close(numpy, found, expected, tolerance: float) -> bool:
 # ---- data
 
 
-def values(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 1):
+def values(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 1) -> Any:
     """Nested lists of distinct numbers, spread over [low, high] in an irregular order, none of them near 0."""
     count = 1
     for n in shape:
@@ -194,7 +194,7 @@ def values(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 1):
     return nested([v if abs(v) > 0.05 else v + 0.1 for v in flat], shape)
 
 
-def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 1):
+def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 1) -> Any:
     """Nested lists of integers from low to high - 1."""
     count = 1
     for n in shape:
@@ -202,7 +202,7 @@ def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 1):
     return nested([low + (7919 * seed * (i + 1)) % 1009 % (high - low) for i in range(count)], shape)
 
 
-def nested(flat: list[Any], shape: tuple[int, ...]):
+def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
     """A flat list as nested ones."""
     if not shape:
         return flat[0]
@@ -210,7 +210,7 @@ def nested(flat: list[Any], shape: tuple[int, ...]):
     return [nested(flat[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])]
 
 
-def S(*args, **kwargs) -> Sample:
+def S(*args: Any, **kwargs: Any) -> Sample:
     """A sample."""
     return Sample(args, kwargs)
 
@@ -235,7 +235,7 @@ def one(low: float = -2.0, high: float = 2.0) -> tuple[Sample, ...]:
     return (S(some(2, 3, low=low, high=high)), S(some(low=low, high=high)), S(T([])))
 
 
-def two(low: float = -2.0, high: float = 2.0, *rest, **kwargs) -> tuple[Sample, ...]:
+def two(low: float = -2.0, high: float = 2.0, *rest: Any, **kwargs: Any) -> tuple[Sample, ...]:
     """Samples of two tensors: equal shapes, broadcast both ways, one without dims, empty."""
     a: dict[str, Any] = {"low": low, "high": high, "seed": 1}
     b: dict[str, Any] = {"low": low, "high": high, "seed": 3}

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, row, some
 
 
-def _rows(np, x, axes, eps: float):
+def _rows(np: Any, x: Any, axes: Any, eps: float) -> Any:
     """(normalised, mean, reciprocal deviation)"""
     mean = x.mean(axes, keepdims=True)
     rstd = 1 / np.sqrt(x.var(axes, keepdims=True) + eps)
     return (x - mean) * rstd, mean, rstd
 
 
-def _scaled(x, weight, bias):
+def _scaled(x: Any, weight: Any, bias: Any) -> Any:
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 
 
-def _layer_norm(np, x, shape, weight=None, bias=None, eps: float = 1e-5):
+def _layer_norm(np: Any, x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     made, mean, rstd = _rows(np, x, tuple(range(-len(shape), 0)), eps)
     return _scaled(made, weight, bias), mean, rstd
 
 
-def _group_norm(np, x, groups: int, weight=None, bias=None, eps: float = 1e-5):
+def _group_norm(np: Any, x: Any, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     n = x.shape[0]
     made, mean, rstd = _rows(np, x.reshape(n, groups, -1), -1, eps)
     per = (-1, *(1,) * (x.ndim - 2))
@@ -31,9 +33,9 @@ def _group_norm(np, x, groups: int, weight=None, bias=None, eps: float = 1e-5):
 
 
 def _batch_norm(
-    np, x, weight, bias, mean=None, var=None, training: bool = True, momentum: float = 0.1,
+    np: Any, x: Any, weight: Any, bias: Any, mean: Any = None, var: Any = None, training: bool = True, momentum: float = 0.1,
     eps: float = 1e-5,
-):  # fmt: skip
+) -> Any:  # fmt: skip
     """With the running statistics that it leaves, where there are any."""
     axes = (0, *range(2, x.ndim))
     per = (-1, *(1,) * (x.ndim - 2))
@@ -53,12 +55,14 @@ def _batch_norm(
     return (made, mean, rstd, moved) if training else (made, empty, empty, moved)
 
 
-def _instance_norm(np, x, weight, bias, mean, var, own: bool, momentum: float, eps: float, _):
+def _instance_norm(
+    np: Any, x: Any, weight: Any, bias: Any, mean: Any, var: Any, own: bool, momentum: float, eps: float, _: Any
+) -> Any:
     made = [_batch_norm(np, image[None], weight, bias, mean, var, own, momentum, eps)[0] for image in x]
     return np.concatenate(made)
 
 
-def _row_grads(np, g, x, mean, rstd, weight, axes):
+def _row_grads(np: Any, g: Any, x: Any, mean: Any, rstd: Any, weight: Any, axes: Any) -> Any:
     """(of x, the terms of the weight's) for x normalised over `axes` with given statistics."""
     normal = (x - mean) * rstd
     each = g if weight is None else g * weight
@@ -66,13 +70,15 @@ def _row_grads(np, g, x, mean, rstd, weight, axes):
     return inner * rstd, g * normal
 
 
-def _layer_backward(np, g, x, shape, mean, rstd, weight, bias, mask):
+def _layer_backward(np: Any, g: Any, x: Any, shape: Any, mean: Any, rstd: Any, weight: Any, bias: Any, mask: Any) -> Any:
     dx, terms = _row_grads(np, g, x, mean, rstd, weight, tuple(range(-len(shape), 0)))
     lead = tuple(range(x.ndim - len(shape)))
     return dx, terms.sum(lead), g.sum(lead)
 
 
-def _group_backward(np, g, x, mean, rstd, weight, n: int, c: int, area: int, group: int, mask):
+def _group_backward(
+    np: Any, g: Any, x: Any, mean: Any, rstd: Any, weight: Any, n: int, c: int, area: int, group: int, mask: Any
+) -> Any:
     shape = (n, group, c // group, area)
     per = (n, group, 1, 1)
     scale = weight.reshape(1, group, c // group, 1)
@@ -80,7 +86,9 @@ def _group_backward(np, g, x, mean, rstd, weight, n: int, c: int, area: int, gro
     return dx.reshape(x.shape), terms.sum((0, 3)).reshape(c), g.reshape(shape).sum((0, 3)).reshape(c)
 
 
-def _batch_backward(np, g, x, weight, rm, rv, mean, rstd, train: bool, eps: float, mask):
+def _batch_backward(
+    np: Any, g: Any, x: Any, weight: Any, rm: Any, rv: Any, mean: Any, rstd: Any, train: bool, eps: float, mask: Any
+) -> Any:
     axes, per = (0, *range(2, x.ndim)), (-1, *(1,) * (x.ndim - 2))
     if not train:
         mean, rstd = rm, 1 / np.sqrt(rv + eps)

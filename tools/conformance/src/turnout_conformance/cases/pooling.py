@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 from math import ceil, floor
+from typing import Any
 
 from turnout_conformance.cases.model import OperatorCase, S, T, row, some, whole
 
 
-def _spots(np, shape, kernel, stride, padding, dilation, ceil_mode: bool):
+def _spots(np: Any, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
     """(counts, position -> indices of its window along each dim, which may lie outside)."""
     ndim = len(shape)
     kernel, padding, dilation = (list(v) * (ndim // len(v)) for v in (kernel, padding, dilation))
@@ -18,19 +19,21 @@ def _spots(np, shape, kernel, stride, padding, dilation, ceil_mode: bool):
         count = (ceil if ceil_mode else floor)((n + 2 * p - d * (k - 1) - 1) / s) + 1
         counts.append(count - 1 if ceil_mode and (count - 1) * s >= n + p else count)
 
-    def window(spot) -> list[list[int]]:
+    def window(spot: Any) -> list[list[int]]:
         each = zip(spot, stride, padding, kernel, dilation, strict=True)
         return [[a * s - p + i * d for i in range(k)] for a, s, p, k, d in each]
 
     return counts, window
 
 
-def _inside(window, shape) -> list[tuple[int, ...]]:
+def _inside(window: Any, shape: Any) -> list[tuple[int, ...]]:
     return [at for at in product(*window) if all(0 <= a < n for a, n in zip(at, shape, strict=True))]
 
 
-def _max_pool(ndim: int):
-    def reference(np, x, kernel, stride=(), padding=(0,), dilation=(1,), up: bool = False):
+def _max_pool(ndim: int) -> Any:
+    def reference(
+        np: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), dilation: Any = (1,), up: bool = False
+    ) -> Any:
         shape = x.shape[-ndim:]
         counts, window = _spots(np, shape, kernel, stride, padding, dilation, up)
         return _largest(np, x, ndim, counts, lambda lead, spot: _inside(window(spot), shape))
@@ -38,7 +41,7 @@ def _max_pool(ndim: int):
     return reference
 
 
-def _largest(np, x, ndim: int, counts, places):
+def _largest(np: Any, x: Any, ndim: int, counts: Any, places: Any) -> Any:
     shape = x.shape[-ndim:]
     best, index = np.zeros((*x.shape[:-ndim], *counts), x.dtype), np.zeros((*x.shape[:-ndim], *counts), np.int64)
     for lead in np.ndindex(*x.shape[:-ndim]):
@@ -49,7 +52,7 @@ def _largest(np, x, ndim: int, counts, places):
     return best, index
 
 
-def _avg_weights(np, shape, kernel, stride, padding, up: bool, count_pad: bool, divisor):
+def _avg_weights(np: Any, shape: Any, kernel: Any, stride: Any, padding: Any, up: bool, count_pad: bool, divisor: Any) -> Any:
     """[positions, elements]: the matrix that takes the mean of each window."""
     counts, window = _spots(np, shape, kernel, stride, padding, (1,), up)
     matrix = np.zeros((*counts, *shape))
@@ -63,8 +66,11 @@ def _avg_weights(np, shape, kernel, stride, padding, up: bool, count_pad: bool, 
     return matrix
 
 
-def _avg_pool(ndim: int):
-    def reference(np, x, kernel, stride=(), padding=(0,), up: bool = False, count_pad: bool = True, divisor=None):
+def _avg_pool(ndim: int) -> Any:
+    def reference(
+        np: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), up: bool = False, count_pad: bool = True,
+        divisor: Any = None,
+    ) -> Any:  # fmt: skip
         matrix = _avg_weights(np, x.shape[-ndim:], kernel, stride, padding, up, count_pad, divisor)
         made = np.tensordot(x, matrix, (range(x.ndim - ndim, x.ndim), range(ndim, 2 * ndim)))
         return np.trunc(made) if x.dtype.kind == "i" else made.astype(x.dtype)
@@ -72,8 +78,10 @@ def _avg_pool(ndim: int):
     return reference
 
 
-def _avg_pool_backward(ndim: int):
-    def reference(np, g, x, kernel, stride, padding, up: bool, count_pad: bool, divisor):
+def _avg_pool_backward(ndim: int) -> Any:
+    def reference(
+        np: Any, g: Any, x: Any, kernel: Any, stride: Any, padding: Any, up: bool, count_pad: bool, divisor: Any
+    ) -> Any:
         matrix = _avg_weights(np, x.shape[-ndim:], kernel, stride, padding, up, count_pad, divisor)
         return np.tensordot(g, matrix, (range(x.ndim - ndim, x.ndim), range(ndim)))
 
@@ -84,7 +92,7 @@ def _spans(n: int, count: int) -> list[list[int]]:
     return [list(range(floor(i * n / count), ceil((i + 1) * n / count))) for i in range(count)]
 
 
-def _adaptive_matrix(np, shape, counts):
+def _adaptive_matrix(np: Any, shape: Any, counts: Any) -> Any:
     matrix = np.zeros((*counts, *shape))
     spans = [_spans(n, m) for n, m in zip(shape, counts, strict=True)]
     for spot in product(*map(range, counts)):
@@ -94,27 +102,27 @@ def _adaptive_matrix(np, shape, counts):
     return matrix
 
 
-def _adaptive_avg(ndim: int):
-    def reference(np, x, size):
+def _adaptive_avg(ndim: int) -> Any:
+    def reference(np: Any, x: Any, size: Any) -> Any:
         matrix = _adaptive_matrix(np, x.shape[-ndim:], size)
         return np.tensordot(x, matrix, (range(x.ndim - ndim, x.ndim), range(ndim, 2 * ndim)))
 
     return reference
 
 
-def _adaptive_avg_backward(ndim: int):
-    def reference(np, g, x):
+def _adaptive_avg_backward(ndim: int) -> Any:
+    def reference(np: Any, g: Any, x: Any) -> Any:
         matrix = _adaptive_matrix(np, x.shape[-ndim:], g.shape[-ndim:])
         return np.tensordot(g, matrix, (range(x.ndim - ndim, x.ndim), range(ndim)))
 
     return reference
 
 
-def _adaptive_max(ndim: int):
-    def reference(np, x, size):
+def _adaptive_max(ndim: int) -> Any:
+    def reference(np: Any, x: Any, size: Any) -> Any:
         spans = [_spans(n, m) for n, m in zip(x.shape[-ndim:], size, strict=True)]
 
-        def places(lead, spot):
+        def places(lead: Any, spot: Any) -> Any:
             return list(product(*[span[i] for span, i in zip(spans, spot, strict=True)]))
 
         return _largest(np, x, ndim, size, places)
@@ -122,11 +130,11 @@ def _adaptive_max(ndim: int):
     return reference
 
 
-def _fractional(ndim: int):
-    def reference(np, x, kernel, size, samples):
+def _fractional(ndim: int) -> Any:
+    def reference(np: Any, x: Any, kernel: Any, size: Any, samples: Any) -> Any:
         order = (1, 0) if ndim == 2 else (0, 1, 2)
 
-        def places(lead, spot):
+        def places(lead: Any, spot: Any) -> Any:
             lines = []
             for i, (a, n, m, k) in enumerate(zip(spot, x.shape[-ndim:], size, kernel, strict=True)):
                 u = samples[(*((0,) * (2 - len(lead)) + lead), order[i])]
@@ -140,7 +148,7 @@ def _fractional(ndim: int):
     return reference
 
 
-def _at_indices(np, source, indices, shape, ndim: int, add: bool):
+def _at_indices(np: Any, source: Any, indices: Any, shape: Any, ndim: int, add: bool) -> Any:
     made = np.zeros((*source.shape[:-ndim], int(np.prod(shape))), source.dtype)
     for lead in np.ndindex(*source.shape[:-ndim]):
         for value, at in zip(source[lead].reshape(-1), indices[lead].reshape(-1), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from turnout.dtypes import float64
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, one, row, some
@@ -10,7 +11,7 @@ from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, one,
 GAPS = T([[1.0, float("nan"), 3.0], [4.0, 5.0, float("nan")]])
 
 
-def _norm(np, x, ord=2, dim=None, keepdim: bool = False):
+def _norm(np: Any, x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
     size = np.abs(x)
     axis = None if dim is None else tuple(dim)
     if ord == 0:
@@ -20,25 +21,25 @@ def _norm(np, x, ord=2, dim=None, keepdim: bool = False):
     return np.sum(size**ord, axis=axis, keepdims=keepdim) ** (1 / ord)
 
 
-def _renorm(np, x, p, dim: int, maxnorm: float):
+def _renorm(np: Any, x: Any, p: Any, dim: int, maxnorm: float) -> Any:
     norms = _norm(np, x, p, [1 - dim % 2], True)
     return x * np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
 
 
-def _cdist(np, x, y, p: float = 2.0):
+def _cdist(np: Any, x: Any, y: Any, p: float = 2.0) -> Any:
     return _norm(np, x[..., :, None, :] - y[..., None, :, :], p, [-1])
 
 
-def _weight_norm(np, v, g, dim: int = 0):
+def _weight_norm(np: Any, v: Any, g: Any, dim: int = 0) -> Any:
     others = tuple(d for d in range(v.ndim) if d != dim)
     return v * (g / np.sqrt(np.sum(v * v, axis=others, keepdims=dim != -1)))
 
 
-def _pdist(np, x, p: float = 2.0):
+def _pdist(np: Any, x: Any, p: float = 2.0) -> Any:
     return _cdist(np, x, x, p)[np.triu_indices(len(x), 1)]
 
 
-def _segments(np, x, reduce: str, lengths=None, offsets=None, axis: int = 0, initial=None):
+def _segments(np: Any, x: Any, reduce: str, lengths: Any = None, offsets: Any = None, axis: int = 0, initial: Any = None) -> Any:
     if axis:
         return np.stack([_segments(np, a, reduce, None, o) for a, o in zip(x, offsets, strict=True)])
     edges = offsets if lengths is None else np.concatenate([[0], np.cumsum(lengths)])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
 
-def erf(np, x):
+
+def erf(np: Any, x: Any) -> Any:
     import math
 
     return np.vectorize(math.erf, otypes=[x.dtype])(x)

@@ -11,7 +11,7 @@ AT = T([[0, 0], [2, 0]], "int64")
 POSITIVE = some(2, 3, low=0.5, high=3.0)
 
 
-def _reduced(np, x, dim: int, index, source, reduce: str, include_self: bool = True):
+def _reduced(np: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Any:
     found: dict[Any, list[Any]] = {}
     for place in np.ndindex(*index.shape):
         to = list(place)
@@ -24,13 +24,13 @@ def _reduced(np, x, dim: int, index, source, reduce: str, include_self: bool = T
     return made
 
 
-def _by_index(np, x, dim: int, index, source, reduce: str, include_self: bool = True):
+def _by_index(np: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Any:
     shape = [1] * x.ndim
     shape[dim] = -1
     return _reduced(np, x, dim, np.broadcast_to(index.reshape(shape), source.shape), source, reduce, include_self)
 
 
-def _put(np, x, index, source, accumulate: bool = False):
+def _put(np: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     made = x.reshape(-1).copy()
     if accumulate:
         np.add.at(made, index.reshape(-1), source.reshape(-1))
@@ -39,24 +39,24 @@ def _put(np, x, index, source, accumulate: bool = False):
     return made.reshape(x.shape)
 
 
-def _along(np, x, dim: int, index, value):
+def _along(np: Any, x: Any, dim: int, index: Any, value: Any) -> Any:
     made = np.moveaxis(x.copy(), dim, 0)
     made[index] = np.moveaxis(value, dim, 0) if getattr(value, "ndim", 0) else value
     return np.moveaxis(made, 0, dim)
 
 
-def _masked(np, x, mask, source):
+def _masked(np: Any, x: Any, mask: Any, source: Any) -> Any:
     made, mask = (a.copy() for a in np.broadcast_arrays(x, mask))
     made[mask] = source.reshape(-1)[: mask.sum()]
     return made
 
 
-def _inside(np, x, mask, indices, fill):
+def _inside(np: Any, x: Any, mask: Any, indices: Any, fill: Any) -> Any:
     kept = tuple(np.clip(i, -n, n - 1) for i, n in zip(indices, x.shape, strict=False))
     return np.where(mask, x[kept], x.dtype.type(fill))
 
 
-def _added_inside(np, x, mask, indices, added):
+def _added_inside(np: Any, x: Any, mask: Any, indices: Any, added: Any) -> Any:
     made = x.copy()
     kept = tuple(np.clip(i, -n, n - 1) for i, n in zip(indices, x.shape, strict=False))
     np.add.at(made, kept, np.where(mask, added, 0))

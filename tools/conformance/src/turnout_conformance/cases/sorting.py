@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, row, some
 
 
-def _unique(np, x, sorted: bool = True, inverse: bool = False, counts: bool = False, *, axis=None):
+def _unique(np: Any, x: Any, sorted: bool = True, inverse: bool = False, counts: bool = False, *, axis: Any = None) -> Any:
     found, where, how_often = np.unique(x, return_inverse=True, return_counts=True, axis=axis)
     none = np.zeros(0, int)
     inverse, counts = inverse or axis is not None, counts or axis is not None
     return found, where.reshape(x.shape if axis is None else -1) if inverse else none, how_often if counts else none
 
 
-def _runs(np, x, inverse: bool = False, counts: bool = False, dim=None):
+def _runs(np: Any, x: Any, inverse: bool = False, counts: bool = False, dim: Any = None) -> Any:
     rows = x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0).reshape(x.shape[dim], -1)
     new = np.concatenate([[True], (rows[1:] != rows[:-1]).any(1)])
     found = x.reshape(-1)[new] if dim is None else np.compress(new, x, dim)
@@ -21,7 +23,7 @@ def _runs(np, x, inverse: bool = False, counts: bool = False, dim=None):
     return found, where if inverse else none, np.diff(np.append(np.nonzero(new)[0], len(new))) if counts else none
 
 
-def _search(np, a, v, out_int32: bool = False, right: bool = False, side=None, sorter=None):
+def _search(np: Any, a: Any, v: Any, out_int32: bool = False, right: bool = False, side: Any = None, sorter: Any = None) -> Any:
     a = a if sorter is None else np.take_along_axis(a, sorter, -1)
     how = "right" if right or side == "right" else "left"
     if a.ndim == 1:
@@ -29,12 +31,12 @@ def _search(np, a, v, out_int32: bool = False, right: bool = False, side=None, s
     return np.stack([np.searchsorted(row, value, how) for row, value in zip(a, v, strict=True)])
 
 
-def _first(np, x, size: int, fill_value: int = -1):
+def _first(np: Any, x: Any, size: int, fill_value: int = -1) -> Any:
     found = np.argwhere(x)[:size]
     return np.concatenate([found, np.full((size - len(found), x.ndim), fill_value)])
 
 
-def _kth(np, x, k: int, dim: int = -1, keepdim: bool = False):
+def _kth(np: Any, x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     at = np.take(np.argsort(x, axis=dim), [k - 1], axis=dim)
     made = np.take_along_axis(x, at, dim), at
     return made if keepdim else tuple(np.squeeze(m, dim) for m in made)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, row, some, two
 
 
-def scipy(name: str, *leading):
+def scipy(name: str, *leading: Any) -> Any:
     """SciPy's function as a reference, in float64."""
 
-    def reference(np, *args):
+    def reference(np: Any, *args: Any) -> Any:
         import scipy.special
 
         wide = [np.asarray(a, np.float64) for a in (*leading, *args)]
@@ -18,10 +20,10 @@ def scipy(name: str, *leading):
     return reference
 
 
-def polynomial(name: str, shifted: bool):
+def polynomial(name: str, shifted: bool) -> Any:
     """SciPy's polynomial of whole degrees."""
 
-    def reference(np, x, n):
+    def reference(np: Any, x: Any, n: Any) -> Any:
         import scipy.special
 
         x, n = np.broadcast_arrays(np.asarray(x, np.float64), n)
@@ -32,24 +34,24 @@ def polynomial(name: str, shifted: bool):
     return reference
 
 
-def third(np, x, n):
+def third(np: Any, x: Any, n: Any) -> Any:
     """V_n(x) = cos((n + 1/2) t) / cos(t / 2), x = cos(t)."""
     t = np.arccos(np.asarray(x, np.float64))
     return np.cos((np.trunc(n) + 0.5) * t) / np.cos(t / 2)
 
 
-def fourth(np, x, n):
+def fourth(np: Any, x: Any, n: Any) -> Any:
     """W_n(x) = sin((n + 1/2) t) / sin(t / 2), x = cos(t)."""
     t = np.arccos(np.asarray(x, np.float64))
     return np.sin((np.trunc(n) + 0.5) * t) / np.sin(t / 2)
 
 
-def moved(reference):
+def moved(reference: Any) -> Any:
     """The same at 2 x - 1."""
     return lambda np, x, n: reference(np, 2 * np.asarray(x, np.float64) - 1, n)
 
 
-def log_of_gammas(np, x, p: int):
+def log_of_gammas(np: Any, x: Any, p: int) -> Any:
     import scipy.special
 
     return scipy.special.multigammaln(x.astype(np.float64), p)

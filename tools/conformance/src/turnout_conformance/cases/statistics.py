@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, row, some
 
 
-def _cum(np, x, dim: int, ufunc):
+def _cum(np: Any, x: Any, dim: int, ufunc: Any) -> Any:
     found = ufunc.accumulate(x, dim)
     shape = [1] * x.ndim
     shape[dim] = -1
@@ -13,7 +15,7 @@ def _cum(np, x, dim: int, ufunc):
     return found, np.maximum.accumulate(np.where(x == found, place, 0), dim)
 
 
-def _median(np, x, dim: int, keepdim: bool = False):
+def _median(np: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
     """The lower of two, and where it is; nan comes last."""
     count = np.sum(~np.isnan(x), axis=dim, keepdims=True) if x.dtype.kind == "f" else np.int64(x.shape[dim])
     order = np.argsort(x, axis=dim)
@@ -24,12 +26,12 @@ def _median(np, x, dim: int, keepdim: bool = False):
     return made if keepdim else tuple(np.squeeze(m, dim) for m in made)
 
 
-def _middle(np, x):
+def _middle(np: Any, x: Any) -> Any:
     return _median(np, x.reshape(-1), 0)[0]
 
 
-def _mode(np, x, dim: int = -1, keepdim: bool = False):
-    def of(row):
+def _mode(np: Any, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    def of(row: Any) -> Any:
         found, counts = np.unique(row, return_counts=True)
         value = found[np.argmax(counts)]
         return [value, np.nonzero(row == value)[0][-1]]
@@ -39,12 +41,14 @@ def _mode(np, x, dim: int = -1, keepdim: bool = False):
     return [m if keepdim else np.squeeze(m, dim) for m in made]
 
 
-def _quantile(np, x, q, dim=None, keepdim: bool = False, interpolation: str = "linear", *, ignore: bool = False):
+def _quantile(
+    np: Any, x: Any, q: Any, dim: Any = None, keepdim: bool = False, interpolation: str = "linear", *, ignore: bool = False
+) -> Any:
     find = np.nanquantile if ignore else np.quantile
     return find(x, q, axis=dim, keepdims=keepdim, method=interpolation)
 
 
-def _trapezoid(np, y, x=None, dx=1.0, dim: int = -1, cumulative: bool = False):
+def _trapezoid(np: Any, y: Any, x: Any = None, dx: Any = 1.0, dim: int = -1, cumulative: bool = False) -> Any:
     parts = [np.take(y, range(a, y.shape[dim] - 1 + a), dim) for a in (0, 1)]
     steps = dx
     if x is not None:
@@ -55,27 +59,27 @@ def _trapezoid(np, y, x=None, dx=1.0, dim: int = -1, cumulative: bool = False):
     return np.cumsum(areas, dim) if cumulative else np.sum(areas, dim)
 
 
-def _gradient(np, x, *spacing, dim=None, edge_order: int = 1):
+def _gradient(np: Any, x: Any, *spacing: Any, dim: Any = None, edge_order: int = 1) -> Any:
     axes = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     return [np.gradient(x, s, axis=a, edge_order=edge_order) for s, a in zip(spacing, axes, strict=True)]
 
 
-def _each(np, x, spacing=None, dim=None, edge_order: int = 1):
+def _each(np: Any, x: Any, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
     count = x.ndim if dim is None else 1 if isinstance(dim, int) else len(dim)
     each = spacing if isinstance(spacing, list) else [1 if spacing is None else spacing] * count
     return _gradient(np, x, *each, dim=dim, edge_order=edge_order)
 
 
-def _histc(np, x, bins: int = 100, low: float = 0, high: float = 0):
+def _histc(np: Any, x: Any, bins: int = 100, low: float = 0, high: float = 0) -> Any:
     return np.histogram(x, bins, (low, high) if low != high else None)[0]
 
 
-def _histogram(np, x, bins, range=None, weight=None, density: bool = False):
+def _histogram(np: Any, x: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     found, edges = np.histogram(x, bins, range, weights=weight, density=density)
     return found, edges
 
 
-def _histogramdd(np, x, bins, range=None, weight=None, density: bool = False):
+def _histogramdd(np: Any, x: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     pairs = None if range is None else [range[i : i + 2] for i in (0, 2)]
     found, edges = np.histogramdd(x, bins, pairs, weights=weight, density=density)
     return found, list(edges)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import M, OperatorCase, S, row, some
 from turnout_conformance.cases.views import CASES as VIEWS
 
@@ -18,20 +20,20 @@ _COPIES = {
 }  # fmt: skip
 
 
-def _written(np, x, source, at):
+def _written(np: Any, x: Any, source: Any, at: Any) -> Any:
     made = x.copy()
     made[at] = source
     return made
 
 
-def _on_diagonal(np, x, source, offset: int = 0, dim1: int = 0, dim2: int = 1):
+def _on_diagonal(np: Any, x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     made = np.moveaxis(x.copy(), (dim1, dim2), (-2, -1))
     i = np.arange(source.shape[-1])
     made[..., i + max(-offset, 0), i + max(offset, 0)] = source
     return np.moveaxis(made, (-2, -1), (dim1, dim2))
 
 
-def _by_strides(np, x, source, size, stride, offset: int = 0):
+def _by_strides(np: Any, x: Any, source: Any, size: Any, stride: Any, offset: int = 0) -> Any:
     made = x.reshape(-1).copy()
     places = sum(
         np.arange(n).reshape((-1,) + (1,) * (len(size) - i - 1)) * s for i, (n, s) in enumerate(zip(size, stride, strict=True))

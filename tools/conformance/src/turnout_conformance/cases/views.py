@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import turnout
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, row, some
 
 
-def _windows(np, x, dim: int, size: int, step: int):
+def _windows(np: Any, x: Any, dim: int, size: int, step: int) -> Any:
     count = (x.shape[dim] - size) // step + 1
     parts = [np.moveaxis(np.take(x, range(i * step, i * step + size), axis=dim), dim, -1) for i in range(count)]
     return np.stack(parts, axis=dim)

@@ -41,7 +41,7 @@ class Operands:
     dtype: str
     special: bool
 
-    def seen(self, which: int, view: Callable[[Any], Any] = lambda x: x, **facts) -> Seen:
+    def seen(self, which: int, view: Callable[[Any], Any] = lambda x: x, **facts: Any) -> Seen:
         """An operand, through one more view."""
         count = math.prod(self.shape)
         places = range(0, count, max(11, count // 50)) if self.special else ()
@@ -105,7 +105,7 @@ class Operands:
 Of = Callable[[Operands], Sample | None]
 
 
-def ends(x: Callable[[Operands], Any], *rest, **named) -> list[Any]:
+def ends(x: Callable[[Operands], Any], *rest: Any, **named: Any) -> list[Any]:
     """A call along each of two dims."""
     return [lambda o, d=d: S(x(o), d, *rest, **named) for d in (1, 0)]
 
@@ -115,11 +115,11 @@ def repeated(matrix: Seen) -> Seen:
     return Seen(matrix, lambda t: t.expand(5, *t.shape))
 
 
-def pairs(*numbers, **named) -> Of:
+def pairs(*numbers: Any, **named: Any) -> Of:
     return lambda o: S(o.x, o.y, *numbers, **named)
 
 
-def one(*numbers, **named) -> Of:
+def one(*numbers: Any, **named: Any) -> Of:
     return lambda o: S(o.x, *numbers, **named)
 
 

@@ -15,7 +15,7 @@ from turnout_conformance.cases.sets.rows import FLOATS, Row, row
 Shape = tuple[int, ...]
 
 
-def call(image, weight, bias, options: dict[str, Any], n: int) -> Sample:
+def call(image: Any, weight: Any, bias: Any, options: dict[str, Any], n: int) -> Sample:
     """A convolution of `n` dims."""
     facts = [
         options.get(name, default) for name, default in (("stride", 1), ("padding", 0), ("dilation", 1), ("output_padding", 0))
@@ -39,7 +39,9 @@ def forward(image: Shape, weight: Shape, options: dict[str, Any], bias: bool = T
     return call(Drawn(image), Drawn(weight, seed=2), Drawn((channels,), seed=3) if bias else None, options, len(image) - 2)
 
 
-def backward(image: Shape, weight: Shape, options: dict[str, Any], mask: tuple[bool, ...] = (True, True, True), x=None) -> Sample:
+def backward(
+    image: Shape, weight: Shape, options: dict[str, Any], mask: tuple[bool, ...] = (True, True, True), x: Any = None
+) -> Sample:
     """The gradients that the mask asks for."""
     shape = result(image, weight, options)
     args = call(x or Drawn(image), Drawn(weight, seed=2), None, options, len(image) - 2).args

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 from turnout_conformance.cases.model import Sample, SampleSet
 
@@ -14,7 +15,7 @@ MANY = 70_001  # above 2**16, and no multiple of anything
 Row = tuple[str, SampleSet]
 
 
-def row(operators: str, *samples: Sample, dtypes: tuple[str, ...] | str = FLOATS, **facts) -> list[Row]:
+def row(operators: str, *samples: Sample, dtypes: tuple[str, ...] | str = FLOATS, **facts: Any) -> list[Row]:
     """The same samples for each of some operators, given as words. `facts` are those of `SampleSet`: where samples take dtypes in
     turn, the next operator begins with the next dtype."""
     names = (dtypes,) if isinstance(dtypes, str) else dtypes
@@ -35,7 +36,7 @@ class Made(Sequence[Sample]):
     def _all(self) -> tuple[Sample, ...]:
         return tuple(self._make())
 
-    def __getitem__(self, at):
+    def __getitem__(self, at: Any) -> Any:
         return self._all[at]
 
     def __len__(self) -> int:

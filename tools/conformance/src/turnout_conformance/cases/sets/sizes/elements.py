@@ -17,18 +17,18 @@ REPEATED = [(4, 6, 8), (8,), (6, 8), (1, 6, 8), (4, 1, 1), (4, 6, 1), (6, 1), (1
 HALVES = Drawn((4, 6, 8), step=0.5)
 
 
-def part(n: int, first: int, seed: int = 1, **drawn) -> Seen:
+def part(n: int, first: int, seed: int = 1, **drawn: Any) -> Seen:
     """So many elements of an array, from one on."""
     return Seen(Drawn((n + 5,), seed=seed, **drawn), lambda x: x[first : first + n])
 
 
-def of_one(operators: str, *numbers, low: float = -3.0, **options) -> list[Row]:
+def of_one(operators: str, *numbers: Any, low: float = -3.0, **options: Any) -> list[Row]:
     """Functions of one array."""
     given = (part(13, 1, low=low), part(13, 2, low=low), Drawn((7, 13), low=low), Drawn((), low=low))
     return rows(operators, *[S(x, *numbers, **options) for x in given])
 
 
-def slope(operators: str, *numbers, **options) -> list[Row]:
+def slope(operators: str, *numbers: Any, **options: Any) -> list[Row]:
     """Gradients of functions, from those of their results."""
     given = ((Drawn((6, 11), seed=2), Drawn((6, 11))), (part(9, 1, 2), part(9, 3)))
     return rows(operators, *[S(x, y, *numbers, **options) for x, y in given])

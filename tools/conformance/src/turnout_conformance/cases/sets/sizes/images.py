@@ -71,7 +71,7 @@ ODD = Drawn((2, 3, 9, 8), step=1.0, marked=(
 ))  # fmt: skip
 
 
-def channels_last(x):
+def channels_last(x: Any) -> Any:
     """Images whose channels are neighbours in memory."""
     return Seen(x, lambda t: t.to(memory_format=turnout.channels_last))
 

@@ -27,7 +27,7 @@ def behind(shape: Shape, dim: int, *counts: int) -> Shape:
     return (*shape[:dim], *counts, *shape[dim + 1 :])
 
 
-def at(dim: int, index) -> list[Any]:
+def at(dim: int, index: Any) -> list[Any]:
     """An index of one dim, as `index.Tensor` takes it."""
     return [*[None] * dim, index]
 

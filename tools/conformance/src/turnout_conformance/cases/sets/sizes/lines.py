@@ -27,12 +27,12 @@ SEVERAL: list[tuple[Shape, Any]] = [((3, 4, 5), [-1, 1]), ((3, 4, 5), [0, 1]), (
 PARTS: list[tuple[Shape, Any]] = [((2, 20_000), None), ((3, 33_000), [1])]
 
 
-def along(call: Callable[..., Sample], lines: list[tuple[Shape, Any]] = LINES, **drawn) -> Iterator[Sample]:
+def along(call: Callable[..., Sample], lines: list[tuple[Shape, Any]] = LINES, **drawn: Any) -> Iterator[Sample]:
     """A sample for each line: `call(tensor, dim)`."""
     return (call(Drawn(shape, **drawn), dim) for shape, dim in lines)
 
 
-def marked(call) -> Iterator[Sample]:
+def marked(call: Any) -> Iterator[Sample]:
     """Samples of rows of which one is all infinite or nan, others begin or end so, and the half of one is -inf."""
     for n in (1, 3, 40, 1200):
         for value in (inf, -inf, nan):
@@ -40,7 +40,7 @@ def marked(call) -> Iterator[Sample]:
             yield call(Drawn((4, n), marked=(*((i, value) for i in ends), *((i, -inf) for i in half))))
 
 
-def down(x):
+def down(x: Any) -> Any:
     """The rows of a matrix as columns."""
     return Seen(x, lambda t: t.t().contiguous())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from turnout_conformance.cases.model import Drawn, Sample
 from turnout_conformance.cases.sets.rows import Row, row
 
@@ -10,7 +12,7 @@ ALL = [True, True, True]
 Shape = tuple[int, ...]
 
 
-def rows(operators: str, *samples: Sample, **facts) -> list[Row]:
+def rows(operators: str, *samples: Sample, **facts: Any) -> list[Row]:
     """Rows whose samples are tried in two dtypes each, with errors relative to the largest number."""
     return row(operators, *samples, **{"dtypes": FLOATS, "in_turn": 2, "tolerance": 1.0, **facts})
 
