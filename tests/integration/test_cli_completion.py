@@ -58,6 +58,7 @@ TYPED = {
     "turnout config default_": ["default_device"],
     "turnout demo --device me": ["meta"],
     "turnout completion f": ["fish"],
+    "turnout demo --compile ea": ["eager"],
     "turnout nosuch a": [],
 }
 

@@ -211,7 +211,8 @@ def misfits(shape, value, place="it"):
 
 def test_json_has_the_shapes_of_the_readme(tmp_path):
     program, lock, other = tmp_path / "model.py", tmp_path / "a.lock", tmp_path / "b.lock"
-    program.write_text("import turnout\n\ndef loss():\n    return turnout.ones(2, requires_grad=True).sum()\n")
+    loss = "\n\ndef loss():\n    return turnout.ones(2, requires_grad=True).sum()\n"
+    program.write_text(f"import turnout{loss}\n\ndef value():\n    return turnout.ones(2)\n")
     np.save(tmp_path / "x.npy", np.ones((4, 3), "float32"))
     lines = {
         "plugins": ["plugins"],
@@ -222,6 +223,7 @@ def test_json_has_the_shapes_of_the_readme(tmp_path):
         "explain": ["explain", "add", "float32[2]:grad", "2"],
         "coverage": ["coverage", "exp"],
         "graph": ["graph", f"{program}:loss"],
+        "graph --compile ENGINE": ["graph", f"{program}:value", "--compile", "eager"],
         "run": ["run", str(EXPORTED), "--input", str(tmp_path / "x.npy"), "--profile"],
         "lock -o FILE": ["lock", "-o", str(lock)],
         "demo": ["demo", "--epochs", "1"],

@@ -311,6 +311,7 @@ def test_what_is_not_compiled_runs_eagerly_with_one_warning_or_raises(function: 
     [warning] = caught
     assert str(warning.message).startswith(f"compile: {name} runs eagerly: {why}")
     assert warning.filename == __file__
+    assert why in compiler.explain(compiled)
     assert facts(found[0]) == facts(function(*args)) or isinstance(found[0], set)
     with pytest.raises(compiler.CompileError) as error:
         turnout.compile(function, strict=True)(*args)

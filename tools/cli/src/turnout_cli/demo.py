@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnout_cli.compiling import compile_option, compiled, compiled_facts, without_warnings
 from turnout_cli.main import Problem, facts
 from turnout_cli.names import device_names
 from turnout_cli.output import console, note, print_json, print_lines, print_table
@@ -40,6 +41,7 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the training images; by default what the model needs.")
 @click.option("--seed", default=0, show_default=True, help="The seed of the split, the initial weights and the order of batches.")
 @click.option("--amp", type=click.Choice(list(PRECISIONS)), help="Mixed precision: forwards in bfloat16 or float16.")
+@compile_option("Compile the steps of the training by this engine of turnout.compile.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw loss and confusion matrix into this file.")
 @facts
 def demo(
@@ -49,6 +51,7 @@ def demo(
     epochs: int | None,
     seed: int,
     amp: str | None,
+    engine: str | None,
     plot: Path | None,
     as_json: bool,
 ) -> None:
@@ -60,7 +63,7 @@ def demo(
     with computing(device, workers) as place:
         if place.dashboard:
             note(f"Dask's dashboard: {place.dashboard}")
-        found = train(model, device, epochs, seed, PRECISIONS.get(amp or ""), place, quiet=as_json)
+        found = train(model, device, epochs, seed, PRECISIONS.get(amp or ""), place, engine, quiet=as_json)
     found["workers"] = workers
     if plot is not None:
         from turnout_cli.plot import draw
@@ -87,13 +90,22 @@ def _default_device() -> str:
 
 
 def train(
-    name: str, device: str, epochs: int | None, seed: int, amp: str | None, place: AtOnce, *, quiet: bool = False
+    name: str,
+    device: str,
+    epochs: int | None,
+    seed: int,
+    amp: str | None,
+    place: AtOnce,
+    engine: str | None = None,
+    *,
+    quiet: bool = False,
 ) -> dict[str, Any]:
     """Train and test the model of that name; everything that the demo prints, as data.
 
     epochs  None for the model's own number
     amp     the lower precision of the forwards
     place   what computes
+    engine  what compiles the steps, None for eager ones
     """
     import turnout
     from turnout.dtypes import dtype_named
@@ -108,6 +120,7 @@ def train(
         optimiser = digits.optimiser_of(model)
     epochs = epochs or model.epochs
     scaler = turnout.amp.GradScaler(device) if amp == "float16" else None
+    train_step = digits.train_step if engine is None else compiled(digits.train_step, engine)
     losses: list[float] = []
     seconds: list[float] = []
     with _progress(quiet) as progress:
@@ -119,8 +132,8 @@ def train(
                 place.shard(order, digits.BATCH)
             for images, labels in digits.batches(data, order):
                 start = perf_counter()
-                with place.step():
-                    loss = digits.train_step(model, optimiser, images, labels, scaler)
+                with place.step(), without_warnings():
+                    loss = train_step(model, optimiser, images, labels, scaler)
                 of_epoch.append(float(loss))
                 seconds.append(perf_counter() - start)
             losses.append(sum(of_epoch) / len(of_epoch))
@@ -146,6 +159,7 @@ def train(
         "held_out_images": data.held_out_images.shape[0],
         "losses": losses,
         "accuracy": right / data.held_out_images.shape[0],
+        "compiled": None if engine is None else {"engine": engine, **compiled_facts(train_step)},
         "steps": len(seconds),
         "milliseconds_per_step": 1000 * median(seconds),
         "seconds": sum(seconds),
@@ -188,12 +202,19 @@ def _confusion(model: Classifier, data: Digits) -> list[list[int]]:
     return matrix
 
 
+def _of_compiled(compiled: dict[str, Any], steps: int) -> list[str]:
+    """How many steps ran a graph, and why others did not."""
+    head = f"compiled       {compiled['calls']} of {steps} steps by {compiled['engine']}, in {compiled['signatures']} signatures"
+    return [head, *[f"  eagerly      {why}" for why in compiled["why"]]]
+
+
 def _print(found: dict[str, Any]) -> None:
     first, last = found["losses"][0], found["losses"][-1]
     print_lines(
         f"accuracy       {100 * found['accuracy']:.2f} % of {found['held_out_images']} held-out digits",
         f"loss           {first:.4f} in the first epoch, {last:.4f} in the last of {found['epochs']}",
         f"time per step  {found['milliseconds_per_step']:.2f} ms (median of {found['steps']} on {found['device']})",
+        *([] if found["compiled"] is None else _of_compiled(found["compiled"], found["steps"])),
         *([f"plot           {found['plot']}"] if "plot" in found else []),
         "",
     )

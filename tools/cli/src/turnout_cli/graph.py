@@ -1,4 +1,4 @@
-"""`graph`: runs a function of a Python file and draws the graph of gradients behind what it returns.
+"""`graph`: runs a function of a Python file and draws the graph of gradients behind what it returns, or prints what is compiled.
 
 The function runs under `detect_anomaly`, so that every box shows the line it comes from, and with a profiler that keeps its
 variables when it returns: these, and those of the file, are the names of tensors in the drawing.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnout.errors import TurnoutError
+from turnout_cli.compiling import compile_option, compiled, without_warnings
 from turnout_cli.main import Problem, json_option, missing
 from turnout_cli.output import note, print_json
 
@@ -43,14 +44,21 @@ class ProgramError(TurnoutError, RuntimeError):
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Draw at most this many nodes and leaves, those nearest to the results."
 )
+@compile_option("Print the graph that turnout.compile gives to this engine instead, as recorded and as optimised.")
 @json_option
-def graph(target: str, format_: str | None, output: Path | None, limit: int | None, as_json: bool) -> None:
+def graph(target: str, format_: str | None, output: Path | None, limit: int | None, engine: str | None, as_json: bool) -> None:
     """Draw the graph of gradients behind what FUNCTION returns.
 
     The drawing is DOT or SVG, in UTF-8. FUNCTION of FILE.py is called without arguments and returns a tensor or several,
     in tuples, lists or dicts.
+
+    With --compile, FUNCTION is compiled, and the graph is printed as Python. Tensors of the file that it uses are inputs.
     """
     path, name = _parts(target)
+    if engine is not None:
+        if format_ is not None or limit is not None:
+            raise click.UsageError("--format and --limit are about drawings: leave them or --compile out")
+        return _print_compiled(target, engine, output, as_json)
     # Asked for before the program runs: where it is missing or broken, that is what is wrong.
     from turnout import autograd
     from turnout_aten.files import write_text
@@ -67,6 +75,37 @@ def graph(target: str, format_: str | None, output: Path | None, limit: int | No
         write_text(output, text)
     if as_json:
         print_json({"format": format_, "file": "" if output is None else str(output), "drawing": text})
+    elif output is None:
+        click.echo(text.encode(), nl=False)
+
+
+def _print_compiled(target: str, engine: str, output: Path | None, as_json: bool) -> None:
+    """Print what the engine is given for the function."""
+    import turnout
+    from turnout_aten.files import write_text
+
+    path, name = _parts(target)
+    with redirect_stdout(sys.stderr), _loaded(path) as program:
+        function = compiled(_function(program, path, name), engine)
+        with _errors_of(target), without_warnings():
+            for _ in range(2):  # the first call may make state
+                function()
+        found = [each for each in turnout.compiler.signatures(function) if each.graph is not None]
+        if not found:
+            why = "; ".join(dict.fromkeys(each.why for each in turnout.compiler.signatures(function)))
+            raise Problem(f"{target} runs eagerly: {why}")
+    recorded, given, notes = found[-1].recorded, found[-1].graph, found[-1].notes
+    assert recorded is not None
+    assert given is not None
+    text = (
+        f"# recorded, {len(recorded.nodes)} operators\n{recorded.code.rstrip()}\n\n"
+        f"# given to {engine}, {len(given.nodes)} operators\n{given.code.rstrip()}\n" + "".join(f"# {note}\n" for note in notes)
+    )
+    if output is not None:
+        write_text(output, text)
+    if as_json:
+        facts = {"engine": engine, "recorded": recorded.code, "graph": given.code, "notes": list(notes)}
+        print_json({**facts, "file": "" if output is None else str(output)})
     elif output is None:
         click.echo(text.encode(), nl=False)
 

@@ -1,4 +1,4 @@
-"""The names that exist here, for completion in a shell: operators, keys, plugins, devices, settings.
+"""The names that exist here, for completion in a shell: operators, keys, plugins, devices, engines, settings.
 
 Nothing is activated but plugins with operators, whose names are known only then. Where names cannot be read, there are none.
 """
@@ -72,8 +72,15 @@ def _settings(_: str) -> Iterable[str]:
     return [value.name for value in config.describe()]
 
 
+def _engines(_: str) -> Iterable[str]:
+    from turnout import plugins
+
+    return [row.name for _, row in plugins.engines()]
+
+
 operator_names = completer(_operators)
 key_names = completer(_keys)
 plugin_names = completer(_plugins)
 device_names = completer(_devices)
+engine_names = completer(_engines)
 setting_names = completer(_settings)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnout_cli.compiling import compile_option, compiled, compiled_facts, without_warnings
 from turnout_cli.main import Problem, facts
 from turnout_cli.names import device_names
 from turnout_cli.output import print_json, print_lines, print_table
@@ -34,10 +35,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="How far results may be apart, as a part of the largest number that is expected.",
 )  # fmt: skip
 @click.option("--profile", is_flag=True, help="Say how long each operator takes, on the device too if it takes times.")
+@compile_option("Run the model by this engine of turnout.compile; the results are those of its second run, which is compiled.")
 @facts
 def run(
     model: Path, inputs: tuple[Path, ...], device: str, outputs: tuple[Path, ...], expected: tuple[Path, ...], tolerance: float,
-    profile: bool, as_json: bool,
+    profile: bool, engine: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Run an exported model on arrays; compare results.
 
@@ -45,30 +47,54 @@ def run(
     """
     import turnout
 
+    if profile and engine is not None:
+        raise click.UsageError("--profile is about operators that run one by one: leave it or --compile out")
     graph = _loaded(model, device)
     given = [turnout.tensor(_array(path), device=device) for path in inputs]
     if len(given) != len(graph.inputs):
         raise Problem(f"{model} takes {len(graph.inputs)} inputs ({', '.join(graph.inputs)}), and {len(given)} are given")
     args, kwargs = graph.signature.build(given)
+    function = graph if engine is None else compiled(graph, engine)
 
     def call() -> Any:
         with turnout.no_grad():
-            return graph(*args, **kwargs)
+            return function(*args, **kwargs)
 
     before = {name: tensor.detach().clone() for name, tensor in graph.state.items()}
-    start = perf_counter()
-    results = _tensors(call())
-    seconds = perf_counter() - start
+    result, seconds = _timed(call)
+    of_compiled: dict[str, Any] | None = None
+    if engine is not None:
+        _put_back(graph, before)
+        result, later = _timed(call)
+        of_compiled = {"engine": engine, "milliseconds": 1000 * later, **compiled_facts(function)}
+    results = _tensors(result)
     for path, result in zip(outputs, results, strict=False):
         _write(path, result)
     rows = [_compared(i, result, path, tolerance) for i, (result, path) in enumerate(_pairs(results, expected))]
     found = {
         "model": str(model), "device": str(turnout.device(device)), "milliseconds": 1000 * seconds, "results": rows,
+        "compiled": of_compiled,
         "operators": _profiled(call, graph, before, device) if profile else [],
     }  # fmt: skip
     print_json(found) if as_json else _print(found)
     if any(row["same"] is False for row in rows):
         raise click.exceptions.Exit(1)
+
+
+def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call returns, and its seconds."""
+    start = perf_counter()
+    with without_warnings():
+        return call(), perf_counter() - start
+
+
+def _put_back(graph: Any, before: dict[str, Tensor]) -> None:
+    """Let the state of the graph be what it was."""
+    import turnout
+
+    with turnout.no_grad():
+        for name, tensor in before.items():
+            graph.state[name].copy_(tensor)
 
 
 def _loaded(path: Path, device: str) -> Any:
@@ -150,19 +176,14 @@ def _profiled(call: Callable[[], Any], graph: Any, before: dict[str, Tensor], de
     import turnout
     from turnout_aten.tensor.devices import device as device_named
 
-    def again() -> None:
-        with turnout.no_grad():
-            for name, tensor in before.items():
-                graph.state[name].copy_(tensor)
-
-    again()
+    _put_back(graph, before)
     with turnout.trace_dispatch():
         call()  # in a trace operators resolve anew, which is not part of the cost
-        again()
+        _put_back(graph, before)
         times = device_named(device).backend.profile()
         with turnout.trace_dispatch() as log, times or nullcontext() as taken:
             call()
-        again()
+        _put_back(graph, before)
     calls = log.calls if taken is None else taken.log.calls
     found: dict[str, list[tuple[int, int]]] = {}
     for each in calls:
@@ -194,6 +215,10 @@ def _print(found: dict[str, Any]) -> None:
         print_lines("")
         print_table(("operator", "calls", *("ms", "device ms")[: len(times)], "share", ""), lines)
     print_lines("", f"time  {found['milliseconds']:.2f} ms for the first run on {found['device']}")
+    if found["compiled"] is not None:
+        done = found["compiled"]
+        by = f"by {done['engine']}" if done["calls"] else f"which ran eagerly: {'; '.join(done['why'])}"
+        print_lines(f"      {done['milliseconds']:.2f} ms for the second run, {by}")
 
 
 def _shown(apart: Any) -> str:

@@ -88,6 +88,7 @@ class Compiled:
         self._name = self._name if self._name.isidentifier() else "function"
         self.entries: OrderedDict[Any, Entry] = OrderedDict()
         self.warned: set[str] = set()
+        self._refused: dict[str, None] = {}  # why calls have no signature
         # What calls that changed Python objects have left: the key then, why they are not compiled, what its numbers are of.
         self._left: deque[tuple[Any, str, list[Any]]] = deque(maxlen=LIMIT)
         FUNCTIONS.add(self)
@@ -106,6 +107,7 @@ class Compiled:
             return function(*args, **kwargs)  # something watches the operators: it sees those of the function
         walk = Walk(function, args, kwargs, self._code)
         if walk.reason:
+            self._refused[walk.reason] = None
             self._tell(walk.reason)
             return function(*args, **kwargs)
         entry = self.entries.get(walk.key)
@@ -173,8 +175,8 @@ class Compiled:
             warnings.warn(errors.runs_eagerly(self._name, why), errors.CompileWarning, stacklevel=level)
 
     def signatures(self) -> list[Signature]:
-        """What is known of its signatures, the one used longest ago first."""
-        found = []
+        """What is known of its signatures, the one used longest ago first, and of calls that have none."""
+        found = [Signature((), why, "", 0, (), None, None) for why in list(self._refused)]
         for key, entry in list(self.entries.items()):
             guards = tuple([f"{place_text(place)}: {_shown(part)}" for part, place in zip(key, entry.places, strict=False)])
             program = entry.program
@@ -199,6 +201,7 @@ class Compiled:
             self.entries.clear()
             self.warned.clear()
             self._left.clear()
+            self._refused.clear()
             self._code = Code()
 
 
