@@ -1,9 +1,9 @@
-"""Fixtures of the tests of tensors and operators, which need no array library."""
+"""Fixtures of the tests of tensors and operators."""
 
 from __future__ import annotations
 
 import pytest
-from pure_backend import registered
+from few_kernels import registered
 
 from turnout import plugins
 
@@ -11,7 +11,7 @@ plugins.activate("aten")  # tests that call operators on backends of their own u
 
 
 @pytest.fixture
-def pure():
-    """The pure-Python backend, as the device "pure"."""
+def few():
+    """The backend with few kernels, as the device "few"."""
     with registered() as backend:
         yield backend

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from pure_backend import KERNELS, PureBackend
+from few_kernels import KERNELS, FewKernels
 
 import turnout
 from turnout.errors import TurnoutError, UniverseError
@@ -13,7 +14,7 @@ from turnout_aten.errors.backends import MissingMethodError
 from turnout_aten.kernels.tables import register_kernels
 
 
-class Young(PureBackend):
+class Young(FewKernels):
     """It has only what every backend needs."""
 
     name = "Young"
@@ -27,7 +28,7 @@ class Young(PureBackend):
 def young():
     turnout.ones(1)
     with Registrations("young") as library:
-        backend = Young()
+        backend = Young(np)
         library.backend(backend)
         register_kernels(library, backend, KERNELS)
         yield "young"

@@ -116,51 +116,6 @@ def test_the_doctor_names_state_cause_origin_and_remedy_of_each(together):
     assert lying.endswith("\n  to fix  upgrade fixture-lying-manifest, tell its authors, or name lying in plugins.disable")
 
 
-def test_asking_for_one_whose_import_raises_shows_its_own_traceback_each_time(together):
-    shown = together.answer(f"""{QUIET}
-import traceback, turnout
-found = []
-for _ in range(2):
-    try:
-        turnout.ones(1, device="raising")
-    except ImportError:
-        found.append(traceback.format_exc())
-""")
-    plugin = together.packages() / "fixture_import_raises" / "plugin.py"
-    assert len(shown) == 2
-    for text in shown:
-        own, _, ours = text.partition("The above exception was the direct cause of the following exception:")
-        assert f'File "{plugin}", line 7, in load_driver\n    raise RuntimeError("the driver is too old")' in own
-        assert own.rstrip().endswith("RuntimeError: the driver is too old")
-        assert "turnout.errors.PluginError: device 'raising': the plugin import_raises has failed" in ours
-
-
-def test_what_a_plugin_registered_before_it_failed_is_gone_and_the_next_attempt_fails_the_same_way(together):
-    code = f"""{QUIET}
-import turnout
-from turnout import plugins
-from turnout.errors import PluginError
-from turnout.registry import REGISTRY
-turnout.ones(1)
-def state():
-    return sorted(REGISTRY.operators), sorted(REGISTRY.backends), REGISTRY.keys.universe.runtime_keys
-before = state()
-texts = set()
-for ask in (lambda: turnout.ops.truths, lambda: plugins.activate("lying"), lambda: turnout.ones(1, device="lacking")):
-    for _ in range(2):
-        try:
-            ask()
-        except PluginError as error:
-            texts.add(str(error).splitlines()[0])
-print(state() == before, sorted(texts))
-"""
-    done = together.run(code)
-    assert done.stdout == (
-        "True [\"device 'lacking': the plugin missing_dependency is unavailable\", "
-        "'the operators truths::*: the plugin lying has failed', 'the plugin lying has failed']\n"
-    ), done.stderr
-
-
 def test_with_strict_the_broken_ones_are_one_error_that_lists_them(together):
     code = f"{QUIET}import turnout\nturnout.config.set(strict=True)\nturnout.ones(1)"
     done = together.run(code)

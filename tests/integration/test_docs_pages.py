@@ -11,6 +11,8 @@ import pytest
 from generated_pages import public_names
 from pages import FENCE, ROOT, Reader, blocks, pages, shell_commands, tracked
 
+from outcomes import refused
+
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in pages() if path.parent == DOCS)
 # A page -> the test that follows it and looks at what it has made.
@@ -131,8 +133,7 @@ def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():
     names = re.findall(r"^\| `(?:torch\.)?([\w.]+)` \|", missing + renamed.partition("\n## ")[0], re.MULTILINE)
     assert len(names) > 20
     for name in names:
-        with pytest.raises(AttributeError):
-            public_names.resolve(f"turnout.{name}")
+        refused(AttributeError, public_names.resolve, f"turnout.{name}")
 
 
 def test_the_page_about_other_plugin_systems_is_behind_in_three_rows_at_most_and_names_options_that_exist():

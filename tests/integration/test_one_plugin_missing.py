@@ -103,7 +103,7 @@ def test_none_of_them_is_imported_before_it_is_used(everything: Environment) -> 
         "import sys, turnout\n"
         "x = turnout.ones(2, requires_grad=True)\n"
         "x.exp().sum().backward()\n"
-        "turnout.plugins.all_plugins(), turnout.explain(turnout.exp, x)\n"
-        "found = sorted(m for m in sys.modules if m.startswith('turnout_') and '.' not in m)"
+        "turnout.plugins.all_plugins(), turnout.explain(turnout.exp, x), turnout.device('cuda:0'), turnout.device('opencl:0')\n"
+        "found = sorted(m for m in sys.modules if m.startswith(('turnout_', 'cupy', 'pyopencl')) and '.' not in m)"
     )
-    assert not {f"turnout_{name}" for name in ASKED} & set(everything.answer(code))
+    assert not {"cupy", "pyopencl", *(f"turnout_{name}" for name in ASKED)} & set(everything.answer(code))

@@ -70,24 +70,6 @@ found = [active, forward, counts["aten::sum"], x.grad.tolist()]
     assert answer(working, code) == [False, {"aten::add.Tensor": 1}, 1, [4.0, 4.0]]
 
 
-def test_it_counts_on_a_backend_from_outside_whichever_came_first(working):
-    code = """
-from fixture_counter import counting
-def use_twin():
-    return turnout.ones(2, device="twin")
-def use_counter():
-    plugins.require_functionality("CallCounter")
-for use in ORDER:
-    use()
-x = use_twin().requires_grad_()
-with counting() as counts:
-    (x * x).exp()
-found = dict(counts)
-"""
-    for order in ("use_twin, use_counter", "use_counter, use_twin"):
-        assert answer(working, code.replace("ORDER", f"({order})")) == {"aten::mul.Tensor": 1, "aten::exp": 1}
-
-
 def test_outside_of_its_block_and_after_deactivation_nothing_is_counted_and_results_are_the_same(working):
     code = """
 from fixture_counter import COUNTS, counting
@@ -108,54 +90,6 @@ with counting() as again:
 found = [plain == inside == after, sum(counts.values()) == made > 0, state, again == counts]
 """
     assert answer(working, code) == [True, True, "discovered", True]
-
-
-def test_an_error_in_its_block_leaves_the_state_as_it_was(working):
-    code = """
-from fixture_counter import COUNTS, counting
-from turnout.state import DISPATCH
-state = DISPATCH.get()
-x = turnout.ones(2)
-try:
-    with counting() as counts:
-        x.reshape(7)
-except RuntimeError as error:
-    assert DISPATCH.get() == state, error
-x * x
-found = [dict(counts), DISPATCH.get() == state, COUNTS.get() is None]
-"""
-    assert answer(working, code) == [{"aten::reshape": 1}, True, True]
-
-
-def test_explain_shows_where_it_stands(working):
-    code = """
-from fixture_counter import counting
-x = turnout.ones(2, requires_grad=True)
-with counting():
-    found = [step.key for step in turnout.ops.aten.exp.default.plan(turnout.ops.aten.exp.default.key_set((x,))).steps]
-    text = str(turnout.explain(turnout.ops.aten.exp.default, x))
-assert "fixture-counter 0.1" in text, text
-"""
-    assert answer(working, code) == ["CallCounter"]
-
-
-def test_configuration_switches_its_key_off(working, tmp_path):
-    (tmp_path / "turnout.toml").write_text('[keys]\ndisable = ["CallCounter"]\n')
-    code = """
-from fixture_counter import counting
-x = turnout.ones(2)
-try:
-    with counting() as counts:
-        x * x
-    found = dict(counts)
-except turnout.errors.DisabledError as error:
-    found = str(error)
-"""
-    assert answer(working, code, cwd=tmp_path) == (
-        "CallCounter was asked for, but keys.disable switches it off\n"
-        f"  set in  {tmp_path / 'turnout.toml'}:2\n"
-        "  to fix  take CallCounter out of keys.disable"
-    )
 
 
 def test_the_kit_proves_it_in_its_own_context(working):
@@ -229,6 +163,7 @@ def test_neither_tables_nor_results_depend_on_the_order_of_activation(working):
     first, *others = map(json.loads, done.stdout.splitlines())
     assert len(others) == len(ORDERS) - 1
     assert rounded(first[1]) == rounded(first[2])  # a device may have other kernels
+    assert rounded(first[1])[3]["aten::matmul"] == 1  # what is counted, on both devices
     assert first[3] > 10  # sets of keys with kernels
     for order, other in zip(ORDERS[1:], others, strict=True):
         assert other == first, order

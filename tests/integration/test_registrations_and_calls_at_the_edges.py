@@ -12,6 +12,7 @@ import pytest
 from commands import run
 
 import turnout
+from outcomes import refused
 from turnout import config
 from turnout.errors import (
     AliasError,
@@ -161,9 +162,7 @@ def test_a_child_forked_during_a_change_can_register():
 def test_a_disabled_backend_key_is_named_by_the_call_and_by_explain():
     x = turnout.ones(2)
     config.set({"keys.disable": ["CPU"]})
-    with pytest.raises(NoKernelError) as caught:
-        x.exp()
-    lines = str(caught.value).splitlines()
+    lines = refused(NoKernelError, x.exp).splitlines()
     assert lines[0] == "aten::exp: no kernel, because keys.disable has CPU"
     assert lines[1] == "  asked for by  CPU, switched off by keys.disable (turnout.config.set)"
     assert lines[-1] == "  to fix        take CPU out of keys.disable; `turnout table aten::exp` prints the whole table"
@@ -207,9 +206,7 @@ def test_a_misspelt_keyword_of_a_factory_names_the_public_function():
 )
 def test_an_error_about_the_default_device_names_the_setting_and_doctor_tries_it(device, problem):
     config.set(default_device=device)
-    with pytest.raises(DeviceError) as caught:
-        turnout.ones(2)
-    assert str(caught.value).splitlines()[0] == problem
+    assert refused(DeviceError, turnout.ones, 2).splitlines()[0] == problem
     done = run("doctor")
     assert done.exit_code == 1
     assert problem in done.output

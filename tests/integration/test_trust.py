@@ -96,8 +96,7 @@ def test_a_projects_file_opens_no_connection(tmp_path):
         done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert f"{tmp_path / 'turnout.toml'}:3  plugin.dask.scheduler: a project's file may not set this option" in done.stderr
         server.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            server.accept()
+        refused(BlockingIOError, server.accept)
 
 
 # ---- archives

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import turnout
+from outcomes import refused
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites import normalisation as composed
@@ -131,8 +132,7 @@ def test_a_call_that_every_row_leaves_is_composed_and_a_recorded_gradient_too() 
     args = given((FEW // 100, 200), DTYPES["f"])
     tensors: list[Any] = [turnout.from_numpy(a) if isinstance(a, np.ndarray) else list(a) for a in args]
     tensors[4] = tensors[4][:0]
-    with pytest.raises(ShapeError):
-        aten.native_layer_norm_backward(*tensors, [True] * 3)
+    refused(ShapeError, lambda: aten.native_layer_norm_backward(*tensors, [True] * 3))
     x = turnout.from_numpy(args[1]).requires_grad_()
     made = F.layer_norm(x, (200,), turnout.from_numpy(args[5]))
     (slope,) = turnout.autograd.grad((made**3).sum(), [x], create_graph=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from pretended_cuda import pretended
 
 import turnout
 import turnout_arrays
-from outcomes import refused
+from outcomes import flat, refused
 from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
 from turnout_aten.backend.tensor_backend import TensorBackend
@@ -36,15 +35,6 @@ def backend() -> Iterator[TensorBackend]:
 
 
 # ---- availability
-
-
-def test_nothing_imports_cupy_before_a_cuda_device_is_used() -> None:
-    code = (
-        "import sys, turnout\n"
-        "turnout.ones(2); turnout.plugins.all_plugins(); turnout.device('cuda:0')\n"
-        "assert not {'cupy', 'turnout_cuda'} & sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
@@ -75,10 +65,6 @@ def test_no_device_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ---- over the stand-in
-
-
-def flat(value: Any) -> list[Any]:
-    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -142,11 +128,9 @@ def test_the_stand_in_is_as_strict_as_cupy(backend: Any) -> None:
     cupy = backend.cupy
     x = cupy.arange(3)
     for wrong in (lambda: cupy.vecdot, lambda: cupy.linalg.multi_dot, lambda: cupy.errstate):
-        with pytest.raises(AttributeError):
-            wrong()
+        refused(AttributeError, wrong)
     for wrong in (lambda: cupy.sort(x, stable=True), lambda: cupy.add(x, np.ones(3))):
-        with pytest.raises(TypeError):
-            wrong()
+        refused(TypeError, wrong)
     assert x[cupy.asarray([5])].tolist() == [2], "an index out of range wraps around"
 
 
@@ -199,8 +183,7 @@ def test_only_rows_that_are_there_are_left_out() -> None:
 def test_a_solver_that_fails_is_an_error(backend: Any) -> None:
     bad = backend.cupy.asarray(np.array([[1.0, 2.0], [2.0, 1.0]]))
     assert np.isnan(backend.cupy.linalg.cholesky(bad).view(np.ndarray)).all(), "CuPy does not look by itself"
-    with pytest.raises(backend.xp.linalg.LinAlgError):
-        backend.xp.linalg.cholesky(bad)
+    refused(backend.xp.linalg.LinAlgError, backend.xp.linalg.cholesky, bad)
 
 
 def test_tensors_are_made_on_the_device_that_is_named(backend: TensorBackend) -> None:
@@ -208,8 +191,7 @@ def test_tensors_are_made_on_the_device_that_is_named(backend: TensorBackend) ->
     assert str(x.device) == "pretended:1"
     assert x.array.device.id == 1
     assert (x + x).array.device.id == 1, "operators run under the guard of their tensors' device"
-    with pytest.raises(turnout.errors.DeviceError):
-        x + turnout.ones(2, device="pretended:0")
+    refused(turnout.errors.DeviceError, lambda: x + turnout.ones(2, device="pretended:0"))
     with pytest.raises(turnout.errors.DeviceError, match="pretended:2 does not exist"):
         turnout.ones(2, device="pretended:2")
 
@@ -219,8 +201,7 @@ def test_views_share_memory_and_overlap_is_found(backend: TensorBackend) -> None
     x.t()[1:].mul_(10.0)
     assert x.tolist() == [[0.0, 10.0, 20.0], [3.0, 40.0, 50.0]]
     flat_view = x.view(6)
-    with pytest.raises(turnout.errors.AliasError):
-        turnout.add(flat_view[:4], flat_view[:4], out=flat_view[2:])
+    refused(turnout.errors.AliasError, lambda: turnout.add(flat_view[:4], flat_view[:4], out=flat_view[2:]))
 
 
 def test_the_host_cannot_reach_the_memory(backend: TensorBackend) -> None:

@@ -193,3 +193,28 @@ def test_a_uint8_tensor_is_a_mask_wherever_a_bool_one_is(call: Any, device: str,
         request.getfixturevalue("need_device")("opencl")
     x, mask = turnout.arange(16.0).reshape(4, 4).to(device), turnout.tensor([0, 1, 0, 3], dtype=turnout.uint8).to(device)
     assert call(x, mask).tolist() == call(x, mask != 0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("listed", "tupled"),
+    [
+        ([[0, 1], [1, 0]], ([0, 1], [1, 0])),
+        ([[1, 0]], ([1, 0],)),
+        ([None, [1]], (None, [1])),
+        ([slice(1), 0], (slice(1), 0)),
+        ([..., 0], (..., 0)),
+        ([[[0, 1]], 0], ([[0, 1]], 0)),
+    ],
+)
+def test_a_list_of_more_than_numbers_is_read_as_a_tuple_with_a_warning(listed: Any, tupled: Any) -> None:
+    x = turnout.arange(12.0).reshape(2, 2, 3)
+    with pytest.warns(UserWarning, match="is read as a tuple") as caught:
+        found = x[listed]
+    assert found.tolist() == x[tupled].tolist()
+    assert str(caught[0].message) == (
+        "x[[...]] with lists, slices, None or tensors in the list is read as a tuple, an index for each dim\n"
+        "  to fix  write x[i, j] for a tuple, x[turnout.tensor(index)] for one index"
+    )
+    assert caught[0].filename == __file__
+    assert x[[1, 0]].tolist() == x[turnout.tensor([1, 0])].tolist()
+    assert x[[[0]] * 32].shape == (32, 1, 2, 3)

@@ -45,15 +45,6 @@ def close(found: turnout.Tensor, expected: turnout.Tensor) -> bool:
 # ---- devices
 
 
-def test_nothing_imports_pyopencl_before_an_opencl_device_is_used() -> None:
-    code = (
-        "import sys, turnout\n"
-        "turnout.ones(2); turnout.plugins.all_plugins(); turnout.device('opencl:0')\n"
-        "assert not {'pyopencl', 'turnout_opencl'} & sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_tensors_have_the_index_of_their_device() -> None:
     assert str(there(1).device) == "opencl:0"
     with pytest.raises(DeviceError, match=r"^opencl:99 does not exist: opencl has "):

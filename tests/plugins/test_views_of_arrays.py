@@ -11,7 +11,7 @@ import pytest
 import turnout
 from outcomes import refused
 from turnout.library import Library
-from turnout_aten.views import kernels
+from turnout_aten.views import geometry, kernels
 
 
 def _base(draw: random.Random) -> Any:
@@ -157,3 +157,10 @@ def test_large_sizes_are_checked_as_small_ones() -> None:
     with pytest.raises(turnout.errors.RangeError, match="2\\*\\*63"):
         x.sum(1 << 63)
     assert x[: 1 << 40].tolist() == [1.0, 1.0]
+
+
+def test_strides_of_a_view_merge_and_split_blocks() -> None:
+    assert geometry.viewed_strides((2, 3), (3, 1), (6,)) == (1,)
+    assert geometry.viewed_strides((3, 2), (1, 3), (6,)) is None
+    assert geometry.viewed_strides((3, 2), (1, 3), (3, 1, 2)) is not None
+    assert geometry.viewed_strides((4, 6), (12, 2), (2, 2, 3, 2)) == (24, 12, 4, 2)

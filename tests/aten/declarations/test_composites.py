@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from pure_backend import lists, made
+from few_kernels import lists, made
 
 import turnout
 from outcomes import refused
 from turnout.errors import AliasError, ArgumentError, ShapeError, TurnoutError
 from turnout.registry import find_operator
 
-pytestmark = pytest.mark.usefixtures("pure")
+pytestmark = pytest.mark.usefixtures("few")
 
 
 def call(name, *args, **kwargs):
@@ -18,20 +18,20 @@ def call(name, *args, **kwargs):
 
 
 def test_factories_fill_what_empty_gives_on_the_device_asked_for():
-    assert lists(turnout.zeros((2,), device="pure")) == [0.0, 0.0]
-    assert lists(turnout.ones((2,), dtype=turnout.int64, device="pure")) == [1, 1]
-    assert turnout.full((1,), 7, device="pure").dtype is turnout.int64
-    assert str(turnout.zeros((), device="pure").device) == "pure"
-    assert lists(turnout.eye(2, device="pure")) == [[1, 0], [0, 1]]
+    assert lists(turnout.zeros((2,), device="few")) == [0.0, 0.0]
+    assert lists(turnout.ones((2,), dtype=turnout.int64, device="few")) == [1, 1]
+    assert turnout.full((1,), 7, device="few").dtype is turnout.int64
+    assert str(turnout.zeros((), device="few").device) == "few"
+    assert lists(turnout.eye(2, device="few")) == [[1, 0], [0, 1]]
 
 
 def test_arange_counts_with_exact_integers_or_in_the_default_dtype():
-    assert lists(turnout.arange(4, device="pure")) == [0, 1, 2, 3]
-    assert lists(turnout.arange(5, 0, -2, device="pure")) == [5, 3, 1]
-    made_floats = turnout.arange(0, 1, 0.25, device="pure")
+    assert lists(turnout.arange(4, device="few")) == [0, 1, 2, 3]
+    assert lists(turnout.arange(5, 0, -2, device="few")) == [5, 3, 1]
+    made_floats = turnout.arange(0, 1, 0.25, device="few")
     assert (lists(made_floats), made_floats.dtype) == ([0, 0.25, 0.5, 0.75], turnout.float32)
     assert "arange: step -1 leads away from end: start is 0, end is 3" in refused(
-        ArgumentError, turnout.arange, 0, 3, -1, device="pure"
+        ArgumentError, turnout.arange, 0, 3, -1, device="few"
     )
 
 
@@ -107,13 +107,13 @@ def test_stack_and_repeat():
 
 
 def test_random_numbers_repeat_with_the_seed_and_lie_in_their_range():
-    generator = turnout.Generator("pure")
-    draws = [lists(turnout.rand((50,), generator=generator.manual_seed(3), device="pure")) for _ in range(2)]
+    generator = turnout.Generator("few")
+    draws = [lists(turnout.rand((50,), generator=generator.manual_seed(3), device="few")) for _ in range(2)]
     assert draws[0] == draws[1]
     assert all(0 <= value < 1 for value in draws[0])
-    ints = lists(turnout.randint(3, 9, (60,), generator=generator, device="pure"))
+    ints = lists(turnout.randint(3, 9, (60,), generator=generator, device="few"))
     assert set(ints) <= set(range(3, 9))
-    assert lists(turnout.rand((50,), generator=generator, device="pure")) != draws[0]
+    assert lists(turnout.rand((50,), generator=generator, device="few")) != draws[0]
 
 
 def test_dropout_in_evaluation_is_the_input_and_its_probability_is_checked():

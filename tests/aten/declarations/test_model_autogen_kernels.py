@@ -49,43 +49,61 @@ def kernel_of(library, schema, kind, source, function):
     return autogen.kernel(library.define(schema), kind, written)
 
 
-def test_an_out_variant_calls_the_functional_one_and_copies(library):
-    call = kernel_of(
-        library,
-        "f.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)",
-        "out",
-        "f(Tensor self, int n) -> Tensor",
-        lambda self, n: Box(self.value + n, (2,)),
-    )
-    out = Box(0)
-    assert call(0, Box(1), 2, out) is out
-    assert (out.value, out.resized) == (3, (2,))
+def stepped(x, state):
+    state.value += 1
+    return Box(x.value + state.value)
 
 
-def test_several_outputs_and_a_number_between_them(library):
-    call = kernel_of(
-        library,
-        "f.out(Tensor self, *, Tensor(a!) out0, Tensor(b!) out2) -> int",
-        "out",
-        "f(Tensor self) -> (Tensor, int, Tensor)",
-        lambda self: (Box(1), 7, Box(2)),
-    )
-    first, second = Box(0), Box(0)
-    assert call(0, Box(5), first, second) == 7
-    assert (first.value, second.value) == (1, 2)
+def raised(self, n):
+    self.value += n
+    return self
 
 
-def test_a_list_is_copied_element_by_element(library):
-    call = kernel_of(
-        library,
-        "f.out(Tensor self, *, Tensor(a!)[] out) -> ()",
-        "out",
-        "f(Tensor self) -> Tensor[]",
-        lambda self: [Box(1), Box(2)],
-    )
-    outs = [Box(0), Box(0)]
-    assert call(0, Box(5), outs) is None
-    assert [o.value for o in outs] == [1, 2]
+MUTABLE = "f(Tensor x, Tensor(a!) state) -> Tensor"
+# The variant and its kind, the operator that it is made of with its kernel, arguments, the result, and the arguments then.
+MADE = {
+    "out of a functional one": (
+        "f.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)", "out", "f(Tensor self, int n) -> Tensor",
+        lambda self, n: Box(self.value + n, (2,)), lambda: (Box(1), 2, Box(0)), 3, [1, 2, 3],
+    ),
+    "several outputs and a number between them": (
+        "f.out(Tensor self, *, Tensor(a!) out0, Tensor(b!) out2) -> int", "out", "f(Tensor self) -> (Tensor, int, Tensor)",
+        lambda self: (Box(1), 7, Box(2)), lambda: (Box(5), Box(0), Box(0)), 7, [5, 1, 2],
+    ),
+    "a list, element by element": (
+        "f.out(Tensor self, *, Tensor(a!)[] out) -> ()", "out", "f(Tensor self) -> Tensor[]",
+        lambda self: [Box(1), Box(2)], lambda: (Box(5), [Box(0), Box(0)]), None, [5, [1, 2]],
+    ),
+    "functional, of a clone written in place": (
+        "f(Tensor self, int n) -> Tensor", "functional", "f_(Tensor(a!) self, int n) -> Tensor(a!)",
+        raised, lambda: (Box(1), 4), 5, [1, 4],
+    ),
+    "functional, with what a mutable one writes": (
+        "f_functional(Tensor x, Tensor state) -> (Tensor, Tensor state_out)", "functional", MUTABLE,
+        stepped, lambda: (Box(1), Box(10)), [12, 11], [1, 10],
+    ),
+    "out of a mutable one, which still writes": (
+        "f.out(Tensor x, Tensor(a!) state, *, Tensor(b!) out) -> Tensor(b!)", "out", MUTABLE,
+        stepped, lambda: (Box(1), Box(10), Box(0)), 12, [1, 11, 12],
+    ),
+}  # fmt: skip
+
+
+def numbers(found):
+    if isinstance(found, (list, tuple)):
+        return [numbers(each) for each in found]
+    return found.value if isinstance(found, Box) else found
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_kernel_of_a_variant_calls_clones_copies_and_returns(library, name):
+    schema, kind, source, function, given, result, after = MADE[name]
+    args = given()
+    made = kernel_of(library, schema, kind, source, function)(0, *args)
+    assert (numbers(made), numbers(args)) == (result, after)
+    if isinstance(made, Box) and kind == "out":
+        assert made is args[-1]
+        assert made.resized == (made.shape or None)
 
 
 def test_the_out_variant_of_a_factory_makes_what_out_is(library):
@@ -102,50 +120,3 @@ def test_the_out_variant_of_a_factory_makes_what_out_is(library):
     out = Box(0)
     assert call(0, 4, out).value == 4
     assert seen == {"dtype": "float32", "layout": None, "device": out}
-
-
-def test_a_functional_variant_clones_and_calls_the_inplace_one(library):
-    def function(self, n):
-        self.value += n
-        return self
-
-    call = kernel_of(
-        library, "f(Tensor self, int n) -> Tensor", "functional", "f_(Tensor(a!) self, int n) -> Tensor(a!)", function
-    )
-    given = Box(1)
-    made = call(0, given, 4)
-    assert (made.value, given.value) == (5, 1)
-
-
-def test_a_functional_variant_of_a_mutable_one_returns_what_was_written(library):
-    def function(x, state):
-        state.value += 1
-        return Box(x.value + state.value)
-
-    call = kernel_of(
-        library,
-        "f_functional(Tensor x, Tensor state) -> (Tensor, Tensor state_out)",
-        "functional",
-        "f(Tensor x, Tensor(a!) state) -> Tensor",
-        function,
-    )
-    state = Box(10)
-    result, written = call(0, Box(1), state)
-    assert (result.value, written.value, state.value) == (12, 11, 10)
-
-
-def test_the_out_variant_of_a_mutable_one_still_writes_its_arguments(library):
-    def function(x, state):
-        state.value += 1
-        return Box(x.value + state.value)
-
-    call = kernel_of(
-        library,
-        "f.out(Tensor x, Tensor(a!) state, *, Tensor(b!) out) -> Tensor(b!)",
-        "out",
-        "f(Tensor x, Tensor(a!) state) -> Tensor",
-        function,
-    )
-    state, out = Box(10), Box(0)
-    assert call(0, Box(1), state, out) is out
-    assert (out.value, state.value) == (12, 11)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from pure_backend import made
+from few_kernels import made
 
 from outcomes import refused
 from turnout.errors import DimError, ShapeError
 from turnout_aten.shapes import extents
 
-pytestmark = pytest.mark.usefixtures("pure")
+pytestmark = pytest.mark.usefixtures("few")
 
 
 @pytest.mark.parametrize(

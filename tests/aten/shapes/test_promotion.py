@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pure_backend import lists, made
+from few_kernels import lists, made
 
 from outcomes import refused
 from turnout.dtypes import bool_, complex64, float32, float64, int8, int64, uint8
@@ -11,7 +11,7 @@ from turnout.errors import DTypeError
 from turnout_aten.shapes import pointwise
 from turnout_aten.shapes.promotion import fitted, result_type
 
-pytestmark = pytest.mark.usefixtures("pure")
+pytestmark = pytest.mark.usefixtures("few")
 
 
 def test_a_number_changes_the_dtype_only_by_its_category():

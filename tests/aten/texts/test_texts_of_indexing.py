@@ -5,6 +5,24 @@ from __future__ import annotations
 from rows import refused
 
 test_an_index_is_refused = refused("""
+ones(2, 2, 3)[2]
+    DimError: select: index 2 is out of range for dim 0 of length 2
+ones(2, 2, 3)[0, 0, 0, 0]
+    DimError: too many indices: 4 for a tensor of 3 dimensions
+ones(2, 2, 3)[..., ...]
+    DimError: an index can have only one ellipsis ('...')
+ones(2, 2, 3)["a"]
+    IndexKindError: an index consists of ints, slices, None, '...', bools, lists and integer or bool tensors; got str
+ones(2, 2, 3)[1.5:]
+    CallError: a slice takes integers, got float
+ones(2, 2, 3)[[[0], [1, 0]],]
+    DataError: a list used as an index must be rectangular: its inner lists must have the same length
+ones(2, 2, 3)[tensor([True, False, True])]
+    DimError: index: a mask of shape [3] does not fit shape [2, 2, 3] at dim 0
+ones(2, 2, 3).__setitem__(0, [1, 2])
+    CallError: x[index] = value: 'value' must be a number or a tensor, got list
+ones(2, 2, 3).__setitem__([0], tensor([1.0, 2.0]))
+    ShapeError: index_put: 'values' of shape [2] do not expand to [1, 2, 3]
 ones(2)[ones(1)]
     IndexKindError: index: an index tensor must be an integer or bool one, got float32
 ones(2)[["a"]]

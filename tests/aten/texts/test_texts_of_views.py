@@ -5,6 +5,32 @@ from __future__ import annotations
 from rows import refused
 
 test_a_view_is_refused = refused("""
+ones(2, 3).view(4, 2)
+    ShapeError: view: shape [4, 2] does not hold 6 elements
+ones(2, 3).view(-1, -1)
+    ShapeError: view: shape [-1, -1]: only one length can be -1
+ones(2, 3).view(-2, 3)
+    ShapeError: view: shape [-2, 3]: -2 is not a length
+ones(2, 3).t().view(6)
+    ShapeError: view: shape [6] needs a copy of shape [3, 2] with strides [1, 3]; use reshape
+ones(2, 3).expand(2, 4)
+    ShapeError: expand: shape [2, 3] does not expand to [2, 4]: 3 against 4 at dim 1
+ones(2, 3).permute(0)
+    ShapeError: permute: [0] must name each of the 2 dimensions of shape [2, 3]
+ones(2, 3).transpose(0, 2)
+    DimError: transpose: dim 2 is out of range for a tensor of 2 dimensions, which takes -2 to 1
+ones(2, 3).select(1, 3)
+    DimError: select: index 3 is out of range for dim 1 of length 3
+aten.slice(ones(2, 3), 0, None, None, -1)
+    ShapeError: slice: step must be positive, got -1
+ones(2, 3).narrow(1, 2, 2)
+    ShapeError: narrow: start 2 and length 2 reach outside dim 1 of length 3
+ones(2, 3).unfold(1, 4, 1)
+    ShapeError: unfold: size must be 0 to 3, the length of dim 1, got 4
+ones(2, 3).as_strided([3], [3], 0)
+    ShapeError: as_strided: size [3], stride [3] and offset 0 reach element 6 of a storage with 6
+turnout.split_with_sizes(ones(2, 3), [1, 1], 1)
+    ShapeError: split_with_sizes: sizes [1, 1] must add up to 3, the length of dim 1, and not be negative
 ones(4, 2).t().view(float64)
     ShapeError: view: as float64, elements of 4 bytes as 8: the last stride must be 1, got 2; make the tensor contiguous
 ones(2, 0).view(-1, 0)

@@ -8,10 +8,12 @@ import sys
 import threading
 import traceback
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from installed_folder import Library
 
+from outcomes import in_threads, refused
 from turnout import config, plugins
 from turnout.config.lock import forbid_imports
 from turnout.errors import DisabledError, ManifestError, PluginError, PluginWarning
@@ -28,19 +30,13 @@ REQUIRES = 'requires_plugins = ["alpha"]'
 KEY = '[[provides.key]]\nname = "{}"\n'
 
 
-def test_a_plugin_is_activated_once_by_what_it_provides(site):
-    site.plugin("alpha")
-    plugins.require_device("alpha")
-    plugins.require_device("alpha")
-    assert Library.registered == ["backend:Alpha"]
-    assert plugins.all_plugins()[0].state == "active"
-
-
-def test_what_a_plugin_requires_is_active_before_it(site):
+def test_a_plugin_is_activated_once_after_what_it_requires(site):
     site.plugin("alpha")
     site.plugin("beta", top=REQUIRES)
     plugins.require_device("beta")
+    plugins.require_device("beta")
     assert Library.registered == ["backend:Alpha", "backend:Beta"]
+    assert plugins.all_plugins()[0].state == "active"
 
 
 def test_a_plugin_that_raises_half_way_leaves_nothing_and_its_traceback_is_kept(site):
@@ -61,8 +57,7 @@ def test_a_plugin_that_raises_half_way_leaves_nothing_and_its_traceback_is_kept(
 
 def test_a_failed_plugin_is_tried_again_after_a_reset(site):
     path = site.plugin("alpha", activation=FAILING)
-    with pytest.raises(PluginError):
-        plugins.activate("alpha")
+    refused(PluginError, plugins.activate, "alpha")
     import sys
 
     path.with_name("plugin.py").write_text(FAILING.replace('    raise KeyError("half-way")\n', "    # works now\n\n"))
@@ -108,9 +103,7 @@ def turnout_activate(library, options):
     library.register("backend:Alpha")
 """
     path = site.plugin("alpha", activation=activation)
-    with pytest.raises(PluginError) as error:
-        plugins.require_device("alpha")
-    assert str(error.value) == (
+    assert refused(PluginError, plugins.require_device, "alpha") == (
         f"device 'alpha': the plugin alpha is unavailable\n  why   no device is visible\n  from  dist-alpha 0.1 ({path})"
     )
     assert plugins.all_plugins()[0].state == "unavailable"
@@ -156,8 +149,7 @@ def test_a_module_without_the_hook_says_what_is_expected(site):
 def test_a_hook_that_is_not_one_fails_the_plugin(site, hook):
     activation = f"from turnout.plugins import hookimpl\n@hookimpl\ndef {hook}: ...\n"
     site.plugin("alpha", activation=activation)
-    with pytest.raises(PluginError):
-        plugins.activate("alpha")
+    refused(PluginError, plugins.activate, "alpha")
     assert plugins.all_plugins()[0].state == "failed"
 
 
@@ -214,9 +206,7 @@ def test_a_plugin_that_others_require_is_deactivated_with_them_or_not_at_all(sit
     site.plugin("alpha")
     site.plugin("beta", top=REQUIRES)
     plugins.activate("beta")
-    with pytest.raises(PluginError) as error:
-        plugins.deactivate("alpha")
-    assert str(error.value) == (
+    assert refused(PluginError, plugins.deactivate, "alpha") == (
         "the plugin alpha cannot be deactivated while others that need it are active\n"
         "  needed by  beta\n"
         "  to fix     turnout.plugins.deactivate('alpha', with_dependents=True)"
@@ -240,9 +230,9 @@ def turnout_deactivate():
 """
     site.plugin("alpha", activation=activation)
     plugins.activate("alpha")
-    with pytest.raises(PluginError) as error:
-        plugins.deactivate("alpha")
-    assert str(error.value) == ("the plugin alpha was deactivated, but its clean-up raised\n  why  OSError: handle is busy")
+    assert refused(PluginError, plugins.deactivate, "alpha") == (
+        "the plugin alpha was deactivated, but its clean-up raised\n  why  OSError: handle is busy"
+    )
     assert Library.registered == []
     plugins.activate("alpha")
     with pytest.warns(PluginWarning):
@@ -257,22 +247,9 @@ def test_disabling_an_active_plugin_deactivates_it_and_what_requires_it(site):
     config.set({"plugins.disable": ["alpha"]})
     assert Library.registered == []
     assert [r.state for r in plugins.all_plugins()] == ["disabled", "blocked"]
-    with pytest.raises(DisabledError):
-        plugins.require_device("alpha")
+    refused(DisabledError, plugins.require_device, "alpha")
     config.unset("plugins.disable")
     plugins.require_device("alpha")
-
-
-def test_a_disabled_functionality_names_the_setting_when_it_is_asked_for(site, settings_file):
-    site.plugin("alpha", tables=KEY.format("Autograd"))
-    file = settings_file('[keys]\ndisable = [\n  "Autograd",\n]\n')
-    with pytest.raises(DisabledError) as error:
-        plugins.require_functionality("Autograd")
-    assert str(error.value) == (
-        "Autograd was asked for, but keys.disable switches it off\n"
-        f"  set in  {file}:2\n"
-        "  to fix  take Autograd out of keys.disable"
-    )
 
 
 def test_a_namespace_is_brought_by_all_plugins_that_have_a_part_of_it(site):
@@ -293,27 +270,6 @@ def turnout_activate(library, options):
     with pytest.warns(PluginWarning, match="beta"):
         assert plugins.require_namespace("letters") is True
     assert "kernel:letters::a@Alpha" in Library.registered
-
-
-def test_threads_that_ask_at_once_activate_once(site):
-    site.plugin("alpha", activation="import time\ntime.sleep(0.05)\n" + FAILING.replace('    raise KeyError("half-way")\n', ""))
-    barrier = threading.Barrier(8)
-    errors = []
-
-    def ask():
-        barrier.wait()
-        try:
-            plugins.require_device("alpha")
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
-            errors.append(error)
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert Library.registered == ["backend:Alpha"]
 
 
 def test_importing_turnout_does_not_load_what_finds_plugins():
@@ -435,29 +391,27 @@ def turnout_activate(library, options):
 
 def asked_at_once(*names):
     """What each of some threads got that ask for these plugins at once."""
-    barrier, got = threading.Barrier(len(names)), [None] * len(names)
+    barrier = threading.Barrier(len(names))
 
-    def ask(i):
+    def ask(name):
         barrier.wait()
         try:
-            plugins.require_device(names[i])
+            plugins.require_device(name)
         except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
-            got[i] = str(error)
+            return str(error)
 
-    threads = [threading.Thread(target=ask, args=(i,), daemon=True) for i in range(len(names))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in threads)
-    return got
+    return in_threads(*[partial(ask, name) for name in names])
 
 
-def test_threads_that_ask_for_plugins_that_need_each_other_activate_each_once(site):
+def test_threads_that_ask_for_one_plugin_or_for_plugins_that_need_each_other_activate_each_once(site):
     site.plugin("alpha", activation=SLOW + HOOK)
+    assert asked_at_once(*["alpha"] * 8) == [None] * 8
+    assert Library.registered == ["backend:Alpha"]
+    plugins.deactivate("alpha")
     site.plugin("beta", top=REQUIRES, activation=SLOW + HOOK)
     for name, other in (("gamma", "beta"), ("delta", "gamma")):  # while they are imported
         site.plugin(name, activation=f"{SLOW}plugins.require_device({other!r})\n{HOOK}")
+    plugins.reset_discovery()
     names = ["delta", "alpha", "gamma", "beta", "delta", "gamma"]
     assert asked_at_once(*names) == [None] * 6
     assert sorted(Library.registered) == ["backend:Alpha", "backend:Beta", "backend:Delta", "backend:Gamma"]
@@ -480,8 +434,7 @@ def test_a_hook_may_wait_for_threads_that_import(site):
 @pytest.mark.parametrize("place", ["module", "available", "activate"])
 def test_an_interrupt_leaves_the_plugin_as_it_was(site, place):
     site.plugin("alpha", activation=ENDED.replace("PLACE", place))
-    with pytest.raises(KeyboardInterrupt):
-        plugins.activate("alpha")
+    refused(KeyboardInterrupt, plugins.activate, "alpha")
     assert (Library.registered, plugins.all_plugins()[0].state) == ([], "discovered")
     assert asked_at_once("alpha") == [None]
     assert Library.registered == ["backend:Alpha"]

@@ -9,7 +9,7 @@ import pytest
 
 from outcomes import refused
 from turnout import config, plugins
-from turnout.errors import DisabledError, PluginError, PluginWarning
+from turnout.errors import PluginError
 from turnout.plugins import providers
 from turnout.plugins.states import Judge
 
@@ -26,19 +26,6 @@ def test_a_plugin_is_discovered_without_its_code_being_run(site):
     assert record.origin == f"dist-alpha 0.1 ({path})"
     assert record.provides == ("backend:Alpha", "device:alpha")
     assert "fake_alpha" not in sys.modules
-
-
-def test_a_disabled_plugin_names_the_setting_and_its_line(site, settings_file):
-    site.plugin("alpha")
-    file = settings_file('[plugins]\ndisable = ["alpha"]\n')
-    why = f"plugins.disable names alpha ({file}:2)"
-    assert state_of("alpha") == ("disabled", why, "take it out, or name it in plugins.enable")
-    assert refused(DisabledError, plugins.require_device, "alpha") == (
-        "device 'alpha': the plugin alpha is disabled\n"
-        f"  why     {why}\n"
-        f"  from    {plugins.all_plugins()[0].origin}\n"
-        "  to fix  take it out, or name it in plugins.enable"
-    )
 
 
 @pytest.mark.parametrize(
@@ -124,26 +111,6 @@ def test_two_distributions_with_one_name_wait_for_a_choice(site, settings_file):
     assert [(r.distribution, r.state) for r in plugins.all_plugins()] == [("one-alpha", "disabled"), ("two-alpha", "discovered")]
     assert state_of("alpha")[1] == f"plugins.choose.alpha is 'Two_Alpha' ({file}:2)"
     assert plugins.activate("alpha").distribution == "two-alpha"
-
-
-def test_a_broken_plugin_is_one_warning_and_no_obstacle(site):
-    site.plugin("alpha", manifest='name = "alpha"\n')
-    site.plugin("beta")
-    with pytest.warns(PluginWarning) as caught:
-        plugins.require_device("beta")
-    assert [str(w.message) for w in caught] == ["alpha (dist-alpha 0.1): failed, the manifest of dist-alpha 0.1 is not accepted"]
-    plugins.activate("beta")
-
-
-def test_strict_turns_what_is_recorded_into_an_error(site, monkeypatch):
-    site.plugin("alpha", manifest='name = "alpha"\n')
-    site.plugin("beta")
-    monkeypatch.setenv("TURNOUT_STRICT", "true")
-    assert refused(PluginError, plugins.require_device, "beta") == (
-        "the setting strict is on and installed plugins are broken\n"
-        "  broken  alpha (dist-alpha 0.1): failed, the manifest of dist-alpha 0.1 is not accepted\n"
-        "  to fix  uninstall them, or name them in plugins.disable"
-    )
 
 
 def test_listing_works_with_a_configuration_that_does_not(site):
