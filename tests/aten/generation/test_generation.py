@@ -22,10 +22,9 @@ from turnout_aten.functions import compilation, lookup
 from turnout_aten.generated import groups, rows
 from turnout_aten.generation import catalogue, docstrings, files
 from turnout_aten.generation.__main__ import main
-from turnout_aten.generation.catalogue import named_packets
 from turnout_aten.generation.functions import function_source
-from turnout_aten.generation.methods import method_source, operator_method
-from turnout_aten.generation.packets import int_list_spreads, result_fields
+from turnout_aten.generation.methods import operator_method
+from turnout_aten.generation.packets import int_list_spreads
 from turnout_aten.generation.tables import check_names, operator_names, rows_text
 from turnout_aten.generation.thirdparty import thirdparty_files, thirdparty_text
 from turnout_aten.generation.typestubs import functions_stub, overloads
@@ -193,141 +192,6 @@ def test_a_public_module_has_all_functions_of_its_python_module(module):
     assert all(callable(getattr(public, name)) for name in public.__all__)
 
 
-def test_one_overload_is_its_stub_with_out_added():
-    text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
-    assert function_source(packet(text, "f")).lines == [
-        "def f(input=MISSING, **more):",
-        "    if more:",
-        '        out = more.pop("out", None)',
-        "        if more:",
-        "            return f(**first_names(f, more, {'input': input}), out=out)",
-        "        if out is not None:",
-        "            return op_f__out(input, out=out)",
-        "    state = DISPATCH()",
-        "    try:",
-        "        ks = input.keys",
-        "        if state is not FRESH: ks = (ks | state[0]) & state[1]",
-        "        kernel = K_f[ks]",
-        "    except (KeyError, AttributeError, TypeError):",
-        "        kernel = None",
-        "    if kernel is None:",
-        "        return miss('aten::f', (input,))",
-        "    return kernel(ks, input)",
-    ]
-
-
-def test_several_outputs_are_a_tuple():
-    text = """
-- func: f(Tensor self) -> (Tensor values, Tensor indices)
-- func: f.values(Tensor self, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)
-"""
-    lines = function_source(packet(text, "f")).lines
-    assert lines[5:8] == [
-        "        if out is not None:",
-        "            values, indices = out_tuple('aten::f.values', out, 2)",
-        "            return new_tuple(R_f, op_f__values(input, values=values, indices=indices))",
-    ]
-    assert lines[-1] == "    return new_tuple(R_f, kernel(ks, input))"
-    assert result_fields(packet(text, "f")) == ("values", "indices")
-
-
-def test_only_results_that_have_names_get_them():
-    text = """
-- func: f(Tensor self) -> Tensor
-  variants: function, method
-- func: f.dim(Tensor self, int dim) -> (Tensor values, Tensor indices)
-  variants: function, method
-- func: g(Tensor self) -> (Tensor, Tensor)
-- func: h.a(Tensor self) -> (Tensor p, Tensor q)
-- func: h.b(Tensor self, int n) -> (Tensor p, Tensor r)
-"""
-    function, method = function_source(packet(text, "f")).lines, method_source(packet(text, "f", methods=True)).lines
-    for own, lines in (("input", function), ("self", method)):
-        assert [line.strip() for line in lines if "return " in line] == [
-            f"return named(R_f, op.call({own}, *args, **kwargs))",
-            f"return named(R_f, op.call({own}, *args))",
-            f"return named(R_f, P_f({own}, *args, **kwargs))",
-            f"return named(R_f, op.call({own}))",
-            f"return named(R_f, P_f({own}))",
-            f"return kernel(ks, {own})",
-        ]
-    for name in ("g", "h"):
-        assert not any("R_" in line for line in function_source(packet(text, name)).lines)
-    (f, *_), stub = named_packets(parse(text)), overloads(packet(text, "f"), method=False, spread="")
-    assert result_fields(f) == ("values", "indices")
-    assert stub[-1] == "def f(input: Tensor, dim: _int) -> _results.f: ..."
-
-
-def test_tensors_take_the_short_way_where_an_overload_takes_only_tensors():
-    text = """
-- func: f.Tensor(Tensor self, Tensor other, *, int n=2) -> Tensor
-- func: f.Scalar(Tensor self, Scalar other) -> Tensor
-"""
-    lines = function_source(packet(text, "f")).lines
-    assert lines[0] == "def f(input=MISSING, other=MISSING, **kwargs):"
-    assert "        return P_f(input, other)" in lines
-    assert lines[-1] == "    return kernel(ks, input, other, 2)"
-
-
-def test_a_reduction_over_everything_takes_the_short_way_too():
-    text = """
-- func: f(Tensor self) -> Tensor
-  variants: function, method
-- func: f.dim(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor
-  variants: function, method
-"""
-    assert method_source(packet(text, "f", methods=True)).lines == [
-        "def f(self, *args, **kwargs):",
-        "    if args or kwargs:",
-        "        if len(args) > 1 and all_ints(args):",
-        "            args = (args,)",
-        "        kinds = tuple(map(type, (self, *args)))",
-        "        if kwargs:",
-        "            op = P_f.chosen.get((kinds, tuple(kwargs), tuple(map(type, kwargs.values()))))",
-        "            if op is not None:",
-        "                return op.call(self, *args, **kwargs)",
-        "        else:",
-        "            op = P_f.chosen.get(kinds)",
-        "            if op is not None:",
-        "                return op.call(self, *args)",
-        "        return P_f(self, *args, **kwargs)",
-        "    state = DISPATCH()",
-        "    try:",
-        "        ks = self.keys",
-        "        if state is not FRESH: ks = (ks | state[0]) & state[1]",
-        "        kernel = K_f[ks]",
-        "    except (KeyError, AttributeError, TypeError):",
-        "        kernel = None",
-        "    if kernel is None:",
-        "        op = P_f.chosen.get((type(self),))",
-        "        if op is not None:",
-        "            return op.call(self)",
-        "        return P_f(self)",
-        "    return kernel(ks, self)",
-    ]
-
-
-def test_other_packets_are_called():
-    text = "- func: f(Tensor self, int n) -> Tensor\n- func: f.dim(Tensor self, int dim, int n) -> Tensor"
-    lines = function_source(packet(text, "f")).lines
-    assert lines[0] == "def f(*args, **kwargs):"
-    assert lines[-1] == "    return P_f(*args, **kwargs)"
-
-
-def test_a_method_with_second_names_has_a_stub_of_its_own():
-    text = "- func: f(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor\n  variants: method"
-    assert method_source(packet(text, "f", methods=True)).lines[:3] == [
-        "def f(self, dim=MISSING, *, dtype=None, **more):",
-        "    if more:",
-        "        return self.f(**first_names(f, more, {'dim': dim, 'dtype': dtype}))",
-    ]
-
-
-def test_arguments_without_second_names_cost_nothing():
-    text = "- func: f(Tensor[] tensors, int n) -> Tensor"
-    assert function_source(packet(text, "f")).lines[0] == "def f(tensors, n):"
-
-
 def test_a_star_import_leaves_out_what_the_public_module_writes_itself():
     text = "- func: f(Tensor self) -> Tensor\n- func: g(Tensor self) -> Tensor"
     stub = functions_stub(parse(text), "", "the.yaml", hidden={"f", "other"})
@@ -337,23 +201,6 @@ def test_a_star_import_leaves_out_what_the_public_module_writes_itself():
 
 
 # ---- methods
-
-
-def test_a_method_with_one_overload_is_its_stub_under_the_methods_name():
-    text = "- func: f.of(Tensor self, int n) -> Tensor\n  variants: method"
-    lines = method_source(packet(text, "f", methods=True)).lines
-    assert (lines[0], lines[-2:]) == (
-        "def f(self, n):",
-        ["        return miss('aten::f.of', (self, n))", "    return kernel(ks, self, n)"],
-    )
-
-
-def test_a_method_whose_self_stands_elsewhere():
-    text = "- func: f(Tensor condition, Tensor self, *, int n=1) -> Tensor\n  variants: method"
-    assert method_source(packet(text, "f", methods=True)).lines == [
-        "def f(self, condition, *, n=1):",
-        "    return op_f(condition, self, n=n)",
-    ]
 
 
 @pytest.mark.parametrize(
