@@ -224,16 +224,6 @@ def test_names_that_no_operator_has_are_attribute_errors():
         assert refused(AttributeError, getattr, operators, name) == f"no operator has the stub {name!r}"
 
 
-def test_functions_methods_and_operators_pickle_by_their_public_names():
-    for value, name in ((turnout.exp, b"exp"), (turnout.zeros, b"zeros"), (turnout.Tensor.add, b"Tensor.add")):
-        stored = pickle.dumps(value)
-        assert pickle.loads(stored) is value
-        assert b"turnout_aten" not in stored
-        assert name in stored
-    op = turnout.ops.aten.exp.out
-    assert pickle.loads(pickle.dumps(op)) is op
-
-
 def test_every_stub_is_found_by_its_name():
     for packet, overloads in tables.standard().names().items():
         assert sorted(overloads) == sorted(o.overload for o in REGISTRY.packets["aten"][packet])

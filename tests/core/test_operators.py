@@ -12,7 +12,6 @@ from turnout import config, plugins, state
 from turnout.devices import Backend
 from turnout.errors import DisabledError, NoKernelError
 from turnout.keys import KEYS, TRACKED
-from turnout.operators.kernels import FALLTHROUGH
 from turnout.plugins import providers
 from turnout.registry import REGISTRY, Registrations, Registry
 from turnout.state import DISPATCH
@@ -186,24 +185,6 @@ def test_an_operator_pickles_by_name(shop):
 
 def test_default_is_another_name_of_the_unnamed_overload(shop):
     assert REGISTRY.find("shop::sell.default") is REGISTRY.find("shop::sell")
-
-
-def test_the_table_of_an_operator_has_an_entry_for_each_key_that_something_serves(registry, library):
-    op = library.define("lib::f(Tensor x) -> Tensor")
-    library.impl("f", "CPU", lambda x: x)
-    library.impl("f", "CompositeExplicitAutograd", lambda x: x)
-    library.impl("f", "Autograd", FALLTHROUGH)
-    found = {key: (entry.reason, entry.key) for key, entry in op.table().items()}
-    assert found == {
-        "Undefined": ("default backend kernel", "CompositeExplicitAutograd"),
-        "CPU": ("kernel", "CPU"),
-        "XPU": ("default backend kernel", "CompositeExplicitAutograd"),
-        "BackendSelect": ("backend fallback", "BackendSelect"),
-        "ADInplaceOrView": ("backend fallback", "ADInplaceOrView"),
-        "AutogradOther": ("autograd kernel", "Autograd"),
-        "AutogradCPU": ("autograd kernel", "Autograd"),
-        "AutogradXPU": ("autograd kernel", "Autograd"),
-    }
 
 
 def test_the_table_has_a_fallbacks_own_kernel_for_the_operator_and_nothing_where_it_declines(registry, library):

@@ -100,20 +100,6 @@ found = draw("twin") == draw("cpu")
     assert answer(working, code) is True
 
 
-def test_naming_the_device_activates_it_and_naming_nothing_does_not(working):
-    code = """
-from turnout import plugins
-def state():
-    return next(r.state for r in plugins.all_plugins() if r.name == "numpy_twin")
-found = [state()]
-turnout.ones(1) + 1
-found.append(state())
-turnout.ones(1, device="twin")
-found.append(state())
-"""
-    assert answer(working, code) == ["discovered", "discovered", "active"]
-
-
 def test_tensors_of_a_deactivated_backend_say_so_and_work_again_when_it_is_back(working):
     code = """
 from turnout import plugins
@@ -130,23 +116,6 @@ found = [gone.splitlines()[:2], (x + y).tolist(), x.keys == keys == y.keys, (x +
         "  asked for by  self: a tensor on twin, whose backend is not active",
     ]
     assert rest == [[2.0, 2.0], True, 4.0]
-
-
-def test_configuration_switches_it_off_and_the_error_says_where(working, tmp_path):
-    (tmp_path / "turnout.toml").write_text('[plugins]\ndisable = ["numpy_twin"]\n')
-    found = answer(working, "found = error_of(lambda: turnout.ones(1, device='twin'))", cwd=tmp_path)
-    manifest = working.packages() / "fixture_numpy_twin" / "plugin.toml"
-    assert found == (
-        "DisabledError: device 'twin': the plugin numpy_twin is disabled\n"
-        f"  why     plugins.disable names numpy_twin ({tmp_path / 'turnout.toml'}:2)\n"
-        f"  from    fixture-numpy-twin 0.1 ({manifest})\n"
-        "  to fix  take it out, or name it in plugins.enable"
-    )
-
-
-def test_it_can_be_the_default_device(working, tmp_path):
-    (tmp_path / "turnout.toml").write_text('default_device = "twin"\n')
-    assert answer(working, "found = str((turnout.ones(2) * 2).device)", cwd=tmp_path) == "twin"
 
 
 # ---- beside cpu and opencl in one process: configuration enables and disables each
@@ -195,26 +164,6 @@ for device in {DEVICES}:
 """,
         cwd=tmp_path,
     )
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_call_disables_one_that_was_used_and_enables_it_again(beside_opencl):
-    done = beside_opencl.run(f"""
-import turnout
-
-def works(device):
-    try:
-        return turnout.ones(2, device=device).exp().shape == (2,)
-    except turnout.errors.DisabledError:
-        return False
-
-for disabled, plugin in {PLUGINS}.items():
-    assert all(works(device) for device in {DEVICES})
-    turnout.config.set(plugins__disable=[plugin])
-    assert [device for device in {DEVICES} if not works(device)] == [disabled]
-    turnout.config.unset()
-assert all(works(device) for device in {DEVICES})
-""")
     assert done.returncode == 0, done.stderr
 
 

@@ -1,4 +1,4 @@
-"""`autograd.Function`, operators without a gradient, levels of functional gradients."""
+"""`autograd.Function`, operators without a gradient, options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from outcomes import refused
 from own_functions import Doubled, Exp, function
 from turnout import autograd, config, func
 from turnout.registry import Registrations
-from turnout_aten.tensor.levels import GRAD
 
 # ---- Function
 
@@ -210,70 +209,6 @@ def test_a_missing_gradient_does_not_matter_to_others(library, x):
     other = turnout.ones(3, dtype=turnout.float64).requires_grad_()
     total = (turnout.ops.gradless.twice(x) * 0 + other).sum()
     assert autograd.grad(total, other)[0].tolist() == [1.0] * 3
-
-
-# ---- functional levels
-
-
-def level_grad(function):
-    """`grad` as the functional transforms make it of levels."""
-
-    from turnout_autograd.transforms.levels import Level, enter, leave, pull
-
-    def of(x):
-        level = Level()
-        inside = enter(level, x)
-        y = level.run(lambda: function(inside))
-        return pull(level, [y], [turnout.ones_like(leave(level, y))])[0]
-
-    return of
-
-
-def test_levels_nest_and_leave_nothing_behind(x):
-    from turnout_autograd.engine.recorded_levels import EPOCHS
-
-    plain, before = x.detach(), set(EPOCHS)  # an error that is still being shown may hold a tensor of a level
-    third = level_grad(lambda a: level_grad(lambda b: level_grad(lambda c: (c**4).sum())(b).sum())(a).sum())(plain)
-    assert third.tolist() == [24.0, 48.0, 72.0]
-    assert not third.requires_grad
-    mixed = level_grad(lambda a: (a * level_grad(lambda b: a.sum() + b)(plain[0])).sum())(plain)
-    assert mixed.tolist() == [1.0, 1.0, 1.0]
-    assert (*GRAD.get(),) == (1, 1)
-    assert set(EPOCHS) <= before
-
-
-def test_levels_pass_outer_gradients_through(x):
-    inner = level_grad(lambda a: (a * a * x).sum())(x)
-    assert inner.requires_grad
-    assert autograd.grad(inner.sum(), x)[0].tolist() == [4.0, 8.0, 12.0]
-
-
-def test_level_inputs_and_captured_tensors_cannot_be_written(x):
-    captured = turnout.zeros(3, dtype=turnout.float64)
-    plain = x.detach()
-    assert refused(RuntimeError, lambda: level_grad(lambda a: a.mul_(2).sum())(plain)).startswith(
-        "aten::mul_.Scalar: self is an input of a gradient transform, or a view of one"
-    )
-    assert refused(RuntimeError, lambda: level_grad(lambda a: captured.copy_(a).sum())(plain)).startswith(
-        "aten::copy_: self is older than the gradient transform whose values would be written into it"
-    )
-    assert level_grad(lambda a: turnout.zeros_like(a).copy_(a * a).sum())(plain).tolist() == [2.0, 4.0, 6.0]
-    assert (*GRAD.get(),) == (1, 1)
-
-
-def test_no_grad_inside_a_level_is_a_constant_and_outside_does_not_matter(x):
-    plain = x.detach()
-
-    def function(a):
-        with turnout.no_grad():
-            square = a * a
-        return (a - square).sum()
-
-    assert level_grad(function)(plain).tolist() == [1.0] * 3
-    with turnout.no_grad():
-        found = level_grad(lambda a: (a * a * x).sum())(plain)
-    assert found.tolist() == [2.0, 8.0, 18.0]
-    assert not found.requires_grad
 
 
 # ---- options, outputs, keywords

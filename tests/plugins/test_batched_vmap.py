@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import warnings
 from collections import namedtuple
 from collections.abc import Callable
@@ -71,10 +70,6 @@ def test_one_result_may_have_its_dim_in_a_tuple(size: int | None) -> None:
 def test_chunks_give_what_all_at_once_gives(size: int) -> None:
     x = turnout.arange(15).reshape(5, 3)
     assert vmap(lambda r, c: (r * c, r.sum()), (0, None), (1, 0), chunk_size=size)(x, 2)[0].tolist() == (x * 2).t().tolist()
-
-
-def test_no_examples_give_an_empty_result() -> None:
-    assert vmap(lambda x: (x * 2).sum())(turnout.zeros(0, 3)).shape == (0,)
 
 
 def test_an_example_looks_like_a_tensor_of_its_own() -> None:
@@ -182,27 +177,10 @@ def test_examples_cannot_be_written_into_what_they_share(write: Any) -> None:
     assert text in refused(VmapError, vmap(lambda x: vmap(lambda y: write(x, y))(turnout.stack([x, x]))), matrix())
 
 
-def test_an_expanded_argument_cannot_be_written_into() -> None:
-    refused(AliasError, vmap(lambda x: x.mul_(2)), vector().expand(2, 3))
-
-
 def test_a_tensor_with_more_dims_than_an_example_is_not_broadcast_onto_the_batch() -> None:
     # The two rows of `matrix()` must not meet the two examples.
     assert vmap(lambda x: x + matrix())(matrix()).shape == (2, 2, 3)
     refused(ShapeError, vmap(lambda x: x.clone().add_(matrix())), matrix())
-
-
-def test_in_place_operators_write_into_the_argument() -> None:
-    x = matrix()
-    vmap(lambda r: r[1:].mul_(10).add_(r[0]))(x)
-    assert x.tolist() == [[1.0, 21.0, 31.0], [4.0, 54.0, 64.0]]
-    y = turnout.zeros(3, 2)
-    vmap(lambda r, v: turnout.mul(v, 2, out=r), (1, 0))(y, matrix())
-    assert y.t().tolist() == (matrix() * 2).tolist()
-
-
-def test_each_example_can_be_indexed_by_its_own_number() -> None:
-    assert vmap(lambda x, i: x[i])(matrix(), turnout.tensor([0, 2])).tolist() == [1.0, 6.0]
 
 
 def test_masked_assignment_writes_where_each_example_says() -> None:
@@ -231,14 +209,6 @@ def test_a_tensor_of_an_earlier_vmap_is_refused() -> None:
             "is used outside of it: after the mapped function returned, or in another thread\n"
             "  to fix  return it from the mapped function"
         )
-
-
-def test_a_tensor_is_refused_in_another_thread() -> None:
-    def elsewhere(x: turnout.Tensor) -> turnout.Tensor:
-        refused(VmapError, in_threads, lambda: x * 2)
-        return x
-
-    vmap(elsewhere)(matrix())
 
 
 # ---- errors and concurrency
@@ -285,15 +255,6 @@ def test_threads_and_tasks_do_not_see_each_other() -> None:
     assert len(found) == 10
     assert all(each == expected for each in found)
     assert untouched()
-
-
-def test_no_level_of_a_gradient_is_left() -> None:
-    from turnout_autograd.engine.recorded_levels import EPOCHS
-
-    before = set(EPOCHS)  # an error that is still being shown may hold a tensor of a level
-    vmap(hessian(lambda x: (x * x).sum()))(matrix())
-    gc.collect()
-    assert set(EPOCHS) <= before
 
 
 # ---- loops

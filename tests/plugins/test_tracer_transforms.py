@@ -7,6 +7,7 @@ from turnout.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import turnout
 from outcomes import refused
+from transform_programs import written
 from turnout import graphs, library
 
 
@@ -31,15 +32,6 @@ def cast(x):
         return jvp(lambda v: (v @ v).float().sin(), (x,), (x * 2,))[1]
 
 
-def writes(x):
-    y = x.clone()
-    v = y[0]
-    v.mul_(x[1])
-    y[2].copy_(x[1] * x[0])
-    v.mul_(2)
-    return (y * y * x * v).sum()
-
-
 def unrecorded(x):
     with turnout.no_grad():
         constant = x * x
@@ -58,8 +50,10 @@ PROGRAMS = {
     "jvp under autocast": (cast, (3, 3)),
     "hessian": (hessian(lambda x: x.sin().sum() * cubes(x)), (3,)),
     "jacfwd of jacrev": (jacfwd(jacrev(lambda v: v.exp() * v.sum())), (3,)),
-    "hessian with writes into views": (hessian(writes), (3,)),
-    "jvp of grad with writes": (lambda x, v: jvp(grad(writes), (x,), (v,))[1], (3,), (3,)),
+    "hessian with writes into views": (hessian(written), (3,)),
+    "vmap of grad with writes into views": (vmap(grad(written)), (2, 3)),
+    "jvp of grad with writes": (lambda x, v: jvp(grad(written), (x,), (v,))[1], (3,), (3,)),
+    "vmap of jvp": (vmap(lambda x: jvp(lambda a: a.sin() * a, (x,), (x,))[1]), (2, 3)),
     "gradient descent": (lambda w, m: w - 0.1 * vmap(grad(loss), (None, 0))(w, m).sum(0), (2, 3), (4, 3)),
     "MAML": (lambda w, x: grad(lambda w: loss(w - 0.01 * grad(loss)(w, x), x))(w), (2, 3), (3,)),
     "gradient penalty": (grad(penalty), (3, 3), (2, 3)),

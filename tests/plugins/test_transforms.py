@@ -16,7 +16,7 @@ from outcomes import refused
 from transform_errors import ERRORS
 from transform_functionalities import WITH_OTHERS
 from transform_libraries import Loops, Transforms
-from transform_programs import PROGRAMS, written
+from transform_programs import PROGRAMS
 from transform_tangents import TANGENTS
 from turnout import autograd, func, state
 from turnout.errors import TurnoutError
@@ -393,37 +393,6 @@ def test_classes_that_are_registered_as_nodes_are_arguments_and_results() -> Non
         )
     finally:
         undo()
-
-
-# ---- traces
-
-TRACED = {
-    "vmap": lambda m: func.vmap(lambda x: x.sin() * x.sum())(m),
-    "grad": func.grad(lambda m: (m * m * m).sum()),
-    "vmap of grad": func.vmap(func.grad(lambda x: (x.sin() * x).sum())),
-    "vmap of grad of vmap": func.vmap(func.grad(lambda x: func.vmap(lambda e: e * e * x.sum())(x).sum())),
-    "vmap of hessian": func.vmap(func.hessian(lambda x: (x * x * x).sum())),
-    "vmap of jvp": func.vmap(lambda x: func.jvp(lambda a: a.sin() * a, (x,), (x,))[1]),
-    "writes into views": func.vmap(func.grad(written)),
-    "update": lambda m: m - 0.1 * func.vmap(func.grad(lambda x: (x * x).sum()))(m),
-}
-
-
-@pytest.mark.parametrize("name", TRACED)
-def test_a_traced_transform_replays_on_other_values_and_under_vmap(name: str) -> None:
-    function = TRACED[name]
-    m = Transforms.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    graph = turnout.trace(function)(m)
-    other = m * 0.5 + 0.25
-    np.testing.assert_allclose(graph(other).numpy(), function(other).numpy(), rtol=1e-12)
-    both = func.vmap(graph)(turnout.stack([m, other]))
-    np.testing.assert_allclose(both.numpy(), np.stack([function(m).numpy(), function(other).numpy()]), rtol=1e-12)
-    assert clean()
-
-
-def test_a_trace_that_starts_inside_vmap_is_refused() -> None:
-    refused(TurnoutError, lambda: func.vmap(lambda x: turnout.trace(turnout.sin)(x)(x))(Transforms.tensor([[1.0], [2.0]])))
-    assert clean()
 
 
 # ---- autocast

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -320,24 +318,6 @@ def test_overrides_end_with_their_block_also_when_it_raises_and_nest(home):
     assert config.get("default_device") == ""
 
 
-def test_overrides_are_of_one_context(home):
-    async def task(name):
-        with config.override(default_device=name):
-            await asyncio.sleep(0.01)
-            return config.get("default_device")
-
-    async def both():
-        return await asyncio.gather(task("one"), task("two"))
-
-    assert asyncio.run(both()) == ["one", "two"]
-    seen = []
-    with config.override(default_device="one"):
-        thread = threading.Thread(target=lambda: seen.append(config.get("default_device")))
-        thread.start()
-        thread.join()
-    assert seen == [""]
-
-
 def test_what_holds_for_the_process_cannot_be_overridden_in_a_context(home):
     override = config.override({"keys.disable": ["Autograd"], "plugins.choose.alpha": "one-alpha", "strict": "no"})
     assert error_of(override.__enter__) == rejected(
@@ -369,11 +349,6 @@ def test_disabled_keys_are_meant_by_functionality_by_key_and_by_autocast_of_all_
     config.set(keys__disable=["AutogradCPU"])
     assert config.key_disabled("AutogradCPU", "Autograd")
     assert not config.key_disabled("AutogradMeta", "Autograd")
-
-
-def test_the_choice_between_two_kernels_is_a_setting(home):
-    config.set({"kernels.choose.aten::add.Tensor@CPU": "one-alpha"})
-    assert config.choices("kernels.choose") == {"aten::add.Tensor@CPU": "one-alpha"}
 
 
 def test_the_users_file_may_name_plugins_of_other_environments(home, monkeypatch):

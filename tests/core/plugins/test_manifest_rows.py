@@ -81,27 +81,6 @@ def test_the_rows_are_there_from_the_first_look_on(site):
     assert {record.state for record in plugins.all_plugins()} == {"discovered"}
 
 
-def test_the_order_of_installation_does_not_matter(site):
-    rows = {
-        "counter": 'after = "Autograd"',
-        "audit": 'after = "Autograd"',
-        "below": 'before = "Counter"',
-        "sparse": 'prefix = "Sparse"\nafter = "Dense"\nbackend_key = true',
-    }
-    seen = set()
-    for names in itertools.permutations(rows):
-        for backend in ("zeta", "alpha"):
-            site.plugin(backend)
-        for name in names:
-            functionality(site, name, rows[name])
-        universe = KEYS.universe
-        seen.add((universe.runtime_keys, tuple(sorted((a, tuple(sorted(keys))) for a, keys in universe.aliases.items()))))
-    assert len(seen) == 1
-    assert order("Autograd", "Audit", "Below", "Counter", "Tracer") == [
-        "Autograd", "Audit", "Below", "Counter", "Tracer",
-    ]  # fmt: skip
-
-
 def test_a_key_may_be_placed_by_that_of_a_backend_which_is_found_in_the_same_look(site):
     site.plugin("alpha")
     functionality(site, "counter", 'after = "AutocastAlpha"')
