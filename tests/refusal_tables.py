@@ -8,6 +8,10 @@ A line that stands further to the right goes on with the one before it.
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 
 def rows(table: str) -> list[tuple[str, str]]:
     """The call of each row, and class and text of its error."""
@@ -22,3 +26,10 @@ def rows(table: str) -> list[tuple[str, str]]:
         else:
             found[-1][-1] += "\n" + line[4:]
     return [(call, says) for call, says in found]
+
+
+def said(call: str, names: dict[str, Any]) -> str:
+    """The class of the error that a call in source raises, and what it says."""
+    with pytest.raises(Exception) as caught:
+        eval(call, dict(names))
+    return f"{type(caught.value).__name__}: {caught.value}"

@@ -17,8 +17,9 @@ from turnout.utils.checkpoint import (
 import turnout
 from outcomes import refused
 from random_programs import checkpoints
+from refusal_tables import rows, said
 from turnout import autograd
-from turnout.errors import AliasError, ArgumentError, CallError
+from turnout.errors import AliasError
 
 F = turnout.nn.functional
 
@@ -395,66 +396,35 @@ def test_an_argument_that_was_written_is_an_error():
     )
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "text"),
-    [
-        (
-            lambda: checkpoint(turnout.exp, leaf(), use_reentrant=True),
-            ArgumentError,
-            (
-                "checkpoint: use_reentrant=True is not available\n"
-                "  to fix  leave it out, or pass use_reentrant=False: that variant can do everything that the other one can"
-            ),
-        ),
-        (
-            lambda: checkpoint(turnout.exp, leaf(), use_reentrant="no"),
-            ArgumentError,
-            "checkpoint: use_reentrant must be False or None, got 'no'",
-        ),
-        (
-            lambda: checkpoint(turnout.exp, leaf(), debug=True),
-            ArgumentError,
-            (
-                "checkpoint: debug=True is not available\n"
-                "  to fix  run the function twice inside turnout.trace_dispatch() and compare the two lists"
-            ),
-        ),
-        (
-            lambda: checkpoint(turnout.exp, leaf(), determinism_check="all"),
-            ArgumentError,
-            "checkpoint: determinism_check must be 'default' or 'none', got 'all'",
-        ),
-        (lambda: checkpoint(leaf()), CallError, "checkpoint: argument 'function' must be callable, got Tensor"),
-        (
-            lambda: checkpoint(turnout.exp, leaf(), context_fn=contextlib.nullcontext),
-            ArgumentError,
-            (
-                "checkpoint: context_fn must return a tuple of two context managers, one for the first run and one for the "
-                "second; got nullcontext"
-            ),
-        ),
-        (
-            lambda: checkpoint_sequential([turnout.exp], 2, leaf()),
-            ArgumentError,
-            "checkpoint_sequential: segments must be an int from 1 to the number of functions, 1; got 2",
-        ),
-        (
-            lambda: checkpoint_sequential([turnout.exp], 1, leaf(), early=1, late=2),
-            ArgumentError,
-            "checkpoint_sequential: unexpected arguments 'early', 'late'",
-        ),
-        (
-            lambda: checkpoint_sequential([turnout.exp], 1, leaf(), use_reentrant=True),
-            ArgumentError,
-            (
-                "checkpoint_sequential: use_reentrant=True is not available\n"
-                "  to fix  leave it out, or pass use_reentrant=False: that variant can do everything that the other one can"
-            ),
-        ),
-    ],
-)
-def test_wrong_arguments_are_named(call, kind, text):
-    assert refused(kind, call) == text
+REFUSED = """
+checkpoint(turnout.exp, leaf(), use_reentrant=True)
+    ArgumentError: checkpoint: use_reentrant=True is not available
+      to fix  leave it out, or pass use_reentrant=False: that variant can do everything that the other one can
+checkpoint(turnout.exp, leaf(), use_reentrant='no')
+    ArgumentError: checkpoint: use_reentrant must be False or None, got 'no'
+checkpoint(turnout.exp, leaf(), debug=True)
+    ArgumentError: checkpoint: debug=True is not available
+      to fix  run the function twice inside turnout.trace_dispatch() and compare the two lists
+checkpoint(turnout.exp, leaf(), determinism_check='all')
+    ArgumentError: checkpoint: determinism_check must be 'default' or 'none', got 'all'
+checkpoint(leaf())
+    CallError: checkpoint: argument 'function' must be callable, got Tensor
+checkpoint(turnout.exp, leaf(), context_fn=contextlib.nullcontext)
+    ArgumentError: checkpoint: context_fn must return a tuple of two context managers, one for the first run and one for the
+        second; got nullcontext
+checkpoint_sequential([turnout.exp], 2, leaf())
+    ArgumentError: checkpoint_sequential: segments must be an int from 1 to the number of functions, 1; got 2
+checkpoint_sequential([turnout.exp], 1, leaf(), early=1, late=2)
+    ArgumentError: checkpoint_sequential: unexpected arguments 'early', 'late'
+checkpoint_sequential([turnout.exp], 1, leaf(), use_reentrant=True)
+    ArgumentError: checkpoint_sequential: use_reentrant=True is not available
+      to fix  leave it out, or pass use_reentrant=False: that variant can do everything that the other one can
+"""
+
+
+@pytest.mark.parametrize(("call", "says"), rows(REFUSED))
+def test_wrong_arguments_are_named(call, says):
+    assert said(call, globals()) == says
 
 
 def test_an_error_in_the_function_that_runs_again_leaves_the_state_as_it_was():

@@ -10,6 +10,7 @@ from turnout.func import functional_call, module_state, stack_module_state
 
 import turnout
 from outcomes import refused
+from refusal_tables import rows, said
 from turnout.errors import ArgumentError, CallError
 
 Pair = namedtuple("Pair", "w b")
@@ -206,68 +207,38 @@ def wider():
     return module
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "text"),
-    [
-        (lambda: functional_call([tensor(1.0)], {}), CallError, "functional_call: argument 'module' must be callable, got list"),
-        (
-            lambda: functional_call(Line(), tensor(1.0)),
-            CallError,
-            "functional_call: the parameters must be a dict of tensors, or a list or tuple of such dicts; got Tensor",
-        ),
-        (lambda: functional_call(Line(), {"slope": 1.0}), CallError, "functional_call: 'slope' must be a tensor, got float"),
-        (
-            lambda: functional_call(Line(), {"slop": tensor(1.0)}),
-            CallError,
-            "functional_call: the Line holds no tensor 'slop'; did you mean slope?",
-        ),
-        (
-            lambda: functional_call(Line(), [{"slope": tensor(1.0)}, {"slope": tensor(1.0)}]),
-            CallError,
-            "functional_call: 'slope' is in two of the dicts",
-        ),
-        (
-            lambda: functional_call(Line(), {}, kwargs=[1]),
-            CallError,
-            "functional_call: kwargs must be a dict of arguments, got list",
-        ),
-        (
-            lambda: functional_call(Line(), {"slope": tensor(1.0)}, strict=True),
-            CallError,
-            "functional_call: with strict=True every tensor of the Line must be given; 'height' is missing",
-        ),
-        (
-            lambda: functional_call(Line(), {}, strict=True),
-            CallError,
-            "functional_call: with strict=True every tensor of the Line must be given; 'slope', 'height' are missing",
-        ),
-        (
-            lambda: module_state(dotted()),
-            CallError,
-            "the Line holds two tensors that would both be called 'slope.a.b', because a key of a dict contains a dot",
-        ),
-        (lambda: stack_module_state([]), ArgumentError, "stack_module_state: expected at least one module, got none"),
-        (
-            lambda: stack_module_state([Line(), Other()]),
-            ArgumentError,
-            "stack_module_state: all modules must be of one class; module 0 is of Line, module 1 of Other",
-        ),
-        (
-            lambda: stack_module_state([Line(), wider()]),
-            ArgumentError,
-            "stack_module_state: all modules must hold tensors of the same names; module 1 differs in 'more'",
-        ),
-        (
-            lambda: stack_module_state([Line(), frozen_line()]),
-            ArgumentError,
-            "stack_module_state: 'slope' requires a gradient in some of the modules, and in others not",
-        ),
-        (
-            lambda: stack_module_state([Line(), longer()]),
-            ArgumentError,
-            "stack_module_state: 'slope' is float32 [] in module 0, and float32 [2] in module 1",
-        ),
-    ],
-)
-def test_wrong_arguments_are_named(call, kind, text):
-    assert refused(kind, call) == text
+REFUSED = """
+functional_call([tensor(1.0)], {})
+    CallError: functional_call: argument 'module' must be callable, got list
+functional_call(Line(), tensor(1.0))
+    CallError: functional_call: the parameters must be a dict of tensors, or a list or tuple of such dicts; got Tensor
+functional_call(Line(), {'slope': 1.0})
+    CallError: functional_call: 'slope' must be a tensor, got float
+functional_call(Line(), {'slop': tensor(1.0)})
+    CallError: functional_call: the Line holds no tensor 'slop'; did you mean slope?
+functional_call(Line(), [{'slope': tensor(1.0)}, {'slope': tensor(1.0)}])
+    CallError: functional_call: 'slope' is in two of the dicts
+functional_call(Line(), {}, kwargs=[1])
+    CallError: functional_call: kwargs must be a dict of arguments, got list
+functional_call(Line(), {'slope': tensor(1.0)}, strict=True)
+    CallError: functional_call: with strict=True every tensor of the Line must be given; 'height' is missing
+functional_call(Line(), {}, strict=True)
+    CallError: functional_call: with strict=True every tensor of the Line must be given; 'slope', 'height' are missing
+module_state(dotted())
+    CallError: the Line holds two tensors that would both be called 'slope.a.b', because a key of a dict contains a dot
+stack_module_state([])
+    ArgumentError: stack_module_state: expected at least one module, got none
+stack_module_state([Line(), Other()])
+    ArgumentError: stack_module_state: all modules must be of one class; module 0 is of Line, module 1 of Other
+stack_module_state([Line(), wider()])
+    ArgumentError: stack_module_state: all modules must hold tensors of the same names; module 1 differs in 'more'
+stack_module_state([Line(), frozen_line()])
+    ArgumentError: stack_module_state: 'slope' requires a gradient in some of the modules, and in others not
+stack_module_state([Line(), longer()])
+    ArgumentError: stack_module_state: 'slope' is float32 [] in module 0, and float32 [2] in module 1
+"""
+
+
+@pytest.mark.parametrize(("call", "says"), rows(REFUSED))
+def test_wrong_arguments_are_named(call, says):
+    assert said(call, globals()) == says
