@@ -52,8 +52,8 @@ class _Times(int):
 class OfDims(Module):
     """Classes for 1, 2 and 3 dimensions that differ in nothing else: `class MaxPool2d(_MaxPool, ndim=2)`. Their family has
 
-    about  their docstring, where it is none of their own. In braces: dims for "the last 2 dimensions", sizes for "H, W", of[4]
-           for ", 4, 4", name and plain for the names of the class and of its last base, ndim and fill
+    about  their docstring, if they have none. In braces: dims for "the last 2 dimensions", sizes for "H, W", of[4] for
+           ", 4, 4", name and plain for the names of the class and of its last base, ndim and fill
     fill   what the docstring says besides
     calls  the name of their function in `turnout.nn.functional`, with {ndim}
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar
 
@@ -12,20 +11,17 @@ from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.plugin_api import describe
 from turnout_nn import errors
-from turnout_nn.layers import Size, each
-from turnout_nn.module import Module
+from turnout_nn.layers import OfDims, Size, each
 from turnout_nn.modules.linear import fill_uniform
 from turnout_nn.parameters import Parameter, empty_parameter
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Module):
+class _Convolution(OfDims):
     """What all have in common: sizes, a weight and a bias, which begin with uniform values in ±1/sqrt(fan_in)."""
 
-    ndim: ClassVar[int]
     transposed: ClassVar[bool] = False
-    function: ClassVar[Callable[..., Tensor]]
     weight: Parameter
     bias: Parameter | None
     padding: Any
@@ -74,6 +70,16 @@ class _Convolution(Module):
 
 class _Forward(_Convolution):
     """A convolution: each output is a weighted sum of a window of inputs, over the channels of its group."""
+
+    calls = "conv{ndim}d"
+    about = """A convolution over {dims} of [N, in_channels, {sizes}].
+
+    Raises ArgumentError for groups that do not divide the channels, and for a padding that does not exist.
+
+    Example:
+        >>> turnout.nn.{name}(2, 4, 3, stride=2, padding=1)(turnout.zeros(1, 2{of[8]})).shape
+        turnout.Size([1, 4{of[4]}])
+    """
 
     def __init__(
         self,
@@ -127,6 +133,15 @@ class _Transposed(_Convolution):
     """
 
     transposed = True
+    calls = "conv_transpose{ndim}d"
+    about = """A transposed convolution over {dims} of [N, in_channels, {sizes}], the gradient of a convolution.
+
+    Raises ArgumentError for groups that do not divide the channels.
+
+    Example:
+        >>> turnout.nn.{name}(2, 4, 3, stride=2, padding=1)(turnout.zeros(1, 2{of[8]})).shape
+        turnout.Size([1, 4{of[15]}])
+    """
 
     def __init__(
         self,
@@ -176,88 +191,28 @@ class _Transposed(_Convolution):
         return [size - low for size, low in zip(sizes, least, strict=True)]
 
 
-class Conv1d(_Forward):
-    """A convolution over the last dimension of [N, in_channels, L].
-
-    Raises ArgumentError for groups that do not divide the channels, and for a padding that does not exist.
-
-    Example:
-        >>> turnout.nn.Conv1d(2, 4, 3)(turnout.zeros(1, 2, 8)).shape
-        turnout.Size([1, 4, 6])
-    """
-
-    ndim = 1
-    function = functional.conv1d
+class Conv1d(_Forward, ndim=1):
+    pass
 
 
-class Conv2d(_Forward):
-    """A convolution over the last 2 dimensions of [N, in_channels, H, W].
-
-    Raises ArgumentError for groups that do not divide the channels, and for a padding that does not exist.
-
-    Example:
-        >>> turnout.nn.Conv2d(2, 4, 3, padding=1)(turnout.zeros(1, 2, 8, 8)).shape
-        turnout.Size([1, 4, 8, 8])
-    """
-
-    ndim = 2
-    function = functional.conv2d
+class Conv2d(_Forward, ndim=2):
+    pass
 
 
-class Conv3d(_Forward):
-    """A convolution over the last 3 dimensions of [N, in_channels, D, H, W].
-
-    Raises ArgumentError for groups that do not divide the channels, and for a padding that does not exist.
-
-    Example:
-        >>> turnout.nn.Conv3d(2, 4, 3, stride=2)(turnout.zeros(1, 2, 5, 5, 5)).shape
-        turnout.Size([1, 4, 2, 2, 2])
-    """
-
-    ndim = 3
-    function = functional.conv3d
+class Conv3d(_Forward, ndim=3):
+    pass
 
 
-class ConvTranspose1d(_Transposed):
-    """A transposed convolution over the last dimension of [N, in_channels, L], the gradient of a convolution.
-
-    Raises ArgumentError for groups that do not divide the channels.
-
-    Example:
-        >>> turnout.nn.ConvTranspose1d(2, 4, 3)(turnout.zeros(1, 2, 8)).shape
-        turnout.Size([1, 4, 10])
-    """
-
-    ndim = 1
-    function = functional.conv_transpose1d
+class ConvTranspose1d(_Transposed, ndim=1):
+    pass
 
 
-class ConvTranspose2d(_Transposed):
-    """A transposed convolution over the last 2 dimensions of [N, in_channels, H, W], the gradient of a convolution.
-
-    Raises ArgumentError for groups that do not divide the channels.
-
-    Example:
-        >>> turnout.nn.ConvTranspose2d(2, 4, 3, padding=1)(turnout.zeros(1, 2, 8, 8)).shape
-        turnout.Size([1, 4, 8, 8])
-    """
-
-    ndim = 2
-    function = functional.conv_transpose2d
+class ConvTranspose2d(_Transposed, ndim=2):
+    pass
 
 
-class ConvTranspose3d(_Transposed):
-    """A transposed convolution over the last 3 dimensions of [N, in_channels, D, H, W], the gradient of a convolution.
-
-    Raises ArgumentError for groups that do not divide the channels.
-
-    Example:
-        >>> turnout.nn.ConvTranspose3d(2, 4, 3, stride=2)(turnout.zeros(1, 2, 2, 2, 2)).shape
-        turnout.Size([1, 4, 5, 5, 5])
-    """
-
-    ndim = 3
-    function = functional.conv_transpose3d
+class ConvTranspose3d(_Transposed, ndim=3):
+    pass
 
 
 describe(

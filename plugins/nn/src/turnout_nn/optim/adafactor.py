@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import turnout
 from turnout import Tensor
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, zeros
+from turnout_nn.optim.optimizer import Optimizer, arguments, zeros
 
 if TYPE_CHECKING:
     from turnout_nn.optim.optimizer import Group, Parameters, State
@@ -34,17 +34,12 @@ class Adafactor(Optimizer):
         eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
         foreach: bool | None = None, maximize: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, weight_decay=weight_decay)
         limits.at_least(self, **{f"eps[{i}]": value for i, value in enumerate(eps) if value is not None})
         limits.at_least(self, 1.0, d=d)
         limits.at_most(self, 0.0, beta2_decay=beta2_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
-                "maximize": maximize,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
 
     def _start(self, parameter: Tensor, group: Group) -> State:
         limits.require(self, not parameter.is_complex(), "complex parameters are not supported")

@@ -8,7 +8,7 @@ import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer
+from turnout_nn.optim.optimizer import Optimizer, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,15 +41,9 @@ class LBFGS(Optimizer):
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-                "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
-                "line_search_fn": line_search_fn,
-            },
-        )  # fmt: skip
+        super().__init__(params, given | {"max_eval": max_iter * 5 // 4 if max_eval is None else max_eval})
         limits.require(self, len(self.param_groups) == 1, f"there can be one group of parameters, got {len(self.param_groups)}")
 
     def step(self, closure: Closure | None = None) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import Tensor, ops
 from turnout_aten.plugin_api import describe
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, decayed, zeros
+from turnout_nn.optim.optimizer import Optimizer, arguments, decayed, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,7 @@ class Adam(Optimizer):
         eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
         capturable: bool = False, differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, eps=eps, weight_decay=weight_decay)
         limits.decays(self, betas)
         are_tensors = [isinstance(beta, Tensor) for beta in betas]
@@ -36,14 +37,7 @@ class Adam(Optimizer):
             not (foreach and (are_tensors[0] or isinstance(lr, Tensor))),
             "foreach=True takes numbers as lr and betas, not tensors",
         )
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
-                "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
-            },
-        )  # fmt: skip
+        super().__init__(params, given | {"betas": tuple(betas)})
         self._check_ways()
 
     def _start(self, parameter: Tensor, group: Group) -> State:
@@ -106,15 +100,10 @@ class Adamax(Optimizer):
         weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, eps=eps, weight_decay=weight_decay)
         limits.decays(self, betas)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-                "differentiable": differentiable, "capturable": capturable,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
 
     def _start(self, parameter: Tensor, group: Group) -> State:
@@ -142,16 +131,10 @@ class NAdam(Optimizer):
         weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
         limits.decays(self, betas)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-                "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-                "capturable": capturable, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
 
     def _start(self, parameter: Tensor, group: Group) -> State:
@@ -176,15 +159,10 @@ class RAdam(Optimizer):
         weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
         capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, eps=eps, weight_decay=weight_decay)
         limits.decays(self, betas)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
-                "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
 
     def _start(self, parameter: Tensor, group: Group) -> State:

@@ -8,7 +8,7 @@ import turnout
 from turnout import Tensor, ops
 from turnout.errors import ArgumentError
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, decayed, zeros
+from turnout_nn.optim.optimizer import Optimizer, arguments, decayed, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,17 +39,12 @@ class SGD(Optimizer):
         weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None,
         differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, momentum=momentum, weight_decay=weight_decay)
         limits.require(
             self, not nesterov or (momentum > 0 and dampening == 0), "nesterov=True needs momentum above 0 and dampening=0"
         )
-        super().__init__(
-            params,
-            {
-                "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-                "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
 
     def _rule(self, parameter: Any, gradient: Any, state: State, options: Group) -> None:
@@ -103,18 +98,13 @@ class Muon(Optimizer):
         nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315), eps: float = 1e-7,
         ns_steps: int = 5, adjust_lr_fn: str | None = None,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, weight_decay=weight_decay, momentum=momentum)
         limits.require(
             self, adjust_lr_fn in (None, "original", "match_rms_adamw"),
             f"adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got {adjust_lr_fn!r}",
         )  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-                "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         for p in [p for group in self.param_groups for p in group["params"]]:
             limits.require(self, p.ndim == 2, f"a parameter must be a matrix, got shape {list(p.shape)}")
 

@@ -474,6 +474,11 @@ def _number(value: float, parameter: Tensor, group: Group) -> Tensor:
     return turnout.tensor(float(value), dtype=dtype, device="cpu")
 
 
+def arguments(local: dict[str, Any]) -> dict[str, Any]:
+    """The hyperparameters of an optimiser: what its `__init__` was given besides parameters, from its first `locals()`."""
+    return {name: value for name, value in local.items() if name not in ("self", "params", "__class__")}
+
+
 def zeros(parameter: Tensor) -> Tensor:
     """The start of an average: zeros in the parameter's form."""
     return turnout.zeros_like(parameter, memory_format=turnout.preserve_format)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import turnout
 from turnout import Tensor
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, decayed, zeros
+from turnout_nn.optim.optimizer import Optimizer, arguments, decayed, zeros
 
 if TYPE_CHECKING:
     from turnout_nn.optim.optimizer import Group, Parameters, State
@@ -34,18 +34,13 @@ class Rprop(Optimizer):
         step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr)
         less, more = etas
         limits.require(
             self, 0.0 < less < 1.0 < more, f"etas must be one number between 0 and 1 and one above 1, got {less:g} and {more:g}"
         )
-        super().__init__(
-            params,
-            {
-                "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-                "differentiable": differentiable, "capturable": capturable,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
 
     def _start(self, parameter: Tensor, group: Group) -> State:
@@ -86,14 +81,9 @@ class ASGD(Optimizer):
         weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, weight_decay=weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-                "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
 
     def _start(self, parameter: Tensor, group: Group) -> State:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import turnout
 from turnout import Tensor, ops
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, decayed, zeros
+from turnout_nn.optim.optimizer import Optimizer, arguments, decayed, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,7 @@ class Adagrad(Optimizer):
         initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False,
         differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(
             self,
             lr=lr,
@@ -44,14 +45,7 @@ class Adagrad(Optimizer):
             initial_accumulator_value=initial_accumulator_value,
             eps=eps,
         )
-        super().__init__(
-            params,
-            {
-                "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-                "differentiable": differentiable, "fused": fused,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
         for group in self.param_groups:
             for p in group["params"]:
@@ -96,15 +90,10 @@ class Adadelta(Optimizer):
         self, params: Parameters, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
         foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
         limits.at_most(self, 1.0, rho=rho)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
-                "foreach": foreach, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
 
     def _start(self, parameter: Tensor, group: Group) -> State:
@@ -141,14 +130,9 @@ class RMSprop(Optimizer):
         momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
+        given = arguments(locals())
         limits.at_least(self, lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
-                "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, given)
         self._check_ways()
 
     def _start(self, parameter: Tensor, group: Group) -> State:
