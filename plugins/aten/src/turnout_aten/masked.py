@@ -404,14 +404,7 @@ def logaddexp(
     return _operators.logaddexp(_masked(a, input_mask, float("-inf")), _masked(b, other_mask, float("-inf")))
 
 
-__all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
-    "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
-]  # fmt: skip
-__dir__ = __all__.copy
-
-
-describe(
+__all__ = describe(
     globals(),
     input="a tensor",
     dim="the dim, or the dims, to reduce; None means all",
@@ -422,3 +415,4 @@ describe(
     unbiased="whether the correction is 1",
     correction="what is subtracted from the count",
 )
+__dir__ = __all__.copy

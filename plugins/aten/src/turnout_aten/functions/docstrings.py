@@ -34,15 +34,17 @@ def text_of(docstrings: dict[str, str]) -> str:
     return "\0".join(part for pair in docstrings.items() for part in pair)
 
 
-def describe(module: Mapping[str, Any], **arguments: str) -> None:
+def describe(module: Mapping[str, Any], **arguments: str) -> list[str]:
     """Complete the docstrings of a module's public functions and classes, which is the last thing that the module does.
 
     An argument that a docstring does not describe itself, nor that of a base class, is described by the text of its name in
-    `arguments`.
+    `arguments`. Returns the names of those functions and classes, for `__all__`.
     """
+    public = []
     for name, value in list(module.items()):
         inner: Any = value.__init__ if isinstance(value, type) else value  # type: ignore[misc]
         if isinstance(inner, FunctionType) and value.__module__ == module["__name__"] and not name.startswith("_"):
+            public.append(name)
             while hasattr(inner, "__wrapped__"):
                 inner = inner.__wrapped__
             if value.__doc__ is not None:  # python -OO has none
@@ -51,6 +53,7 @@ def describe(module: Mapping[str, Any], **arguments: str) -> None:
                 for base in bases:
                     told |= _parts(base.__doc__ or "")[1]
                 value.__doc__ = "\n".join(_described(value.__doc__, _parameters(inner.__code__), told))
+    return sorted(public)
 
 
 def _parameters(code: CodeType) -> list[str]:

@@ -319,34 +319,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return chosen - soft.detach() + soft
 
 
-__all__ = [
-    "celu",
-    "elu",
-    "glu",
-    "gumbel_softmax",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "leaky_relu",
-    "logsigmoid",
-    "mish",
-    "prelu",
-    "relu",
-    "relu6",
-    "rrelu",
-    "selu",
-    "silu",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "tanhshrink",
-    "threshold",
-]
-
-
-describe(
+__all__ = describe(
     globals(),
     input="a tensor of any shape",
     inplace="whether the result is written into `input`",

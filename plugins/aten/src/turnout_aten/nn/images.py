@@ -11,18 +11,6 @@ from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 from turnout_aten.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
 
-__all__ = [
-    "affine_grid",
-    "fold",
-    "grid_sample",
-    "interpolate",
-    "pad",
-    "unfold",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
-]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -273,7 +261,7 @@ def _pair(name: str, value: Any) -> list[int]:
     return [value, value]
 
 
-describe(
+__all__ = describe(
     globals(),
     input="the images, [N, C, ...]",
     size="the lengths of the result",

@@ -13,18 +13,6 @@ from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
-__all__ = [
-    "alpha_dropout",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "embedding",
-    "embedding_bag",
-    "feature_alpha_dropout",
-    "multi_head_attention_forward",
-]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -363,7 +351,7 @@ def _attended(
     return _functions.matmul(weights, v), weights
 
 
-describe(
+__all__ = describe(
     globals(),
     input="a tensor of any shape",
     p="the probability of an element, or a channel, to be dropped",

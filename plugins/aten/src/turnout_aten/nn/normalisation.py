@@ -8,8 +8,6 @@ from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,7 +199,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     return _functions.div(input, norm, out=out)
 
 
-describe(
+__all__ = describe(
     globals(),
     input="the input, [N, C, ...]",
     normalized_shape="the lengths of the last dimensions",

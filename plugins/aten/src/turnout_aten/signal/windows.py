@@ -205,25 +205,10 @@ def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     return _window("bartlett", M, sym, options, lambda n, last: 1 - (n * (2 / last) - 1).abs())
 
 
-__all__ = [
-    "bartlett",
-    "blackman",
-    "cosine",
-    "exponential",
-    "gaussian",
-    "general_cosine",
-    "general_hamming",
-    "hamming",
-    "hann",
-    "kaiser",
-    "nuttall",
-]
-__dir__ = __all__.copy
-
-
-describe(
+__all__ = describe(
     globals(),
     M="the length of the window",
     sym="whether the window is symmetric; else it is one period, for transforms",
     options="`dtype`, `device` and the other options of `turnout.zeros`",
 )
+__dir__ = __all__.copy
