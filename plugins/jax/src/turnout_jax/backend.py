@@ -78,9 +78,25 @@ class JaxBackend(FunctionalArrayBackend):
         found: AbstractContextManager[object] = jax.default_device(self.devices[device.index or 0])
         return found
 
+    def guarded(self, function: Callable[..., Any], device: Device) -> Callable[..., Any]:
+        """The function, run with a device as the one where JAX makes what is not tied to another."""
+
+        def run(*args: Any) -> Any:
+            with self.guard(device):
+                return function(*args)
+
+        return run
+
     def there(self, value: Any, device: Device) -> Any:
-        """A value on a device, which is the only one without an index."""
-        return jax.device_put(value, self.devices[device.index]) if self.indexed and device.index is not None else value
+        """A new value on a device.
+
+        It is tied to the device, but for the one where JAX makes what is not tied: with an array that is spread over several devices,
+        such a value is spread too, and JAX refuses one that is tied.
+        """
+        if not self.indexed or isinstance(value, self.traced):
+            return value
+        wanted = self.devices[device.index or 0]
+        return value if wanted == (jax.config.jax_default_device or self.devices[0]) else jax.device_put(value, wanted)
 
     def device_of_value(self, value: Any) -> Device:
         if not self.indexed or isinstance(value, self.traced):

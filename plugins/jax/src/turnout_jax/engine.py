@@ -46,6 +46,9 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
     except turnout.errors.TurnoutError as error:
         raise EngineError(str(error)) from error
     call = wide(jitted)
+    device = options["device"]
+    if device.type == "jax" and device.backend.indexed:  # a program that reads no input would run on the first device
+        call = device.backend.guarded(call, device)
 
     def run(*given: Any) -> list[Any]:
         wrong, made = call(*[value_of(tensor) for tensor in given])
@@ -54,7 +57,7 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         return [tensor_of(value) for value in made]
 
     def run_drawing(*given: Any) -> list[Any]:
-        generators = [default_generator(options["device"]), *given[count:]]
+        generators = [default_generator(device), *given[count:]]
         if any(each is generators[0] for each in generators[1:]):
             return graph(*given)  # one generator in two places: its words go to both in turn
         states = [each.reserve(words) for each, words in zip(generators, program.drawn, strict=True)]
@@ -67,7 +70,7 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         return [tensor_of(value) for value in made]
 
     count = len(tensors)
-    value_of, tensor_of = (held, turnout.as_tensor) if options["device"].type == "jax" else (array_of, tensor_over)
+    value_of, tensor_of = (held, turnout.as_tensor) if device.type == "jax" else (array_of, tensor_over)
     chosen = run_drawing if program.draws else run
     chosen.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
     return chosen
@@ -202,7 +205,7 @@ def _valued(value: Any, known: dict[int, Any]) -> Any:
         return known[value.index]
     if isinstance(value, (list, tuple)):
         return type(value)([_valued(each, known) for each in value])
-    return turnout.device("jax") if isinstance(value, turnout.device) and value.type == "cpu" else value
+    return turnout.device("jax") if isinstance(value, turnout.device) else value  # where JAX runs the program
 
 
 def _keep(outputs: Any, made: Any, known: dict[int, Any]) -> None:
