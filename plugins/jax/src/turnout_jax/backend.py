@@ -90,8 +90,8 @@ class JaxBackend(FunctionalArrayBackend):
     def there(self, value: Any, device: Device) -> Any:
         """A new value on a device.
 
-        It is tied to the device, but for the one where JAX makes what is not tied: with an array that is spread over several devices,
-        such a value is spread too, and JAX refuses one that is tied.
+        It is tied to the device, but for the one where JAX makes what is not tied: with an array that is spread over several
+        devices, such a value is spread too, and JAX refuses one that is tied.
         """
         if not self.indexed or isinstance(value, self.traced):
             return value
