@@ -26,6 +26,14 @@ def x() -> turnout.Tensor:
     return turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64, requires_grad=True)
 
 
+@pytest.fixture
+def programs_of_all_sizes() -> Iterator[None]:
+    """The engine `xla` compiles small graphs on cpu, too."""
+    turnout.config.set({"plugin.jax.compile_from": 0})
+    yield
+    turnout.config.unset("plugin.jax.compile_from")
+
+
 @pytest.fixture(scope="module")
 def without_kernels() -> Iterator[None]:
     """turnout-kernels is not active, so that the rows of turnout-cpu serve."""

@@ -20,6 +20,7 @@ import collections, json
 import jax.monitoring
 import turnout
 
+turnout.config.set({"plugin.jax.compile_from": 0})
 count = collections.Counter()
 jax.monitoring.register_event_listener(lambda event, **options: count.update([event.rpartition("/")[2]]))
 

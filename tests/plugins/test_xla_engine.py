@@ -17,6 +17,7 @@ from turnout_conformance.making import arguments, leaf, row_major, samples, samp
 from turnout_conformance.replays import alike, call_of, gradients_of
 
 NEEDS_DEVICE = "jax"
+pytestmark = pytest.mark.usefixtures("programs_of_all_sizes")
 CLOSE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-5, "complex64": 1e-4}  # else 1e-11
 # Why a compiled call may run eagerly: it needs a number, or no program could give what it gives.
 EAGERLY = (
@@ -24,6 +25,33 @@ EAGERLY = (
     "draws random numbers and has to know numbers", "shares memory with an input",
 )  # fmt: skip
 F = turnout.nn.functional
+
+
+@pytest.mark.parametrize(
+    ("calls", "length", "is_compiled"), [(1, 4, False), (30, 1024, False), (1, 200_000, True), (70, 1, True)]
+)
+def test_the_sizes_of_a_graph_decide_whether_it_is_compiled(calls: int, length: int, is_compiled: bool) -> None:
+    turnout.config.unset("plugin.jax.compile_from")
+
+    def function(x: Any) -> Any:
+        for _ in range(calls):
+            x = x.abs()
+        return x.t()  # a view is no work
+
+    compiled: Any = turnout.compile(function, engine="xla", strict=True)
+    x = turnout.linspace(-1, 1, length)
+    for _ in range(3):
+        assert compiled(x).tolist() == function(x).tolist()
+    [entry] = compiled.entries.values()
+    assert (entry.program is not None) == is_compiled
+    if is_compiled:
+        assert entry.program.calls == 2
+    else:
+        assert compiler.explain(compiled).splitlines()[-1] == (
+            "  eager   the engine 'xla' leaves it to eager calls: a small graph is faster so: the numbers that its operators "
+            f"read and write, and 4,096 for each operator, are {calls * (2 * length + 4096):,}, "
+            "and plugin.jax.compile_from is 262,144"
+        )
 
 
 def compiled_and_eager(case: Any, function: Any, sample: Any, dtype: str, make: Any) -> tuple[Any, Any, Any]:
@@ -128,6 +156,20 @@ def test_64_bits_come_through_a_callback() -> None:
     for _ in range(2):
         found = compiled(x)
     turnout.testing.assert_close(found, turnout.special.zeta(x, 2.0), rtol=1e-14, atol=0.0)
+
+
+def test_64_bits_come_out_of_a_callback_to_which_none_go_in() -> None:
+    def function(x: Any) -> Any:
+        return turnout.linalg.matrix_rank(x), turnout.special.zeta(x, 2.0).double() * 0.1
+
+    compiled: Any = turnout.compile(function, engine="xla")
+    x = turnout.linspace(2, 3, 4).reshape(2, 2)
+    for _ in range(2):
+        found = compiled(x)
+    assert [each.dtype for each in found] == [each.dtype for each in function(x)]
+    turnout.testing.assert_close(found, function(x))
+    [entry] = compiled.entries.values()
+    assert entry.program.notes
 
 
 def test_an_index_that_is_out_of_bounds_is_an_error_as_in_eager_calls() -> None:

@@ -14,6 +14,7 @@ from turnout.errors import ArgumentError, DimError
 from turnout_aten.tensor.random import default_generator
 
 NEEDS_DEVICE = "jax"
+pytestmark = pytest.mark.usefixtures("programs_of_all_sizes")
 F = turnout.nn.functional
 PARTS = 6
 # What draws and has to know numbers, so that no program can do it.

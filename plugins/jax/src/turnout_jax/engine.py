@@ -3,18 +3,22 @@
 `jax.jit` traces the graph once: its operators run as those of the device `jax` do, on the values that JAX traces. An operator
 that has no row there, or has to know numbers, runs on cpu, in a callback. Tensors of cpu go in as their NumPy arrays, which XLA
 reads where they lie if they begin at a multiple of 64 bytes. Results are tensors over XLA's memory, which nobody else holds.
+
+What is known when a graph is compiled is decided then: a call reads arrays, calls XLA and lays tensors over what it gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import SingleDeviceSharding
 from turnout.compiler import EngineError
 from turnout.graphs import Graph, Node, Ref
 
@@ -25,10 +29,12 @@ from turnout_aten.tensor.random import Generator, default_generator
 from turnout_jax.backend import STANDS_FOR_DEFAULT, wide
 
 Run = Callable[..., list[Any]]
+EACH = 4096  # numbers that take an eager call of cpu as long as the call itself
 
 
-def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -> Run:
-    """A function of the graph's inputs that returns its results. Raises EngineError for what XLA cannot do.
+def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -> Run | str:
+    """A function of the graph's inputs that returns its results, or why eager calls are faster. Raises EngineError for what XLA
+    cannot do.
 
     Arguments:
         graph: what `turnout.compile` has recorded
@@ -36,25 +42,54 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         options: `name` is that of the function, `device` where the graph runs
     """
     tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
-    program = Program(graph, str(options["name"]), len(tensors))
-    jitted = jax.jit(program)
-    specs = [jax.ShapeDtypeStruct(tuple(each.shape), native(each.dtype)) for each in tensors]
+    device, program = options["device"], Program(graph, str(options["name"]), len(tensors))
+    jitted, on_cpu = jax.jit(program), device.type == "cpu"
+    place = SingleDeviceSharding(jax.devices("cpu")[0]) if on_cpu else None
+    facts = [(tuple(each.shape), native(each.dtype)) for each in tensors]
     if program.draws:
-        specs.append(jax.ShapeDtypeStruct((len(examples) - len(tensors) + 1, 2), np.dtype("uint64")))
+        facts.append(((len(examples) - len(tensors) + 1, 2), np.dtype("uint64")))
     try:
-        wide(jitted.lower)(*specs)
+        lowered = wide(jitted.lower)(*[jax.ShapeDtypeStruct(shape, dtype, sharding=place) for shape, dtype in facts])
     except turnout.errors.TurnoutError as error:
         raise EngineError(str(error)) from error
-    call = wide(jitted)
-    device = options["device"]
-    if device.type == "jax" and device.backend.indexed:  # a program that reads no input would run on the first device
-        call = device.backend.guarded(call, device)
+    least = turnout.config.get("plugin.jax.compile_from")
+    if on_cpu and program.work < least:
+        return small(program.work, least)
+    if on_cpu:
+        compiled = wide(lowered.compile)()
+        # JAX makes 32 bits of what goes in, and of what a callback gives.
+        call = wide(compiled) if program.callbacks or any(dtype.itemsize > 4 for _, dtype in facts) else compiled
+        results = [_result(each.shape, each.dtype) for each in lowered.out_info[1]]
+        run = _running(graph, program, call, attrgetter("array"), results, device)
+    else:
+        call = wide(jitted)
+        if device.backend.indexed:  # a program that reads no input would run on the first device
+            call = device.backend.guarded(call, device)
+        results = [turnout.as_tensor] * len(graph.results)
+        run = _running(graph, program, call, lambda tensor: tensor.array.value(), results, device)
+    run.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
+    return run
+
+
+def small(work: int, least: int) -> str:
+    """Why a graph on cpu is not compiled: to call XLA would take longer than the operators do. The sizes alone decide."""
+    return (
+        f"a small graph is faster so: the numbers that its operators read and write, and {EACH:,} for each operator, "
+        f"are {work:,}, and plugin.jax.compile_from is {least:,}"
+    )
+
+
+def _running(
+    graph: Graph, program: Program, call: Callable[..., Any], read: Callable[[Any], Any], results: list[Callable[[Any], Any]],
+    device: Any,
+) -> Run:  # fmt: skip
+    """What calls a compiled program with what `read` gives of each tensor, and makes tensors of the results."""
 
     def run(*given: Any) -> list[Any]:
-        wrong, made = call(*[value_of(tensor) for tensor in given])
+        wrong, made = call(*map(read, given))
         if wrong is not None and bool(wrong):
             return graph(*given)  # raises what is wrong
-        return [tensor_of(value) for value in made]
+        return [make(value) for make, value in zip(results, made, strict=True)]
 
     def run_drawing(*given: Any) -> list[Any]:
         generators = [default_generator(device), *given[count:]]
@@ -62,18 +97,15 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
             return graph(*given)  # one generator in two places: its words go to both in turn
         states = [each.reserve(words) for each, words in zip(generators, program.drawn, strict=True)]
         drawn = np.array([start_of(*state) for state in states], np.uint64)
-        wrong, made = call(*[value_of(tensor) for tensor in given[:count]], drawn)
+        wrong, made = call(*map(read, given[:count]), drawn)
         if wrong is not None and bool(wrong):
             for generator, state in zip(generators, states, strict=True):
                 generator.set_state(state)
             return graph(*given)
-        return [tensor_of(value) for value in made]
+        return [make(value) for make, value in zip(results, made, strict=True)]
 
-    count = len(tensors)
-    value_of, tensor_of = (held, turnout.as_tensor) if device.type == "jax" else (array_of, tensor_over)
-    chosen = run_drawing if program.draws else run
-    chosen.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
-    return chosen
+    count = program.count
+    return run_drawing if program.draws else run
 
 
 def draws(op: Any) -> bool:
@@ -89,19 +121,17 @@ def native(dtype: Any) -> Any:
 # ---- calls
 
 
-def held(tensor: Any) -> Any:
-    """The value of a tensor on `jax`."""
-    return tensor.array.value()
+def _result(shape: tuple[int, ...], dtype: Any) -> Callable[[Any], Any]:
+    """What makes a tensor of `cpu` over a value of XLA, when that is computed."""
+    is_bfloat16 = dtype.kind == "V"  # of which NumPy's interface has no name
+    typestr = f"|V{dtype.itemsize}" if is_bfloat16 else dtype.str
 
+    def over(value: Any) -> Any:
+        value.block_until_ready()
+        array = np.asarray(Result(value, shape, typestr))
+        return turnout.from_numpy(array.view(dtype) if is_bfloat16 else array)
 
-def array_of(tensor: Any) -> Any:
-    """The array of a tensor on `cpu`."""
-    return tensor.array
-
-
-def tensor_over(value: Any) -> Any:
-    """A tensor of `cpu` over a value of XLA, when it is computed."""
-    return turnout.from_numpy(np.asarray(Result(value.block_until_ready())).view(value.dtype))
+    return over
 
 
 class Result:
@@ -109,11 +139,10 @@ class Result:
 
     __slots__ = ("__array_interface__", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, shape: tuple[int, ...], typestr: str) -> None:
         self.value = value  # keeps the memory alive
-        typestr = value.dtype.str if value.dtype.kind != "V" else f"|V{value.dtype.itemsize}"
         self.__array_interface__ = {
-            "version": 3, "shape": value.shape, "typestr": typestr, "data": (value.unsafe_buffer_pointer(), False),
+            "version": 3, "shape": shape, "typestr": typestr, "data": (value.unsafe_buffer_pointer(), False),
         }  # fmt: skip
 
 
@@ -128,6 +157,7 @@ class Program:
 
     callbacks  the operators that run on cpu
     drawn      how many words it draws from each generator
+    work       how many numbers its operators read and write, and EACH for each of them
     """
 
     def __init__(self, graph: Graph, name: str, count: int) -> None:
@@ -137,12 +167,14 @@ class Program:
         self.callbacks: list[str] = []
         self.draws = any(draws(node.op) for node in graph.nodes)
         self.drawn: list[int] = []
+        self.work = 0
 
     def __call__(self, *values: Any) -> tuple[Any, list[Any]]:
         """Whether a check of numbers found something wrong, None without checks, and the results."""
         known: dict[int, Any] = {i: turnout.as_tensor(value) for i, value in enumerate(values[: self.count])}  # on `jax`
         known |= {each.ref.index: each.tensor.to("jax") for each in self.graph.constants}
         self.callbacks.clear()
+        self.work = 0
         generators = [] if len(values) == self.count else [_traced_generator(*row) for row in values[self.count]]
         known |= {self.count + i: each for i, each in enumerate(generators[1:])}
         with turnout.config.override(default_device="jax"), _default(generators), postponed() as wrong:
@@ -171,7 +203,15 @@ class Program:
                 raise EngineError(f"{node.op.qualified_name} draws random numbers and has to know numbers") from error
             made = _called_back(node, args)
             self.callbacks.append(node.op.qualified_name)
+        if not _is_view(node):
+            tensors = [each for each in turnout.trees.flatten([args, made])[0] if isinstance(each, turnout.Tensor)]
+            self.work += EACH + sum(each.numel() for each in tensors)
         _keep(node.outputs, made, known)
+
+
+def _is_view(node: Node) -> bool:
+    """Whether an operator only looks at memory in another way."""
+    return any(a.annotation is not None and not a.is_write for a in node.op.schema.arguments)
 
 
 def _traced_generator(start: Any, key: Any) -> Generator:

@@ -113,7 +113,7 @@ class Capture(Recording):
         """Add a call that ran."""
         if _DATA in op.tags or (_DYNAMIC in op.tags and _is_dynamic(op, args)):
             self.refuse(errors.read(op.qualified_name) if _DATA in op.tags else errors.dynamic(op.qualified_name))
-        elif any(type(each) is not Tensor and not isinstance(each, Generator) for each in tensors_in(args)):
+        elif any(type(each) not in (Tensor, Generator) for each in tensors_in(args)):
             self.refuse(errors.HIDDEN_TENSOR)
         super().add(op, args, arguments, result, off)
 

@@ -112,6 +112,11 @@ def refused_by_engine(engine: str, error: BaseException) -> str:
     return f"the engine {engine!r} does not take the graph: {error}"
 
 
+def left_by_engine(engine: str, why: str) -> str:
+    """A graph that would be slower compiled. It is no fault: nothing warns of it."""
+    return f"the engine {engine!r} leaves it to eager calls: {why}"
+
+
 TOO_LARGE = "the signature has more than 100,000 parts"
 RECORDS = "the results record for gradients"
 

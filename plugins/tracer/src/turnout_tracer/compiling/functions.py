@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict, deque
+from collections import deque
 from functools import update_wrapper
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.capture import Capture
 from turnout_tracer.compiling.lowering import NotLoweredError
 from turnout_tracer.compiling.outcomes import Outcomes
-from turnout_tracer.compiling.programs import Program
+from turnout_tracer.compiling.programs import NotWorthwhileError, Program
 from turnout_tracer.compiling.signatures import Code, Walk, place_text
 from turnout_tracer.graph import Graph
 
@@ -26,21 +26,40 @@ if TYPE_CHECKING:
 
 LIMIT = 64  # signatures of a function
 FIRST_USES = 8  # calls of a signature that may change Python objects, each another one, before that is said
+GUARDS = 4  # guards of a signature, one after the other
 FUNCTIONS: WeakSet[Compiled] = WeakSet()
 _LOCK = new_lock()
 
 
 class Entry:
-    """What is known of one signature: its program, or why there is none. `changed` counts calls that changed Python objects."""
+    """What is known of one signature: its program, or why there is none, and whether that is a fault of which a warning tells.
 
-    __slots__ = ("changed", "keep", "places", "program", "why")
+    guard    what tells without a walk that a call has this signature; None until the second call, and where there is none
+    slots    places that the program gives other tensors
+    used     when it was used last, for the order in which signatures are dropped
+    changed  calls that changed Python objects
+    """
 
-    def __init__(self, walk: Walk, program: Program | None, why: str, changed: int) -> None:
+    __slots__ = ("changed", "guard", "guards", "is_fault", "keep", "key", "places", "program", "slots", "used", "why")
+
+    def __init__(self, walk: Walk, program: Program | None, why: str, is_fault: bool, changed: int) -> None:
         self.program = program
         self.why = why
         self.changed = changed
+        self.is_fault = is_fault
+        self.key = walk.key
         self.places = walk.places
         self.keep = walk.keep
+        self.slots = [] if program is None else program.slots
+        self.guard: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None = None
+        self.guards = 0
+        self.used = 0
+
+    def guarded_by(self, walk: Walk) -> None:
+        """Make the guard, from a walk that found this signature. A guard that fails for it is made anew, a few times."""
+        if self.guards < GUARDS:
+            self.guards += 1
+            self.guard = walk.guard(self.slots)
 
 
 class Signature(NamedTuple):
@@ -86,11 +105,13 @@ class Compiled:
         self._code = Code()
         self._name = getattr(function, "__qualname__", type(function).__name__).rpartition(".")[2]
         self._name = self._name if self._name.isidentifier() else "function"
-        self.entries: OrderedDict[Any, Entry] = OrderedDict()
+        self.entries: dict[Any, Entry] = {}
         self.warned: set[str] = set()
         self._refused: dict[str, None] = {}  # why calls have no signature
         # What calls that changed Python objects have left: the key then, why they are not compiled, what its numbers are of.
         self._left: deque[tuple[Any, str, list[Any]]] = deque(maxlen=LIMIT)
+        self._recent: tuple[Entry, ...] = ()  # those with a guard, the last one used first
+        self._calls = 0
         FUNCTIONS.add(self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -105,20 +126,31 @@ class Compiled:
         function = self._function
         if not is_fresh() or LEVELS.get() or GRAD.get()[1] != 1:
             return function(*args, **kwargs)  # something watches the operators: it sees those of the function
-        walk = Walk(function, args, kwargs, self._code)
-        if walk.reason:
-            self._refused[walk.reason] = None
-            self._tell(walk.reason)
-            return function(*args, **kwargs)
-        entry = self.entries.get(walk.key)
-        if entry is None or entry.changed:
-            return self._first(walk, args, kwargs)
-        with _LOCK:
-            if walk.key in self.entries:
-                self.entries.move_to_end(walk.key)
-        if entry.program is not None and entry.program.may_run(walk):
-            return entry.program(walk)
-        if entry.why and entry.why != errors.RECORDS:
+        for entry in self._recent:
+            guard = entry.guard
+            found = None if guard is None else guard(args, kwargs)
+            if found is not None:
+                break
+        else:
+            walk = Walk(function, args, kwargs, self._code)
+            if walk.reason:
+                self._refused[walk.reason] = None
+                self._tell(walk.reason)
+                return function(*args, **kwargs)
+            known = self.entries.get(walk.key)
+            if known is None or known.changed:
+                return self._first(walk, args, kwargs)
+            entry = known
+            entry.guarded_by(walk)
+            found = walk.found(entry.slots)
+        recent = self._recent
+        if not recent or recent[0] is not entry:
+            self._recent = (entry, *[each for each in recent if each is not entry])
+        self._calls = entry.used = self._calls + 1
+        program = entry.program
+        if program is not None and program.may_run(found[0]):
+            return program(*found)
+        if entry.is_fault:
             self._tell(entry.why)
         return function(*args, **kwargs)
 
@@ -126,14 +158,15 @@ class Compiled:
         """The first call with a signature: it runs eagerly, and what ran is compiled."""
         capture = Capture(walk, self._name, self._strict)
         returned = capture.run(self._function, args, kwargs)
-        program = None
-        after = None
+        program, after, left = None, None, ""
         if not capture.reason:
             after = Walk(self._function, args, kwargs, self._code)
             outcomes = Outcomes(walk, after, returned, capture)
             if not capture.reason:
                 try:
                     program = Program(walk, capture, outcomes, self._name, self._engine)
+                except NotWorthwhileError as error:
+                    left = str(error)
                 except NotLoweredError as error:
                     capture.refuse(str(error), line=False)
                 except errors.CompileError:
@@ -142,27 +175,31 @@ class Compiled:
                     capture.refuse(errors.not_functional(error), line=False)
         earlier = self.entries.get(walk.key)
         changed = capture.changed + (0 if earlier is None else earlier.changed)
-        self._keep(walk, Entry(walk, program, capture.reason, changed if capture.changed else 0))
+        fault = capture.reason not in ("", errors.RECORDS)
+        self._keep(walk, Entry(walk, program, capture.reason or left, fault, changed if capture.changed else 0))
         if capture.changed and after is not None:
             # The first use of an object may make its state. A call that changes what such a call has left does so each time.
             again = any(walk.main_key == key and capture.reason == why for key, why, _ in list(self._left))
             self._left.append((after.main_key, capture.reason, after.keep))
             if again or changed > FIRST_USES:
                 self._tell(capture.reason, 4)
-        elif capture.reason and capture.reason != errors.RECORDS:
+        elif fault:
             self._tell(capture.reason, 4)
         return returned
 
     def _keep(self, walk: Walk, entry: Entry) -> None:
         with _LOCK:
-            last = next(reversed(self.entries), None)
+            last = max(self.entries.values(), key=lambda each: each.used, default=None)
             self.entries[walk.key] = entry
+            self._calls = entry.used = self._calls + 1
             full = len(self.entries) > LIMIT
             if full:
-                self.entries.popitem(last=False)
+                dropped = min(self.entries.values(), key=lambda each: each.used)
+                del self.entries[dropped.key]
+                self._recent = tuple([each for each in self._recent if each is not dropped])
         if full and last is not None and "" not in self.warned:
             self.warned.add("")
-            at = next((i for i, (a, b) in enumerate(zip(last, walk.key, strict=False)) if a != b), len(walk.places) - 1)
+            at = next((i for i, (a, b) in enumerate(zip(last.key, walk.key, strict=False)) if a != b), len(walk.places) - 1)
             guard = place_text(walk.places[at]) or "the mode"
             warnings.warn(errors.too_many(self._name, LIMIT, guard), errors.CompileWarning, stacklevel=4)
 
@@ -177,7 +214,7 @@ class Compiled:
     def signatures(self) -> list[Signature]:
         """What is known of its signatures, the one used longest ago first, and of calls that have none."""
         found = [Signature((), why, "", 0, (), None, None) for why in list(self._refused)]
-        for key, entry in list(self.entries.items()):
+        for key, entry in sorted(self.entries.items(), key=lambda item: item[1].used):
             guards = tuple([f"{place_text(place)}: {_shown(part)}" for part, place in zip(key, entry.places, strict=False)])
             program = entry.program
             if program is None:
@@ -199,6 +236,7 @@ class Compiled:
         """Forget all programs."""
         with _LOCK:
             self.entries.clear()
+            self._recent = ()
             self.warned.clear()
             self._left.clear()
             self._refused.clear()

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout.guards import during
 from turnout_aten import operators as aten
 from turnout_aten import trees
-from turnout_aten.tensor.grad_mode import no_grad
+from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import engines, errors
 from turnout_tracer.compiling.lowering import Lowered, NotLoweredError, apart
 from turnout_tracer.compiling.optimiser import optimised
 from turnout_tracer.compiling.outcomes import made_again
+from turnout_tracer.compiling.signatures import put
 from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from turnout_tracer.compiling.capture import Capture
     from turnout_tracer.compiling.outcomes import Outcomes
     from turnout_tracer.compiling.signatures import Walk
+
+
+class NotWorthwhileError(Exception):
+    """Why an engine leaves a graph to eager calls."""
 
 
 class Program:
@@ -43,49 +51,60 @@ class Program:
         graph.nodes, graph.results = apart(graph.nodes, results, taken, [each.ref.index for each in graph.constants])
         self._outcomes = outcomes
         self._bases, self._written = lowered.bases, lowered.written
+        self.slots = [slot for slot, _ in outcomes.slots]
         self._expected = [_facts(memory.tensor) for memory in outcomes.memories] + [
             _facts(walk.tensors[i]) for i in lowered.written
         ]
         self._strides = [memory.tensor.stride() for memory in outcomes.memories]
+        self._records = any(tensor.gmask for tensor in walk.tensors)
         self.engine, compile = engines.chosen(engine, lowered.device)
         try:
             self._run = compile(graph, lowered.examples, {"name": name, "device": lowered.device})
+            if isinstance(self._run, str):
+                raise NotWorthwhileError(errors.left_by_engine(self.engine, self._run))
             self.notes = tuple(getattr(self._run, "notes", ()))
+        except NotWorthwhileError:
+            raise
         except errors.EngineError as error:
             raise NotLoweredError(errors.refused_by_engine(self.engine, error)) from error
         except Exception as error:
             raise errors.CompileError(errors.engine_failed(self.engine, name, error)) from error
 
-    def may_run(self, walk: Walk) -> bool:
+    def may_run(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the inputs that it writes lie apart from the others. Tensors may share memory that Turnout does not know of."""
         if not self._written:
             return True
-        spans = [_addresses(walk.tensors[i]) for i in self._bases]
+        spans = [_addresses(tensors[i]) for i in self._bases]
         for i, span in zip(self._bases, spans, strict=True):
             if i in self._written and any(other is not span and span[0] < other[1] and other[0] < span[1] for other in spans):
                 return False
         return True
 
-    def __call__(self, walk: Walk) -> Any:
-        """One call, for inputs of its signature."""
-        outcomes, tensors = self._outcomes, walk.tensors
+    def __call__(self, tensors: Sequence[Tensor], generators: Sequence[Any], places: Sequence[tuple[Any, Any]]) -> Any:
+        """One call, for what a walk or a guard found: tensors, generators, and the places of `slots`."""
+        outcomes = self._outcomes
         self.calls += 1
-        with no_grad():
-            made = self._run(*[tensors[i] for i in self._bases], *walk.generators)
-            found = [_facts(each) for each in made]
-            if found != self._expected:
-                raise errors.CompileError(errors.wrong_results(self.engine, self.name, _shown(found), _shown(self._expected)))
-            count = len(outcomes.memories)
-            memories = [_laid_out(each, strides) for each, strides in zip(made[:count], self._strides, strict=True)]
-            for i, value in zip(self._written, made[count:], strict=True):
-                tensors[i].copy_(value)
+        if self._records and GRAD.get()[0]:
+            memories = during(GRAD, (0, GRAD.get()[1]), self._computed, tensors, generators)
+        else:
+            memories = self._computed(tensors, generators)
         again = made_again(outcomes.tensors, tensors, memories)
         for i, number in outcomes.grads:
             tensors[i].grad = None if number is None else again[number]
-        for slot, number in outcomes.slots:
-            walk.slots[slot].put(again[number])
+        for (owner, name), (_, number) in zip(places, outcomes.slots, strict=True):
+            put(owner, name, again[number])
         leaves = [again[leaf[0]] if type(leaf) is list else leaf for leaf in outcomes.leaves]
-        return trees.unflatten(outcomes.structure, leaves)
+        return leaves[0] if outcomes.structure is trees.LEAF else trees.unflatten(outcomes.structure, leaves)
+
+    def _computed(self, tensors: Sequence[Tensor], generators: Sequence[Any]) -> list[Tensor]:
+        """The new memories; inputs that the program writes have their new values."""
+        made = self._run(*[tensors[i] for i in self._bases], *generators)
+        if [_facts(each) for each in made] != self._expected:
+            found = [_facts(each) for each in made]
+            raise errors.CompileError(errors.wrong_results(self.engine, self.name, _shown(found), _shown(self._expected)))
+        for i, value in zip(self._written, made[len(self._strides) :], strict=True):
+            tensors[i].copy_(value)
+        return [_laid_out(each, strides) for each, strides in zip(made, self._strides, strict=False)]
 
 
 def _facts(tensor: Tensor) -> tuple[Any, ...]:

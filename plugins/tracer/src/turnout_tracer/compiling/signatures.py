@@ -2,6 +2,9 @@
 
 The walk gives a key, in which plain values stand as they are and tensors by what a graph depends on, and the tensors in order of
 meeting. Two calls with one key run one program. The walk does not change anything, and calls no code of the program.
+
+Beside each part of the key it writes the lines that ask for this part again: together they are a guard, a function of a call that
+returns its tensors where the key would be the same (`guards`). `at` is what a value is called in these lines.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ from turnout_aten.tensor.roles import role_of
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
+from turnout_tracer.compiling.guards import Lines, is_odd, parts_of, shared
 from turnout_tracer.compiling.reach import COMPUTED, FILES, OUTSIDE_FUNCTIONS, Reach, is_library, is_outside, reach_of
 from turnout_tracer.graph import Graph
 
@@ -47,11 +51,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Place = tuple[Any, str]  # the place around it, and what is added
+    Holder = tuple[Any, Any, str]  # of a value that can be replaced: the owner, the name there, what a guard calls the owner
 
 LIMIT = 100_000
 _IN_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-# Keys of `Tensor.extra` that need no guard of their own: the gradient is walked, the node is made anew when it is needed.
-_EXTRA = frozenset(("grad", "role", "autograd node"))
 _SMALL = 4096  # bytes of an array of numbers that are compared
 
 
@@ -72,22 +75,22 @@ def has_state(kind: Any) -> bool:
 
 
 class Slot:
-    """A place that holds a tensor and can be given another one."""
+    """A place that holds a tensor and can be given another one: a name or a number of an owner, which a guard calls `at`."""
 
-    __slots__ = ("index", "name", "owner", "place")
+    __slots__ = ("at", "index", "name", "owner", "place")
 
-    def __init__(self, index: int, owner: Any, name: Any, place: Any) -> None:
+    def __init__(self, index: int, holder: Holder, place: Any) -> None:
         self.index = index
-        self.owner = owner
-        self.name = name
+        self.owner, self.name, self.at = holder
         self.place = place
 
-    def put(self, value: Any) -> None:
-        """Let the place hold `value`."""
-        if isinstance(self.owner, CellType):
-            self.owner.cell_contents = value
-        else:
-            self.owner[self.name] = value
+
+def put(owner: Any, name: Any, value: Any) -> None:
+    """Let a place hold `value`."""
+    if isinstance(owner, CellType):
+        owner.cell_contents = value
+    else:
+        owner[name] = value
 
 
 class Code:
@@ -117,6 +120,7 @@ class Walk:
     generators beside them
     main       how many tensors are not there as a `.grad` only
     reason     why the call cannot be compiled, or ""
+    lines      of a guard
     """
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Code) -> None:
@@ -125,10 +129,12 @@ class Walk:
             before = len(code.names), code.computed
             self._start()
             try:
-                self._visit(args, (None, "arguments"))
+                self._visit(args, (None, "arguments"), "args")
                 if kwargs:
-                    self._visit(kwargs, (None, "arguments"))
-                self._visit(function, (None, getattr(function, "__name__", "function")))
+                    self._visit(kwargs, (None, "arguments"), "kwargs")
+                else:
+                    self.lines.unless("kwargs")
+                self._visit(function, (None, getattr(function, "__name__", "function")), self.lines.constant(function))
             except RecursionError:
                 self._refuse(errors.TOO_LARGE)
             if before == (len(code.names), code.computed):
@@ -141,6 +147,7 @@ class Walk:
         self._memories()
         self.modes = tuple(GRAD.get()), config.get("default_device"), get_default_dtype()
         self._add(self.modes, (None, "the grad mode, or the default device or dtype"))
+        self.lines.modes(self.modes)
         self.key = tuple(self._parts)
 
     def _start(self) -> None:
@@ -149,12 +156,15 @@ class Walk:
         self.slots: list[Slot] = []
         self.met: list[int] = []  # how often each tensor
         self.reason = ""
+        self.lines = Lines()
         self.containers: set[int] = set()
         self.keep: list[Any] = []  # objects whose id stands in the key
         self.places: list[Any] = []
         self.tensor_places: list[Any] = []
         self._parts: list[Any] = []
-        self._seen: dict[Any, int] = {}
+        self._seen: dict[Any, tuple[int, str]] = {}
+        self._called: list[str] = []  # what a guard calls the tensors
+        self._drawn: list[str] = []  # and the generators
         self.arrays: list[Any] = []  # NumPy's
 
     # ---- the key
@@ -168,59 +178,60 @@ class Walk:
     def _refuse(self, why: str) -> None:
         self.reason = self.reason or why
 
-    def _visit(self, value: Any, place: Any, owner: Any = None, name: Any = None, lenient: bool = False) -> None:
+    def _visit(self, value: Any, place: Any, at: str, holder: Holder | None = None, lenient: bool = False) -> None:
         kind = type(value)
         if kind is int or kind is bool or kind is str or value is None:
             self._add((kind, value), place)
+            self.lines.is_plain(at, kind, value)
         elif kind is Tensor:
-            self._tensor(value, place, owner, name)
+            self._tensor(value, place, at, holder)
         elif kind is float or kind is complex:
             self._add((kind, repr(value)), place)
+            self.lines.has_text(at, kind, repr(value))
         elif len(self._parts) <= LIMIT:
             visit = _VISITS.get(kind)
             if visit is not None:
-                visit(self, value, place)
+                visit(self, value, place, at)
             else:
-                self._other(value, place, lenient)
+                self._other(value, place, at, lenient)
 
-    def _again(self, value: Any, place: Any, role: str = "") -> bool:
-        """Whether an object was met before, in this role; it is then named by when."""
+    def _again(self, value: Any, place: Any, at: str, role: str = "") -> bool:
+        """Whether an object was met before, in this role; it is then named by when. Without `at` it is always the same."""
         met = (id(value), role) if role else id(value)
         found = self._seen.get(met)
         if found is None:
-            self._seen[met] = len(self._seen)
+            self._seen[met] = len(self._seen), at
+            if at:
+                self.lines.differs(at)
             return False
-        self._add(("again", found), place)
+        self._add(("again", found[0]), place)
+        if at:
+            self.lines.unless(f"{at} is not {found[1]}")
         return True
 
     # ---- tensors
 
-    def _tensor(self, value: Tensor, place: Any, owner: Any = None, name: Any = None) -> None:
-        found = self._seen.get(id(value))
-        if found is not None:
-            self._add(("again", found), place)
+    def _tensor(self, value: Tensor, place: Any, at: str, holder: Holder | None = None) -> None:
+        if self._again(value, place, at):
             index = next(i for i, each in enumerate(self.tensors) if each is value)
             self.met[index] += 1
         else:
-            self._seen[id(value)] = len(self._seen)
             index = len(self.tensors)
             self.tensors.append(value)
             self.met.append(1)
             self.tensor_places.append(place)
-            extra = value.extra
-            if (
-                extra is not None
-                and not _EXTRA.issuperset(extra)
-                and any(each for key, each in extra.items() if key not in _EXTRA)
-            ):
+            self._called.append(at)
+            if is_odd(value.extra):
                 self._refuse(errors.hooks(place_text(place)))
             offset = 0 if value.storage is None else value.storage_offset()
-            self._add(
-                (Tensor, value.dtype, value.device, tuple(value.shape), value.stride(), value.keys, value.gmask,
-                 value.node is None, role_of(value), offset, value.view_of is None), place,
+            part = (
+                Tensor, value.dtype, value.device, tuple(value.shape), value.stride(), value.keys, value.gmask,
+                value.node is None, role_of(value), offset, value.view_of is None,
             )  # fmt: skip
-        if owner is not None:
-            self.slots.append(Slot(index, owner, name, place))
+            self._add(part, place)
+            self.lines.is_tensor(at, part)
+        if holder is not None:
+            self.slots.append(Slot(index, holder, place))
 
     def _grads(self) -> None:
         self.grads: list[Any] = []
@@ -228,87 +239,123 @@ class Walk:
             extra = self.tensors[i].extra
             grad = None if extra is None else extra.get("grad")
             self.grads.append(grad)
+            at = self.lines.grad(self._called[i], grad is not None)
             if grad is not None:
                 place = (self.tensor_places[i], ".grad")
                 self._add(("grad", i), place)
                 if type(grad) is Tensor:
-                    self._tensor(grad, place)
+                    self._tensor(grad, place, at)
                 else:
                     self._refuse(errors.uncomparable(place_text(place), type(grad).__name__))
 
     def _memories(self) -> None:
         """Which tensors share memory."""
-        groups: dict[int, list[int]] = {}
-        for i, tensor in enumerate(self.tensors):
-            if tensor.storage is not None:
-                groups.setdefault(id(tensor.storage.memory), []).append(i)
-        for group in groups.values():
-            if len(group) > 1:
-                self._add(("shared", *group), (None, " and ".join(place_text(self.tensor_places[i]) for i in group)))
-        self.groups = [group for group in groups.values() if len(group) > 1]
+        self.groups = shared(self.tensors)
+        for group in self.groups:
+            self._add(("shared", *group), (None, " and ".join(place_text(self.tensor_places[i]) for i in group)))
+        if len(self.tensors) > 1:
+            self.lines.share(self._called, self.groups)
 
-    def _generator(self, value: Generator, place: Any) -> None:
-        if not self._again(value, place):
+    def _generator(self, value: Generator, place: Any, at: str) -> None:
+        if not self._again(value, place, at):
             self._add((type(value), value.device), place)
+            self.lines.is_a(at, type(value), f"{at}.device != {self.lines.constant(value.device)}")
             self.generators.append(value)
+            self._drawn.append(at)
 
-    def _graph(self, value: Graph, place: Any) -> None:
+    def guard(self, slots: list[int]) -> Callable[..., Any] | None:
+        """A function of `args` and `kwargs` that returns what `found` does where a call has this signature, else None."""
+        places = [(self.slots[i].at, self.slots[i].name) for i in slots]
+        return self.lines.function(self._called, self._drawn, places)
+
+    def found(self, slots: list[int]) -> tuple[Any, ...]:
+        """The tensors of the call, its generators, and these places: owner and name."""
+        return self.tensors, self.generators, [(self.slots[i].owner, self.slots[i].name) for i in slots]
+
+    def _graph(self, value: Graph, place: Any, at: str) -> None:
         """A graph of a program: its calls, which never change, and its tensors. What it prepares for calls is its own affair."""
-        if self._again(value, place):
+        if self._again(value, place, at):
             return
-        held = [value, value.signature, value.output, value.sizes, *value.nodes, *value.constants, *value.results]
-        self._add((Graph, value.replay, tuple(map(id, held))), place)
-        self.keep += held
-        for constant in value.constants:
-            self._visit(constant.tensor, (place, ".constants"))
-        self._visit(value.state, (place, ".state"))
+        parts = parts_of(value)
+        ids = tuple(map(id, parts))
+        self._add((Graph, value.replay, ids), place)
+        self.lines.is_a(at, Graph, f"{at}.replay != {value.replay!r}", f"(*map(id, parts_of({at})),) != {ids}")
+        self.keep += parts
+        for i, constant in enumerate(value.constants):
+            self._visit(constant.tensor, (place, ".constants"), self.lines.read(f"{at}.constants[{i}].tensor"))
+        self._visit(value.state, (place, ".state"), self.lines.read(f"{at}.state"))
 
     # ---- containers
 
-    def _list(self, value: Any, place: Any) -> None:
-        if self._again(value, place):
+    def _list(self, value: Any, place: Any, at: str) -> None:
+        if self._again(value, place, at):
             return
         self.containers.add(id(value))
         self._add((type(value), len(value)), place)
+        self.lines.has_length(at, type(value), len(value))
         for i, each in enumerate(list(value)):
-            self._visit(each, (place, f"[{i}]"), value, i)
+            self._visit(each, (place, f"[{i}]"), self.lines.read(f"{at}[{i}]"), (value, i, at))
 
-    def _tuple(self, value: Any, place: Any) -> None:
+    def _tuple(self, value: Any, place: Any, at: str) -> None:
         self._add((type(value), len(value)), place)
+        self.lines.has_length(at, type(value), len(value))
         for i, each in enumerate(value):
-            self._visit(each, (place, f"[{i}]"))
+            self._visit(each, (place, f"[{i}]"), self.lines.read(f"{at}[{i}]"))
 
-    def _slice(self, value: slice, place: Any) -> None:
+    def _slice(self, value: slice, place: Any, at: str) -> None:
         self._add(slice, place)
-        for each in (value.start, value.stop, value.step):
-            self._visit(each, place)
+        self.lines.is_a(at, slice)
+        for name in ("start", "stop", "step"):
+            self._visit(getattr(value, name), place, self.lines.read(f"{at}.{name}"))
 
-    def _set(self, value: Any, place: Any) -> None:
-        if self._again(value, place):
+    def _range(self, value: range, place: Any, at: str) -> None:
+        self._add((range, value.start, value.stop, value.step), place)
+        self.lines.is_a(at, range, *[f"{at}.{name} != {getattr(value, name)}" for name in ("start", "stop", "step")])
+
+    def _bytes(self, value: bytes, place: Any, at: str) -> None:
+        self._add((bytes, value), place)
+        self.lines.is_a(at, bytes, f"{at} != {self.lines.constant(value)}")
+
+    def _single(self, value: Any, place: Any, at: str) -> None:
+        """`...` or NotImplemented."""
+        self._add(... if value is ... else "NotImplemented", place)
+        self.lines.unless(f"{at} is not {value!r}")
+
+    def _set(self, value: Any, place: Any, at: str) -> None:
+        if self._again(value, place, at):
             return
         self.containers.add(id(value))
         self._add((type(value), len(value)), place)
-        for each in list(value):
-            self._visit(each, (place, "{...}"))
+        self.lines.has_length(at, type(value), len(value))
+        held = self.lines.read(f"[*{at}]")
+        for i, each in enumerate(list(value)):
+            self._visit(each, (place, "{...}"), self.lines.read(f"{held}[{i}]"))
 
-    def _dict(self, value: Any, place: Any) -> None:
-        if self._again(value, place):
+    def _dict(self, value: Any, place: Any, at: str) -> None:
+        if self._again(value, place, at):
             return
         self.containers.add(id(value))
         self._add((type(value), len(value)), place)
+        self.lines.has_length(at, type(value), len(value))
         if isinstance(value, defaultdict):
-            self._visit(value.default_factory, (place, ".default_factory"))
-        for key, each in list(value.items()):
-            self._visit(key, (place, f"[{key!r}]" if isinstance(key, (str, int)) else "[...]"))
-            self._visit(each, (place, f"[{key!r}]" if isinstance(key, (str, int)) else "[...]"), value, key)
+            self._visit(value.default_factory, (place, ".default_factory"), self.lines.read(f"{at}.default_factory"))
+        keys = self.lines.read(f"[*{at}]")
+        for i, (key, each) in enumerate(list(value.items())):
+            inner = (place, f"[{key!r}]" if isinstance(key, (str, int)) else "[...]")
+            key_at = self.lines.read(f"{keys}[{i}]")
+            self._visit(key, inner, key_at)
+            self._visit(each, inner, self.lines.read(f"{at}[{key_at}]"), (value, key, at))
 
     # ---- code
 
-    def _function(self, value: FunctionType, place: Any) -> None:
-        if self._again(value, place):
+    def _function(self, value: FunctionType, place: Any, at: str) -> None:
+        if self._again(value, place, at):
             return
+        lines = self.lines
         self._add((FunctionType, id(value.__code__)), place)
         self.keep.append(value.__code__)
+        names = lines.constant(value.__globals__)
+        lines.is_a(at, FunctionType, f"{at}.__code__ is not {lines.constant(value.__code__)}", f"{at}.__globals__ is not {names}")
         home = str(value.__globals__.get("__name__", ""))
         library = is_library(home)
         if is_outside(home):
@@ -324,50 +371,65 @@ class Walk:
                 self._module_named(level, name, value.__globals__)
             for name in reach.globals:
                 if name in value.__globals__:
-                    self._visit(value.__globals__[name], (None, name), value.__globals__, name)
+                    held = value.__globals__[name]
+                    self._visit(held, (None, name), lines.read(f"{names}[{name!r}]"), (value.__globals__, name, names))
                 else:
                     self._add((name, "builtin"), (None, name))
+                    lines.unless(f"{name!r} in {names}")
                     if name in OUTSIDE_FUNCTIONS:
                         self._refuse(errors.outside_world(f"{name}()"))
-        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False):
+        for i, (name, cell) in enumerate(zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)):
+            cell_at = lines.read(f"{at}.__closure__[{i}]")
             try:
                 held = cell.cell_contents
             except ValueError:
                 self._add("empty", (None, name))
+                lines.unless(f"not is_empty({cell_at})")
                 continue
-            self._visit(held, (None, name), cell, None, library)
-        for each in (value.__defaults__, value.__kwdefaults__):
+            self._visit(held, (None, name), lines.read(f"{cell_at}.cell_contents"), (cell, None, cell_at), library)
+        for default in ("__defaults__", "__kwdefaults__"):
+            each = getattr(value, default)
+            default_at = lines.read(f"{at}.{default}")
             if each is not None:
-                self._visit(each, (place, " (a default)"), None, None, library)
-        self._attributes(value, place, library)
+                self._visit(each, (place, " (a default)"), default_at, None, library)
+            else:
+                lines.unless(f"{default_at} is not None")
+        self._attributes(value, place, at, library)
 
-    def _attributes(self, value: Any, place: Any, lenient: bool = False) -> None:
+    def _attributes(self, value: Any, place: Any, at: str, lenient: bool = False) -> None:
         """Attributes that were given to an object that is no instance of a plain class: a function, a subclass of int."""
         held = getattr(value, "__dict__", None)
+        held_at = self.lines.dict_of(at, held)
         if type(held) is dict:
             for name, each in list(held.items()):
                 if name in self._code.names or self._code.computed:
                     self._add(name, place)
-                    self._visit(each, (place, f".{name}"), held, name, lenient or name not in self._code.names)
+                    inner = lenient or name not in self._code.names
+                    at_name = self.lines.read(f"{held_at}[{name!r}]")
+                    self._visit(each, (place, f".{name}"), at_name, (held, name, held_at), inner)
 
-    def _method(self, value: Any, place: Any) -> None:
+    def _method(self, value: Any, place: Any, at: str) -> None:
         self._add(MethodType, place)
-        self._visit(value.__func__, place)
-        self._visit(value.__self__, (place, ".__self__"))
+        self.lines.is_a(at, MethodType)
+        self._visit(value.__func__, place, self.lines.read(f"{at}.__func__"))
+        self._visit(value.__self__, (place, ".__self__"), self.lines.read(f"{at}.__self__"))
 
-    def _partial(self, value: Any, place: Any) -> None:
+    def _partial(self, value: Any, place: Any, at: str) -> None:
         self._add(type(value), place)
+        self.lines.is_a(at, type(value))
         for name in ("func", "args", "keywords"):
-            self._visit(getattr(value, name), (place, f".{name}"))
-        self._attributes(value, place)
+            self._visit(getattr(value, name), (place, f".{name}"), self.lines.read(f"{at}.{name}"))
+        self._attributes(value, place, at)
 
-    def _builtin(self, value: Any, place: Any) -> None:
+    def _builtin(self, value: Any, place: Any, at: str) -> None:
         bound = value.__self__
         self._add((type(value), value.__qualname__), place)
         if bound is not None and not isinstance(bound, ModuleType):
-            self._visit(bound, (place, ".__self__"))
+            self.lines.is_a(at, type(value), f"{at}.__qualname__ != {value.__qualname__!r}")
+            self._visit(bound, (place, ".__self__"), self.lines.read(f"{at}.__self__"))
             return
         self._add(id(value), place)  # math.sqrt is not cmath.sqrt
+        self.lines.is_the(at, value)
         self.keep.append(value)
         home = str(value.__module__ or "")
         if is_outside(home):
@@ -385,13 +447,17 @@ class Walk:
         for i in range(len(parts)):
             each = ".".join(parts[: i + 1])
             found = sys.modules.get(each)
+            at = self.lines.read(f"modules.get({each!r})")
             if found is not None:
-                self._module(found, (None, each))
-            elif is_outside(each):
-                self._refuse(errors.outside_world(each))
+                self._module(found, (None, each), at)
+            else:
+                self.lines.unless(f"{at} is not None")
+                if is_outside(each):
+                    self._refuse(errors.outside_world(each))
 
-    def _module(self, value: ModuleType, place: Any) -> None:
-        if self._again(value, place):
+    def _module(self, value: ModuleType, place: Any, at: str) -> None:
+        self.lines.is_the(at, value)
+        if self._again(value, place, ""):
             return
         name = value.__name__
         self._add((ModuleType, name), place)
@@ -405,90 +471,113 @@ class Walk:
                 self._refuse(errors.outside_world(f"{name}.{each}"))
         else:
             held = vars(value)
-            names = self._code.names
-            for each in sorted(held if self._code.computed else held.keys() & (names | {"__getattr__"})):
+            names, lines = self._code.names, self.lines
+            held_at, named = lines.constant(held), names | {"__getattr__"}
+            known = held.keys() if self._code.computed else held.keys() & named
+            of_names = "" if self._code.computed else f" & {lines.constant(frozenset(named))}"
+            lines.unless(f"{held_at}.keys(){of_names} != {lines.constant(frozenset(known))}")
+            for each in sorted(known):
                 if each[:2] != "__" or each in names or each == "__getattr__":
-                    self._visit(held[each], (place, f".{each}"), held, each, each not in names)
+                    inner = lines.read(f"{held_at}[{each!r}]")
+                    self._visit(held[each], (place, f".{each}"), inner, (held, each, held_at), each not in names)
             if type(value) is not ModuleType:
+                lines.unless(f"type({at}) is not {lines.constant(type(value))}")
                 self._kind(type(value), place)
 
-    def _class(self, value: type, place: Any) -> None:
+    def _class(self, value: type, place: Any, at: str) -> None:
         """A class that the code can call."""
-        if not self._again(value, place):
+        self.lines.is_the(at, value)
+        self._called_class(value, place)
+
+    def _called_class(self, value: type, place: Any) -> None:
+        if not self._again(value, place, ""):
             self._add((type, value), place)
             self._members(value, place, True)
 
     def _kind(self, value: type, place: Any) -> None:
         """The class of an object."""
         if {"type", "__class__"} & self._code.names:
-            self._class(value, place)
-        elif not self._again(value, place, "kind"):
+            self._called_class(value, place)
+        elif not self._again(value, place, "", "kind"):
             self._add((type, value), place)
             self._members(value, place, False)
 
     def _members(self, value: type, place: Any, is_called: bool) -> None:
         if any(is_outside(each.__module__) for each in value.__mro__):
             self._refuse(errors.outside_world(place_text(place)))
-        if not is_library(type(value).__module__):
-            self._kind(type(value), place)
+        lines, meta = self.lines, type(value)
+        if not is_library(meta.__module__):
+            lines.unless(f"type({lines.constant(value)}) is not {lines.constant(meta)}")
+            self._kind(meta, place)
         names, computed = self._code.names, self._code.computed
         asked = {name for each in value.__mro__ if each is not object and is_library(each.__module__) for name in vars(each)}
+        lines.unless(f"{lines.constant(value)}.__mro__ is not {lines.constant(value.__mro__)}")
         for each in value.__mro__:
             if is_library(each.__module__):
                 continue
+            members = lines.constant(vars(each))
+            lines.unless(f"(*{members},) != {lines.constant((*vars(each),))}")
             for name, held in list(vars(each).items()):
                 if name in _CLASS_FACTS or isinstance(held, _DESCRIPTORS):
                     continue
                 is_code = isinstance(held, (FunctionType, staticmethod, classmethod, property))
                 constructs = name in ("__init__", "__new__")
+                at = f"{members}[{name!r}]"
                 if is_code and (name in names or (is_called if constructs else computed or name in asked or name[:2] == "__")):
+                    lines.is_the(at, held)
                     inner = [held.fget, held.fset] if isinstance(held, property) else [getattr(held, "__func__", held)]
                     for function in inner:
-                        self._visit(function, (place, f".{name}"), None, None, lenient=True)
+                        self._visit(function, (place, f".{name}"), lines.constant(function), None, lenient=True)
                 elif not is_code and (name in names or name in asked or computed):
                     self._add(name, place)
-                    self._visit(held, (place, f".{name}"), None, None, name not in names)
+                    self._visit(held, (place, f".{name}"), lines.read(at), None, name not in names)
+                elif is_code or name[:2] == "__":
+                    lines.is_the(at, held)  # something else there might be part of the key
 
     # ---- other objects
 
-    def _identity(self, value: Any, place: Any) -> None:
+    def _identity(self, value: Any, place: Any, at: str) -> None:
         self._add((type(value), id(value)), place)
+        self.lines.is_the(at, value)
         self.keep.append(value)
 
-    def _other(self, value: Any, place: Any, lenient: bool) -> None:
+    def _other(self, value: Any, place: Any, at: str, lenient: bool) -> None:
         kind: Any = type(value)
         if isinstance(value, (Device, DType, Operator, Packet, CustomOpDef)):
-            self._identity(value, place)
+            self._identity(value, place, at)
         elif isinstance(value, enum.Enum):
-            self._identity(value, place)
-            if not self._again(value, place, "member"):
+            self._identity(value, place, at)
+            if not self._again(value, place, "", "member"):
                 self._kind(kind, place)
-                self._visit(value._value_, (place, ".value"))
-                self._attributes(value, place)
+                self._visit(value._value_, (place, ".value"), self.lines.read(f"{at}._value_"))
+                self._attributes(value, place, at)
         elif isinstance(value, ReferenceType):
             self._add(kind, place)
-            self._visit(value(), (place, "()"))
+            self.lines.is_a(at, kind)
+            self._visit(value(), (place, "()"), self.lines.read(f"{at}()"))
         elif isinstance(value, (attrgetter, methodcaller)):
-            self._getter(value, place)
+            self._getter(value, place, at)
         elif isinstance(value, Generator):
-            self._generator(value, place)
+            self._generator(value, place, at)
         elif isinstance(value, type):
-            self._class(value, place)
+            self._class(value, place, at)
         elif isinstance(value, ModuleType):
-            self._module(value, place)
+            self._module(value, place, at)
         elif isinstance(value, (int, float, complex, str, bytes)):
             base = next(each for each in (int, float, complex, str, bytes) if isinstance(value, each))
             self._add((kind, base.__repr__(value)), place)
+            self.lines.is_a(at, kind, f"{base.__name__}.__repr__({at}) != {base.__repr__(value)!r}")
             self._kind(kind, place)
-            self._attributes(value, place)
+            self._attributes(value, place, at)
         elif isinstance(value, tuple):
-            self._tuple(value, place)
+            self._tuple(value, place, at)
             self._kind(kind, place)
-            self._attributes(value, place)
+            self._attributes(value, place, at)
         elif isinstance(value, Tensor):
-            self._uncomparable(value, place, lenient)
+            self._uncomparable(value, place, at, lenient)
         elif hasattr(type(value), "__turnout_compiled__"):
-            self._visit(value.__turnout_compiled__, place)
+            self.lines.is_a(at, kind)
+            self._visit(value.__turnout_compiled__, place, self.lines.read(f"{at}.__turnout_compiled__"))
         elif (
             type(value).__module__ == "numpy"
             and hasattr(value, "tobytes")
@@ -496,55 +585,63 @@ class Walk:
             and not value.dtype.hasobject
         ):
             self._add((type(value), str(value.dtype), value.shape, value.tobytes()), place)
+            facts = [f"{at}.shape != {value.shape!r}", f"{at}.tobytes() != {value.tobytes()!r}"]
+            self.lines.is_a(at, kind, f"str({at}.dtype) != {str(value.dtype)!r}", *facts)
             self.arrays.append(value)
         elif has_state(kind):
-            self._object(value, place)
+            self._object(value, place, at)
         elif callable(value) and is_library(str(getattr(value, "__module__", None) or type(value).__module__)):
-            self._identity(value, place)
+            self._identity(value, place, at)
         else:
-            self._uncomparable(value, place, lenient)
+            self._uncomparable(value, place, at, lenient)
 
-    def _getter(self, value: Any, place: Any) -> None:
+    def _getter(self, value: Any, place: Any, at: str) -> None:
         """What `operator.attrgetter` and `methodcaller` made: it names attributes, as code does."""
+        self.lines.is_the(at, value)  # it cannot be changed
         function, args = value.__reduce__()[:2]
         if isinstance(function, partial):  # with arguments by keyword
-            self._visit(function.keywords, place)
+            self._visit(function.keywords, place, self.lines.constant(function.keywords))
             args = (*function.args, *args)
         names = args if isinstance(value, attrgetter) else args[:1]
         self._code.names |= {part for each in names for part in each.split(".")}
         self._add(type(value), place)
-        self._tuple(args, place)
+        self._tuple(args, place, self.lines.constant(args))
 
-    def _uncomparable(self, value: Any, place: Any, lenient: bool) -> None:
+    def _uncomparable(self, value: Any, place: Any, at: str, lenient: bool) -> None:
         if lenient:
-            self._identity(value, place)
+            self._identity(value, place, at)
         else:
             self._refuse(errors.uncomparable(place_text(place), type(value).__name__))
 
-    def _object(self, value: Any, place: Any) -> None:
-        if self._again(value, place):
+    def _object(self, value: Any, place: Any, at: str) -> None:
+        if self._again(value, place, at):
             return
         kind = type(value)
         self.containers.add(id(value))
+        self.lines.is_a(at, kind)
         self._kind(kind, place)
         library = any(is_library(base.__module__) and base is not object for base in kind.__mro__)
         names, computed = self._code.names, self._code.computed
         held = getattr(value, "__dict__", None)
+        held_at = self.lines.dict_of(at, held)
         if type(held) is dict:
             for name, each in list(held.items()):
                 used = name in names
                 if used or library or computed:
                     self._add(name, place)
-                    self._visit(each, (place, f".{name}"), held, name, lenient=not used)
+                    at_name = self.lines.read(f"{held_at}[{name!r}]")
+                    self._visit(each, (place, f".{name}"), at_name, (held, name, held_at), lenient=not used)
         for base in kind.__mro__:
             for name, slot in list(vars(base).items()):  # a private name is there as code names it
                 if isinstance(slot, MemberDescriptorType) and (name in names or library or computed):
                     self._add(name, place)
+                    get = f"{self.lines.constant(slot)}.__get__({at})"
                     try:
                         each = slot.__get__(value, kind)
                     except AttributeError:
+                        self.lines.unless(f"not is_unset({self.lines.constant(slot)}, {at})")
                         continue
-                    self._visit(each, (place, f".{name}"), None, None, lenient=name not in names)
+                    self._visit(each, (place, f".{name}"), self.lines.read(get), None, lenient=name not in names)
 
 
 _CLASS_FACTS = frozenset(
@@ -552,14 +649,10 @@ _CLASS_FACTS = frozenset(
      "__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl")
 )  # fmt: skip
 _DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType)
-_VISITS: dict[type, Callable[[Walk, Any, Any], None]] = {
+_VISITS: dict[type, Callable[[Walk, Any, Any, str], None]] = {
     list: Walk._list, deque: Walk._set, tuple: Walk._tuple, Size: Walk._tuple, dict: Walk._dict, OrderedDict: Walk._dict,
     defaultdict: Walk._dict, set: Walk._set, frozenset: Walk._set, FunctionType: Walk._function, MethodType: Walk._method,
     partial: Walk._partial, BuiltinFunctionType: Walk._builtin, BuiltinMethodType: Walk._builtin, Generator: Walk._generator,
-    bytes: lambda walk, value, place: walk._add((bytes, value), place),
-    slice: Walk._slice, MethodWrapperType: Walk._builtin, Graph: Walk._graph,
-    range: lambda walk, value, place: walk._add((range, value.start, value.stop, value.step), place),
-    type(...): lambda walk, value, place: walk._add(..., place),
-    type(NotImplemented): lambda walk, value, place: walk._add("NotImplemented", place),
-    type: Walk._class,
+    bytes: Walk._bytes, slice: Walk._slice, range: Walk._range, MethodWrapperType: Walk._builtin, type: Walk._class,
+    Graph: Walk._graph, type(...): Walk._single, type(NotImplemented): Walk._single,
 }  # fmt: skip
