@@ -86,7 +86,7 @@ STATEMENTS = {
     "conversions": """
         x.to(m.float32); x.to(m.float16); x.to(m.bfloat16); x.to(m.float64); x.to(m.int64); x.to(m.bool); (x > 0).to(m.float32)
         at.to(m.float32); x.float(); x.half()""",
-    "products": "x2 @ x2.t()[:, :64]; F.linear(x2, x2[:16]); x2 @ v2; m.bmm(seq, seq.transpose(1, 2)); F.scaled_dot_product_attention(q, q, q)",
+    "matrix_products": "x2 @ x2.t()[:, :64]; F.linear(x2, x2[:16]); x2 @ v2; m.bmm(seq, seq.transpose(1, 2)); F.scaled_dot_product_attention(q, q, q)",
     "random": "m.rand({size}); m.randn({size}); F.dropout(x, 0.3); m.bernoulli(x.sigmoid()); m.randint(0, 10, ({size},)); m.randperm({n})",
     "gradients": """
         F.gelu(x) -> x; F.silu(x) -> x; F.softmax(x, -1) -> x; F.layer_norm(x, v.shape, v, v) -> x; x * y -> x, y
@@ -123,7 +123,7 @@ def draw(seed: int, largest: int = LARGEST) -> Drawn:
     size, dtype, layout = 2 ** rng.uniform(SMALLEST, largest), rng.choice(DTYPES), rng.choice(list(LAYOUTS))
     shape, channels = _shape(rng, size, rng.randint(2, 4)), rng.choice((4, 16, 32))
     d, rows = rng.randrange(len(shape)), max(2, round(size ** rng.uniform(0.4, 0.6)))
-    floats, whole = _operands(size, shape, d, channels, rows, of_products=family == "products")
+    floats, whole = _operands(size, shape, d, channels, rows, of_products=family == "matrix_products")
     k = max(1, min(5, shape[d]))
     statement = statement.format(d=d, n=shape[d], k=k, c=channels, size=round(size))
     before, memory, first = [], dict[str, Any](), list[int]()

@@ -13,7 +13,7 @@ from setuptools.command.build_ext import build_ext
 FOLDER = "src/turnout_kernels/native"
 HEADERS = [
     "job", "pool", "halves", "transposes", "functions", "sums", "expressions", "pointwise", "rows", "reductions", "scattering",
-    "images", "convolutions", "recurrent", "products", "batches", "moving", "random", "words", "compiled_functions", "few",
+    "images", "convolutions", "recurrent", "matrix_products", "batches", "moving", "random", "words", "compiled_functions", "few",
     "kernels",
 ]  # fmt: skip
 TABLE = Path("../arrays/src/turnout_arrays/expressions.py")

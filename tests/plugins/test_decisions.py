@@ -16,7 +16,7 @@ import turnout
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 from turnout_autocast import rules
-from turnout_cuda import attention, dropout, products, table
+from turnout_cuda import attention, dropout, matrix_products, table
 from turnout_kernels.table import kernels
 
 COMPOSED = ("math kernel", "default backend kernel")
@@ -65,7 +65,7 @@ def raw() -> set[str]:
     """The operators of which cuda has a row of its own."""
     with pretended() as backend:
         xp = backend.xp
-        tables = (table.raw_kernels(xp, xp.programs), products.kernels(xp, xp.products), attention.kernels(xp))
+        tables = (table.raw_kernels(xp, xp.programs), matrix_products.kernels(xp, xp.products), attention.kernels(xp))
         return {name for rows in (*tables, dropout.kernels(backend)) for name in rows}
 
 

@@ -117,7 +117,7 @@ def searching(draw: Random) -> str:
     return f"t.searchsorted({tensor(draw, (*lines, length))}.sort(-1)[0], {values}, right={right})"
 
 
-def products(draw: Random) -> str:
+def matrix_products(draw: Random) -> str:
     n, k, m = (draw.randint(1, 40) for _ in range(3))
     alpha, beta = draw.choice((1, 2, 0.5)), draw.choice((0, 1, -1.5))
     kind = draw.choice(("mm", "addmm", "baddbmm", "addmv"))
@@ -147,7 +147,7 @@ KINDS: dict[str, Callable[[Random], str]] = {
     "norms": norms,
     "running": running,
     "searching": searching,
-    "products": products,
+    "matrix_products": matrix_products,
     "scattering": scattering,
 }
 

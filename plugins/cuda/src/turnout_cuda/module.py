@@ -17,8 +17,8 @@ from typing import Any
 import numpy  # whole: another thread may be importing it, and does not wait for one that imports a part
 
 from turnout.errors import CallError
+from turnout_cuda.matrix_products import Products, library
 from turnout_cuda.pointwise import functions
-from turnout_cuda.products import Products, library
 from turnout_cuda.programs import Programs, name_of
 
 # Operators whose shared kernels combine values at repeated indices by products, maxima or minima. They have raw kernels instead.

@@ -14,7 +14,7 @@ from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
 from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.tables import register_kernels
-from turnout_cuda import attention, convolutions, dropout, products
+from turnout_cuda import attention, convolutions, dropout, matrix_products
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
@@ -56,7 +56,7 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     library.backend(backend)
     library.on_undo(backend.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
-    raw = raw_kernels(backend.xp, backend.xp.programs) | products.kernels(backend.xp, backend.xp.products)
+    raw = raw_kernels(backend.xp, backend.xp.programs) | matrix_products.kernels(backend.xp, backend.xp.products)
     raw |= attention.kernels(backend.xp) | dropout.kernels(backend)
     raw |= convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
     alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}

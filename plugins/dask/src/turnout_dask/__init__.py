@@ -5,7 +5,7 @@
 | `plugin` | activation |
 | `backend` | what a tensor's values are, and operations on them |
 | `blocks` | rows of the kernel library, run chunk by chunk |
-| `reductions`, `products`, `losses` | operators whose chunks are combined |
+| `reductions`, `matrix_products`, `losses` | operators whose chunks are combined |
 | `kernels` | the table: which of these ways each operator goes |
 | `scheduling` | where values are computed, and what is said when that fails |
 | `steps` | what a turn of a loop has made or written |

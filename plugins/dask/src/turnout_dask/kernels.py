@@ -15,7 +15,7 @@ from turnout_aten.kernels.tables import called_with
 from turnout_dask import losses, reductions
 from turnout_dask.backend import DaskBackend
 from turnout_dask.blocks import OUTPUT, Labels, Length, by_blocks, dims_of, own, pointwise, rows, split
-from turnout_dask.products import ADDED, PRODUCTS, matrix_product
+from turnout_dask.matrix_products import ADDED, PRODUCTS, matrix_product
 from turnout_dask.whole import whole
 
 Call = Callable[..., Any]

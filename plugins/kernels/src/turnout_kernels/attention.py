@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from turnout_kernels.matrix_products import multiply
 from turnout_kernels.native import code, instructions, run
-from turnout_kernels.products import multiply
 
 # Queries at a time: their scores for 1024 keys are half a megabyte.
 _QUERIES = 128

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_kernels import attention, few, images, moving, pointwise, products, random, recurrent, reductions, rows
+from turnout_kernels import attention, few, images, matrix_products, moving, pointwise, random, recurrent, reductions, rows
 
-FAMILIES = (attention, few, images, moving, pointwise, products, random, recurrent, reductions, rows)
+FAMILIES = (attention, few, images, matrix_products, moving, pointwise, random, recurrent, reductions, rows)
 
 
 def kernels() -> dict[str, Any]:

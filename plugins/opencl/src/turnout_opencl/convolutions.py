@@ -12,7 +12,7 @@ from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill, row_major_of
 from turnout_opencl.grids import raw
-from turnout_opencl.matrices import PANEL_ROWS, computed_dtype, lanes, pack
+from turnout_opencl.matrix_products import PANEL_ROWS, computed_dtype, lanes, pack
 from turnout_opencl.pointwise import dense
 from turnout_opencl.programs import TYPES, correlate_program, slide_program
 from turnout_opencl.reductions import TOTAL, reduce

@@ -19,7 +19,7 @@ from turnout_opencl import (
     curves,
     images,
     losses,
-    matrices,
+    matrix_products,
     moving,
     normalisation,
     pointwise,
@@ -31,7 +31,7 @@ from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend
 
 MODULES = (
-    pointwise, curves, reductions, matrices, losses, moving, sorting, convolutions, pooling, images, normalisation,
+    pointwise, curves, reductions, matrix_products, losses, moving, sorting, convolutions, pooling, images, normalisation,
 )  # fmt: skip
 
 # Rows that only move elements -> the arguments whose elements they move. The last argument is where they go.

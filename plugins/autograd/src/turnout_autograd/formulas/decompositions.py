@@ -15,7 +15,7 @@ from turnout_aten.tensor.levels import peel
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.errors import GradientError
 from turnout_autograd.formulas.complex import conj
-from turnout_autograd.formulas.matrices import (
+from turnout_autograd.formulas.linear_algebra import (
     adjoint,
     diagonal_matrices,
     divided_by_differences,

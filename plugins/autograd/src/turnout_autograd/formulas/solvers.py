@@ -7,7 +7,7 @@ from typing import Any
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
-from turnout_autograd.formulas.matrices import adjoint, diagonal_matrices, identity_like
+from turnout_autograd.formulas.linear_algebra import adjoint, diagonal_matrices, identity_like
 from turnout_autograd.formulas.recorded_calls import is_recorded
 from turnout_autograd.formulas.reductions import products_of_others
 

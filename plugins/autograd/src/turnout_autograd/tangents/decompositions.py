@@ -12,7 +12,13 @@ from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.decompositions import check_qr_mode
-from turnout_autograd.formulas.matrices import adjoint, diagonal_matrices, divided_by_differences, identity_like, off_diagonal
+from turnout_autograd.formulas.linear_algebra import (
+    adjoint,
+    diagonal_matrices,
+    divided_by_differences,
+    identity_like,
+    off_diagonal,
+)
 
 
 def _left_solved(L: Tensor, x: Tensor, *, unit: bool = False) -> Tensor:

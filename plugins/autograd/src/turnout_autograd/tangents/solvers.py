@@ -6,7 +6,7 @@ from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd.formulas.matrices import adjoint
+from turnout_autograd.formulas.linear_algebra import adjoint
 from turnout_autograd.formulas.recorded_calls import is_recorded
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_batched.rules import decompositions, images, indexing, matrices, reductions, views
-from turnout_batched.rules import matrix_products as products
+from turnout_batched.rules import decompositions, images, indexing, linear_algebra, matrix_products, reductions, views
 from turnout_batched.rules.pointwise import choice, loss, loss_of_one_shape, masking, pointwise, several, unary, writing
 
 _MADE_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like")
@@ -75,23 +74,23 @@ RULES: dict[str, Any] = {
     "flip": reductions.flip,
     "tril": reductions.triangle,
     "triu": reductions.triangle,
-    # products
-    "matmul": products.matmul,
-    "mm": products.mm,
-    "bmm": products.bmm,
-    "mv": products.mv,
-    "dot": products.dot,
-    "addmm": products.addmm,
-    "addmv": products.addmv,
-    "baddbmm": products.baddbmm,
-    # matrices
-    **dict.fromkeys(_FACTORED, matrices.stacked),
-    "linalg_solve_triangular": matrices.solved("linalg_solve_triangular.out", 2, 2),
-    "linalg_ldl_solve": matrices.solved("linalg_ldl_solve.out", 2, 1, 2),
-    "linalg_cross": matrices.cross,
-    "linalg_pinv.atol_rtol_tensor": matrices.pseudo_inverse,
-    "linalg_lstsq": matrices.least_squares,
-    **dict.fromkeys(("_fft_r2c", "_fft_c2r", "_fft_c2c"), matrices.fourier),
+    # matrix products
+    "matmul": matrix_products.matmul,
+    "mm": matrix_products.mm,
+    "bmm": matrix_products.bmm,
+    "mv": matrix_products.mv,
+    "dot": matrix_products.dot,
+    "addmm": matrix_products.addmm,
+    "addmv": matrix_products.addmv,
+    "baddbmm": matrix_products.baddbmm,
+    # linear algebra
+    **dict.fromkeys(_FACTORED, linear_algebra.stacked),
+    "linalg_solve_triangular": linear_algebra.solved("linalg_solve_triangular.out", 2, 2),
+    "linalg_ldl_solve": linear_algebra.solved("linalg_ldl_solve.out", 2, 1, 2),
+    "linalg_cross": linear_algebra.cross,
+    "linalg_pinv.atol_rtol_tensor": linear_algebra.pseudo_inverse,
+    "linalg_lstsq": linear_algebra.least_squares,
+    **dict.fromkeys(("_fft_r2c", "_fft_c2r", "_fft_c2c"), linear_algebra.fourier),
     # views and copies
     "view": views.resized,
     "view.dtype": views.of_dtype,

@@ -17,7 +17,7 @@
 #include "images.h"
 #include "convolutions.h"
 #include "recurrent.h"
-#include "products.h"
+#include "matrix_products.h"
 #include "batches.h"
 #undef T
 #undef V
@@ -34,7 +34,7 @@
 #include "images.h"
 #include "convolutions.h"
 #include "recurrent.h"
-#include "products.h"
+#include "matrix_products.h"
 #include "batches.h"
 #undef T
 #undef V
@@ -77,7 +77,7 @@ BY_TYPE(convolve)
 BY_TYPE(convolve_weights)
 BY_TYPE(topk)
 BY_TYPE(recurrent)
-BY_TYPE(products)
+BY_TYPE(matrix_products)
 BY_TYPE(batches)
 #undef BY_TYPE
 #include "moving.h"

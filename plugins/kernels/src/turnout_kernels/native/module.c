@@ -31,7 +31,7 @@ typedef uint64_t word64;
     X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(batch_norm)         \
     X(batch_norm_backward) X(coordinates) X(group_norm_backward) X(softmax_columns) X(softmax_columns_backward)                  \
     X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent) X(by_stretches) X(copy)  \
-    X(products) X(batches)
+    X(matrix_products) X(batches)
 
 #define ISA base
 #define VECTOR_BYTES 16

@@ -1,7 +1,7 @@
 """Decompositions, solvers, determinants and norms of matrices.
 
 SciPy and NumPy call the same LAPACK, so signs agree. Where an operator reads one triangle of a symmetric matrix, differences of its
-values say nothing about its gradient: `tests/plugins/test_autograd_linalg.py` has those.
+values say nothing about its gradient: `tests/plugins/test_autograd_linear_algebra.py` has those.
 """
 
 from __future__ import annotations

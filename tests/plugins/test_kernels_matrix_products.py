@@ -23,9 +23,17 @@ from turnout_conformance.pairwise import pairwise
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
-from turnout_kernels import native, products
+from turnout_kernels import matrix_products, native
+from turnout_kernels.matrix_products import (
+    FEW_WEIGHTS,
+    MANY_ROWS,
+    bmm,
+    linalg_matmul,
+    rows_with_rows,
+    select_backward,
+    slice_backward,
+)
 from turnout_kernels.native import code, run
-from turnout_kernels.products import FEW_WEIGHTS, MANY_ROWS, bmm, linalg_matmul, rows_with_rows, select_backward, slice_backward
 
 RNG = np.random.default_rng(3)
 PAIRS = [
@@ -192,11 +200,11 @@ def test_rows_times_rows_are_their_sums_with_all_instructions(sizes: tuple[int, 
     shapes: list[tuple[int, ...]] = [(columns,), (rows, 1), (), (1,), (1, columns)]
     for parts in (1, 3):
         found = np.full((rows, columns), np.nan, dtype)
-        run("products", (found,), (x, w), (code(x), 0), parts=parts)
+        run("matrix_products", (found,), (x, w), (code(x), 0), parts=parts)
         np.testing.assert_allclose(found, wanted, rtol=near, atol=near)
         for added in (given(dtype, columns, rows).T, *(np.asarray(given(dtype, *shape)) for shape in shapes)):
             sums = np.empty_like(found)
-            run("products", (sums,), (x, w, added), (code(x), 1), parts=parts)
+            run("matrix_products", (sums,), (x, w, added), (code(x), 1), parts=parts)
             assert np.array_equal(sums, found + added)
 
 
@@ -206,10 +214,10 @@ NEEDS_REGISTERS = pytest.mark.skipif(native.instructions() != "avx512", reason="
 
 @NEEDS_REGISTERS
 def test_all_variants_of_a_product_with_a_transposed_matrix_are_compiled_alike(served: Served) -> None:
-    names = served(products)
+    names = served(matrix_products)
     x, w, b = (turnout.from_numpy(given("f", *shape)) for shape in ((16, 300), (50, 300), (50,)))
     first, sum_ = turnout.mm(x, w.t()), turnout.addmm(b, x, w.t())
-    assert names == ["products"] * 2
+    assert names == ["matrix_products"] * 2
     assert turnout.equal(sum_, first + b)
     assert turnout.equal(turnout.nn.functional.linear(x, w, b), sum_)
     assert turnout.equal(x @ w.t(), first)
@@ -219,7 +227,7 @@ def test_all_variants_of_a_product_with_a_transposed_matrix_are_compiled_alike(s
     assert turnout.equal(turnout.addmm(b, x, w.t(), out=turnout.empty(16, 50)), sum_)
     into = turnout.zeros(16, 50)
     assert turnout.equal(into.addmm_(x, w.t()), first)
-    assert names == ["products"] * len(names)
+    assert names == ["matrix_products"] * len(names)
     assert len(names) > 8
 
 
@@ -293,7 +301,7 @@ def test_batches_of_products_are_their_sums_with_all_instructions(
 
 @NEEDS_REGISTERS
 def test_all_variants_of_a_product_of_batches_are_compiled_alike(served: Served) -> None:
-    names = served(products)
+    names = served(matrix_products)
     x, w = (turnout.from_numpy(given("f", *shape)) for shape in ((8, 48, 64), (8, 64, 64)))
     made = turnout.bmm(x, w)
     np.testing.assert_allclose(made.numpy(), x.numpy().astype("d") @ w.numpy().astype("d"), rtol=1e-4, atol=1e-4)

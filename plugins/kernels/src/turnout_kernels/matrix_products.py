@@ -80,7 +80,7 @@ def rows_with_rows(first: Any, second: Any, added: Any, out: Any) -> Any:
         made = np.empty(shape, first.dtype)
     parts = max(1, min(rows * second.size // PART, 64))
     inputs = (first, second.T) if added is None else (first, second.T, added)
-    run("products", (made,), inputs, (code(first), added is not None), parts=parts)
+    run("matrix_products", (made,), inputs, (code(first), added is not None), parts=parts)
     if out is not None and made is not out:
         np.copyto(out, made, "unsafe")
         return out

@@ -1,4 +1,4 @@
-"""Matrix products and linear algebra."""
+"""Matrix products."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ static void V(tile_of_products)(T *sums, const T *const *x, const T *const *w, i
 
 /* i: type, whether something is added. a: output [rows, columns], x [rows, depth], W [columns, depth], what is added, which
    broadcasts to the output. Rows of x and W are runs of memory; parts are columns. */
-static void V(products)(const job *j, int64_t part)
+static void V(matrix_products)(const job *j, int64_t part)
 {
     const array *x = &j->a[1], *w = &j->a[2], *added = &j->a[3];
     int64_t rows = x->shape[0], columns = w->shape[0], depth = x->shape[1], first, last, down = 0, along = 0;
