@@ -345,3 +345,29 @@ def test_a_custom_kernel_on_arrays_that_would_write_them_is_refused() -> None:
         "functional_test::clear_: a kernel on arrays of ReadOnly cannot write its arguments, because these arrays are values\n"
         "  to fix  register a kernel on tensors that calls operators"
     )
+
+
+# ---- products, which do not broadcast as an array module's do
+
+PRODUCTS = {
+    "mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1), "matmul": (None, None), "addmm": (None, 2, 2),
+    "baddbmm": (None, 3, 3), "addmv": (None, 2, 1), "addbmm": (None, 3, 3), "addr": (None, 1, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_product_takes_the_shapes_that_cpu_takes(name: str) -> None:
+    def outcome(device: str, shapes: list[tuple[int, ...]]) -> Any:
+        try:
+            return tuple(getattr(turnout, name)(*[turnout.ones(shape, device=device) for shape in shapes]).shape)
+        except turnout.errors.TurnoutError as error:
+            return type(error), str(error).partition("\n")[0]
+
+    draw, taken = Random(name), 0
+    for _ in range(300):
+        ranks = [draw.randrange(5) if rank is None or draw.random() < 0.1 else rank for rank in PRODUCTS[name]]
+        shapes = [tuple(draw.choice((1, 2, 2, 2)) for _ in range(rank)) for rank in ranks]
+        expected = outcome("cpu", shapes)
+        assert outcome("readonly", shapes) == expected, shapes
+        taken += len(expected) != 2 or isinstance(expected[0], int)
+    assert 20 < taken < 300

@@ -170,9 +170,24 @@ def _on_values(drafts: Drafts, name: str, row: Row) -> Row:
         simple = kernel.function
     elif isinstance(row.program, Steps) and row.allocates:
         simple, upto = _stepped(name, row.program.steps), row.program.upto
+        if simple is not None and accepts.ranks not in ((), (2, 2)):
+            simple = _product(simple)
         accepts = accepts if simple is None else accepts._replace(refuses=_NO_FLOATS)
     sizes = Sizes(upto, simple=simple) if simple is not None else Sizes()
     return Row(on_values, row.allocates, pointwise=row.pointwise, accepts=accepts, sizes=sizes)
+
+
+def _product(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two matrices, or of an addend and two. It raises NotImplementedError where a module broadcasts others."""
+
+    def product(*args: Any) -> Any:
+        first, second = args[-2:]
+        made = function(*args)
+        if first.shape[:-2] != second.shape[:-2] or made.shape != (*first.shape[:-1], second.shape[-1]):
+            raise NotImplementedError
+        return made
+
+    return product
 
 
 _NO_FLOATS = "biucV"  # dtypes for which no steps are written
