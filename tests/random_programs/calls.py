@@ -29,7 +29,8 @@ NUMBERS = [
     "3j", "16777217",
 ]  # fmt: skip
 BAD = ["'two'", "None", "[1.0]", "Thing()", "numpy.ones(3)", "numpy.float32(2)", "..."]
-SHAPES = ["(3,)", "(2, 3)", "(3, 3)", "()", "(0,)", "(1, 3)", "(4, 1, 3)"]
+SHAPES = ["(3,)", "(2, 3)", "(3, 3)", "()", "(0,)", "(1, 3)", "(4, 1, 3)", "(17,)", "(2, 16)", "(4, 5, 8)"]
+SPECIAL = [0.0, -0.0, float("nan"), float("inf"), -float("inf"), 1e-40, -5.0]
 DTYPES = ["float32"] * 6 + ["float64", "float64", "float16", "bfloat16", "int64", "int8", "bool", "complex64"]
 CHANGES = [
     "{0}.t()", "{0}[..., :2]", "{0}.detach()", "{0}.expand(2, *{0}.shape)", "turnout.as_subclass({0}, Mine)",
@@ -64,6 +65,37 @@ MADE = [
     "turnout.nn.functional.layer_norm({0}, {0}.shape[-1:])", "turnout.nn.functional.layer_norm({0}, ({1},), {0}, None, {4})",
     "{0}.reshape({1}, {2})", "{0}.view({1}, {2})", "{0}.reshape(-1)", "{0}.permute({1}, {2})", "{0}.expand({1}, {2})",
 ]  # fmt: skip
+# What is asked of tensors `x` and `y`: `d` is a dim or a place, `dims` some, `num` a number, `i` indices.
+STATEMENTS = """
+x + y; x - y; x * y; x / y; x > y; x == y; x <= y; x != num; x > num; x + num; x * num; num - x; x / num; x**y; x % y; x // y
+m.maximum(x, y); m.minimum(y, x); m.fmod(x, y); x.logical_and(y); x & y; m.maximum(x, m.tensor(0.0))
+x.exp(); x.log(); x.sqrt(); x.sin(); x.tanh(); -x; x.abs(); m.relu(x); x.floor(); x.ceil(); x.trunc(); x.isnan(); x.logical_not()
+x.sum(); x.sum(d); m.sum(x, d, keep); x.sum(dims, keepdim=keep); x.mean(); x.mean(d); m.mean(x, d, keep); x.amax(d); x.square()
+m.amax(x, dims, keep); m.amin(x, d, keep); x.max(); x.min(); F.softmax(x, d); F.log_softmax(x, d); F.layer_norm(x, x.shape[-1:])
+x.clone().add_(y); x.clone().mul_(num); x.clone().sub_(y); x.clone().div_(y); x.clone().relu_(); x.clone().gt_(y)
+x.clone().unsqueeze(0).add_(y); x.clone().add_(num); (lambda z: z.add_(z))(x.clone()); (lambda z: z.add_(z.t()))(x.clone())
+m.cat([x, x], d); m.cat([x, y], d); m.stack([x, x, y]); m.where(x > 0, x, y); m.where(x > y, x, num); x[m.tensor([0])]
+x.reshape(-1); x.clone(); x.to(m.float64); x @ y; F.linear(x, y); x.sum().item(); x @ x; x @ x.mT; x.mT @ x
+m.addmm(y, x, x.t()); m.addmm(y, x, x.t(), alpha=2); m.bmm(x, x.mT); m.baddbmm(y, x, x.mT); F.linear(x, x); F.linear(x, x, y)
+x.var(); x.std(d); m.var(x, dims, correction=0, keepdim=keep); x.norm(); x.norm(dim=d); x.prod(); x.prod(d, keep)
+x.clamp(-1.0, 1.0); x.clone().clamp_(0, num); x.clamp(min=num); x.argmax(); x.argmax(d, keep); x.argmin(d); x.max(d)
+x.min(d, keep); x.cumsum(d); x.sort(d); x.sort(d, descending=keep); x.sort(dim=d, stable=True); x.topk(1, d)
+x.topk(2, d, keep); x.flip(d); x.tril(d); x.triu(num); (x > 0).any(); (x > 0).all(d); (x > 0).any(d, keep); x[x > 0]; x[i]
+x[i, i]; x[:, i]; x[..., None, 0]; x[None, 1:]; x[..., i]; x.index_select(d, i); x.gather(d, (x > 0).long())
+(lambda z: (z.__setitem__(i, num), z))(x.clone()); x.index_put((i,), y); (lambda z: (z.__setitem__(z > 0, num), z))(x.clone())
+(lambda z: (z.__setitem__((0, ...), y), z))(x.clone()); x.clone().copy_(y)
+(lambda z: (z.__setitem__(slice(1), x[:1]), z))(x.clone()); m.add(x, y, out=m.empty(0)); m.mul(x, y, out=m.empty_like(x))
+m.sum(x, d, out=x.clone()); m.exp(x, out=x.clone()); x.item(); x.unbind(d); x.split(2, d); x.chunk(2, d); x + y.double()
+x * (y > 0); x.masked_fill(x > 0, num)
+m.zeros(3, 2); m.full((2,), num); m.ones((2, 3), dtype=x.dtype); m.arange(5)
+m.arange(d, 9, 2); m.arange(3, d, -1); m.arange(num); m.zeros_like(x); m.rand(3, 5); m.randn(d, 3); m.randn((), dtype=x.dtype)
+m.rand((2, 2), dtype=x.dtype); m.linspace(num, d, 7); m.linspace(0, num, 4, dtype=x.dtype); m.eye(3, dtype=x.dtype); m.eye(d, 2)
+m.equal(x, y); m.equal(x, x); x.flatten(); x.reshape(2, -1); x.reshape(-1, 3); m.stack([x, x], d); m.stack((x, y), d); x.unbind(0)
+F.nll_loss(x, m.arange(len(x)) % 2, reduction="sum"); F.cross_entropy(x, m.arange(len(x)) % 3); F.nll_loss(x, m.arange(len(x)))
+(lambda z: m.autograd.grad(F.cross_entropy(z, m.arange(len(x)) % 3), z))(x.detach().requires_grad_()); x.masked_fill(y > 0, num)
+F.silu(x); F.elu(x, num)
+m.addcmul(x, x, x, value=num); x.sigmoid(); F.hardtanh(x, -1, num); F.softplus(x); m.addcdiv(x, y, x)
+"""
 BLOCKS = [
     "turnout.no_grad()", "turnout.inference_mode()", "state.exclude('Autograd')", "state.below_adinplaceorview()", "raising()",
     "Watching()",
@@ -93,6 +125,11 @@ def program(seed: int) -> list[str]:
             lines.append(f"{made} = {call}")
         if r.random() < 0.5:
             names = [*names[1:], made]
+    for i, statement in enumerate(r.sample([s.strip() for s in STATEMENTS.replace("\n", ";").split(";") if s.strip()], 14)):
+        given = f"{r.choice('abc')}, {r.choice('abc')}, {r.randint(-3, 2)}, {tuple(r.sample([-2, -1, 0, 1], r.randint(0, 2)))}"
+        given += f", {r.choice(NUMBERS)}, {r.random() < 0.5}, turnout.tensor([0, -1, 1][:{r.randint(1, 3)}])"
+        # Made twice, for the first one may learn what the second one uses.
+        lines += [f"{made}{i} = (lambda x, y, d, dims, num, keep, i: {statement})({given})" for made in ("s", "t")]
     lines.append(f"{names[-1]}.sum().backward()")
     lines.append("grads = [t.grad for t in (a, b, c)]")
     return lines
@@ -163,10 +200,14 @@ def outcome(lines: list[str]) -> list[Any]:
             return entered
 
     def drawn(seed: int, shape: tuple[int, ...], dtype: Any) -> Any:
-        values = numpy.random.default_rng(seed).normal(size=shape) * 4
-        return turnout.from_numpy(numpy.asarray(values)).to(dtype)
+        draw = numpy.random.default_rng(seed)
+        values = numpy.asarray(draw.normal(size=shape) * 4)
+        if seed % 4 == 0 and dtype.is_floating_point:
+            values[draw.random(shape) < 0.3] = draw.choice(SPECIAL)
+        return turnout.from_numpy(values).to(dtype)
 
     seen: list[str] = []
+    m, F = turnout, turnout.nn.functional
     names: dict[str, Any] = {"__builtins__": __builtins__, **locals()}
     found = []
     for line in lines:
