@@ -1,7 +1,4 @@
-"""The functional, the out and the in-place form of an operator give the same bits on cpu, whichever serves each.
-
-No result shares memory with an argument, or another result, of which it is no alias: a write into one would change the other.
-"""
+"""No result of an operator shares memory with an argument, or another result, of which it is no alias."""
 
 from __future__ import annotations
 
@@ -10,57 +7,9 @@ from typing import Any
 
 import numpy as np
 
-import turnout
-from random_programs.layouts import Combination, here, of_images
-from turnout.errors import ShapeError
-from turnout_aten.generated.groups import STRUCTURED
 from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.comparing import find, flat, tensors
 from turnout_conformance.making import arguments, row_major
-
-# A functional form -> its out form and its in-place form.
-FORMS = {
-    name: [next((v for v, k in served.items() if k == kind), "") for kind in ("out", "inplace")]
-    for served, *_ in STRUCTURED.values()
-    for name, functional in served.items()
-    if functional == "functional"
-}
-
-
-def bits(results: Any) -> list[bytes]:
-    return [bytes(t.contiguous().numpy().tobytes()) for t in tensors(results)]
-
-
-def differing(case: OperatorCase) -> list[str]:
-    """The forms that give other bits. Small samples and those of images, which compiled kernels take."""
-    wrong = []
-    out, inplace = FORMS[f"aten::{case.op}"]
-    for sample in (*case.samples, *of_images(case)):
-        combination = Combination(case, sample, ("contiguous",))
-        args, kwargs = combination.arguments(here)
-        try:
-            made = flat(find(case.op)(*args, **kwargs))
-        except ShapeError:  # an image beside a vector
-            continue
-        for name in filter(None, (out, inplace)):
-            op = turnout.registry.find_operator(name)
-            args, kwargs = combination.arguments(here)
-            if [str(a.type) for a in op.schema.arguments if not a.is_out] != [
-                str(a.type) for a in find(case.op).schema.arguments
-            ]:
-                continue  # a form of another overload
-            if name == out:
-                kwargs |= {a.name: turnout.empty_like(t) for a, t in zip(op.schema.out_arguments, made, strict=True)}
-            elif not isinstance(args[0], turnout.Tensor) or (args[0].shape, args[0].dtype) != (made[0].shape, made[0].dtype):
-                continue
-            if bits(flat(op(*args, **kwargs))) != bits(made):
-                wrong.append(f"{name} gives other bits than {case.op} for {[t.shape for t in tensors(args)]}")
-    return wrong
-
-
-def test_all_forms_of_an_operator_give_the_same_bits(seeds: Any) -> None:
-    cases = spread([case for case in CASES if f"aten::{case.op}" in FORMS], seeds(60, many=5000))
-    assert [line for case in cases for line in differing(case)] == []
 
 
 def spread(cases: list[OperatorCase], seeds: Any) -> list[OperatorCase]:

@@ -84,14 +84,6 @@ def test_an_operator_that_is_not_defined_where_it_is_read_is_named() -> None:
         assert "not_for_long::gone" in refused(turnout.errors.UnknownOperatorError, pickle.loads, text)
 
 
-def test_a_graph_can_be_pickled_and_copied() -> None:
-    graph = turnout.trace(lambda x, factor: (x * factor).sin())(turnout.ones(2), 2.0)
-    for way in WAYS.values():
-        again = way(graph)
-        assert str(again) == str(graph)
-        assert again(turnout.ones(2), 2.0).tolist() == graph(turnout.ones(2), 2.0).tolist()
-
-
 POOL = """
 import multiprocessing
 import sys

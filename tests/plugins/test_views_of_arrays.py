@@ -142,13 +142,6 @@ def test_linear_takes_a_kernel_for_t_that_somebody_registered() -> None:
         library.undo()
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
-def test_few_tensors_are_joined_as_many_are(count: int) -> None:
-    parts = [turnout.full((n + 1, 2), float(n)) for n in range(count)]
-    joined = turnout.cat([*parts, turnout.zeros(0)])
-    assert joined.tolist() == [[float(n)] * 2 for n in range(count) for _ in range(n + 1)]
-
-
 def test_large_sizes_are_checked_as_small_ones() -> None:
     x = turnout.ones(2)
     with pytest.raises(turnout.errors.RangeError, match="2\\*\\*63"):

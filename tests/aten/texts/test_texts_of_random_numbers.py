@@ -5,6 +5,8 @@ from __future__ import annotations
 from rows import refused
 
 test_what_distributions_refuse = refused("""
+ones(1).random_(5, 3)
+    ArgumentError: random_: from must be less than to, got 5 and 3
 ones(2).cauchy_(0.0, 0.0)
     ArgumentError: cauchy_: sigma must be positive, got 0.0
 ones(2, dtype=int64).cauchy_()
