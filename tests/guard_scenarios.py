@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from outcomes import in_threads
+
 Make = Callable[[], Any]
 IsOn = Callable[[], bool]
 
@@ -71,9 +73,7 @@ def collected_in_another_thread(make: Make, is_on: IsOn) -> None:
     gc.collect()
     assert is_on()
     del steps
-    thread = threading.Thread(target=gc.collect)
-    thread.start()
-    thread.join()
+    in_threads(gc.collect)
     assert not is_on()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
+from outcomes import in_threads
 from transform_programs import Data, programs
 
 
@@ -52,9 +52,7 @@ def example_used_in_another_thread(t, d):
             except Exception as error:  # noqa: BLE001 - raised again below
                 found.append(error)
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
+        in_threads(run)
         if found:
             raise found[0]
         return x

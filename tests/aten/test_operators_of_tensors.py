@@ -7,7 +7,7 @@ import pytest
 
 import turnout
 from outcomes import refused
-from turnout.errors import CallError, NoKernelError, RegistrationError
+from turnout.errors import CallError, RegistrationError
 from turnout.explanation.explanation import explain, find
 from turnout.library import Library
 from turnout.operators.kernels import LazyFunction
@@ -87,19 +87,6 @@ def test_rows_of_a_namespace_without_operators_are_refused():
         "early: no operator of namespace 'nowhere' is defined yet\n"
         "  to fix  name the plugin that defines them in the manifest of early: requires_plugins = [...]"
     )
-
-
-def test_a_kernel_that_leaves_a_call_to_none_below_says_so():
-    above = Registrations("above")
-    with Library("lonely", "DEF") as lib:
-        lib.define("f(Tensor x) -> Tensor")
-        register_over(above, "CPU", {"f": lambda x: NotImplemented}, namespace="lonely")
-        try:
-            with pytest.raises(NoKernelError) as caught:
-                turnout.ops.lonely.f(turnout.ones(2))
-        finally:
-            above.undo()
-    assert str(caught.value) == "lonely::f: the kernel of CPU leaves this call to the one below, and there is none"
 
 
 def test_two_packages_may_have_rows_over_one_composed_operator():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 from plain_objects import Box, Cells, backends, box, values  # noqa: F401
 
 import turnout
+from outcomes import in_threads
 from turnout import config
 from turnout.devices import device
 from turnout.errors import CallError, DisabledError
@@ -125,9 +125,7 @@ def test_a_mode_that_is_left_before_one_inside_it_goes_when_that_one_is_left(ops
 def test_a_thread_does_not_see_the_modes_of_another(ops, x):
     log = []
     with Record(log):
-        thread = threading.Thread(target=ops.double, args=(x,))
-        thread.start()
-        thread.join()
+        in_threads(lambda: ops.double(x))
         assert log == []
         ops.double(x)
     assert log == ["double"]

@@ -6,10 +6,11 @@ import asyncio
 import contextvars
 import json
 import threading
+from functools import partial
 
 import pytest
 
-from outcomes import refused
+from outcomes import in_threads, refused
 from turnout.errors import NoKernelError
 from turnout.explanation import explain
 from turnout.explanation.tracing import spelled, trace_dispatch
@@ -169,13 +170,9 @@ def test_threads_are_recorded_only_in_a_copy_of_the_context(registry, x):
         call(registry, "lib::g", x)
 
     with trace_dispatch(registry=registry) as log:
-        own = threading.Thread(target=work)
-        own.start()
-        own.join()
+        in_threads(work)
         assert len(log) == 0
-        copied = threading.Thread(target=contextvars.copy_context().run, args=(work,))
-        copied.start()
-        copied.join()
+        in_threads(partial(contextvars.copy_context().run, work))
     assert len(log) == 1
     assert log.calls[0].thread not in (0, threading.get_ident())
 

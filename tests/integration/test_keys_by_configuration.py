@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from pathlib import Path
 
 import pytest
 from commands import facts
 
 import turnout
+from outcomes import in_threads
 from turnout import config
 from turnout.keys import KEYS
 
@@ -103,9 +103,7 @@ def test_autocast_by_a_setting_casts_in_every_thread_and_gradients_come_back_in_
         found.append((made.dtype.name, weight.grad.dtype.name, weight.grad.tolist()))
 
     train()
-    thread = threading.Thread(target=train)
-    thread.start()
-    thread.join()
+    in_threads(train)
     assert found == [(dtype, "float32", [[2.0] * 3] * 3)] * 2
 
 

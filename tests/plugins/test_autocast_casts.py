@@ -33,42 +33,40 @@ def counted(function):
     return casts(log)
 
 
-def test_a_weight_used_twenty_times_is_cast_once_per_outermost_context():
-    w, x = ones(3, 3, requires_grad=True), ones(3, 3, dtype=turnout.bfloat16)
-
-    def twenty():
-        with turnout.autocast("cpu"):
-            for i in range(20):
-                with turnout.autocast("cpu", enabled=i % 3 > 0), turnout.autocast("cpu"):
-                    x @ w
-
-    assert counted(twenty) == 1
-    assert counted(twenty) == 1
-
-
-def test_without_the_cache_it_is_cast_each_time():
-    w, x = ones(3, 3, requires_grad=True), ones(3, 3, dtype=turnout.bfloat16)
-
-    def thrice():
-        with turnout.autocast("cpu", cache_enabled=False):
-            assert not amp.is_autocast_cache_enabled()
-            for _ in range(3):
+def twenty(x, w):
+    with turnout.autocast("cpu"):
+        for i in range(20):
+            with turnout.autocast("cpu", enabled=i % 3 > 0), turnout.autocast("cpu"):
                 x @ w
 
-    assert counted(thrice) == 3
-    assert amp.is_autocast_cache_enabled()
+
+def without_the_cache(x, w):
+    with turnout.autocast("cpu", cache_enabled=False):
+        assert not amp.is_autocast_cache_enabled()
+        for _ in range(3):
+            x @ w
 
 
-def test_the_cache_can_be_cleared_inside_a_context():
+def cleared(x, w):
+    with turnout.autocast("cpu"):
+        x @ w
+        amp.clear_autocast_cache()
+        x @ w
+
+
+def of_activations_and_views(x, w):
+    with turnout.autocast("cpu"):
+        for _ in range(2):
+            x @ w.t()
+            x @ (w * 1)
+
+
+@pytest.mark.parametrize(("uses", "times"), [(twenty, 1), (without_the_cache, 3), (cleared, 2), (of_activations_and_views, 4)])
+def test_a_weight_is_cast_once_in_an_outermost_context_that_keeps_it(uses, times):
     w, x = ones(3, 3, requires_grad=True), ones(3, 3, dtype=turnout.bfloat16)
-
-    def twice():
-        with turnout.autocast("cpu"):
-            x @ w
-            amp.clear_autocast_cache()
-            x @ w
-
-    assert counted(twice) == 2
+    for _ in range(2):
+        assert counted(lambda: uses(x, w)) == times
+    assert amp.is_autocast_cache_enabled()
 
 
 def test_a_weight_that_was_written_is_cast_anew():
@@ -93,18 +91,6 @@ def test_a_cast_made_under_no_grad_takes_no_gradient_away():
     loss.backward()
     assert w.grad.tolist() == [[2, 2], [2, 2]]
     assert w.grad.dtype is turnout.float32
-
-
-def test_casts_of_activations_and_views_are_not_kept():
-    w, x = ones(3, 3, requires_grad=True), ones(3, 3)
-
-    def each_twice():
-        with turnout.autocast("cpu"):
-            for _ in range(2):
-                x @ w.t()
-                x @ (w * 1)
-
-    assert counted(each_twice) == 8
 
 
 def test_the_cache_keeps_nothing_beyond_the_context():

@@ -72,10 +72,6 @@ def test_every_trip_is_counted_and_reported(backend: FirstDay) -> None:
     assert hosting.report() == ""
 
 
-def test_explain_shows_the_fallback(backend: FirstDay) -> None:
-    assert "runs on cpu" in str(turnout.explain(turnout.exp, ones(2)))
-
-
 def test_in_place_writes_reach_the_tensor_and_its_views(backend: FirstDay) -> None:
     x = ones(2, 3)
     row = x[1]

@@ -464,21 +464,6 @@ def test_a_lazy_module_becomes_a_plain_one_at_its_first_call_or_when_it_is_loade
 # ---- other packages
 
 
-def test_modules_are_called_with_other_parameters_and_stacked():
-    nets = [nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1)).eval() for _ in range(3)]
-    nets[0][0].bias.requires_grad_(False)
-    parameters, buffers = turnout.func.module_state(nets[0])
-    assert list(parameters) == ["0.weight", "0.bias", "1.weight", "1.bias"]
-    assert list(buffers) == ["1.running_mean", "1.running_var", "1.num_batches_tracked"]
-    x = turnout.randn(4, 2)
-    found = turnout.func.functional_call(nets[0], {"0.weight": turnout.zeros(1, 2), "0.bias": turnout.zeros(1)}, x)
-    assert found.abs().max().item() == 0.0
-    nets[0][0].bias.requires_grad_()
-    parameters, buffers = turnout.func.stack_module_state(nets)
-    call = turnout.vmap(lambda p, b, x: turnout.func.functional_call(nets[0], (p, b), x), in_dims=(0, 0, None))
-    assert turnout.allclose(call(parameters, buffers, x), turnout.stack([net(x) for net in nets]), atol=1e-6)
-
-
 def test_modules_are_batched_differentiated_traced_and_computed_again():
     net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
     x = turnout.randn(4, 2)

@@ -213,17 +213,6 @@ def test_indices_and_truths_are_written_into_their_own_dtype_only(call: Any, say
     assert refused(DTypeError, call) == says
 
 
-def test_a_tensor_on_opencl_says_so_through_dlpack_and_is_copied_to_the_host(need_device: Any) -> None:
-    need_device("opencl")
-    x = turnout.arange(3.0, device="opencl")
-    assert x.__dlpack_device__() == (4, 0)
-    assert np.from_dlpack(x, device="cpu").tolist() == [0.0, 1.0, 2.0]
-    assert refused(BufferError, x.__dlpack__) == (
-        "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
-    )
-    refused(BufferError, x.__dlpack__, dl_device=(1, 0), copy=False)
-
-
 def test_the_array_api_repeats_by_any_integer_dtype_returns_tuples_and_takes_numpy_scalars() -> None:
     x = turnout.arange(3)
     for dtype in (turnout.int8, turnout.int16, turnout.uint8, turnout.uint16, turnout.uint32, turnout.uint64):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from refusal_tables import rows
 from turnout_aten.declarations.reading import parse
 from turnout_aten.errors.declarations import DeclarationError
 
@@ -46,61 +47,50 @@ def test_delegating_to_an_operator_with_other_arguments_is_a_problem(entry, expe
     assert text.startswith("f.yaml:5: ")
 
 
-def test_two_functions_with_the_same_arguments_are_a_problem():
-    assert problems(STRUCTURED + "- func: f.too(Tensor self, Tensor other) -> Tensor") == [
-        "f.yaml:5: f.too: has the same arguments as f in line 1, so calls would be ambiguous"
-    ]
+DELEGATE = "- func: f(Tensor self) -> Tensor\n  structured_delegate: "
+STACK = "- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    {}: autogen:out"
+# A file in source, and below it each problem of it, after its name.
+PROBLEMS = r"""
+STRUCTURED + "- func: f.too(Tensor self, Tensor other) -> Tensor"
+    5: f.too: has the same arguments as f in line 1, so calls would be ambiguous
+DELEGATE + "f.uot\n" + OUT
+    1: f: structured_delegate: no operator 'f.uot'
+DELEGATE + "f.out\n" + OUT
+    1: f: structured_delegate: f.out in line 3 is not structured; write structured: True there
+"- func: f(Tensor self) -> Tensor\n  structured: True"
+    1: f: structured belongs on the out variant; the others name it with structured_delegate
+"- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  structured: True"
+    1: f.out: structured: there is no functional variant with the same arguments
+STRUCTURED.replace("  structured_delegate: f.out\n", "")
+    1: f: its out variant f.out is structured: write structured_delegate: f.out
+STRUCTURED.replace("f.out\n", "f.out\n  dispatch: {CPU: k, SparseCPU: s}\n", 1)
+    3: f: dispatch: kernels for CPU come from f.out; drop this key
+STRUCTURED.replace("  structured: True", "  structured: True\n  device_guard: False")
+    3: f.out: device_guard: False has no effect on structured operators; drop it
+"- func: f(Tensor x) -> Tensor\n  variants: method"
+    1: f: variants: a method needs an argument 'Tensor self'
+f"- func: f(Tensor self) -> Tensor\n{OUT}\n  variants: method"
+    2: f.out: variants: an out variant is a function only: x.f(out=y) would be ambiguous
+"- func: f(Tensor self) -> Tensor\n  variants: method\n  python_module: nn"
+    1: f: python_module: functions of nn cannot be methods; drop 'method' from variants
+"- func: f(Tensor self) -> Tensor\n- func: f(Tensor self, int x) -> Tensor"
+    2: f: declared twice, first in line 1
+"- func: f(Tensor self) -> Tensor\n  autogen: f.uot"
+    1: f: autogen: cannot make f.uot; did you mean 'f.out'?; this entry can make f.out
+"- func: f(Tensor self) -> bool\n  autogen: f.out"
+    1: f: autogen: cannot make f.out; this entry cannot make any variant
+f"- func: f(Tensor self) -> Tensor\n  autogen: f.out\n{OUT}"
+    1: f: autogen: f.out exists already, in line 3
+STACK.format("CompositeExplicitAutograd")
+    1: f.out: dispatch: autogen:out needs an out variant with a functional variant of the same arguments
+"- func: f(Tensor self) -> Tensor\n" + STACK.format("CPU")
+    2: f.out: dispatch: autogen:out belongs at CompositeExplicitAutograd, with no kernel beside it
+"""
 
 
-def test_a_delegate_must_exist_and_be_structured():
-    text = f"- func: f(Tensor self) -> Tensor\n  structured_delegate: {{}}\n{OUT}"
-    assert problems(text.format("f.uot")) == ["f.yaml:1: f: structured_delegate: no operator 'f.uot'"]
-    assert problems(text.format("f.out")) == [
-        "f.yaml:1: f: structured_delegate: f.out in line 3 is not structured; write structured: True there"
-    ]
-
-
-def test_structured_belongs_on_the_out_variant():
-    assert problems("- func: f(Tensor self) -> Tensor\n  structured: True") == [
-        "f.yaml:1: f: structured belongs on the out variant; the others name it with structured_delegate"
-    ]
-
-
-def test_a_structured_operator_needs_a_functional_variant():
-    assert problems("- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  structured: True") == [
-        "f.yaml:1: f.out: structured: there is no functional variant with the same arguments"
-    ]
-
-
-def test_all_variants_of_a_structured_operator_delegate():
-    text = STRUCTURED.replace("  structured_delegate: f.out\n", "")
-    assert problems(text) == ["f.yaml:1: f: its out variant f.out is structured: write structured_delegate: f.out"]
-
-
-def test_a_delegating_operator_has_no_kernels_of_its_own():
-    delegate = "  structured_delegate: f.out\n"
-    text = STRUCTURED.replace(delegate, delegate + "  dispatch: {CPU: k, SparseCPU: s}\n")
-    assert problems(text) == ["f.yaml:3: f: dispatch: kernels for CPU come from f.out; drop this key"]
-
-
-def test_methods_need_self_and_are_no_out_variants():
-    assert problems("- func: f(Tensor x) -> Tensor\n  variants: method") == [
-        "f.yaml:1: f: variants: a method needs an argument 'Tensor self'"
-    ]
-    text = f"- func: f(Tensor self) -> Tensor\n{OUT}\n  variants: method"
-    assert problems(text) == ["f.yaml:2: f.out: variants: an out variant is a function only: x.f(out=y) would be ambiguous"]
-    text = "- func: f(Tensor self) -> Tensor\n  variants: method\n  python_module: nn"
-    assert problems(text) == ["f.yaml:1: f: python_module: functions of nn cannot be methods; drop 'method' from variants"]
-
-
-def test_a_function_is_declared_once():
-    text = "- func: f(Tensor self) -> Tensor\n- func: f(Tensor self, int x) -> Tensor"
-    assert problems(text) == ["f.yaml:2: f: declared twice, first in line 1"]
-
-
-def test_structured_operators_run_under_the_device_guard():
-    text = STRUCTURED.replace("  structured: True", "  structured: True\n  device_guard: False")
-    assert problems(text) == ["f.yaml:3: f.out: device_guard: False has no effect on structured operators; drop it"]
+@pytest.mark.parametrize(("text", "problem"), rows(PROBLEMS))
+def test_entries_that_do_not_fit_together_are_a_problem(text, problem):
+    assert problems(eval(text)) == [f"f.yaml:{problem}"]
 
 
 def test_conventions_are_strict_outside_aten():
@@ -160,20 +150,6 @@ def test_generated_variants_carry_the_tag_and_join_the_group():
     assert functions.group_of(made).functional is functions["f"]
 
 
-def test_autogen_of_what_cannot_be_made_is_a_problem():
-    assert problems("- func: f(Tensor self) -> Tensor\n  autogen: f.uot") == [
-        "f.yaml:1: f: autogen: cannot make f.uot; did you mean 'f.out'?; this entry can make f.out"
-    ]
-    assert problems("- func: f(Tensor self) -> bool\n  autogen: f.out") == [
-        "f.yaml:1: f: autogen: cannot make f.out; this entry cannot make any variant"
-    ]
-
-
-def test_autogen_of_what_exists_is_a_problem():
-    text = f"- func: f(Tensor self) -> Tensor\n  autogen: f.out\n{OUT}"
-    assert problems(text) == ["f.yaml:1: f: autogen: f.out exists already, in line 3"]
-
-
 def test_an_out_variant_with_names_of_its_own_may_have_the_kernel_that_autogen_makes():
     entry = "- func: f(Tensor self) -> (Tensor a, Tensor b)\n  dispatch:\n    CompositeImplicitAutograd: f\n"
     out = "- func: f.out(Tensor self, *, Tensor(a!) a, Tensor(b!) b) -> (Tensor(a!) a, Tensor(b!) b)\n"
@@ -182,14 +158,3 @@ def test_an_out_variant_with_names_of_its_own_may_have_the_kernel_that_autogen_m
     assert made.base is functions["f"]
     assert (made.device_check, made.device_guard) == ("NoCheck", False)
     assert functions.group_of(made).out is made
-
-
-def test_the_kernel_of_an_out_variant_needs_a_functional_one_and_stands_alone():
-    out = "- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    {}: autogen:out"
-    assert problems(out.format("CompositeExplicitAutograd")) == [
-        "f.yaml:1: f.out: dispatch: autogen:out needs an out variant with a functional variant of the same arguments"
-    ]
-    entry = "- func: f(Tensor self) -> Tensor\n"
-    assert problems(entry + out.format("CPU")) == [
-        "f.yaml:2: f.out: dispatch: autogen:out belongs at CompositeExplicitAutograd, with no kernel beside it"
-    ]

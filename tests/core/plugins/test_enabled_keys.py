@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from counting_plugin import COUNTS, STATES, Thing, backend, calls, counter, install
 
-from outcomes import refused
+from outcomes import in_threads, refused
 from turnout import config, plugins, state
 from turnout.errors import ConfigError, DisabledError, PluginError, TurnoutError, UniverseError
 from turnout.keys import KEYS
@@ -102,9 +102,7 @@ def counting(sell, registering):
 
 
 def in_thread(function):
-    thread = threading.Thread(target=function)
-    thread.start()
-    thread.join()
+    in_threads(function)
 
 
 def test_a_change_reaches_threads_that_started_earlier_and_new_ones(counting):
