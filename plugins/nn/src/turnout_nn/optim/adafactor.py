@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import turnout
 from turnout import Tensor
+from turnout_aten.plugin_api import describe
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, arguments, zeros
+from turnout_nn.optim.optimizer import HYPERPARAMETERS, Optimizer, arguments, zeros
 
 if TYPE_CHECKING:
     from turnout_nn.optim.optimizer import Group, Parameters, State
@@ -17,14 +18,12 @@ class Adafactor(Optimizer):
     """Adafactor (Shazeer and Stern, 2018): of a matrix's average square, only the means of rows and columns are kept.
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
         lr: the largest relative step, a number or a tensor of one element
         beta2_decay: the power by which an average forgets less with the steps, at most 0
         eps: the root of the least average square, None for the dtype's precision; and the least scale of a parameter
         d: the largest root of the mean square of a step, in which it is clipped; at least 1
         weight_decay: how much of a parameter goes in a step, times the learning rate
         foreach: accepted; each parameter is changed by itself
-        maximize: whether the steps go up
     """
 
     lists = False
@@ -72,3 +71,6 @@ class Adafactor(Optimizer):
 
 def _root_mean_square(tensor: Tensor) -> float:
     return float(tensor.norm(2) / tensor.numel() ** 0.5)
+
+
+describe(globals(), **HYPERPARAMETERS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import Tensor, ops
 from turnout_aten.plugin_api import describe
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, arguments, decayed, zeros
+from turnout_nn.optim.optimizer import HYPERPARAMETERS, Optimizer, arguments, decayed, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,15 +199,7 @@ def _averages(gradient: Any, state: State, beta1: Any, beta2: Any) -> tuple[Any,
 
 describe(
     globals(),
-    params="tensors, pairs of name and tensor, or groups",
-    lr="the learning rate, a number or a tensor of one element",
+    **HYPERPARAMETERS,
     betas="the decays of the average gradient and of the average square",
-    eps="added to the root",
-    weight_decay="how much of the parameter is added to its gradient",
-    foreach="whether one operator serves a list of parameters; None: where the backend has kernels for it",
-    maximize="whether the steps go up",
-    capturable="not supported",
-    differentiable="whether a step is recorded for gradients",
-    fused="whether one operator does the whole step",
     decoupled_weight_decay="whether weights decay by themselves, as in `AdamW`",
 )

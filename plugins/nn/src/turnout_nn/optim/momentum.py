@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import turnout
 from turnout import Tensor, ops
 from turnout.errors import ArgumentError
+from turnout_aten.plugin_api import describe
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, arguments, decayed, zeros
+from turnout_nn.optim.optimizer import HYPERPARAMETERS, Optimizer, arguments, decayed, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,16 +21,9 @@ class SGD(Optimizer):
     """Gradient descent. With momentum, a step goes along a sum of gradients that decays (Sutskever et al., 2013).
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
-        lr: the learning rate, a number or a tensor of one element
         momentum: the decay of the sum; 0 takes the gradient alone
         dampening: what a gradient is short of 1 in the sum
-        weight_decay: how much of the parameter is added to its gradient
         nesterov: whether a step looks ahead along the momentum
-        maximize: whether the steps go up
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        differentiable: whether a step is recorded for gradients
-        fused: whether one operator does the whole step
     """
 
     numbers = ()
@@ -80,7 +74,6 @@ class Muon(Optimizer):
 
     Arguments:
         params: matrices, pairs of name and matrix, or groups
-        lr: the learning rate, a number or a tensor of one element
         weight_decay: how much of a parameter goes in a step, times the learning rate
         momentum: the decay of the average gradient
         nesterov: whether a step looks ahead along the momentum
@@ -140,3 +133,6 @@ def _orthogonal(matrix: Tensor, coefficients: Sequence[float], steps: int, eps: 
         gram = found @ found.T
         found = turnout.addmm(found, turnout.addmm(gram, gram, gram, beta=b, alpha=c), found, beta=a)
     return found.T if is_tall else found
+
+
+describe(globals(), **HYPERPARAMETERS)

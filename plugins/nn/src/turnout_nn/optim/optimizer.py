@@ -23,6 +23,20 @@ if TYPE_CHECKING:
     Closure = Callable[[], Any]
 
 
+# What hyperparameters are, where the docstring of an optimiser does not say otherwise.
+HYPERPARAMETERS = {
+    "params": "tensors, pairs of name and tensor, or groups",
+    "lr": "the learning rate, a number or a tensor of one element",
+    "eps": "added to the root",
+    "weight_decay": "how much of the parameter is added to its gradient",
+    "foreach": "whether one operator serves a list of parameters; None: where the backend has kernels for it",
+    "maximize": "whether the steps go up",
+    "capturable": "not supported",
+    "differentiable": "whether a step is recorded for gradients",
+    "fused": "whether one operator does the whole step",
+}
+
+
 class Optimizer:
     """The base class of optimisers: parameters in groups, each with its own options, and a state for each parameter.
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import turnout
 from turnout import Tensor
+from turnout_aten.plugin_api import describe
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, arguments, decayed, zeros
+from turnout_nn.optim.optimizer import HYPERPARAMETERS, Optimizer, arguments, decayed, zeros
 
 if TYPE_CHECKING:
     from turnout_nn.optim.optimizer import Group, Parameters, State
@@ -17,14 +18,10 @@ class Rprop(Optimizer):
     """Rprop (Riedmiller and Braun, 1993): each element has a step, which grows while the sign of its gradient stays the same.
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
         lr: the first step, a number or a tensor of one element
         etas: by what a step is multiplied where the sign changed, and where it stayed the same
         step_sizes: the least and the largest step
-        capturable: not supported
         foreach: accepted; each parameter is changed by itself
-        maximize: whether the steps go up
-        differentiable: whether a step is recorded for gradients
     """
 
     lists = False
@@ -62,16 +59,10 @@ class ASGD(Optimizer):
     """Averaged gradient descent (Polyak and Juditsky, 1992): the state "ax" is the average of the parameter.
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
         lr: the first learning rate, a number or a tensor of one element
         lambd: how the learning rate shrinks, and how weights decay
         alpha: the power with which it shrinks
         t0: the step at which the average begins
-        weight_decay: how much of the parameter is added to its gradient
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        maximize: whether the steps go up
-        differentiable: whether a step is recorded for gradients
-        capturable: not supported
     """
 
     numbers = ("step", "eta", "mu")
@@ -99,3 +90,6 @@ class ASGD(Optimizer):
             mean.lerp_(parameter, state["mu"])
         state["eta"] = float(options["lr"] / (1 + lambd * options["lr"] * step) ** options["alpha"])
         state["mu"] = 1 / max(1, step - options["t0"])
+
+
+describe(globals(), **HYPERPARAMETERS)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import turnout
 from turnout import Tensor, ops
+from turnout_aten.plugin_api import describe
 from turnout_nn.optim import limits
-from turnout_nn.optim.optimizer import Optimizer, arguments, decayed, zeros
+from turnout_nn.optim.optimizer import HYPERPARAMETERS, Optimizer, arguments, decayed, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,16 +20,8 @@ class Adagrad(Optimizer):
     """Adagrad (Duchi et al., 2011): a step divided by the root of the sum of all squares.
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
-        lr: the learning rate, a number or a tensor of one element
         lr_decay: how the learning rate shrinks with the steps
-        weight_decay: how much of the parameter is added to its gradient
         initial_accumulator_value: where the sum starts
-        eps: added to the root
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        maximize: whether the steps go up
-        differentiable: whether a step is recorded for gradients
-        fused: whether one operator does the whole step
     """
 
     def __init__(
@@ -75,15 +68,9 @@ class Adadelta(Optimizer):
     """Adadelta (Zeiler, 2012): the average square of the steps takes the place of a learning rate.
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
         lr: by what a step is multiplied, a number or a tensor of one element
         rho: the decay of both averages
         eps: added below both roots
-        weight_decay: how much of the parameter is added to its gradient
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        capturable: not supported
-        maximize: whether the steps go up
-        differentiable: whether a step is recorded for gradients
     """
 
     def __init__(
@@ -112,17 +99,9 @@ class RMSprop(Optimizer):
     """RMSprop (Hinton, 2012): a step divided by the root of the average square, or of the variance where `centered`.
 
     Arguments:
-        params: tensors, pairs of name and tensor, or groups
-        lr: the learning rate, a number or a tensor of one element
         alpha: the decay of the average
-        eps: added to the root
-        weight_decay: how much of the parameter is added to its gradient
         momentum: how much of the step before is repeated
         centered: whether the average gradient is taken off (Graves, 2013)
-        capturable: not supported
-        foreach: whether one operator serves a list of parameters; None: where the backend has kernels for it
-        maximize: whether the steps go up
-        differentiable: whether a step is recorded for gradients
     """
 
     def __init__(
@@ -157,3 +136,6 @@ class RMSprop(Optimizer):
             parameter.add_(state["momentum_buffer"].mul_(momentum).addcdiv_(gradient, root), alpha=-options["lr"])
         else:
             parameter.addcdiv_(gradient, root, value=-options["lr"])
+
+
+describe(globals(), **HYPERPARAMETERS)

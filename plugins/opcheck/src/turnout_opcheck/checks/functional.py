@@ -11,10 +11,9 @@ from typing import Any
 import turnout
 from turnout import Tensor
 from turnout_opcheck import derived
-from turnout_opcheck.checks.replays import distinct, function_of, traced
-from turnout_opcheck.comparing import difference
+from turnout_opcheck.checks.replays import function_of, told, traced
 from turnout_opcheck.report import NotTriedError, Problem, need
-from turnout_opcheck.subject import Subject, fresh
+from turnout_opcheck.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Problem]:
@@ -29,14 +28,16 @@ def check(subject: Subject) -> Iterator[Problem]:
 
 def _functional(subject: Subject) -> Iterator[Problem]:
     """Functionalised, the operator gives the same results and leaves the same in what it writes."""
-    function = _on_views(subject)
+    function, args = _on_views(subject), derived.mapped(subject.args, derived.other_values)
+    fix = "declare in the schema what is written and shared"
     for remove in ("mutations", "mutations_and_views"):
         functional = turnout.func.functionalize(function, remove=remove)
-        yield from _compared(subject, function, functional, "functionalised, the operator differs")
+        if text := told(subject, args, function, functional):
+            yield Problem("functional", f"functionalised, the operator differs: {text}", fix)
         if any(not r.type.is_tensor_like for r in subject.schema.returns):
             continue
-        graph = traced(subject, functional)
-        yield from _compared(subject, function, graph, "a replay of its functionalised trace differs")
+        if text := told(subject, args, function, traced(subject, functional)):
+            yield Problem("functional", f"a replay of its functionalised trace differs: {text}", fix)
 
 
 def _on_views(subject: Subject) -> Callable[[list[Tensor]], list[Any]]:
@@ -48,19 +49,3 @@ def _on_views(subject: Subject) -> Callable[[list[Tensor]], list[Any]]:
         return [function([b.view(b.shape) for b in bases]), bases]
 
     return call
-
-
-def _compared(subject: Subject, function: Any, functional: Any, text: str) -> Iterator[Problem]:
-    first, second = (distinct(subject, derived.mapped(fresh(subject.args), derived.other_values)) for _ in range(2))
-    try:
-        expected = subject.seeded(lambda: function(second))
-    except Exception:  # noqa: BLE001 - the operator does not accept these values
-        return
-    try:
-        found = subject.seeded(lambda: functional(first))
-    except Exception as error:  # noqa: BLE001 - what a kernel raises
-        told = f"it raised {type(error).__name__}: {error}"
-    else:
-        told = difference([found, first], [expected, second])
-    if told:
-        yield Problem("functional", f"{text}: {told}", "declare in the schema what is written and shared")

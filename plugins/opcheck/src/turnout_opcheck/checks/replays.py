@@ -28,7 +28,9 @@ def check(subject: Subject) -> Iterator[Problem]:
         graph = traced(subject, function_of(subject))
     with turnout.no_grad():
         for change in (derived.other_values, derived.negated):
-            yield from _replay(subject, graph, derived.mapped(subject.args, change))
+            if text := told(subject, derived.mapped(subject.args, change), function_of(subject), graph):
+                fix = "compute with operators alone: a number that is read, item(), becomes a constant of the graph"
+                yield Problem("replay", f"a replay of its trace on other values differs: {text}", fix)
 
 
 def function_of(subject: Subject) -> Callable[[list[Tensor]], list[Any]]:
@@ -66,20 +68,23 @@ def arguments(subject: Subject) -> Args:
     return tracked(subject, subject.args) if subject.is_composite and not subject.schema.is_mutable else fresh(subject.args)
 
 
-def _replay(subject: Subject, graph: Callable[..., Any], args: Args) -> Iterator[Problem]:
+def told(
+    subject: Subject, args: Args, function: Callable[..., Any], other: Callable[..., Any],
+    gives_up: tuple[type[Exception], ...] = (),
+) -> str:  # fmt: skip
+    """What another function does otherwise on the tensors of a call; "" for nothing, and where one does not take them.
+
+    `gives_up` are the errors with which the other one says so.
+    """
     first, second = (distinct(subject, fresh(args)) for _ in range(2))
     try:
-        expected = subject.seeded(lambda: function_of(subject)(second))
+        expected = subject.seeded(lambda: function(second))
     except Exception:  # noqa: BLE001 - the operator does not accept these values
-        return
+        return ""
     try:
-        found = subject.seeded(lambda: graph(first))
+        found = subject.seeded(lambda: other(first))
+    except gives_up:
+        return ""
     except Exception as error:  # noqa: BLE001 - a replay may raise what a kernel raises
-        told = f"it raised {type(error).__name__}: {error}"
-    else:
-        told = difference([found, first], [expected, second])
-    if told:
-        text = f"a replay of its trace on other values differs: {told}"
-        yield Problem(
-            "replay", text, "compute with operators alone: a number that is read, item(), becomes a constant of the graph"
-        )
+        return f"it raised {type(error).__name__}: {error}"
+    return difference([found, first], [expected, second])

@@ -13,11 +13,9 @@ import turnout
 from turnout import FakeMode, SymInt
 from turnout_opcheck import derived
 from turnout_opcheck.checks import functional
-from turnout_opcheck.checks.replays import arguments, distinct, function_of, traced
-from turnout_opcheck.comparing import difference
-from turnout_opcheck.derived import Args
+from turnout_opcheck.checks.replays import arguments, distinct, function_of, told, traced
 from turnout_opcheck.report import NotTriedError, Problem, is_there
-from turnout_opcheck.subject import Subject, fresh
+from turnout_opcheck.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Problem]:
@@ -36,7 +34,10 @@ def _other_sizes(subject: Subject) -> Iterator[Problem]:
     lengths = dict.fromkeys(n for _, t in subject.tensors() for n in t.shape if n > 1)
     with turnout.no_grad():
         for length in lengths:
-            yield from _replay(subject, graph, derived.mapped(subject.args, derived.longer(length)))
+            given = derived.mapped(subject.args, derived.longer(length))
+            if text := told(subject, given, function_of(subject), graph, (turnout.graphs.TraceError,)):
+                fix = "compute with sizes as they are: x.shape[0] need not be an int, and has no other value"
+                yield Problem("sizes", f"a replay of its trace on other sizes differs: {text}", fix)
 
 
 def _graph(subject: Subject) -> Callable[..., Any] | None:
@@ -50,22 +51,3 @@ def _graph(subject: Subject) -> Callable[..., Any] | None:
             return traced(subject, function_of(subject), given)
         except NotTriedError:
             return None
-
-
-def _replay(subject: Subject, graph: Callable[..., Any], args: Args) -> Iterator[Problem]:
-    first, second = (distinct(subject, fresh(args)) for _ in range(2))
-    try:
-        expected = subject.seeded(lambda: function_of(subject)(second))
-    except Exception:  # noqa: BLE001 - the operator does not accept these sizes
-        return
-    try:
-        found = subject.seeded(lambda: graph(first))
-    except turnout.graphs.TraceError:
-        return  # a decision of the trace does not hold
-    except Exception as error:  # noqa: BLE001 - a replay may raise what a kernel raises
-        told = f"it raised {type(error).__name__}: {error}"
-    else:
-        told = difference([found, first], [expected, second])
-    if told:
-        text = f"a replay of its trace on other sizes differs: {told}"
-        yield Problem("sizes", text, "compute with sizes as they are: x.shape[0] need not be an int, and has no other value")
