@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from itertools import repeat
+from types import CodeType, FunctionType
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from turnout.nn import functional
@@ -16,18 +18,45 @@ Size = int | tuple[int, ...]
 
 @dataclass_transform(eq_default=False)
 def layer(cls: C) -> C:
-    """A class of modules whose annotated fields are the arguments of its `__init__`, and attributes of its instances."""
+    """A class of modules whose annotated fields are the arguments of its `__init__`, and attributes of its instances.
+
+    Its `shows` are all fields if it says nothing else, and the `forward` of a class with `computes` gives them to that function.
+    """
     made: Any = dataclass(eq=False, repr=False)(cls)
+    names = [field.name for field in fields(made)]
+    if made.shows is None:
+        made.shows = ", ".join(f"{name}={{{name}}}" for name in names if name != "inplace")
+    if "computes" in vars(made):
+        made.forward = _forward(made, names)
+    return made
+
+
+@cache
+def _code(count: int) -> CodeType:
+    """The code of a call with so many attributes; no loop over their names is left in it."""
+    space: dict[str, Any] = {}
+    exec(f"def forward(self, input): return function(input, {', '.join(f'self._{i}' for i in range(count))})", space)
+    code: CodeType = space["forward"].__code__
+    return code
+
+
+def _forward(cls: Any, names: list[str]) -> FunctionType:
+    code = _code(len(names)).replace(co_names=("function", *names))
+    made = FunctionType(code, {"__name__": cls.__module__, "function": cls.computes})
+    made.__qualname__, made.__doc__ = f"{cls.__qualname__}.forward", "The function of the input."
+    made.__annotations__ = {"input": "Tensor", "return": "Tensor"}
     return made
 
 
 class Layer(Module):
     """A module without parameters: a function, and the values that it is called with. `layer` makes classes of such.
 
-    shows  what `repr` says, with the names of attributes in braces
+    shows     what `repr` says, with the names of attributes in braces
+    computes  the function, of an input and all fields
     """
 
-    shows: ClassVar[str] = ""
+    shows: ClassVar[Any] = None
+    computes: ClassVar[Any]
 
     def __post_init__(self) -> None:
         super().__init__()

@@ -26,10 +26,7 @@ class ReLU(Layer):
     """
 
     inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.relu(input, self.inplace)
+    computes = functional.relu
 
 
 @layer
@@ -47,11 +44,7 @@ class Threshold(Layer):
     threshold: float
     value: float
     inplace: bool = False
-    shows: ClassVar[str] = "threshold={threshold}, value={value}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.threshold(input, self.threshold, self.value, self.inplace)
+    computes = functional.threshold
 
 
 @layer
@@ -70,7 +63,6 @@ class RReLU(Layer):
     lower: float = 1 / 8
     upper: float = 1 / 3
     inplace: bool = False
-    shows: ClassVar[str] = "lower={lower}, upper={upper}"
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of each element."""
@@ -93,16 +85,12 @@ class Hardtanh(Layer):
     min_val: float = -1.0
     max_val: float = 1.0
     inplace: bool = False
-    shows: ClassVar[str] = "min_val={min_val}, max_val={max_val}"
+    computes = functional.hardtanh
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.max_val > self.min_val:
             raise ArgumentError(errors.wrong_limits("Hardtanh", self.min_val, self.max_val))
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
 class ReLU6(Hardtanh):
@@ -143,10 +131,7 @@ class Hardsigmoid(Layer):
     """
 
     inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.hardsigmoid(input, self.inplace)
+    computes = functional.hardsigmoid
 
 
 @layer
@@ -173,10 +158,7 @@ class SiLU(Layer):
     """
 
     inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.silu(input, self.inplace)
+    computes = functional.silu
 
 
 @layer
@@ -189,10 +171,7 @@ class Mish(Layer):
     """
 
     inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.mish(input, self.inplace)
+    computes = functional.mish
 
 
 @layer
@@ -205,10 +184,7 @@ class Hardswish(Layer):
     """
 
     inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.hardswish(input, self.inplace)
+    computes = functional.hardswish
 
 
 @layer
@@ -222,11 +198,7 @@ class ELU(Layer):
 
     alpha: float = 1.0
     inplace: bool = False
-    shows: ClassVar[str] = "alpha={alpha}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.elu(input, self.alpha, self.inplace)
+    computes = functional.elu
 
 
 @layer
@@ -240,11 +212,7 @@ class CELU(Layer):
 
     alpha: float = 1.0
     inplace: bool = False
-    shows: ClassVar[str] = "alpha={alpha}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.celu(input, self.alpha, self.inplace)
+    computes = functional.celu
 
 
 @layer
@@ -257,10 +225,7 @@ class SELU(Layer):
     """
 
     inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.selu(input, self.inplace)
+    computes = functional.selu
 
 
 @layer
@@ -273,11 +238,7 @@ class GLU(Layer):
     """
 
     dim: int = -1
-    shows: ClassVar[str] = "dim={dim}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The gated half."""
-        return functional.glu(input, self.dim)
+    computes = functional.glu
 
 
 @layer
@@ -311,10 +272,7 @@ class Hardshrink(Layer):
 
     lambd: float = 0.5
     shows: ClassVar[str] = "{lambd}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.hardshrink(input, self.lambd)
+    computes = functional.hardshrink
 
 
 @layer
@@ -331,11 +289,7 @@ class LeakyReLU(Layer):
 
     negative_slope: float = 0.01
     inplace: bool = False
-    shows: ClassVar[str] = "negative_slope={negative_slope}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.leaky_relu(input, self.negative_slope, self.inplace)
+    computes = functional.leaky_relu
 
 
 @layer
@@ -347,9 +301,7 @@ class LogSigmoid(Layer):
         tensor([-0.6931])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.logsigmoid(input)
+    computes = functional.logsigmoid
 
 
 @layer
@@ -366,11 +318,7 @@ class Softplus(Layer):
 
     beta: float = 1.0
     threshold: float = 20.0
-    shows: ClassVar[str] = "beta={beta}, threshold={threshold}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.softplus(input, self.beta, self.threshold)
+    computes = functional.softplus
 
 
 @layer
@@ -384,10 +332,7 @@ class Softshrink(Layer):
 
     lambd: float = 0.5
     shows: ClassVar[str] = "{lambd}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.softshrink(input, self.lambd)
+    computes = functional.softshrink
 
 
 @layer
@@ -399,9 +344,7 @@ class Softsign(Layer):
         tensor([0.5000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.softsign(input)
+    computes = functional.softsign
 
 
 @layer
@@ -413,9 +356,7 @@ class Tanhshrink(Layer):
         tensor([0.2384])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
-        return functional.tanhshrink(input)
+    computes = functional.tanhshrink
 
 
 class PReLU(Module):
@@ -465,7 +406,6 @@ class Softmin(Layer):
     """
 
     dim: int | None = None
-    shows: ClassVar[str] = "dim={dim}"
 
     def forward(self, input: Tensor) -> Tensor:
         """Numbers that add up to 1."""
@@ -482,7 +422,6 @@ class Softmax(Layer):
     """
 
     dim: int | None = None
-    shows: ClassVar[str] = "dim={dim}"
 
     def forward(self, input: Tensor) -> Tensor:
         """Numbers that add up to 1."""
@@ -499,7 +438,6 @@ class LogSoftmax(Layer):
     """
 
     dim: int | None = None
-    shows: ClassVar[str] = "dim={dim}"
 
     def forward(self, input: Tensor) -> Tensor:
         """The logarithms of numbers that add up to 1."""

@@ -24,6 +24,7 @@ class CosineSimilarity(Layer):
 
     dim: int = 1
     eps: float = 1e-8
+    shows = ""
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The cosines."""
@@ -46,6 +47,7 @@ class PairwiseDistance(Layer):
     p: float = 2.0
     eps: float = 1e-6
     keepdim: bool = False
+    shows = ""
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The distances."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from turnout.nn import functional
 
@@ -26,7 +25,6 @@ class Flatten(Layer):
 
     start_dim: int = 1
     end_dim: int = -1
-    shows: ClassVar[str] = "start_dim={start_dim}, end_dim={end_dim}"
 
     def forward(self, input: Tensor) -> Tensor:
         """The input in another shape."""
@@ -50,7 +48,6 @@ class Unflatten(Layer):
 
     dim: int
     unflattened_size: Sequence[int]
-    shows: ClassVar[str] = "dim={dim}, unflattened_size={unflattened_size}"
 
     def forward(self, input: Tensor) -> Tensor:
         """The input in another shape."""
@@ -78,13 +75,7 @@ class Fold(Layer):
     dilation: Size = 1
     padding: Size = 0
     stride: Size = 1
-    shows: ClassVar[str] = (
-        "output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
-    )
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The images."""
-        return functional.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+    computes = functional.fold
 
 
 @layer
@@ -106,8 +97,4 @@ class Unfold(Layer):
     dilation: Size = 1
     padding: Size = 0
     stride: Size = 1
-    shows: ClassVar[str] = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The windows."""
-        return functional.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+    computes = functional.unfold

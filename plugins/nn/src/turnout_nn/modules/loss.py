@@ -29,6 +29,7 @@ from turnout_nn.parameters import Buffer
 class _Loss(Layer):
     """A function of tensors with its options as fields. Those that are tensors, factors of classes or of losses, are buffers."""
 
+    shows = ""
     function: ClassVar[Any]
 
     def __post_init__(self) -> None:

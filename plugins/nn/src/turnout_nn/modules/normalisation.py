@@ -378,10 +378,7 @@ class LocalResponseNorm(Layer):
     beta: float = 0.75
     k: float = 1.0
     shows: ClassVar[str] = "{size}, alpha={alpha}, beta={beta}, k={k}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The normalised input."""
-        return functional.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+    computes = functional.local_response_norm
 
 
 @layer

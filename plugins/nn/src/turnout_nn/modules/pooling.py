@@ -69,7 +69,6 @@ class _MaxUnpool(Layer, OfDims):
         >>> turnout.nn.{name}(2)(*turnout.nn.MaxPool{ndim}d(2, return_indices=True)(turnout.ones(1, 1{of[4]}))).shape
         turnout.Size([1, 1{of[4]}])
     """
-    shows: ClassVar[str] = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,7 +137,6 @@ class _LPPool(Layer, OfDims):
         >>> turnout.nn.{name}(2, 2)(turnout.zeros(1, 1{of[4]})).shape
         turnout.Size([1, 1{of[2]}])
     """
-    shows: ClassVar[str] = "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
 
     def forward(self, input: Tensor) -> Tensor:
         """The norms."""
@@ -157,7 +155,6 @@ class _AdaptiveAvgPool(Layer, OfDims):
         >>> turnout.nn.{name}(2)(turnout.zeros(1, 1{of[5]})).shape
         turnout.Size([1, 1{of[2]}])
     """
-    shows: ClassVar[str] = "output_size={output_size}"
 
     def forward(self, input: Tensor) -> Tensor:
         """The means."""
@@ -198,6 +195,7 @@ class _FractionalMaxPool(Layer, OfDims):
     output_ratio: Any = None
     return_indices: bool = False
     _random_samples: Tensor | None = None
+    shows = ""
     calls = "fractional_max_pool{ndim}d"
     about = """The maxima of windows that are placed at random over {dims}, so that outputs have a given size.
 
@@ -253,9 +251,7 @@ class AvgPool1d(Layer):
         self.stride = self.kernel_size if self.stride is None else each(self.stride, 1)
         self.padding = each(self.padding, 1)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The means."""
-        return functional.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+    computes = functional.avg_pool1d
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool, ndim=1):

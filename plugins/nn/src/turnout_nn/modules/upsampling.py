@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from turnout.nn import functional
 
@@ -106,11 +106,7 @@ class PixelShuffle(Layer):
     """
 
     upscale_factor: int
-    shows: ClassVar[str] = "upscale_factor={upscale_factor}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The larger image."""
-        return functional.pixel_shuffle(input, self.upscale_factor)
+    computes = functional.pixel_shuffle
 
 
 @layer
@@ -126,11 +122,7 @@ class PixelUnshuffle(Layer):
     """
 
     downscale_factor: int
-    shows: ClassVar[str] = "downscale_factor={downscale_factor}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The smaller image."""
-        return functional.pixel_unshuffle(input, self.downscale_factor)
+    computes = functional.pixel_unshuffle
 
 
 @layer
@@ -146,8 +138,4 @@ class ChannelShuffle(Layer):
     """
 
     groups: int
-    shows: ClassVar[str] = "groups={groups}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The input with its channels in the other order."""
-        return functional.channel_shuffle(input, self.groups)
+    computes = functional.channel_shuffle
