@@ -8,8 +8,6 @@
 | `user_frames` | `user_frame`: the line of the program that a call comes from |
 """
 
-from __future__ import annotations
-
 from turnout.explanation.explanation import Explanation, explain, find, source_of
 
 __all__ = ["Explanation", "explain", "find", "source_of"]

@@ -11,8 +11,6 @@ Key sets are ints of bits. Ranks are read only when a key set is resolved for th
 | `space` | `KEYS`, the live key space: name <-> bit, and the present rows; `DispatchKeySet` |
 """
 
-from __future__ import annotations
-
 from turnout.keys.rows import ALWAYS, NEVER, STANDARD, UNTRACKED, BackendRow, Functionality
 from turnout.keys.space import KEYS, DispatchKeySet, KeySpace
 

@@ -14,8 +14,6 @@
 | `placement` | the one device of a call, and the guard it runs under |
 """
 
-from __future__ import annotations
-
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.operators.operator import Operator
 from turnout.operators.packet import Packet

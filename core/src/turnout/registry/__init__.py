@@ -9,8 +9,6 @@
 | `core_kernels` | what core itself registers |
 """
 
-from __future__ import annotations
-
 from turnout.registry import core_kernels
 from turnout.registry.registrations import Registrations
 from turnout.registry.store import REGISTRY, Registry, find_operator

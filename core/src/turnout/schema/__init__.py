@@ -16,8 +16,6 @@ Start with `FunctionSchema.parse`. The modules, each importing only those before
 An invalid text raises `SchemaSyntaxError` (a `SchemaError`) with `.column` and `.expected`.
 """
 
-from __future__ import annotations
-
 from turnout.errors.schemas import SchemaSyntaxError
 from turnout.schema.kernels import check_kernel_signature
 from turnout.schema.model import Annotation, Argument, FunctionSchema, Kind, OperatorName, Return

@@ -3,8 +3,6 @@
 The operators of python_module linalg, without the prefix `linalg_`. A function defined here replaces the operator of that name.
 """
 
-from __future__ import annotations
-
 from turnout.errors import LinAlgError as LinAlgError
 from turnout_aten.functions.lookup import functions_of
 

@@ -4,8 +4,6 @@
 this module.
 """
 
-from __future__ import annotations
-
 from turnout_aten.backend.functional_arrays import Memory
 from turnout_aten.backend.functional_backend import FunctionalBackend
 from turnout_aten.backend.functional_rows import register_functional_kernels

@@ -3,8 +3,6 @@
 The operators of python_module special, without the prefix `special_`. A function defined here replaces the operator of that name.
 """
 
-from __future__ import annotations
-
 from turnout_aten.functions.lookup import functions_of
 
 TYPE_CHECKING = False

@@ -1,7 +1,5 @@
 """What `turnout.func` offers while this plugin is active."""
 
-from __future__ import annotations
-
 from turnout_functionalize.transform import functionalize
 
 __all__ = ["functionalize"]

@@ -3,8 +3,6 @@
 `docs/plugin-api.md` lists these names. Nothing inside imports this module.
 """
 
-from __future__ import annotations
-
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy
 from turnout_opencl.devices import ClDevice

@@ -1,7 +1,5 @@
 """What `turnout.graphs` offers while this plugin is active."""
 
-from __future__ import annotations
-
 from turnout_tracer.errors import TraceError, TraceWarning
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Node

@@ -1,7 +1,5 @@
 """The public functions of the operators, such as `turnout.add`, made from the declarations."""
 
-from __future__ import annotations
-
 from turnout_aten.functions.lookup import functions_of
 
 TYPE_CHECKING = False

@@ -1,7 +1,5 @@
 """The public module of each python_module, in which users find its functions."""
 
-from __future__ import annotations
-
 # python_module -> the public module.
 HOMES = {
     "": "turnout", "nn": "turnout_aten.generated.nn_functional", "linalg": "turnout.linalg", "fft": "turnout.fft",

@@ -1,7 +1,5 @@
 """Functions for neural networks under PyTorch's names: `turnout.nn.functional`."""
 
-from __future__ import annotations
-
 from turnout_aten.nn import functional as functional
 
 __all__ = ["functional"]

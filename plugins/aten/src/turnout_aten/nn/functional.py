@@ -4,6 +4,7 @@ Operators are used as they are. The functions that PyTorch writes in Python are 
 concern.
 """
 
+# ruff: noqa: F403, F405 - modules of public functions with an `__all__` of their own, and the types of what `__getattr__` finds
 from __future__ import annotations
 
 from turnout_aten.generated import functions as _functions
@@ -14,54 +15,19 @@ from turnout_aten.nn import layers as _layers
 from turnout_aten.nn import losses as _losses
 from turnout_aten.nn import normalisation as _normalisation
 from turnout_aten.nn import pooling as _pooling
-from turnout_aten.nn.activations import *  # noqa: F403 - a module of public functions with its own __all__
-from turnout_aten.nn.images import *  # noqa: F403 - a module of public functions with its own __all__
-from turnout_aten.nn.layers import *  # noqa: F403 - a module of public functions with its own __all__
-from turnout_aten.nn.losses import *  # noqa: F403 - a module of public functions with its own __all__
-from turnout_aten.nn.normalisation import *  # noqa: F403 - a module of public functions with its own __all__
-from turnout_aten.nn.pooling import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout_aten.nn.activations import *
+from turnout_aten.nn.images import *
+from turnout_aten.nn.layers import *
+from turnout_aten.nn.losses import *
+from turnout_aten.nn.normalisation import *
+from turnout_aten.nn.pooling import *
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from turnout_aten.generated.functions import (
-        adaptive_avg_pool1d,
-        avg_pool1d,
-        bilinear,
-        celu_,
-        channel_shuffle,
-        conv1d,
-        conv2d,
-        conv3d,
-        conv_transpose1d,
-        conv_transpose2d,
-        conv_transpose3d,
-        cosine_similarity,
-        log_softmax,
-        pairwise_distance,
-        pdist,
-        pixel_shuffle,
-        pixel_unshuffle,
-        relu_,
-        rrelu_,
-        selu_,
-        sigmoid,
-        softmax,
-        tanh,
-        threshold_,
-    )
-    from turnout_aten.generated.nn_functional import (
-        avg_pool2d,
-        avg_pool3d,
-        elu_,
-        gelu,
-        hardtanh_,
-        leaky_relu_,
-        linear,
-        one_hot,
-        scaled_dot_product_attention,
-    )
+    from turnout_aten.generated.functions import *
+    from turnout_aten.generated.nn_functional import *
 
 __all__ = [
     "adaptive_avg_pool1d",

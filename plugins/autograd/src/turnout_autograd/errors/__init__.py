@@ -14,8 +14,6 @@
 | `drawing` | `turnout.autograd.graph.draw` |
 """
 
-from __future__ import annotations
-
 from turnout.errors import TurnoutError
 from turnout_autograd.errors import checkpointing as checkpointing
 from turnout_autograd.errors import drawing as drawing

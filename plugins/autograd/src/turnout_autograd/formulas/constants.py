@@ -1,7 +1,5 @@
 """Numbers that formulas are written with."""
 
-from __future__ import annotations
-
 import math
 from math import pi, sqrt
 

@@ -3,8 +3,6 @@
 `rnn` has sequences of different lengths, `parametrize` and `parametrizations` compute parameters from others.
 """
 
-from __future__ import annotations
-
 from turnout_nn.utils import parametrizations, parametrize, rnn
 from turnout_nn.utils.construction import skip_init
 from turnout_nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights

@@ -10,32 +10,8 @@ each case has those of its operator.
 """
 
 from dataclasses import replace
+from importlib import import_module
 
-from turnout_conformance.cases import (
-    activations,
-    arranging,
-    backward,
-    complex,
-    convolutions,
-    copying,
-    decompositions,
-    fourier,
-    images,
-    indexing,
-    layers,
-    losses,
-    matrix_products,
-    normalisation,
-    pointwise,
-    pooling,
-    reductions,
-    scattering,
-    sorting,
-    special,
-    statistics,
-    view_copies,
-    views,
-)
 from turnout_conformance.cases.model import (
     ABOUT_STRIDES,
     Drawn,
@@ -58,30 +34,11 @@ __all__ = [
     "calls", "close", "values",
 ]  # fmt: skip
 
-FAMILIES = (
-    pointwise,
-    special,
-    complex,
-    activations,
-    reductions,
-    statistics,
-    sorting,
-    convolutions,
-    images,
-    losses,
-    normalisation,
-    pooling,
-    layers,
-    matrix_products,
-    decompositions,
-    fourier,
-    views,
-    view_copies,
-    arranging,
-    copying,
-    indexing,
-    scattering,
-    backward,
-)
+_NAMES = (
+    "pointwise", "special", "complex", "activations", "reductions", "statistics", "sorting", "convolutions", "images",
+    "losses", "normalisation", "pooling", "layers", "matrix_products", "decompositions", "fourier",
+    "views", "view_copies", "arranging", "copying", "indexing", "scattering", "backward",
+)  # fmt: skip
+FAMILIES = tuple(import_module(f"{__name__}.{name}") for name in _NAMES)
 
 CASES: tuple[OperatorCase, ...] = tuple(replace(case, sets=sets_of(case.op)) for family in FAMILIES for case in family.CASES)

@@ -1,7 +1,5 @@
 """`turnout.utils`: `turnout.utils.checkpoint`, where PyTorch has it."""
 
-from __future__ import annotations
-
 from turnout_autograd.public.utils import checkpoint
 
 __all__ = ["checkpoint"]
