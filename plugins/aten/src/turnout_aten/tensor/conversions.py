@@ -19,8 +19,25 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
-def _as(tensor: Any, dtype: DType, memory_format: Any) -> Tensor:
-    return aten.to__dtype(tensor, dtype, False, False, memory_format)
+def _converted(name: str, dtype: DType) -> Any:
+    """The method that converts to a dtype."""
+
+    def convert(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        if memory_format == "preserve_format":
+            return aten.to__dtype(self, dtype)
+        return aten.to__dtype(self, dtype, False, False, memory_format)
+
+    convert.__name__, convert.__qualname__ = name, f"Conversions.{name}"
+    convert.__doc__ = f"""The elements as {dtype.name}; the tensor itself if they are that already.
+
+    Arguments:
+        memory_format: how the result lies in memory
+
+    Example:
+        >>> turnout.tensor([1, 2]).{name}().dtype
+        turnout.{dtype.name}
+    """
+    return convert
 
 
 class Conversions:
@@ -55,96 +72,13 @@ class Conversions:
         __array_namespace__ = Late("turnout_aten.array_api.of_tensors:array_namespace")
         data = LateProperty("turnout_aten.tensor.data_attribute:data")
 
-    def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as float16; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).half().dtype
-            turnout.float16
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.float16) if plain else _as(self, dtypes.float16, memory_format)
-
-    def bfloat16(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as bfloat16; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).bfloat16().dtype
-            turnout.bfloat16
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.bfloat16) if plain else _as(self, dtypes.bfloat16, memory_format)
-
-    def float(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as float32; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).float().dtype
-            turnout.float32
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.float32) if plain else _as(self, dtypes.float32, memory_format)
-
-    def double(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as float64; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).double().dtype
-            turnout.float64
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.float64) if plain else _as(self, dtypes.float64, memory_format)
-
-    def short(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as int16; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).short().dtype
-            turnout.int16
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.int16) if plain else _as(self, dtypes.int16, memory_format)
-
-    def int(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as int32; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).int().dtype
-            turnout.int32
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.int32) if plain else _as(self, dtypes.int32, memory_format)
-
-    def long(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as int64; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).long().dtype
-            turnout.int64
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.int64) if plain else _as(self, dtypes.int64, memory_format)
+    half = _converted("half", dtypes.float16)
+    bfloat16 = _converted("bfloat16", dtypes.bfloat16)
+    float = _converted("float", dtypes.float32)
+    double = _converted("double", dtypes.float64)
+    short = _converted("short", dtypes.int16)
+    int = _converted("int", dtypes.int32)
+    long = _converted("long", dtypes.int64)
 
     def bool(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """Each element as a bool: True where it differs from 0.
@@ -156,60 +90,14 @@ class Conversions:
             >>> turnout.tensor([0, 2]).bool()
             tensor([False,  True])
         """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.bool_) if plain else _as(self, dtypes.bool_, memory_format)
+        if memory_format == "preserve_format":
+            return aten.to__dtype(self, dtypes.bool_)
+        return aten.to__dtype(self, dtypes.bool_, False, False, memory_format)
 
-    def byte(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as uint8; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).byte().dtype
-            turnout.uint8
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.uint8) if plain else _as(self, dtypes.uint8, memory_format)
-
-    def char(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as int8; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).char().dtype
-            turnout.int8
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.int8) if plain else _as(self, dtypes.int8, memory_format)
-
-    def cfloat(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as complex64; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).cfloat().dtype
-            turnout.complex64
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.complex64) if plain else _as(self, dtypes.complex64, memory_format)
-
-    def cdouble(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """The elements as complex128; the tensor itself if they are that already.
-
-        Arguments:
-            memory_format: how the result lies in memory
-
-        Example:
-            >>> turnout.tensor([1, 2]).cdouble().dtype
-            turnout.complex128
-        """
-        plain = memory_format == "preserve_format"
-        return aten.to__dtype(self, dtypes.complex128) if plain else _as(self, dtypes.complex128, memory_format)
+    byte = _converted("byte", dtypes.uint8)
+    char = _converted("char", dtypes.int8)
+    cfloat = _converted("cfloat", dtypes.complex64)
+    cdouble = _converted("cdouble", dtypes.complex128)
 
     def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Tensor:
         """This tensor on a device; `self` if it is already there. Raises ArgumentError for a `stream` other than None.
