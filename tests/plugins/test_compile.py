@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -378,8 +380,6 @@ def test_an_interrupted_or_failing_call_keeps_nothing(monkeypatch: pytest.Monkey
 
 TEXTS: list[tuple[Callable[[], Any], str]] = [
     (lambda: turnout.compile(3), "compile: argument 'function' must be callable, got int"),
-    (lambda: turnout.compile(abs, dynamic=True),
-     "compile: dynamic=True is not available yet: each size has a graph of its own\n  to fix  leave dynamic out"),
     (lambda: compiler.explain(abs), "explain: expected what turnout.compile returned, got builtin_function_or_method"),
     (lambda: compiler.signatures(3), "signatures: expected what turnout.compile returned, got int"),
     (lambda: turnout.compile(lambda x: x + 1, engine="nosuch")(W), "compile: there is no engine 'nosuch'\n  known   eager"),
@@ -499,3 +499,134 @@ def test_a_generator_is_an_argument_of_the_graph() -> None:
         assert generator.get_state() == expected.get_state() == (seed, 12)
     [signature] = compiler.signatures(compiled)
     assert signature.calls == 5
+
+
+# ---- sizes that are symbols
+
+
+def branches(x: Any) -> Any:
+    y = turnout.tanh(x + W[:1]) * x.shape[0]
+    x.add_(1)
+    return (y.sum(0), y * 2) if x.shape[0] > 4 else (y.sum(0), y)
+
+
+def test_one_trace_serves_all_sizes_for_which_the_function_decides_the_same() -> None:
+    compiled: Any = turnout.compile(branches, dynamic=True, strict=True, engine="eager")
+    for n in (3, 4, 2, 7, 5, 6, 3, 1, 1, 0):
+        ours, theirs = turnout.arange(2.0 * n).reshape(n, 2), turnout.arange(2.0 * n).reshape(n, 2)
+        assert facts([compiled(ours), ours]) == facts([branches(theirs), theirs])
+    found = {tuple(each.guards[1].split("[")[2].split("]")[0].split(", ")): each for each in compiler.signatures(compiled)}
+    small, large = found["3", "2"].sizes, found["7", "2"].sizes
+    assert "s0 <= 4" in small
+    assert "s0 > 4" in large
+    assert {n: found[n, "2"].sizes for n in "42"} == dict.fromkeys("42", small)
+    assert {n: found[n, "2"].sizes for n in "56"} == dict.fromkeys("56", large)
+    assert {n: each.calls for (n, _), each in found.items()} == {"3": 1, "4": 1, "2": 1, "7": 0, "5": 1, "6": 1, "1": 1, "0": 0}
+    assert f"sizes   of a trace that holds where {small}" in compiler.explain(compiled)
+    compiler.reset()
+    assert compiled(turnout.ones(2, 2))[0].tolist() == branches(turnout.ones(2, 2))[0].tolist()
+
+
+class Holder:
+    state: Any
+    weight: Any
+
+
+HOLDER = Holder()
+
+
+@pytest.mark.parametrize(("function", "traces"), [(lambda x: x * 2, 1), (lambda x: x * (2 if x._base is None else 3), 0)])
+def test_batches_of_a_larger_tensor_are_served_by_one_trace_unless_the_function_asks_for_that(function: Any, traces: int) -> None:
+    compiled = turnout.compile(function, dynamic=True, strict=True, engine="eager")
+    data = turnout.arange(40.0).reshape(20, 2)
+    for start, stop in ((0, 4), (4, 8), (8, 10), (4, 8), (10, 14)):
+        assert compiled(data[start:stop]).tolist() == function(data[start:stop]).tolist()
+    found = [each.sizes for each in compiler.signatures(compiled)]
+    assert len(found) == 4
+    assert len({each for each in found if each}) == traces
+    assert compiled(turnout.ones(2, 2)).tolist() == function(turnout.ones(2, 2)).tolist()
+
+
+HOLDER.state = turnout.zeros(1)
+
+
+def writes_outside(x: Any) -> Any:
+    HOLDER.state.add_(1)
+    return x + HOLDER.state
+
+
+def replaces(x: Any) -> Any:
+    HOLDER.state = HOLDER.state + 1
+    return x + HOLDER.state
+
+
+def makes_of_sizes(x: Any) -> Any:
+    before = HOLDER.state
+    HOLDER.state = x * 2
+    y = HOLDER.state + turnout.tensor([float(x.shape[0])] * x.shape[0])
+    HOLDER.state = before
+    return y
+
+
+def step_of_sizes(x: Any) -> Any:
+    (HOLDER.weight * x).sum().backward()
+    HOLDER.weight.grad = None
+    return x * 2
+
+
+def counts_to_its_size(x: Any) -> Any:
+    for _ in range(x.shape[0]):
+        x = x * 2
+    return x
+
+
+FOR_ONE_SIZE: list[tuple[Callable[[Any], Any], str]] = [
+    (writes_outside, "it writes tensors, gradients or attributes that are not arguments"),
+    (replaces, "it writes tensors, gradients or attributes that are not arguments"),
+    (step_of_sizes, "gradients are recorded"),
+    (makes_of_sizes, ""),
+    (lambda x: (x + 1, x.shape[0]), "numbers or the nesting of the results depend on sizes"),
+    (lambda x: x[1:], "a result is a view, or not in row-major order"),
+]
+
+
+@pytest.mark.parametrize(("function", "why"), FOR_ONE_SIZE)
+def test_what_no_trace_of_symbols_takes_has_a_graph_for_each_size(function: Any, why: str) -> None:
+    HOLDER.state, HOLDER.weight = turnout.zeros(1), turnout.ones(1, requires_grad=True)
+    state = HOLDER.state
+    compiled = turnout.compile(function, dynamic=True, strict=True, engine="eager")
+    for n in (3, 4, 3, 4):
+        found = compiled(turnout.ones(n))
+        HOLDER.state.zero_()
+        expected = function(turnout.ones(n))
+        HOLDER.state.zero_()
+        assert facts(found)[0] == facts(expected)[0]
+    signatures = compiler.signatures(compiled)
+    assert [each.calls for each in signatures] == [1, 1]
+    if why:
+        assert {each.notes for each in signatures} == {(f"for this size alone: {why}",)}
+    assert HOLDER.state is state or function is replaces
+    assert HOLDER.state.fake_mode is None
+
+
+def test_a_size_that_is_counted_to_has_a_trace_of_its_own_and_there_are_few_of_them() -> None:
+    compiled = turnout.compile(counts_to_its_size, dynamic=True, strict=True, engine="eager")
+    for n in range(2, 13):
+        for _ in range(2):
+            assert compiled(turnout.ones(n)).tolist() == [2.0**n] * n
+    found = compiler.signatures(compiled)
+    assert [f"s0 == {n}" in each.sizes for n, each in enumerate(found, 2)] == [True] * 8 + [False] * 3
+    assert {each.notes for each in found[8:]} == {("for this size alone: each of several traces holds for few sizes",)}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_compiled_function_keeps_no_tensor_of_its_calls(dynamic: bool) -> None:
+    compiled = turnout.compile(lambda x: (x * 2 + 1, x.sum()), dynamic=dynamic, engine="eager")
+    kept: list[Any] = []
+    for n in (3, 3, 4, 4):
+        x = turnout.ones(n)
+        kept += [weakref.ref(each) for each in (x, *compiled(x))]
+    del x
+    gc.collect()
+    assert [each() for each in kept] == [None] * 12
+    assert ran(compiled) == (3 if dynamic else 2)

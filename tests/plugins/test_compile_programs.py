@@ -9,8 +9,10 @@ import pytest
 
 import turnout
 from turnout import compiler
-from turnout_conformance.compiled import Outcome
-from turnout_tracer.compiling import eager
+from turnout.errors import TurnoutError
+from turnout_conformance.compiled import Outcome, SizedOutcome
+from turnout_tracer.compiling import dynamic, eager
+from turnout_tracer.sizes import Sizes
 
 
 def test_compiled_random_programs_give_the_same_bits(seeds: Callable[..., range]) -> None:
@@ -21,6 +23,48 @@ def test_compiled_random_programs_give_the_same_bits(seeds: Callable[..., range]
         assert not outcome.problem, f"seed {seed}: {outcome.problem}\n{outcome.text}"
         ran += outcome.ran
     assert ran >= len(chosen)
+
+
+def test_programs_of_several_sizes_give_the_same_bits_by_few_traces(seeds: Callable[..., range]) -> None:
+    traced = 0
+    chosen = seeds(8, many=2000)
+    for seed in chosen:
+        outcome = SizedOutcome(seed, "eager", "cpu")
+        assert not outcome.problem, f"seed {seed}: {outcome.problem}\n{outcome.text}"
+        traced += outcome.traced
+    assert traced >= 2 * len(chosen)
+
+
+def ignores_guards(general: dynamic.General, walk: Any) -> dict[str, Any]:
+    tensors = [walk.tensors[i] for i in general._lowered.bases]
+    return {name: tensors[i].shape[dim] for name, i, dim in general.sizes.of_inputs()}
+
+
+def keeps_sizes(general: dynamic.General, walk: Any) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = NAMED(general, walk)
+    if found is not None and not hasattr(general, "kept"):
+        general.kept = found  # type: ignore[attr-defined]
+    return None if found is None else general.kept  # type: ignore[attr-defined]
+
+
+def loses_a_guard(general: dynamic.General, walk: Any) -> dict[str, Any] | None:
+    general.sizes = Sizes(general.sizes.inputs, (), [each for each in general.sizes.assumptions if each.sign in (">=", "==")])
+    return NAMED(general, walk)
+
+
+NAMED = dynamic.General._named
+
+
+@pytest.mark.parametrize("fault", [ignores_guards, keeps_sizes, loses_a_guard])
+def test_programs_of_several_sizes_notice_a_faulty_trace(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamic.General, "_named", fault)
+    for seed in range(100):
+        try:
+            if SizedOutcome(seed, "eager", "cpu").problem:
+                return
+        except (compiler.CompileError, TurnoutError):
+            return
+    pytest.fail(f"no program notices {fault.__name__}")
 
 
 Fault = Callable[[Any, list[Any], dict[str, Any]], list[Any]]

@@ -205,6 +205,28 @@ def test_a_graph_can_be_traced_again_with_sizes_that_are_symbols():
     assert again(turnout.ones(2, 2)).tolist() == [3, 3, 3, 3]
 
 
+@pytest.mark.parametrize("size", ["x.shape[0] % 4", "x.shape[0] // 4", "x.shape[0] - x.shape[1]", "x.shape[0] // 4 > 1"])
+def test_what_was_decided_about_sizes_holds_for_the_second_trace_too(size):
+    scope = {}
+    exec(f"def function(x):\n    return x * 2 if {size} else x * 3", scope)
+    function = scope["function"]
+    for shape in ((4, 4), (7, 4), (3, 4), (9, 4)):
+        first = traced(function, turnout.ones(*shape))
+        again = traced(first, turnout.ones(*shape))
+        assert [str(each) for each in again.sizes.assumptions] == [str(each) for each in first.sizes.assumptions]
+        for n in range(2, 13):
+            assert serves(again, n) is serves(first, n)
+
+
+def serves(graph, n):
+    """Whether a replay takes a size; what it gives then is what the function gives."""
+    try:
+        graph(turnout.ones(n, 4))
+    except turnout.graphs.TraceError:
+        return False
+    return True
+
+
 def test_names_of_sizes_give_way_to_names_of_inputs():
     graph = traced(lambda s0: s0 * s0.shape[0], turnout.ones(3))
     scope = {"turnout": turnout}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from turnout import plugins
 from turnout.operators.tracebacks import shortening
 from turnout_tracer.compiling import errors
+from turnout_tracer.compiling.dynamic import DynamicCompiled
 from turnout_tracer.compiling.errors import CompileError, CompileWarning, EngineError
 from turnout_tracer.compiling.functions import FUNCTIONS, Compiled, Signature
 
@@ -39,7 +40,8 @@ def compile(function: Callable[..., Any] | None = None, *, engine: str = "", dyn
     Arguments:
         function: the function; None returns a decorator
         engine: what compiles the graphs; "" means the setting `compile.engine`, else the engine that serves the device
-        dynamic: whether one graph is for all sizes; True is refused until it is available
+        dynamic: whether one trace serves calls of all sizes for which it holds: the function then runs once more after the first
+            call, on fake tensors whose sizes are symbols
         strict: whether what cannot be compiled is an error
 
     Example:
@@ -54,13 +56,11 @@ def compile(function: Callable[..., Any] | None = None, *, engine: str = "", dyn
     """
     for needed in ("Tracer", "Functionalize", "Fake", "Autograd"):
         plugins.require_functionality(needed)
-    if dynamic:
-        raise errors.CompileError(errors.DYNAMIC)
     if function is None:
-        return lambda given: compile(given, engine=engine, strict=strict)
+        return lambda given: compile(given, engine=engine, dynamic=dynamic, strict=strict)
     if not callable(function):
         raise errors.CompileError(errors.not_callable(function))
-    return Compiled(function, engine, strict)
+    return (DynamicCompiled if dynamic else Compiled)(function, engine, strict)
 
 
 @shortening

@@ -76,7 +76,7 @@ class _Writer:
         self.graph = graph
         self.node: Node | None = None  # whose lines are written
         self.names: dict[str, Any] = {"max": max, "min": min, "len": len, "isinstance": isinstance, "Tensor": Tensor}
-        self.names |= {"no_grad": no_grad, "wrong_results": _wrong_results, "__name__": __name__}
+        self.names |= {"no_grad": no_grad, "wrong_results": _wrong_results, "holds": _holds, "__name__": __name__}
         self._operators: dict[int, str] = {}
         self._sizes: dict[str, str] = {}  # the variable of each size that has a name
         self._computed: dict[str, str] = {}  # the variable of each formula that was computed
@@ -232,7 +232,7 @@ class _Writer:
         """The lines of one comparison; `otherwise` raises."""
         left, right = self.formula(comparison.left), self.formula(comparison.right)
         yield from self.opened()
-        yield f"if not {left} {comparison.sign} {right}: {otherwise}"
+        yield f"if not holds({left} {comparison.sign} {right}): {otherwise}"
 
 
 def _is_plain(value: Any) -> bool:
@@ -249,6 +249,12 @@ def _dead_after(graph: Graph) -> list[list[int]]:
         found.append(sorted(here))
         needed |= here
     return found[::-1]
+
+
+def _holds(comparison: Any) -> bool:
+    """Whether what was decided holds. Of symbols it is decided as by a program: their trace assumes it too."""
+    found: bool = comparison if comparison.__class__ is bool else comparison.answer(kernel=False)
+    return found
 
 
 def _wrong_results(op: str, found: int, expected: int) -> None:

@@ -218,3 +218,78 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             raise
         except Exception as error:  # noqa: BLE001 - what the program raises is part of the comparison
             return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+
+
+class DrawnSizes:
+    """The lines of a program for tensors of several sizes: it computes with them, branches on them, and writes its arguments."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = Random(f"sizes {seed}")
+        self.names = ["a", "b"]
+        lines: list[str] = []
+        for i in range(self.draw.randint(2, 7)):
+            lines += self._line(i)
+        kept = self.draw.sample(self.names, min(3, len(self.names)))
+        self.text = (
+            "def make(outside, t, device):\n    def program(a, b):\n"
+            + "".join(f"        {line}\n" for line in lines)
+            + f"        return {', '.join(kept)}, [{self.draw.choice(self.names)}]\n    return program\n"
+        )
+
+    def _line(self, i: int) -> list[str]:
+        draw = self.draw
+        x, y, new = draw.choice(self.names), draw.choice(self.names), f"x{i}"
+        kind = draw.randrange(8)
+        if kind == 0:
+            return [f"{draw.choice(('a', 'b'))}.{draw.choice(('mul_(0.5)', 'add_(0.25)', 'tanh_()', 'uniform_()'))}"]
+        if kind == 1:
+            return [f"{draw.choice(('a', 'b'))}[0] = {x}.sum(0) / 8"]
+        if kind == 2:
+            size = draw.choice(("a.shape[0]", "a.shape[1]", "a.numel()", "a.shape[0] + a.shape[1]"))
+            return [f"if {size} {draw.choice(('>', '<', '==', '%'))} {draw.randint(2, 6)}:", f"    {x} = {x} * 0.5"]
+        self.names.append(new)
+        value = draw.choice(
+            (f"t.tanh({x} + {y})", f"{x} - {y} * 0.5", f"{x} * {x}.shape[0] / 4", f"({x} @ {y}.t()) @ {y} / {y}.shape[0]",
+             f"{x} + {y}.sum(0, keepdim=True)", f"{x}.reshape(-1).reshape({x}.shape[0], -1)", f"{x} + outside.sum()",
+             f"t.rand(a.shape[0], a.shape[1], device=device) - {x}", f"{x} + t.arange({x}.shape[1], device=device)",
+             f"t.cat([{x}, {y}])[:a.shape[0]] + 0", f"t.nn.functional.dropout({x}, 0.5)", f"{x}.view(-1)[:1] + {y}",
+             f"{x}.softmax(1)", f"t.zeros({x}.shape[0], 1, device=device) + {x}", f"t.tensor([0.5], device=device) * {x}")
+        )  # fmt: skip
+        return [f"{new} = {value}"]
+
+
+class SizedOutcome:
+    """What calls of a drawn program with several sizes gave, compiled with `dynamic=True`.
+
+    problem  what differs from the function, or ""
+    traced   how many sizes were served by a trace of other sizes
+    """
+
+    def __init__(self, seed: int, engine: str, device: str, close: float = 0.0) -> None:
+        self.problem = ""
+        self.traced = 0
+        self.text = DrawnSizes(seed).text
+        scope: dict[str, Any] = {"__name__": "drawn"}
+        exec(self.text, scope)
+        draw = Random(f"calls {seed}")
+        outside = turnout.tensor([0.25, 0.5], device=device)
+        function = scope["make"](outside, turnout, device)
+        compiled: Any = turnout.compile(function, engine=engine, dynamic=True)
+        for i in range(8):
+            sizes = draw.randint(1 if i else 2, 7), draw.choice((3, 3, 4))
+            values = [[[draw.randint(-4, 4) / 4 for _ in range(sizes[1])] for _ in range(sizes[0])] for _ in range(2)]
+            mine, others = ([turnout.tensor(each, device=device) for each in values] for _ in range(2))
+            turnout.manual_seed(i)
+            expected = outcome(function, tuple(others))
+            turnout.manual_seed(i)
+            found = outcome(compiled, tuple(mine))
+            if isinstance(found, str) or isinstance(expected, str):
+                if found != expected:
+                    self.problem = f"{sizes}: {found}, expected {expected}"
+                return
+            self.problem = difference(facts([found, mine]), facts([expected, others]), close)
+            if self.problem:
+                self.problem = f"{sizes}: {self.problem}"
+                return
+        traces = [signature.sizes for signature in compiler.signatures(compiled) if signature.sizes]
+        self.traced = len(traces) - len(set(traces))

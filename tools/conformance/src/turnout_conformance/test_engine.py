@@ -15,7 +15,7 @@ import pytest
 import turnout
 from turnout import compiler
 from turnout_conformance.cases import CASES, OperatorCase
-from turnout_conformance.compiled import Outcome
+from turnout_conformance.compiled import Outcome, SizedOutcome
 from turnout_conformance.engine import Engine
 from turnout_conformance.making import leaf, of_each_kind, row_major, samples, samples_of_kinds
 from turnout_conformance.replays import Way, call_of, check_replays, gradients_of
@@ -61,3 +61,13 @@ def test_random_programs(turnout_engine: Engine, part: int) -> None:
         assert not outcome.problem, f"{outcome.problem}\n{outcome.text}"
         ran += outcome.ran
     assert ran >= PROGRAMS, "most calls of these programs ran eagerly: the engine takes too few graphs"
+
+
+@pytest.mark.parametrize("part", range(PARTS // 4))
+def test_random_programs_of_several_sizes(turnout_engine: Engine, part: int) -> None:
+    traced = 0
+    for seed in range(part * PROGRAMS, (part + 1) * PROGRAMS):
+        outcome = SizedOutcome(seed, turnout_engine.name, turnout_engine.device, turnout_engine.close)
+        assert not outcome.problem, f"{outcome.problem}\n{outcome.text}"
+        traced += outcome.traced
+    assert traced >= PROGRAMS, "most sizes of these programs ran eagerly: the engine takes too few graphs"

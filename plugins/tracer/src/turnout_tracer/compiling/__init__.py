@@ -12,4 +12,5 @@
 | `eager` | the engine that runs the operators one by one |
 | `programs` | a compiled graph, called: inputs, what is written back, results |
 | `functions` | the compiled function with its cache |
+| `dynamic` | one trace for many sizes |
 """

@@ -117,6 +117,14 @@ def left_by_engine(engine: str, why: str) -> str:
     return f"the engine {engine!r} leaves it to eager calls: {why}"
 
 
+# Why a graph is for one size, where all sizes were asked for.
+OUTSIDE_WRITTEN = "it writes tensors, gradients or attributes that are not arguments"
+GRADIENTS = "gradients are recorded"
+SIZED_DATA = "a tensor is made from numbers that depend on sizes"
+SIZED_RESULT = "numbers or the nesting of the results depend on sizes"
+TRACED_OFTEN = "each of several traces holds for few sizes"
+SIZED_VIEW = "a result is a view, or not in row-major order"
+
 TOO_LARGE = "the signature has more than 100,000 parts"
 RECORDS = "the results record for gradients"
 
@@ -187,9 +195,6 @@ def twice(engine: str, plugins: Iterable[str]) -> str:
 def not_callable(value: object) -> str:
     """compile(3)."""
     return f"compile: argument 'function' must be callable, got {type(value).__name__}"
-
-
-DYNAMIC = "compile: dynamic=True is not available yet: each size has a graph of its own\n  to fix  leave dynamic out"
 
 
 def not_compiled_function(name: str, value: object) -> str:

@@ -69,6 +69,7 @@ class Signature(NamedTuple):
     why       why its calls run eagerly, or ""
     engine    the engine of its graph, or ""
     calls     how often the compiled graph ran
+    sizes     of a trace with symbols: what must hold of the sizes that it serves
     notes     what the engine says of the compiled graph, in lines
     recorded  the graph before it was optimised, or None
     graph     the graph that the engine was given, or None
@@ -78,6 +79,7 @@ class Signature(NamedTuple):
     why: str
     engine: str
     calls: int
+    sizes: str
     notes: tuple[str, ...]
     recorded: Graph | None
     graph: Graph | None
@@ -89,6 +91,7 @@ class Signature(NamedTuple):
         if self.graph is None or self.recorded is None:
             return [*lines, f"  eager   {self.why}"]
         lines.append(f"  engine  {self.engine}, {self.calls} calls")
+        lines += [f"  sizes   of a trace that holds where {self.sizes}"] if self.sizes else []
         lines += [f"  note    {note}" for note in self.notes]
         lines.append(f"  graph   {len(self.graph.nodes)} operators, {len(self.recorded.nodes)} before it was optimised")
         return lines + [f"    {line}" for line in self.graph.code.rstrip().splitlines()]
@@ -164,7 +167,7 @@ class Compiled:
             outcomes = Outcomes(walk, after, returned, capture)
             if not capture.reason:
                 try:
-                    program = Program(walk, capture, outcomes, self._name, self._engine)
+                    program = self._program(walk, capture, outcomes, args, kwargs)
                 except NotWorthwhileError as error:
                     left = str(error)
                 except NotLoweredError as error:
@@ -186,6 +189,12 @@ class Compiled:
         elif fault:
             self._tell(capture.reason, 4)
         return returned
+
+    def _program(
+        self, walk: Walk, capture: Capture, outcomes: Outcomes, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Program:
+        """The program of what ran."""
+        return Program(walk, capture, outcomes, self._name, self._engine)
 
     def _keep(self, walk: Walk, entry: Entry) -> None:
         with _LOCK:
@@ -213,14 +222,14 @@ class Compiled:
 
     def signatures(self) -> list[Signature]:
         """What is known of its signatures, the one used longest ago first, and of calls that have none."""
-        found = [Signature((), why, "", 0, (), None, None) for why in list(self._refused)]
+        found = [Signature((), why, "", 0, "", (), None, None) for why in list(self._refused)]
         for key, entry in sorted(self.entries.items(), key=lambda item: item[1].used):
             guards = tuple([f"{place_text(place)}: {_shown(part)}" for part, place in zip(key, entry.places, strict=False)])
             program = entry.program
             if program is None:
-                found.append(Signature(guards, entry.why, "", 0, (), None, None))
+                found.append(Signature(guards, entry.why, "", 0, "", (), None, None))
             else:
-                facts = program.engine, program.calls, program.notes, program.recorded, program.graph
+                facts = program.engine, program.calls, program.sizes, program.notes, program.recorded, program.graph
                 found.append(Signature(guards, "", *facts))
         return found
 

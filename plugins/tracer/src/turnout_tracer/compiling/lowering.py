@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import turnout
+from turnout.operators.values import is_symbol
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.grad_mode import no_grad
@@ -16,14 +17,14 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
-from turnout_tracer.recording import trace
+from turnout_tracer.recording import Recording, trace
 from turnout_tracer.replay import Replay
+from turnout_tracer.sizes import Formula, Sizes
 from turnout_tracer.structures import take_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnout_tracer.compiling.capture import Capture
     from turnout_tracer.compiling.outcomes import Outcomes
     from turnout_tracer.compiling.signatures import Walk
 
@@ -40,16 +41,25 @@ class Lowered:
     written   which tensors of the signature the last results are written to
     examples  the inputs as fake tensors
     device    where it runs
+    sizes     where sizes of inputs are symbols: their names, and what must hold of them
+    shapes    the shapes of the new memories
     """
 
-    def __init__(self, walk: Walk, capture: Capture, outcomes: Outcomes, name: str) -> None:
-        self._walk = walk
+    def __init__(
+        self,
+        walk: Walk,
+        capture: Recording,
+        outcomes: Outcomes,
+        name: str,
+        at: frozenset[int] = frozenset(),
+        sizes: Sizes | None = None,
+    ) -> None:
         self.bases, covers = _bases(walk)
         if any(node.op.name.startswith("as_strided") for node in capture.nodes) and not all(map(_is_whole, walk.tensors)):
             raise NotLoweredError(errors.strided_input())
         mode = turnout.FakeMode()
         constants = capture.constants
-        raw = _raw(walk, capture, outcomes, name)
+        raw = _raw(walk, capture, outcomes, name, sizes)
         replay = Replay(raw)
 
         def program(*given: Any) -> list[Any]:
@@ -64,18 +74,25 @@ class Lowered:
                 else:
                     start = tensor.storage_offset() - walk.tensors[self.bases[cover]].storage_offset()
                     values.append(aten.as_strided(base, tensor.shape, tensor.stride(), start))
-            return replay.run([*values, *generators], [], {f"c{i}": each for i, each in enumerate(copies)})
+            made = replay.run([*values, *generators], [], {f"c{i}": each for i, each in enumerate(copies)})
+            self.shapes = [tuple([_formula(size) for size in each.shape]) for each in made]
+            return made
 
         program.__name__ = name
+        symbolic = {i: symbolic_like(mode, walk.tensors[i]) for i in at}
         with no_grad(), mode:
-            fakes = [_fake(walk.tensors[i]) for i in self.bases] + [mode.generator(each.device) for each in walk.generators]
-            copies = [_fake(each.tensor) for each in constants]
+            fakes = [symbolic[i] if i in at else fake_like(walk.tensors[i]) for i in self.bases]
+            fakes += [mode.generator(each.device) for each in walk.generators]
+            copies = [fake_like(each.tensor) for each in constants]
             traced = trace(turnout.func.functionalize(program))(*fakes, *copies)
         if traced.constants:
             raise NotLoweredError(errors.HIDDEN_TENSOR)
         self.examples = fakes
+        self.sizes = None
+        if sizes is not None and traced.sizes is not None:
+            self.sizes = Sizes(traced.sizes.inputs[: len(fakes)], traced.sizes.births, traced.sizes.assumptions)
         self._build(traced, len(fakes), constants, name)
-        self.device = self._device(outcomes)
+        self.device = _device(walk, self.bases, outcomes)
 
     def _build(self, traced: Graph, count: int, constants: list[Constant], name: str) -> None:
         """The graph of the trace: copies back are results, copied tensors are constants."""
@@ -105,14 +122,16 @@ class Lowered:
         results: list[Any] = [*[news.get(ref.index, ref) for ref in made], *[news[i] for i in written]]
         kept = [Constant(Ref(count + i), each.tensor) for i, each in enumerate(constants)]
         signature = take_apart([(*self.examples,), {}], lambda value: None)
-        self.graph = Graph(name, traced.inputs[:count], signature, nodes, kept, _flat(len(results)), results)
+        self.graph = Graph(name, traced.inputs[:count], signature, nodes, kept, _flat(len(results)), results, self.sizes)
 
-    def _device(self, outcomes: Outcomes) -> Any:
-        tensors = [self._walk.tensors[i] for i in self.bases] + [memory.tensor for memory in outcomes.memories]
-        devices = dict.fromkeys(tensor.device for tensor in tensors)
-        if len(devices) > 1:
-            raise NotLoweredError(errors.several_devices(map(str, devices)))
-        return next(iter(devices), None) or turnout.device("cpu")
+
+def _device(walk: Walk, bases: list[int], outcomes: Outcomes) -> Any:
+    """Where the graph runs."""
+    tensors = [walk.tensors[i] for i in bases] + [memory.tensor for memory in outcomes.memories]
+    devices = dict.fromkeys(tensor.device for tensor in tensors)
+    if len(devices) > 1:
+        raise NotLoweredError(errors.several_devices(map(str, devices)))
+    return next(iter(devices), None) or turnout.device("cpu")
 
 
 def _flat(count: int) -> Any:
@@ -120,10 +139,23 @@ def _flat(count: int) -> Any:
     return take_apart([turnout.empty(0)] * count, lambda value: None)
 
 
-def _fake(tensor: Tensor) -> Tensor:
+def fake_like(tensor: Tensor) -> Tensor:
     """A fake tensor with memory of its own; the mode is active."""
     made: Tensor = aten.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=tensor.device)
     return made
+
+
+def symbolic_like(mode: Any, tensor: Tensor) -> Tensor:
+    """A fake tensor in row-major order, with memory of its own, whose sizes are symbols, but for 0 and 1; no mode is active."""
+    shape = mode.from_tensor(turnout.empty(tuple(tensor.shape), device="meta"), dynamic=range(tensor.ndim)).shape
+    with mode:
+        made: Tensor = turnout.empty(tuple(shape), dtype=tensor.dtype, device=tensor.device)
+    return made
+
+
+def _formula(size: Any) -> Any:
+    """A size that is a symbol, as a graph computes it."""
+    return size.computed({name: Formula(name) for name in size.symbols}) if is_symbol(size) else size
 
 
 def _is_whole(tensor: Tensor) -> bool:
@@ -165,14 +197,14 @@ def _span(tensor: Tensor) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
 
 
-def _raw(walk: Walk, capture: Capture, outcomes: Outcomes, name: str) -> Graph:
+def _raw(walk: Walk, capture: Recording, outcomes: Outcomes, name: str, sizes: Sizes | None) -> Graph:
     """The record as a graph: constants are its state, given anew for each call."""
     count = len(walk.tensors) + len(walk.generators)
     inputs = tuple([f"x{i}" for i in range(count)])
     refs = {f"c{i}": each.ref for i, each in enumerate(capture.constants)}
     results: Any = [memory.ref for memory in outcomes.memories]
     nested = _flat(0)
-    return Graph(name, inputs, nested, capture.nodes, [], nested, results, None, {}, refs)
+    return Graph(name, inputs, nested, capture.nodes, [], nested, results, sizes, {}, refs)
 
 
 def apart(nodes: list[Node], results: list[Any], inputs: int, constants: Sequence[int] = ()) -> tuple[list[Node], list[Any]]:

@@ -19,6 +19,8 @@ from turnout_tracer.compiling.signatures import place_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from turnout.devices import Device
+    from turnout.dtypes import DType
     from turnout_tracer.compiling.capture import Capture
     from turnout_tracer.compiling.signatures import Walk
     from turnout_tracer.nodes import Ref
@@ -50,11 +52,29 @@ class Outcome(NamedTuple):
     view: Geometry | None = None
 
 
+class Kind(NamedTuple):
+    """What a program knows of a new memory, in the place of the tensor over it."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    device: Device
+    strides: tuple[int, ...]
+
+    def stride(self) -> tuple[int, ...]:
+        """Its strides."""
+        return self.strides
+
+
 class Memory(NamedTuple):
-    """New memory: the value that fills it, and how it lies there."""
+    """New memory: the value that fills it, and the tensor over it or its kind."""
 
     ref: Ref
-    tensor: Tensor
+    tensor: Any
+
+    def without_values(self) -> Memory:
+        """The same without the tensor."""
+        tensor = self.tensor
+        return Memory(self.ref, Kind(tuple(tensor.shape), tensor.dtype, tensor.device, tensor.stride()))
 
 
 class Outcomes:
@@ -100,6 +120,12 @@ class Outcomes:
                 if tensor.grad is not None:
                     capture.changes(place_text(slot.place))
                 self.slots.append((i, self._number(tensor)))
+
+    def forget(self) -> None:
+        """Let go of the tensors of the call: a program needs none of them."""
+        self.memories = [memory.without_values() for memory in self.memories]
+        for name in ("_before", "_capture", "_numbers", "_alive", "_groups", "_inputs"):
+            self.__dict__.pop(name, None)
 
     # ---- what changed
 

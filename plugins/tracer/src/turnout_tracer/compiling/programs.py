@@ -35,13 +35,19 @@ class Program:
     graph     what the engine was given
     recorded  the graph before it was optimised
     calls     how often it ran
+    sizes     of a trace with symbols: what must hold of the sizes that it serves
     notes     what the engine says of the program, in lines
     """
 
-    def __init__(self, walk: Walk, capture: Capture, outcomes: Outcomes, name: str, engine: str) -> None:
-        lowered = Lowered(walk, capture, outcomes, name)
+    def __init__(
+        self, walk: Walk, capture: Capture | None, outcomes: Outcomes, name: str, engine: str, lowered: Lowered | None = None
+    ) -> None:
+        if lowered is None:
+            assert capture is not None
+            lowered = Lowered(walk, capture, outcomes, name)
         self.name = name
         self.calls = 0
+        self.sizes = ""
         self.graph = graph = lowered.graph
         results = list(graph.results)
         self.recorded = Graph(name, graph.inputs, graph.signature, graph.nodes, graph.constants, graph.output, graph.results)
@@ -57,6 +63,7 @@ class Program:
         ]
         self._strides = [memory.tensor.stride() for memory in outcomes.memories]
         self._records = any(tensor.gmask for tensor in walk.tensors)
+        outcomes.forget()
         self.engine, compile = engines.chosen(engine, lowered.device)
         try:
             self._run = compile(graph, lowered.examples, {"name": name, "device": lowered.device})
