@@ -89,29 +89,9 @@ def _in_shape(views: Views, value: Tensor, shape: Sequence[int]) -> Tensor:
     return views.named("view", value, shape)
 
 
-def _transposed(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    return views.named("transpose.int", new, *args)
-
-
-def _turned(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    return views.named("t", new)
-
-
 def _permuted(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
     order = wrap_dims(args[0], before.ndim)
     return views.named("permute", new, [order.index(d) for d in range(before.ndim)])
-
-
-def _from_real(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    return views.named("view_as_complex", new)
-
-
-def _from_complex(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    return views.named("view_as_real", new)
-
-
-def _retyped(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    return views.named("view.dtype", new, before.dtype)
 
 
 # ---- some of the elements
@@ -119,15 +99,7 @@ def _retyped(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -
 
 def _scattered(name: str) -> Inverse:
     """The base with the new elements where the view, whose arguments the scatter takes too, had them."""
-
-    def inverse(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-        return views.call(name, before, new, *args)
-
-    return inverse
-
-
-def _unbound(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    return views.call("select_scatter", before, new, args[0], index)
+    return lambda views, before, new, args, index: views.call(name, before, new, *args)
 
 
 def _split(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
@@ -146,17 +118,17 @@ INVERSES: dict[str, Inverse] = {
     "squeeze":              _reshaped,
     "squeeze.dim":          _reshaped,
     "squeeze.dims":         _reshaped,
-    "transpose.int":        _transposed,
-    "t":                    _turned,
+    "transpose.int":        lambda views, before, new, args, index: views.named("transpose.int", new, *args),
+    "t":                    lambda views, before, new, args, index: views.named("t", new),
     "permute":              _permuted,
-    "view_as_real":         _from_real,
-    "view_as_complex":      _from_complex,
-    "view.dtype":           _retyped,
+    "view_as_real":         lambda views, before, new, args, index: views.named("view_as_complex", new),
+    "view_as_complex":      lambda views, before, new, args, index: views.named("view_as_real", new),
+    "view.dtype":           lambda views, before, new, args, index: views.named("view.dtype", new, before.dtype),
     "select.int":           _scattered("select_scatter"),
     "slice.Tensor":         _scattered("slice_scatter"),
     "diagonal":             _scattered("diagonal_scatter"),
     "as_strided":           _scattered("as_strided_scatter"),
-    "unbind.int":           _unbound,
+    "unbind.int":           lambda views, before, new, args, index: views.call("select_scatter", before, new, args[0], index),
     "split.Tensor":         _split,
     "split_with_sizes":     _split,
 }

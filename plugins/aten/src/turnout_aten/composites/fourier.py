@@ -15,7 +15,7 @@ from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from turnout_aten.tensor.tensor import Tensor
 
@@ -128,102 +128,60 @@ def _c2r(name: str, self: Tensor, s: Dims, dim: Dims, norm: str | None, directio
     return aten._fft_c2r(turned, dims, _scaling(name, norm, direction), last)
 
 
-# ---- one dim
+# ---- the operators: fft and the inverse; r of real tensors; h of Hermitian-symmetric ones, of which half is given
 
 
-def fft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The transform along one dim, which is first truncated or padded to `n` elements."""
-    return _c2c("fft.fft", self, *_one("fft.fft", self, n, dim), norm, FORWARD)
+def _along_one(kind: Callable[..., Tensor], name: str, direction: int) -> Callable[..., Tensor]:
+    """The kernel along one dim, which is first truncated or padded to `n` elements; those of the result, if half is given."""
+
+    def along(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        dims, lengths = _one(name, self, n, dim)
+        if kind is _c2r:
+            return _c2r(name, self, None if n is None else (n,), (dim,), norm, direction)
+        return kind(name, self, dims, lengths, norm, direction)
+
+    return _called(along, name)
 
 
-def ifft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of fft."""
-    return _c2c("fft.ifft", self, *_one("fft.ifft", self, n, dim), norm, INVERSE)
+def _along_many(kind: Callable[..., Tensor], name: str, direction: int) -> Callable[..., Tensor]:
+    """The kernel along `dim`; by default as many last dims as `s` has lengths, or all dims. The last is that of half lines."""
+
+    def along(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+        return kind(name, self, *((s, dim) if kind is _c2r else _dims(name, self, s, dim)), norm, direction)
+
+    return _called(along, name)
 
 
-def rfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The first half of the transform of a real tensor; the other half is its conjugate."""
-    return _r2c("fft.rfft", self, *_one("fft.rfft", self, n, dim), norm, FORWARD)
+def _along_two(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def along(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
+        return function(self, s, dim, norm)
+
+    return _called(along, function.__name__[:-1] + "2")
 
 
-def irfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of rfft, with `n` elements."""
-    _one("fft.irfft", self, n, dim)
-    return _c2r("fft.irfft", self, None if n is None else (n,), (dim,), norm, INVERSE)
+def _called(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name.removeprefix("fft.")
+    return function
 
 
-def hfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The transform of a Hermitian-symmetric signal, of which half is given."""
-    _one("fft.hfft", self, n, dim)
-    return _c2r("fft.hfft", self, None if n is None else (n,), (dim,), norm, FORWARD)
-
-
-def ihfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of hfft."""
-    return _r2c("fft.ihfft", self, *_one("fft.ihfft", self, n, dim), norm, INVERSE)
-
-
-# ---- several dims
-
-
-def fftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """fft along several dims: `dim`; by default as many last dims as `s` has lengths, or all dims."""
-    return _c2c("fft.fftn", self, *_dims("fft.fftn", self, s, dim), norm, FORWARD)
-
-
-def ifftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """The inverse of fftn."""
-    return _c2c("fft.ifftn", self, *_dims("fft.ifftn", self, s, dim), norm, INVERSE)
-
-
-def rfftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """rfft along the last of several dims, fft along the others."""
-    return _r2c("fft.rfftn", self, *_dims("fft.rfftn", self, s, dim), norm, FORWARD)
-
-
-def irfftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """The inverse of rfftn."""
-    return _c2r("fft.irfftn", self, s, dim, norm, INVERSE)
-
-
-def hfftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """hfft along the last of several dims, fft along the others."""
-    return _c2r("fft.hfftn", self, s, dim, norm, FORWARD)
-
-
-def ihfftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """The inverse of hfftn."""
-    return _r2c("fft.ihfftn", self, *_dims("fft.ihfftn", self, s, dim), norm, INVERSE)
-
-
-def fft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
-    """fftn along two dims."""
-    return fftn(self, s, dim, norm)
-
-
-def ifft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
-    """ifftn along two dims."""
-    return ifftn(self, s, dim, norm)
-
-
-def rfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
-    """rfftn along two dims."""
-    return rfftn(self, s, dim, norm)
-
-
-def irfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
-    """irfftn along two dims."""
-    return irfftn(self, s, dim, norm)
-
-
-def hfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
-    """hfftn along two dims."""
-    return hfftn(self, s, dim, norm)
-
-
-def ihfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
-    """ihfftn along two dims."""
-    return ihfftn(self, s, dim, norm)
+fft = _along_one(_c2c, "fft.fft", FORWARD)
+ifft = _along_one(_c2c, "fft.ifft", INVERSE)
+rfft = _along_one(_r2c, "fft.rfft", FORWARD)
+irfft = _along_one(_c2r, "fft.irfft", INVERSE)
+hfft = _along_one(_c2r, "fft.hfft", FORWARD)
+ihfft = _along_one(_r2c, "fft.ihfft", INVERSE)
+fftn = _along_many(_c2c, "fft.fftn", FORWARD)
+ifftn = _along_many(_c2c, "fft.ifftn", INVERSE)
+rfftn = _along_many(_r2c, "fft.rfftn", FORWARD)
+irfftn = _along_many(_c2r, "fft.irfftn", INVERSE)
+hfftn = _along_many(_c2r, "fft.hfftn", FORWARD)
+ihfftn = _along_many(_r2c, "fft.ihfftn", INVERSE)
+fft2 = _along_two(fftn)
+ifft2 = _along_two(ifftn)
+rfft2 = _along_two(rfftn)
+irfft2 = _along_two(irfftn)
+hfft2 = _along_two(hfftn)
+ihfft2 = _along_two(ihfftn)
 
 
 # ---- frequencies

@@ -9,7 +9,7 @@ from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from turnout_aten.tensor.tensor import Tensor
 
@@ -28,96 +28,38 @@ def _size(input: Tensor, output_size: Any, scale_factors: Any) -> tuple[Sequence
     return [int(n * s) for n, s in zip(input.shape[2:], scale_factors, strict=True)], scale_factors
 
 
-def _copied(op: Any, input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
-    size, scales = _size(input, output_size, scale_factors)
-    return op(input, size, *scales)
+def _nearest(name: str) -> Callable[..., Tensor]:
+    """The kernel of an operator that takes elements as they are."""
+
+    def vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
+        size, scales = _size(input, output_size, scale_factors)
+        return getattr(aten, name)(input, size, *scales)
+
+    vec.__name__ = vec.__qualname__ = f"{name.lstrip('_')}_vec"
+    return vec
 
 
-def _mixed(op: Any, input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
-    size, scales = _size(input, output_size, scale_factors)
-    return op(input, size, align_corners, *scales)
+def _mixed(name: str) -> Callable[..., Tensor]:
+    """The kernel of an operator that computes new elements."""
+
+    def vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
+        size, scales = _size(input, output_size, scale_factors)
+        return getattr(aten, name)(input, size, align_corners, *scales)
+
+    vec.__name__ = vec.__qualname__ = f"{name.lstrip('_')}_vec"
+    return vec
 
 
-def upsample_nearest1d_vec(input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Tensor:
-    """Nearest neighbour: the element before the coordinate."""
-    return _copied(aten.upsample_nearest1d, input, output_size, scale_factors)
-
-
-def upsample_nearest2d_vec(input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Tensor:
-    """With two dims."""
-    return _copied(aten.upsample_nearest2d, input, output_size, scale_factors)
-
-
-def upsample_nearest3d_vec(input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Tensor:
-    """With three."""
-    return _copied(aten.upsample_nearest3d, input, output_size, scale_factors)
-
-
-def upsample_nearest_exact1d_vec(
-    input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """Exact nearest neighbour: the element with the nearest centre."""
-    return _copied(aten._upsample_nearest_exact1d, input, output_size, scale_factors)
-
-
-def upsample_nearest_exact2d_vec(
-    input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """With two dims."""
-    return _copied(aten._upsample_nearest_exact2d, input, output_size, scale_factors)
-
-
-def upsample_nearest_exact3d_vec(
-    input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """With three."""
-    return _copied(aten._upsample_nearest_exact3d, input, output_size, scale_factors)
-
-
-def upsample_linear1d_vec(
-    input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """Linear, between two neighbours."""
-    return _mixed(aten.upsample_linear1d, input, output_size, align_corners, scale_factors)
-
-
-def upsample_bilinear2d_vec(
-    input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """With two dims."""
-    return _mixed(aten.upsample_bilinear2d, input, output_size, align_corners, scale_factors)
-
-
-def upsample_trilinear3d_vec(
-    input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """With three."""
-    return _mixed(aten.upsample_trilinear3d, input, output_size, align_corners, scale_factors)
-
-
-def upsample_bicubic2d_vec(
-    input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """Bicubic: between four neighbours along each of two dims."""
-    return _mixed(aten.upsample_bicubic2d, input, output_size, align_corners, scale_factors)
-
-
-def upsample_bilinear2d_aa_vec(
-    input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """Bilinear, with smoothing when the image shrinks."""
-    return _mixed(aten._upsample_bilinear2d_aa, input, output_size, align_corners, scale_factors)
-
-
-def upsample_bicubic2d_aa_vec(
-    input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """Cubic, smoothed."""
-    return _mixed(aten._upsample_bicubic2d_aa, input, output_size, align_corners, scale_factors)
-
-
-def upsample_lanczos2d_aa_vec(
-    input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
-) -> Tensor:
-    """Lanczos, smoothed."""
-    return _mixed(aten._upsample_lanczos2d_aa, input, output_size, align_corners, scale_factors)
+upsample_nearest1d_vec = _nearest("upsample_nearest1d")
+upsample_nearest2d_vec = _nearest("upsample_nearest2d")
+upsample_nearest3d_vec = _nearest("upsample_nearest3d")
+upsample_nearest_exact1d_vec = _nearest("_upsample_nearest_exact1d")
+upsample_nearest_exact2d_vec = _nearest("_upsample_nearest_exact2d")
+upsample_nearest_exact3d_vec = _nearest("_upsample_nearest_exact3d")
+upsample_linear1d_vec = _mixed("upsample_linear1d")
+upsample_bilinear2d_vec = _mixed("upsample_bilinear2d")
+upsample_trilinear3d_vec = _mixed("upsample_trilinear3d")
+upsample_bicubic2d_vec = _mixed("upsample_bicubic2d")
+upsample_bilinear2d_aa_vec = _mixed("_upsample_bilinear2d_aa")
+upsample_bicubic2d_aa_vec = _mixed("_upsample_bicubic2d_aa")
+upsample_lanczos2d_aa_vec = _mixed("_upsample_lanczos2d_aa")

@@ -173,36 +173,22 @@ def lstm_input(
     return output, hidden, cell
 
 
-def gru_input(
-    input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
-    bidirectional: bool, batch_first: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(output, hidden)"""
-    output, (hidden,) = _layers(
-        "gru", GRU, input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
-    )
-    return output, hidden
+def _of_one_state(name: str, cell: Any) -> Any:
+    """The kernel of a layer with one state: (output, hidden)."""
+
+    def layers(
+        input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
+        bidirectional: bool, batch_first: bool,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        output, (hidden,) = _layers(
+            name, cell, input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
+        )
+        return output, hidden
+
+    layers.__name__ = layers.__qualname__ = f"{name}_input"
+    return layers
 
 
-def rnn_tanh_input(
-    input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
-    bidirectional: bool, batch_first: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(output, hidden)"""
-    output, (hidden,) = _layers(
-        "rnn_tanh", TANH, input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional,
-        batch_first,
-    )  # fmt: skip
-    return output, hidden
-
-
-def rnn_relu_input(
-    input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
-    bidirectional: bool, batch_first: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(output, hidden)"""
-    output, (hidden,) = _layers(
-        "rnn_relu", RELU, input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional,
-        batch_first,
-    )  # fmt: skip
-    return output, hidden
+gru_input = _of_one_state("gru", GRU)
+rnn_tanh_input = _of_one_state("rnn_tanh", TANH)
+rnn_relu_input = _of_one_state("rnn_relu", RELU)
