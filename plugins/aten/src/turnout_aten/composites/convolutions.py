@@ -12,7 +12,7 @@ from turnout_aten.shapes.convolutions import spread
 from turnout_aten.shapes.layouts import as_convolved
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from turnout_aten.tensor.tensor import Tensor
 
@@ -39,30 +39,6 @@ def _convolved(
     return aten.squeeze__dim(made, 0) if single else made
 
 
-def conv1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
-    dilation: Ints = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """One spatial dim."""
-    return _convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
-    dilation: Ints = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Two."""
-    return _convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
-    dilation: Ints = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Three."""
-    return _convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
-
-
 def _padded(
     name: str, ndim: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: str, dilation: Any,
     groups: int,
@@ -83,52 +59,56 @@ def _padded(
     return _convolved(name, ndim, input, weight, bias, stride, [t // 2 for t in totals], dilation, groups)
 
 
-def conv1d_padding(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
-    dilation: Ints = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """One spatial dim, padded by a word."""
-    return _padded("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+def _convolution(ndim: int) -> Callable[..., Tensor]:
+    name = f"conv{ndim}d"
+
+    def conv(
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+        groups: int = 1,
+    ) -> Tensor:  # fmt: skip
+        return _convolved(name, ndim, input, weight, bias, stride, padding, dilation, groups)
+
+    conv.__name__ = conv.__qualname__ = name
+    return conv
 
 
-def conv2d_padding(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
-    dilation: Ints = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Two."""
-    return _padded("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+def _convolution_padding(ndim: int) -> Callable[..., Tensor]:
+    """The same, padded by a word."""
+    name = f"conv{ndim}d"
+
+    def conv(
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid", dilation: Ints = 1,
+        groups: int = 1,
+    ) -> Tensor:  # fmt: skip
+        return _padded(name, ndim, input, weight, bias, stride, padding, dilation, groups)
+
+    conv.__name__ = conv.__qualname__ = f"{name}_padding"
+    return conv
 
 
-def conv3d_padding(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
-    dilation: Ints = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Three."""
-    return _padded("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+def _transposed(ndim: int) -> Callable[..., Tensor]:
+    """The adjoint."""
+    name = f"conv_transpose{ndim}d"
+
+    def conv(
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+        output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
+    ) -> Tensor:  # fmt: skip
+        return _convolved(name, ndim, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
+
+    conv.__name__ = conv.__qualname__ = name
+    return conv
 
 
-def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
-    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
-) -> Tensor:  # fmt: skip
-    """The adjoint of conv1d."""
-    return _convolved("conv_transpose1d", 1, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
-
-
-def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
-    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
-) -> Tensor:  # fmt: skip
-    """The adjoint of conv2d."""
-    return _convolved("conv_transpose2d", 2, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
-
-
-def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
-    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
-) -> Tensor:  # fmt: skip
-    """The adjoint of conv3d."""
-    return _convolved("conv_transpose3d", 3, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
+conv1d = _convolution(1)
+conv2d = _convolution(2)
+conv3d = _convolution(3)
+conv1d_padding = _convolution_padding(1)
+conv2d_padding = _convolution_padding(2)
+conv3d_padding = _convolution_padding(3)
+conv_transpose1d = _transposed(1)
+conv_transpose2d = _transposed(2)
+conv_transpose3d = _transposed(3)
 
 
 # ---- gradients

@@ -71,46 +71,26 @@ def _checked(name: str, ndim: int, self: Tensor, padding: Sequence[int], reflect
             raise ShapeError(f"{name}: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
 
 
-def _reflection(name: str, ndim: int, self: Tensor, padding: Sequence[int]) -> Tensor:
-    _checked(name, ndim, self, padding, True)
-    made = _extended(self, padding, _reflected)
-    return lying(made, as_images(made.shape, self))
+def _pad(kind: str, ndim: int) -> Callable[..., Tensor]:
+    """The kernel that extends the last dims by their reflection, or by copies of their first and last elements."""
+    name, reflects = f"{kind}_pad{ndim}d", kind == "reflection"
+    places = _reflected if reflects else _repeated
+
+    def pad(self: Tensor, padding: Sequence[int]) -> Tensor:
+        _checked(name, ndim, self, padding, reflects)
+        made = _extended(self, padding, places)
+        return lying(made, as_images(made.shape, self))
+
+    pad.__name__ = pad.__qualname__ = name
+    return pad
 
 
-def _replication(name: str, ndim: int, self: Tensor, padding: Sequence[int]) -> Tensor:
-    _checked(name, ndim, self, padding, False)
-    made = _extended(self, padding, _repeated)
-    return lying(made, as_images(made.shape, self))
-
-
-def reflection_pad1d(self: Tensor, padding: Sequence[int]) -> Tensor:
-    """The last dim extended by its reflection."""
-    return _reflection("reflection_pad1d", 1, self, padding)
-
-
-def reflection_pad2d(self: Tensor, padding: Sequence[int]) -> Tensor:
-    """The last two dims."""
-    return _reflection("reflection_pad2d", 2, self, padding)
-
-
-def reflection_pad3d(self: Tensor, padding: Sequence[int]) -> Tensor:
-    """The last three dims."""
-    return _reflection("reflection_pad3d", 3, self, padding)
-
-
-def replication_pad1d(self: Tensor, padding: Sequence[int]) -> Tensor:
-    """The last dim extended by copies of its first and last element."""
-    return _replication("replication_pad1d", 1, self, padding)
-
-
-def replication_pad2d(self: Tensor, padding: Sequence[int]) -> Tensor:
-    """The last two dims."""
-    return _replication("replication_pad2d", 2, self, padding)
-
-
-def replication_pad3d(self: Tensor, padding: Sequence[int]) -> Tensor:
-    """The last three dims."""
-    return _replication("replication_pad3d", 3, self, padding)
+reflection_pad1d = _pad("reflection", 1)
+reflection_pad2d = _pad("reflection", 2)
+reflection_pad3d = _pad("reflection", 3)
+replication_pad1d = _pad("replication", 1)
+replication_pad2d = _pad("replication", 2)
+replication_pad3d = _pad("replication", 3)
 
 
 def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:

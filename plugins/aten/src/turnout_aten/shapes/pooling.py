@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.convolutions import at_least, spread
@@ -78,61 +80,12 @@ def _ordered(name: str, dtype: DType) -> None:
         raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
 
 
-def max_pool2d(
-    self: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> tuple[Out, Out]:
-    """(largest elements, their places in the flattened image)."""
-    return _max_pool("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool3d(
-    self: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> tuple[Out, Out]:
-    """max_pool2d with three dims."""
-    return _max_pool("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode)
-
-
 def _max_pool(name: str, ndim: int, self: Tensor, *rest: object) -> tuple[Out, Out]:
+    """(largest elements, their places in the flattened image) of windows."""
     _ordered(name, self.dtype)
     shape = _pooled(name, self.array.shape, ndim, *rest)  # type: ignore[arg-type]
     strides = as_images(shape, self)
     return Out(shape, self.dtype, strides), Out(shape, int64, strides, exact=True)
-
-
-def avg_pool2d(
-    self: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Out:
-    """Means of windows."""
-    return _avg_pool("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override)
-
-
-def avg_pool3d(
-    self: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Out:
-    """avg_pool2d with three dims."""
-    return _avg_pool("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override)
 
 
 def _avg_pool(
@@ -143,6 +96,7 @@ def _avg_pool(
     stride: Sequence[int],
     padding: Sequence[int],
     ceil_mode: bool,
+    count_include_pad: bool,
     divisor: int | None,
 ) -> Out:
     if (self.dtype.category < FLOAT and self.dtype is not int64) or self.dtype.category == COMPLEX:
@@ -153,19 +107,8 @@ def _avg_pool(
     return Out(shape, self.dtype, as_images(shape, self))
 
 
-def avg_pool2d_backward(grad_output: Tensor, self: Tensor, *rest: object) -> Out:
-    """The gradient with respect to self."""
-    return _avg_pool_backward("avg_pool2d_backward", 2, grad_output, self, *rest)
-
-
-def avg_pool3d_backward(grad_output: Tensor, self: Tensor, *rest: object) -> Out:
-    """avg_pool2d_backward with three dims."""
-    return _avg_pool_backward("avg_pool3d_backward", 3, grad_output, self, *rest)
-
-
 def _avg_pool_backward(name: str, ndim: int, grad_output: Tensor, self: Tensor, *rest: object) -> Out:
-    kernel_size, stride, padding, ceil_mode, _, divisor = rest
-    wanted = _avg_pool(name, ndim, self, kernel_size, stride, padding, ceil_mode, divisor)  # type: ignore[arg-type]
+    wanted = _avg_pool(name, ndim, self, *rest)  # type: ignore[arg-type]
     return _like_self(name, grad_output, self, wanted.shape)
 
 
@@ -187,44 +130,16 @@ def _adaptive(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) ->
     return (*self.array.shape[:-ndim], *size)
 
 
-def adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Out:
-    """Means of windows that cover the image evenly."""
+def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"adaptive_avg_pool2d is not defined for {self.dtype.name} tensors")
-    shape = _adaptive("adaptive_avg_pool2d", 2, self, output_size)
+        raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
+    shape = _adaptive(name, ndim, self, output_size)
     return Out(shape, self.dtype, as_images(shape, self))
 
 
-def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Out:
-    """adaptive_avg_pool2d with three dims."""
-    if self.dtype.category != FLOAT:
-        raise DTypeError(f"adaptive_avg_pool3d is not defined for {self.dtype.name} tensors")
-    shape = _adaptive("adaptive_avg_pool3d", 3, self, output_size)
-    return Out(shape, self.dtype, as_images(shape, self))
-
-
-def adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Out:
-    """The gradient with respect to self."""
-    check_input("adaptive_avg_pool2d_backward", self.array.shape, 2)
-    wanted = (*self.array.shape[:-2], *grad_output.array.shape[-2:])
-    return _like_self("adaptive_avg_pool2d_backward", grad_output, self, wanted)
-
-
-def adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor) -> Out:
-    """adaptive_avg_pool2d_backward with three dims."""
-    check_input("adaptive_avg_pool3d_backward", self.array.shape, 3)
-    wanted = (*self.array.shape[:-3], *grad_output.array.shape[-3:])
-    return _like_self("adaptive_avg_pool3d_backward", grad_output, self, wanted)
-
-
-def adaptive_max_pool2d(self: Tensor, output_size: Sequence[int]) -> tuple[Out, Out]:
-    """(largest elements, their places) of windows that cover the image evenly."""
-    return _adaptive_max("adaptive_max_pool2d", 2, self, output_size)
-
-
-def adaptive_max_pool3d(self: Tensor, output_size: Sequence[int]) -> tuple[Out, Out]:
-    """adaptive_max_pool2d with three dims."""
-    return _adaptive_max("adaptive_max_pool3d", 3, self, output_size)
+def _adaptive_avg_backward(name: str, ndim: int, grad_output: Tensor, self: Tensor) -> Out:
+    check_input(name, self.array.shape, ndim)
+    return _like_self(name, grad_output, self, (*self.array.shape[:-ndim], *grad_output.array.shape[-ndim:]))
 
 
 def _adaptive_max(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> tuple[Out, Out]:
@@ -235,20 +150,6 @@ def _adaptive_max(name: str, ndim: int, self: Tensor, output_size: Sequence[int]
     shape = _adaptive(name, ndim, self, output_size)
     strides = as_images(shape, self)
     return Out(shape, self.dtype, strides), Out(shape, int64, strides, exact=True)
-
-
-def fractional_max_pool2d(
-    self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor
-) -> tuple[Out, Out]:
-    """(largest elements, their places) of windows that start at random."""
-    return _fractional("fractional_max_pool2d", 2, self, kernel_size, output_size, random_samples)
-
-
-def fractional_max_pool3d(
-    self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor
-) -> tuple[Out, Out]:
-    """fractional_max_pool2d with three dims."""
-    return _fractional("fractional_max_pool3d", 3, self, kernel_size, output_size, random_samples)
 
 
 def _fractional(
@@ -281,19 +182,19 @@ def _fractional(
 
 # fmt: off
 SHAPES: ShapeTable = {
-    "max_pool2d_with_indices.out": max_pool2d,
-    "max_pool3d_with_indices.out": max_pool3d,
-    "avg_pool2d.out": avg_pool2d,
-    "avg_pool3d.out": avg_pool3d,
-    "avg_pool2d_backward.grad_input": avg_pool2d_backward,
-    "avg_pool3d_backward.grad_input": avg_pool3d_backward,
-    "_adaptive_avg_pool2d.out": adaptive_avg_pool2d,
-    "_adaptive_avg_pool3d.out": adaptive_avg_pool3d,
-    "_adaptive_avg_pool2d_backward.out": adaptive_avg_pool2d_backward,
-    "_adaptive_avg_pool3d_backward.out": adaptive_avg_pool3d_backward,
-    "adaptive_max_pool2d.out": adaptive_max_pool2d,
-    "adaptive_max_pool3d.out": adaptive_max_pool3d,
-    "fractional_max_pool2d.output": fractional_max_pool2d,
-    "fractional_max_pool3d.output": fractional_max_pool3d,
+    "max_pool2d_with_indices.out": partial(_max_pool, "max_pool2d", 2),
+    "max_pool3d_with_indices.out": partial(_max_pool, "max_pool3d", 3),
+    "avg_pool2d.out": partial(_avg_pool, "avg_pool2d", 2),
+    "avg_pool3d.out": partial(_avg_pool, "avg_pool3d", 3),
+    "avg_pool2d_backward.grad_input": partial(_avg_pool_backward, "avg_pool2d_backward", 2),
+    "avg_pool3d_backward.grad_input": partial(_avg_pool_backward, "avg_pool3d_backward", 3),
+    "_adaptive_avg_pool2d.out": partial(_adaptive_avg, "adaptive_avg_pool2d", 2),
+    "_adaptive_avg_pool3d.out": partial(_adaptive_avg, "adaptive_avg_pool3d", 3),
+    "_adaptive_avg_pool2d_backward.out": partial(_adaptive_avg_backward, "adaptive_avg_pool2d_backward", 2),
+    "_adaptive_avg_pool3d_backward.out": partial(_adaptive_avg_backward, "adaptive_avg_pool3d_backward", 3),
+    "adaptive_max_pool2d.out": partial(_adaptive_max, "adaptive_max_pool2d", 2),
+    "adaptive_max_pool3d.out": partial(_adaptive_max, "adaptive_max_pool3d", 3),
+    "fractional_max_pool2d.output": partial(_fractional, "fractional_max_pool2d", 2),
+    "fractional_max_pool3d.output": partial(_fractional, "fractional_max_pool3d", 3),
 }
 # fmt: on
