@@ -138,7 +138,11 @@ def imports(module: str) -> str:
                 elif alias.asname == alias.name:
                     names.add(alias.name)
         elif isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
-            exported = list(ast.literal_eval(statement.value))
+            if isinstance(statement.value, ast.Call):  # of `describe`: the functions and classes that the module defines
+                made = [each.name for each in statements if isinstance(each, (ast.FunctionDef, ast.ClassDef))]
+                exported = sorted(name for name in made if not name.startswith("_"))
+            else:
+                exported = list(ast.literal_eval(statement.value))
         elif isinstance(statement, ast.AugAssign) and ast.unparse(statement.target) == "__all__":
             lines.append(imports(modules[ast.unparse(statement.value).removesuffix(".__all__")]))
         elif isinstance(statement, ast.Assign):
