@@ -6,6 +6,7 @@ import gc
 import warnings
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from os.path import exists
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 
 import turnout
+from failing_checks import FAILING, check_that_calls_fail_as_eager_ones
 from outcomes import in_threads, refused
 from turnout import compiler
-from turnout.errors import TurnoutError
+from turnout.errors import ArgumentError, TurnoutError
 from turnout_aten import trees
 from turnout_conformance.cases import CASES
 from turnout_conformance.making import leaf, of_each_kind, row_major, samples, samples_of_kinds
@@ -630,3 +632,26 @@ def test_a_compiled_function_keeps_no_tensor_of_its_calls(dynamic: bool) -> None
     gc.collect()
     assert [each() for each in kept] == [None] * 12
     assert ran(compiled) == (3 if dynamic else 2)
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_check_of_numbers_fails_as_in_an_eager_call(name: str) -> None:
+    check_that_calls_fail_as_eager_ones("eager", name)
+
+
+def test_a_call_whose_check_fails_leaves_the_writes_of_an_eager_one() -> None:
+    def function(x: Any, q: Any) -> Any:
+        x.add_(1)
+        found = x.quantile(q)
+        x.add_(1)
+        return found
+
+    compiled: Any = turnout.compile(function, engine="eager", strict=True)
+    compiled(turnout.ones(3), turnout.tensor(0.5))
+    for q, expected in ((0.5, [3.0] * 3), (2.0, [2.0] * 3)):
+        x = turnout.ones(3)
+        with nullcontext() if q < 1 else pytest.raises(ArgumentError, match=r"^quantile: every q must lie between 0 and 1$"):
+            compiled(x, turnout.tensor(q))
+        assert x.tolist() == expected
+    [entry] = compiled.entries.values()
+    assert entry.program.calls == 2

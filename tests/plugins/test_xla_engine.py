@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import turnout
+from failing_checks import FAILING, check_that_calls_fail_as_eager_ones
 from outcomes import in_threads
 from turnout import compiler
 from turnout.errors import DimError
@@ -202,30 +203,9 @@ def test_a_program_that_is_traced_again_is_the_same() -> None:
     assert compiled(x).tolist() == found[1]
 
 
-def test_what_must_hold_of_numbers_is_checked_by_the_program() -> None:
-    numbers, whole = turnout.linspace(0.1, 0.9, 6), turnout.arange(6)
-    # a function of a tensor, one that it takes, and one for which it raises
-    cases: dict[str, tuple[Any, Any, Any]] = {
-        "repeat_interleave": (lambda n: turnout.repeat_interleave(n, output_size=3), whole[1:3] + 0, whole[1:3] - 1),
-        "floor_divide": (lambda d: 7 // d, whole + 1, whole + 0),
-        "remainder": (lambda d: whole % d, whole + 1, whole + 0),
-        "fmod": (lambda d: whole.fmod(d), whole + 1, whole + 0),
-        "div": (lambda d: whole.div(d, rounding_mode="trunc"), whole + 1, whole + 0),
-        "lu_unpack": (lambda p: turnout.lu_unpack(turnout.eye(3), p)[0], whole[1:4].int(), whole[:3].int()),
-        "normal": (lambda s: turnout.normal(0.0, s) * 0, numbers, -numbers),
-        "multinomial": (lambda w: turnout.multinomial(w, 2).sum() * 0, numbers, -numbers),
-    }
-    for name, (function, good, bad) in cases.items():
-        compiled: Any = turnout.compile(function, engine="xla", strict=True)
-        for _ in range(2):
-            turnout.testing.assert_close(compiled(good), function(good), msg=name)
-        with pytest.raises(turnout.errors.TurnoutError) as expected:
-            function(bad)
-        with pytest.raises(type(expected.value)) as caught:
-            compiled(bad)
-        assert str(caught.value) == str(expected.value), name
-        [entry] = compiled.entries.values()
-        assert (entry.program.calls, entry.program.notes) == (2, ()), name
+@pytest.mark.parametrize("name", FAILING)
+def test_what_must_hold_of_numbers_is_checked_by_the_program(name: str) -> None:
+    check_that_calls_fail_as_eager_ones("xla", name)
 
 
 def test_what_could_draw_and_does_not_leaves_the_generator_alone() -> None:

@@ -272,7 +272,7 @@ def _called_back(node: Node, args: Sequence[Any]) -> Any:
             raise EngineError(f"{node.op.qualified_name} gives numbers")
         return made
 
-    with turnout.FakeMode():
+    with turnout.FakeMode(), postponed():  # the operator makes its checks on cpu
         fakes = call(lambda each: turnout.empty(tuple(each.shape), dtype=each.dtype), *[leaves[i] for i in at])
     specs = [jax.ShapeDtypeStruct(tuple(each.shape), native(each.dtype)) for each in fakes]
     dtypes = [native(leaves[i].dtype) for i in at]

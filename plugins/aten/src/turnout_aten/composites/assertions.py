@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
+def is_checked(tensor: Tensor) -> bool:
+    """Whether there are numbers that can be looked at, now or when a program runs."""
+    return tensor.shape.numel() > 0 and (tensor.device.backend.has_values or are_postponed())
+
+
 def holds(condition: Tensor) -> bool:
     """Whether a condition is true for all elements. Where checks are postponed, it is noted, and taken to hold."""
     if are_postponed():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, float64, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.assertions import holds
+from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.composites.random import drawn_normal, drawn_uniform, where_to_draw
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.promotion import result_type, wide_dtype
@@ -89,7 +89,7 @@ def normal(mean: Any, std: Any = 1, *, generator: Generator | None = None) -> Te
         _check_std(std)
     elif std.dtype.category == COMPLEX:
         raise DTypeError(f"normal: std must be real, got {std.dtype.name}")
-    elif std.numel() and std.device.backend.has_values and not holds(_not_below_0(std)):
+    elif is_checked(std) and not holds(_not_below_0(std)):
         raise ArgumentError("normal: std must not be negative")
     dtype = result_type(mean, std) if len(given) > 1 else given[0].dtype
     drawn: Any = drawn_normal(shape, dtype, given[0].device, generator)
@@ -168,7 +168,7 @@ def _made(tensor: Any) -> Tensor:
 
 def _check_probabilities(self: Tensor) -> None:
     self = of_all_examples(self)
-    if not self.device.backend.has_values or not self.numel():
+    if not is_checked(self):
         return
     good = aten.logical_and(aten.ge__Scalar(self, 0), aten.lt__Scalar(self, float("inf")))
     if not holds(good):

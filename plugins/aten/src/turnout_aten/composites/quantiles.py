@@ -8,7 +8,7 @@ from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
-from turnout_aten.composites.assertions import holds
+from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _number(name: str, self: Tensor, q: float) -> Tensor:
 
 
 def _check_numbers(name: str, q: Tensor) -> None:
-    if not q.device.backend.has_values or q.keys & _BATCHED or not q.numel():
+    if q.keys & _BATCHED or not is_checked(q):
         return
     if not holds(aten.logical_and(aten.ge__Scalar(q, 0), aten.le__Scalar(q, 1))):
         raise ArgumentError(f"{name}: every q must lie between 0 and 1")

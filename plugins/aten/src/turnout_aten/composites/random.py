@@ -10,7 +10,7 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, float16, 
 from turnout.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
-from turnout_aten.composites.assertions import holds
+from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.dtypes import LARGEST, int_range
 from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.kernels.factories import strides_as
@@ -325,7 +325,7 @@ def bernoulli_Tensor_(self: Tensor, p: Tensor, *, generator: Generator | None = 
 
 def _check_chances(p: Tensor) -> None:
     """Raise ShapeError for probabilities outside 0 to 1, if the values can be read."""
-    if not p.device.backend.has_values or p.keys & _BATCHED or not p.numel():
+    if p.keys & _BATCHED or not is_checked(p):
         return
     if not holds(aten.logical_and(aten.ge__Scalar(p, 0), aten.le__Scalar(p, 1))):
         raise ArgumentError("bernoulli: probabilities must lie between 0 and 1")

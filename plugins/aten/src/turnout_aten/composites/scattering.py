@@ -7,7 +7,7 @@ from typing import Any
 from turnout.dtypes import bool_, int64
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.assertions import holds
+from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.composites.layouts import lying
 from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
@@ -159,7 +159,7 @@ def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise DTypeError(f"{name}: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
     available = numel(source.shape)
     if not available or not numel(self.shape):
-        if numel(self.shape) and self.device.backend.has_values and not holds(aten.logical_not(mask)):
+        if is_checked(self) and not holds(aten.logical_not(mask)):
             raise ShapeError(f"{name}: 'mask' has more true elements than 'source' has elements: 0")
         return aten.clone(self, memory_format="contiguous_format")
     order = aten.sub__Scalar(aten.cumsum(aten.reshape(mask, (-1,)), 0), 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.assertions import holds
+from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.levels import of_all_examples
 
@@ -59,7 +59,7 @@ def _limits(lengths: Tensor | None, offsets: Tensor | None) -> tuple[Tensor, Ten
 
 def _check_lengths(lengths: Tensor, size: int) -> None:
     lengths = of_all_examples(lengths)
-    if not lengths.device.backend.has_values or not lengths.numel():
+    if not is_checked(lengths):
         return
     if not holds(aten.ge__Scalar(lengths, 0)):
         raise ArgumentError("segment_reduce: lengths must not be negative")

@@ -7,7 +7,7 @@ from typing import Any
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.assertions import holds
+from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 
@@ -130,7 +130,7 @@ def _weights(name: str, given: Tensor | None, observations: int, category: int) 
         raise ShapeError(f"cov: {name} must have one element for each of {observations} observations, got {given.numel()}")
     if given.dtype.category != category:
         raise DTypeError(f"cov: {name} must be {'integers' if category == INT else 'floats'}, got {given.dtype.name}")
-    if observations and given.device.backend.has_values and not holds(aten.logical_not(aten.lt__Scalar(given, 0))):
+    if is_checked(given) and not holds(aten.logical_not(aten.lt__Scalar(given, 0))):
         raise ArgumentError(f"cov: {name} must not be negative")
     return _flat(given)
 

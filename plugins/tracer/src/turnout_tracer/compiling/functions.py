@@ -17,7 +17,7 @@ from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.capture import Capture
 from turnout_tracer.compiling.lowering import NotLoweredError
 from turnout_tracer.compiling.outcomes import Outcomes
-from turnout_tracer.compiling.programs import NotWorthwhileError, Program
+from turnout_tracer.compiling.programs import UNTRUE, NotWorthwhileError, Program
 from turnout_tracer.compiling.signatures import Code, Walk, place_text
 from turnout_tracer.graph import Graph
 
@@ -152,7 +152,8 @@ class Compiled:
         self._calls = entry.used = self._calls + 1
         program = entry.program
         if program is not None and program.may_run(found[0]):
-            return program(*found)
+            made = program(*found)
+            return function(*args, **kwargs) if made is UNTRUE else made  # the function raises what is wrong
         if entry.is_fault:
             self._tell(entry.why)
         return function(*args, **kwargs)

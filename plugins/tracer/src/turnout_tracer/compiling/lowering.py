@@ -6,14 +6,17 @@ views of it inside the graph. What is copied back at the end of the functionalis
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import turnout
 from turnout.operators.values import is_symbol
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import is_dense
+from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.tensor.wrappers import WrapperTensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
@@ -36,9 +39,10 @@ class NotLoweredError(Exception):
 class Lowered:
     """A graph for an engine.
 
-    graph     its results are the new memories, then the new values of written inputs
+    graph     its results are the new memories, the new values of written inputs, and what `checks` says
     bases     which tensors of the signature it takes, before the generators
     written   which tensors of the signature the last results are written to
+    checks    whether the last result, one bool, says that a check of numbers fails
     examples  the inputs as fake tensors
     device    where it runs
     sizes     where sizes of inputs are symbols: their names, and what must hold of them
@@ -74,9 +78,13 @@ class Lowered:
                 else:
                     start = tensor.storage_offset() - walk.tensors[self.bases[cover]].storage_offset()
                     values.append(aten.as_strided(base, tensor.shape, tensor.stride(), start))
-            made = replay.run([*values, *generators], [], {f"c{i}": each for i, each in enumerate(copies)})
+            with postponed() as noted:
+                made = replay.run([*values, *generators], [], {f"c{i}": each for i, each in enumerate(copies)})
             self.shapes = [tuple([_formula(size) for size in each.shape]) for each in made]
-            return made
+            # Others are noted inside of an operator that stays whole, and makes the check itself.
+            wrong = [each for each in noted if isinstance(each, WrapperTensor)]
+            self.checks = bool(wrong)
+            return [*made, reduce(aten.logical_or, wrong)] if wrong else made
 
         program.__name__ = name
         symbolic = {i: symbolic_like(mode, walk.tensors[i]) for i in at}
@@ -115,11 +123,12 @@ class Lowered:
                 nodes.append(node)
         if not all(isinstance(each, Ref) for each in traced.results):
             raise NotLoweredError(errors.dynamic("the graph"))
+        check = [traced.results.pop()] if self.checks else []
         written = [i for i in range(len(self.bases)) if i in news]
         self.written = [self.bases[i] for i in written]
         # A constant that the call returns and has written is its new value.
         made: list[Any] = traced.results
-        results: list[Any] = [*[news.get(ref.index, ref) for ref in made], *[news[i] for i in written]]
+        results: list[Any] = [*[news.get(ref.index, ref) for ref in made], *[news[i] for i in written], *check]
         kept = [Constant(Ref(count + i), each.tensor) for i, each in enumerate(constants)]
         signature = take_apart([(*self.examples,), {}], lambda value: None)
         self.graph = Graph(name, traced.inputs[:count], signature, nodes, kept, _flat(len(results)), results, self.sizes)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout.dtypes import bool_
+from turnout.errors import TurnoutError
 from turnout.guards import during
 from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.random import default_generator
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import engines, errors
 from turnout_tracer.compiling.lowering import Lowered, NotLoweredError, apart
@@ -61,6 +64,9 @@ class Program:
         self._expected = [_facts(memory.tensor) for memory in outcomes.memories] + [
             _facts(walk.tensors[i]) for i in lowered.written
         ]
+        self._device, self._checks = lowered.device, lowered.checks
+        if self._checks:
+            self._expected.append(((), bool_, lowered.device))
         self._strides = [memory.tensor.stride() for memory in outcomes.memories]
         self._records = any(tensor.gmask for tensor in walk.tensors)
         outcomes.forget()
@@ -88,13 +94,18 @@ class Program:
         return True
 
     def __call__(self, tensors: Sequence[Tensor], generators: Sequence[Any], places: Sequence[tuple[Any, Any]]) -> Any:
-        """One call, for what a walk or a guard found: tensors, generators, and the places of `slots`."""
+        """One call, for what a walk or a guard found: tensors, generators, and the places of `slots`.
+
+        `UNTRUE` where a check of numbers fails: then nothing has changed.
+        """
         outcomes = self._outcomes
         self.calls += 1
         if self._records and GRAD.get()[0]:
             memories = during(GRAD, (0, GRAD.get()[1]), self._computed, tensors, generators)
         else:
             memories = self._computed(tensors, generators)
+        if memories is UNTRUE:
+            return memories
         again = made_again(outcomes.tensors, tensors, memories)
         for i, number in outcomes.grads:
             tensors[i].grad = None if number is None else again[number]
@@ -103,15 +114,36 @@ class Program:
         leaves = [again[leaf[0]] if type(leaf) is list else leaf for leaf in outcomes.leaves]
         return leaves[0] if outcomes.structure is trees.LEAF else trees.unflatten(outcomes.structure, leaves)
 
-    def _computed(self, tensors: Sequence[Tensor], generators: Sequence[Any]) -> list[Tensor]:
-        """The new memories; inputs that the program writes have their new values."""
-        made = self._run(*[tensors[i] for i in self._bases], *generators)
+    def _computed(self, tensors: Sequence[Tensor], generators: Sequence[Any]) -> Any:
+        """The new memories; inputs that the program writes have their new values. Or `UNTRUE`."""
+        if self._checks:
+            made = self._checked(tensors, generators)
+            if made is UNTRUE:
+                return made
+        else:
+            made = self._run(*[tensors[i] for i in self._bases], *generators)
         if [_facts(each) for each in made] != self._expected:
             found = [_facts(each) for each in made]
             raise errors.CompileError(errors.wrong_results(self.engine, self.name, _shown(found), _shown(self._expected)))
-        for i, value in zip(self._written, made[len(self._strides) :], strict=True):
+        for i, value in zip(self._written, made[len(self._strides) :], strict=False):
             tensors[i].copy_(value)
         return [_laid_out(each, strides) for each, strides in zip(made, self._strides, strict=False)]
+
+    def _checked(self, tensors: Sequence[Tensor], generators: Sequence[Any]) -> Any:
+        """The results, or `UNTRUE`. An operator may raise for what the check says, so that it comes to nothing else."""
+        states = [(each, each.get_state()) for each in (default_generator(self._device), *generators)]
+        try:
+            made = self._run(*[tensors[i] for i in self._bases], *generators)
+            if not bool(made[-1]):
+                return made
+        except TurnoutError:
+            pass
+        for generator, state in states:
+            generator.set_state(state)
+        return UNTRUE
+
+
+UNTRUE = object()
 
 
 def _facts(tensor: Tensor) -> tuple[Any, ...]:
