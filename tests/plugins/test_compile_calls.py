@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import types
 import warnings
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -348,3 +350,92 @@ def compared(seeds: range) -> tuple[int, int]:
             same += again.key == walk.key
             changed(r, made)
     return fits, same
+
+
+# ---- writes: a tensor takes over the memory of its new value, where nobody sees the old one
+
+
+def base_and_view() -> tuple[Any, Any]:
+    base = np.ones(6, np.float32)
+    return turnout.from_numpy(base[:3]), base
+
+
+def weak() -> tuple[Any, Any]:
+    made = turnout.ones(3)
+    return made, made.detach()[:]
+
+
+HOLDERS: list[tuple[Callable[[], tuple[Any, Any]], bool]] = [
+    (lambda: (turnout.ones(3), None), True),
+    (lambda: (turnout.from_numpy(np.ones(3, np.float32)), None), True),
+    (lambda: (lambda x: (x, (x.numpy() * 0)[:0]))(turnout.ones(3)), True),
+    (lambda: (lambda x: (x, x.t()[:0].tolist()))(turnout.ones(3)), True),
+    (lambda: (lambda a: (turnout.from_numpy(a), a))(np.ones(3, np.float32)), False),
+    (base_and_view, False),
+    (weak, False),
+    *[
+        (partial(lambda hold: (lambda x: (x, hold(x)))(turnout.ones(3)), hold), False)
+        for hold in (
+            lambda x: x.numpy(), lambda x: x.detach(), lambda x: x[1:], lambda x: memoryview(x.numpy()), np.from_dlpack,
+            lambda x: turnout.from_dlpack(x), lambda x: x.view(turnout.int32), lambda x: x.data,
+        )
+    ],
+    (lambda: (turnout.from_numpy(np.frombuffer(bytearray(np.ones(3, np.float32).tobytes()), np.float32)), None), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "is_taken"), HOLDERS)
+def test_whoever_sees_the_memory_of_a_written_input_sees_the_write(make: Any, is_taken: bool) -> None:
+    compiled: Any = turnout.compile(lambda x: x.mul_(3).sum(), engine="eager", strict=True)
+    for _ in range(2):
+        compiled(make()[0])
+    ours, theirs = make(), make()
+    place, version = ours[0].data_ptr(), ours[0].version()
+    assert compiled(ours[0]).tolist() == theirs[0].mul_(3).sum().tolist()
+    assert (ours[0].data_ptr() != place) == is_taken
+    assert ours[0].version() == version + 1
+    assert ours[0].tolist() == theirs[0].tolist() == [3.0, 3.0, 3.0]
+    if ours[1] is not None:
+        assert np.asarray(ours[1]).tolist() == np.asarray(theirs[1]).tolist()
+
+
+def test_a_gradient_that_needs_a_value_that_was_taken_over_is_an_error() -> None:
+    x = vector().requires_grad_()
+    texts = []
+    compiled: Any = turnout.compile(scaled, engine="eager", strict=True)
+    for function in (compiled, compiled, compiled, scaled):
+        loss = (x * x).sum()
+        with turnout.no_grad():
+            function(x)
+        with pytest.raises(turnout.errors.TurnoutError) as caught:
+            loss.backward()
+        texts.append(str(caught.value).partition("\n")[0].partition("version")[0])
+    assert len(set(texts)) == 1
+
+
+def scaled(x: Any) -> Any:
+    return x.mul_(3).sum()
+
+
+def test_a_program_keeps_none_of_the_tensors_of_the_first_call() -> None:
+    compiled: Any = turnout.compile(lambda x, w: (x.sin() @ w.t()).relu().sum(), engine="eager", strict=True)
+    kept: list[Any] = []
+    given, left = [turnout.ones(3, 3), turnout.ones(3, 3)], []
+    sine = turnout.Tensor.sin
+
+    def noted(x: Any) -> Any:
+        made = sine(x)
+        kept.append(weakref.ref(made))
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turnout.Tensor, "sin", noted)
+        left.append(compiled(*given))
+    left.append(compiled(*given))
+    [entry] = compiled.entries.values()
+    assert entry.program.calls == 1
+    kept += [weakref.ref(each) for each in (*given, *left)]
+    given.clear()
+    left.clear()
+    gc.collect()
+    assert [each() for each in kept] == [None] * 5

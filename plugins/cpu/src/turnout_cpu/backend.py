@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from sys import getrefcount
 from typing import Any
 
 import ml_dtypes
@@ -21,6 +22,19 @@ _LINE = 64
 _WORDS = 1 << 15
 
 
+def _of_an_argument(value: Any) -> int:
+    return getrefcount(value)
+
+
+def _of_a_name() -> int:
+    value = object()
+    return getrefcount(value)
+
+
+# What getrefcount says of an object that is an argument only, and of one that one local name has.
+_ARGUMENT, _LOCAL = _of_an_argument(object()), _of_a_name()
+
+
 def _across(source: Any) -> bool:
     """Whether the last dim, a long one, goes across the rows of memory, as in a transposed matrix."""
     return bool(
@@ -37,6 +51,20 @@ class CPUBackend(ArrayBackend):
 
     def __init__(self) -> None:
         super().__init__(np, ml_dtypes.bfloat16)
+
+    def held_alone(self, array: Any, references: int) -> bool:
+        if getrefcount(array) > _ARGUMENT + references or not array.flags.writeable:
+            return False
+        while True:
+            base = array.base
+            if base is None:
+                return True
+            if getrefcount(base) > _LOCAL + 1:  # 1: the array over it
+                return False
+            if type(base) is not np.ndarray:
+                # Memory of the program, unless its owner says that it is Turnout's: of a library that made it for a tensor.
+                return getattr(type(base), "made_for_tensor", False)
+            array = base
 
     def copy(self, target: Any, source: Any) -> None:
         if source.size <= LARGE and source.dtype is target.dtype:  # the usual one, without the frames below

@@ -138,6 +138,7 @@ class Result:
     """A value of XLA that NumPy sees as writable memory: nobody else has it."""
 
     __slots__ = ("__array_interface__", "value")
+    made_for_tensor = True  # for `held_alone` of the backend of cpu
 
     def __init__(self, value: Any, shape: tuple[int, ...], typestr: str) -> None:
         self.value = value  # keeps the memory alive

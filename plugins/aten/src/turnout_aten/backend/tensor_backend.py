@@ -155,6 +155,11 @@ class TensorBackend(Backend):
         """The address of the first element of an array that has elements; 0 for a backend without memory."""
         raise NoDataError(f"data_ptr: the backend of device {self.device_type!r} does not have addresses")
 
+    def held_alone(self, array: Any, references: int) -> bool:
+        """Whether nothing leads to the memory of an array but so many references to the array, and the argument. False where that
+        cannot be told."""
+        return False
+
     def is_read_only(self, array: Any) -> bool:
         """Whether the array's memory must not be written. Asked after a failed write, and before gradients add up in place."""
         return False

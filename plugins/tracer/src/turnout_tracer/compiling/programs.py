@@ -11,6 +11,7 @@ from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.random import default_generator
+from turnout_aten.tensor.taking_over import take_over
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import engines, errors
 from turnout_tracer.compiling.lowering import Lowered, NotLoweredError, apart
@@ -58,7 +59,9 @@ class Program:
         graph.nodes, graph.constants = optimised(graph.nodes, graph.constants, results)
         taken = max([inputs - 1, *[each.ref.index for each in graph.constants]]) + 1
         graph.nodes, graph.results = apart(graph.nodes, results, taken, [each.ref.index for each in graph.constants])
-        self._outcomes = outcomes
+        # Of what the first call left, only its description is kept, and none of its tensors.
+        self._tensors, self._leaves, self._structure = outcomes.tensors, outcomes.leaves, outcomes.structure
+        self._grads, self._slots = outcomes.grads, outcomes.slots
         self._bases, self._written = lowered.bases, lowered.written
         self.slots = [slot for slot, _ in outcomes.slots]
         self._expected = [_facts(memory.tensor) for memory in outcomes.memories] + [
@@ -98,7 +101,6 @@ class Program:
 
         `UNTRUE` where a check of numbers fails: then nothing has changed.
         """
-        outcomes = self._outcomes
         self.calls += 1
         if self._records and GRAD.get()[0]:
             memories = during(GRAD, (0, GRAD.get()[1]), self._computed, tensors, generators)
@@ -106,13 +108,13 @@ class Program:
             memories = self._computed(tensors, generators)
         if memories is UNTRUE:
             return memories
-        again = made_again(outcomes.tensors, tensors, memories)
-        for i, number in outcomes.grads:
+        again = made_again(self._tensors, tensors, memories)
+        for i, number in self._grads:
             tensors[i].grad = None if number is None else again[number]
-        for (owner, name), (_, number) in zip(places, outcomes.slots, strict=True):
+        for (owner, name), (_, number) in zip(places, self._slots, strict=True):
             put(owner, name, again[number])
-        leaves = [again[leaf[0]] if type(leaf) is list else leaf for leaf in outcomes.leaves]
-        return leaves[0] if outcomes.structure is trees.LEAF else trees.unflatten(outcomes.structure, leaves)
+        leaves = [again[leaf[0]] if type(leaf) is list else leaf for leaf in self._leaves]
+        return leaves[0] if self._structure is trees.LEAF else trees.unflatten(self._structure, leaves)
 
     def _computed(self, tensors: Sequence[Tensor], generators: Sequence[Any]) -> Any:
         """The new memories; inputs that the program writes have their new values. Or `UNTRUE`."""
@@ -126,7 +128,8 @@ class Program:
             found = [_facts(each) for each in made]
             raise errors.CompileError(errors.wrong_results(self.engine, self.name, _shown(found), _shown(self._expected)))
         for i, value in zip(self._written, made[len(self._strides) :], strict=False):
-            tensors[i].copy_(value)
+            if not take_over(tensors[i], value):
+                tensors[i].copy_(value)
         return [_laid_out(each, strides) for each, strides in zip(made, self._strides, strict=False)]
 
     def _checked(self, tensors: Sequence[Tensor], generators: Sequence[Any]) -> Any:

@@ -1,0 +1,45 @@
+"""A tensor gets the memory of another one in place of a copy, where nobody can tell."""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import TYPE_CHECKING
+
+from turnout_aten.tensor.storage import Storage
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def _of_a_name() -> int:
+    value = object()
+    return getrefcount(value)
+
+
+_LOCAL = _of_a_name()  # what getrefcount says of an object that one local name has
+
+
+def take_over(tensor: Tensor, value: Tensor) -> bool:
+    """Write `value` into a tensor of its shape and dtype by giving the tensor its memory: nothing is copied.
+
+    False, and nothing is done, where the memory of the tensor may be seen by others: other tensors, or arrays of the program; or
+    where the strides differ.
+
+    Arguments:
+        tensor: what is written; its version grows
+        value: a tensor that nobody else holds, and that is not used any more
+    """
+    storage, references = tensor.storage, 1
+    if value.storage is not None or tensor.view_of is not None or tensor.stride() != value.stride():
+        return False
+    if storage is not None:
+        if type(storage) is not Storage or getrefcount(storage) > _LOCAL + 1 or storage.array is not tensor.array:
+            return False
+        references = 2
+    if not tensor.device.backend.held_alone(tensor.array, references):
+        return False
+    tensor.array = value.array
+    if storage is not None:
+        storage.array = value.array
+    tensor.bump_version()
+    return True
