@@ -35,6 +35,7 @@ TITLES = {
     CALLS: "Calls",
     "small": "Every kind of small call",
     "compiled": "The compiled call path",
+    "engines": "Compiled functions",
     "kernels": "Kernels on large tensors",
     "transforms": "Transforms",
     "cuda": "Device cuda",

@@ -48,6 +48,11 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[list[str]], N
             del sys.modules[name]
 
 
+def test_each_group_has_a_title(program: Callable[[list[str]], None]) -> None:
+    run = sys.modules["run"]
+    assert {*run.GROUPS} < {*run.TITLES}
+
+
 def test_a_quick_run_reports_and_draws_every_row_it_was_asked_for_and_no_other(tmp_path: Path) -> None:
     report, charts = tmp_path / "report.json", tmp_path / "page.html"
     asked = [*ROWS, "first1", "views3", "compiled6"]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from turnout.guards import during
 from turnout_aten import operators as aten
 from turnout_aten import trees
-from turnout_aten.tensor.grad_mode import enable_grad, no_grad
+from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.roles import role_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
@@ -39,9 +40,11 @@ class Geometry(NamedTuple):
 
     def of(self, base: Tensor) -> Tensor:
         """This view of a tensor over the memory."""
-        with enable_grad() if self.records else no_grad():
-            made: Tensor = aten.as_strided(base, self.shape, self.strides, self.offset)
-            return made if self.is_view else made.detach()
+        return during(GRAD, (int(self.records), GRAD.get()[1]), self._of, base)
+
+    def _of(self, base: Tensor) -> Tensor:
+        made: Tensor = aten.as_strided(base, self.shape, self.strides, self.offset)
+        return made if self.is_view else made.detach()
 
 
 class Outcome(NamedTuple):
@@ -120,6 +123,18 @@ class Outcomes:
                 if tensor.grad is not None:
                     capture.changes(place_text(slot.place))
                 self.slots.append((i, self._number(tensor)))
+
+        self._unwrap()
+
+    def _unwrap(self) -> None:
+        """A detached alias of new memory that nothing else sees is that memory: `loss.detach()`."""
+        used = [outcome.number for outcome in self.tensors if not outcome.is_input]
+        for i, (is_input, number, view) in enumerate(self.tensors):
+            if view is None or is_input or view.is_view or view.offset or used.count(number) > 1:
+                continue
+            memory = self.memories[number].tensor
+            if view.shape == tuple(memory.shape) and view.strides == memory.stride():
+                self.tensors[i] = Outcome(False, number)
 
     def forget(self) -> None:
         """Let go of the tensors of the call: a program needs none of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_
@@ -71,8 +72,8 @@ class Program:
         if self._checks:
             self._expected.append(((), bool_, lowered.device))
         self._strides = [memory.tensor.stride() for memory in outcomes.memories]
+        self._sizes = [(i, size) for i in self._bases if (size := _reach(walk.tensors[i]))]
         self._records = any(tensor.gmask for tensor in walk.tensors)
-        outcomes.forget()
         self.engine, compile = engines.chosen(engine, lowered.device)
         try:
             self._run = compile(graph, lowered.examples, {"name": name, "device": lowered.device})
@@ -89,6 +90,12 @@ class Program:
     def may_run(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the inputs that it writes lie apart from the others. Tensors may share memory that Turnout does not know of."""
         if not self._written:
+            return True
+        try:
+            places = sorted([(tensors[i].data_ptr(), size) for i, size in self._sizes])
+        except Exception:  # noqa: BLE001 - NoDataError, or a backend of values, where no memory is shared unknown to Turnout
+            return True
+        if all(first + size <= after for (first, size), (after, _) in pairwise(places)):
             return True
         spans = [_addresses(tensors[i]) for i in self._bases]
         for i, span in zip(self._bases, spans, strict=True):
@@ -167,11 +174,13 @@ def _laid_out(value: Tensor, strides: tuple[int, ...]) -> Tensor:
 
 def _addresses(tensor: Tensor) -> tuple[int, int]:
     """The first address of a tensor and the one behind its last; nothing where a device has no addresses."""
-    try:
-        first = tensor.data_ptr()
-    except Exception:  # noqa: BLE001 - NoDataError, or a backend of values, where no memory is shared unknown to Turnout
-        return 0, 0
-    if not first:
-        return 0, 0
-    last = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    return first, first + last * tensor.dtype.itemsize
+    size = _reach(tensor)
+    first = tensor.data_ptr() if size else 0
+    return first, first + size
+
+
+def _reach(tensor: Tensor) -> int:
+    """The bytes from the first element of a tensor to the end of its last one."""
+    if 0 in tensor.shape:
+        return 0
+    return (1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))) * tensor.dtype.itemsize
