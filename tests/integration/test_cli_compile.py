@@ -39,6 +39,10 @@ def loss():
     return (x @ w).sum()
 
 
+def views():
+    return w[1:]
+
+
 def reads():
     return x if x.sum() > 0 else -x
 
@@ -140,6 +144,12 @@ def test_the_graph_is_printed_before_and_after(program: Path, tmp_path: Path) ->
     assert found["graph"].rstrip() in second
 
 
+def test_what_records_is_printed_too_with_a_note_about_its_backward(program: Path) -> None:
+    text = commands.text("graph", f"{program}:loss", "--compile", "eager")
+    assert "\ndef loss(x0, x1):\n" in text
+    assert text.splitlines()[-1].startswith("# one node for gradients, whose backward has ")
+
+
 def test_state_that_the_function_makes_is_there_when_it_is_compiled(program: Path) -> None:
     assert "def lazy(x0, x1):" in commands.text("graph", f"{program}:lazy", "--compile", "eager")
 
@@ -147,7 +157,7 @@ def test_state_that_the_function_makes_is_there_when_it_is_compiled(program: Pat
 # ---- what is wrong
 
 WRONG = {
-    "graph {program}:loss --compile eager": "turnout: {program}:loss runs eagerly: the results record for gradients\n",
+    "graph {program}:views --compile eager": "turnout: {program}:views runs eagerly: the results record for gradients\n",
     "graph {program}:reads --compile eager": "turnout: {program}:reads runs eagerly: the call takes values out of a tensor: ",
     "graph {program}:prints --compile eager": "turnout: {program}:prints runs eagerly: the function names print(), which reads",
     "graph {program}:fails --compile eager": "turnout: {program}:fails raised ValueError: no\n",

@@ -21,7 +21,7 @@ from turnout import compiler
 from turnout.errors import ArgumentError, TurnoutError
 from turnout_aten import trees
 from turnout_conformance.cases import CASES
-from turnout_conformance.making import leaf, of_each_kind, row_major, samples, samples_of_kinds
+from turnout_conformance.making import leaf, row_major, samples, samples_of_kinds
 from turnout_conformance.replays import Way, call_of, check_replays, gradients_of
 from turnout_tracer.compiling import eager, functions
 
@@ -441,8 +441,29 @@ def way(function: Callable[..., Any]) -> Callable[..., Any]:
 def test_operator_cases_compiled_give_the_same_bits(part: int) -> None:
     for case in CASES[part::64]:
         check_replays(call_of(case), samples_of_kinds(case, "cpu"), row_major("cpu"), (Way(way),))
-        if case.differentiable and "float32" in of_each_kind(case, "cpu"):
+        if case.differentiable and "float32" in case.dtypes:
             check_replays(gradients_of(case), samples(case, "cpu", ("float32",)), leaf("cpu"), (Way(way),))
+
+
+def through(case: Any, engine: str = "eager") -> Way:
+    """The gradients of a compiled call where a trace would be replayed."""
+
+    def first(_: Any) -> Callable[..., Any]:
+        def start(args: Any, kwargs: Any) -> Any:
+            gradients = gradients_of(case, turnout.compile(call_of(case), engine=engine))
+            gradients(args, kwargs)
+            return gradients
+
+        return start
+
+    return Way(first)
+
+
+@pytest.mark.parametrize("part", range(64))
+def test_gradients_through_compiled_calls_have_the_same_bits(part: int) -> None:
+    for case in CASES[part::64]:
+        if case.differentiable and "float32" in case.dtypes:
+            check_replays(gradients_of(case), samples(case, "cpu", ("float32",)), leaf("cpu"), (through(case),))
 
 
 @pytest.mark.parametrize(
@@ -655,3 +676,108 @@ def test_a_call_whose_check_fails_leaves_the_writes_of_an_eager_one() -> None:
         assert x.tolist() == expected
     [entry] = compiled.entries.values()
     assert entry.program.calls == 2
+
+
+# ---- gradients through a call
+
+WEIGHT = turnout.tensor([[1.0, -2.0], [0.5, 3.0], [2.0, 1.0]], requires_grad=True)
+
+
+def layer(x: Any) -> Any:
+    y = turnout.tanh(x @ WEIGHT)
+    z = y * 2
+    z[0] = 0
+    with turnout.no_grad():
+        scale = y.sum()
+    return (z * z).sum(0) * scale, y, {"size": x.shape[0], "plain": scale}
+
+
+def derivatives(function: Callable[[Any], Any], i: int) -> list[Any]:
+    """The results of a call, its gradients, and gradients of these."""
+    x = (turnout.arange(6.0).reshape(2, 3) * 0.1 + i).requires_grad_()
+    total, y, rest = function(x)
+    loss = total.sum() + (y**3).sum()
+    first = turnout.autograd.grad(loss, [x, WEIGHT], create_graph=True)
+    second = turnout.autograd.grad(sum((each**2).sum() for each in first), [x, WEIGHT])
+    total, y, rest = function(x)
+    (total.sum() + y.sum()).backward()
+    found = [loss, *first, x.grad, WEIGHT.grad, rest["plain"]]
+    WEIGHT.grad = None
+    facts_of_y = y.requires_grad, y.is_leaf, rest["plain"].requires_grad, rest["size"]
+    return [[each.tolist() for each in found], facts_of_y, turnout.cat([each.reshape(-1) for each in second])]
+
+
+def test_a_call_whose_results_record_is_one_node_and_its_backward_is_compiled_and_recorded() -> None:
+    compiled = turnout.compile(layer, engine="eager", strict=True)
+    for i in range(3):
+        (*found, second), (*expected, other) = derivatives(compiled, i), derivatives(layer, i)
+        assert found == expected
+        assert turnout.allclose(second, other, rtol=1e-5)  # what is summed first is another matter
+    [signature] = compiler.signatures(compiled)
+    assert signature.calls == 5
+    assert any(note.startswith("one node for gradients, whose backward has ") for note in signature.notes)
+    y = compiled(turnout.ones(2, 3))[1]
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(TurnoutError):
+        y.sum().backward()
+    WEIGHT.grad = None
+
+
+def test_what_is_saved_is_guarded_against_writes() -> None:
+    compiled = turnout.compile(lambda x, y: x * y, engine="eager", strict=True)
+    for write in (False, False, True):
+        x, y = vector(1).requires_grad_(), vector(2)
+        z = compiled(x, y)
+        if write:
+            y.add_(1)
+            with pytest.raises(TurnoutError, match="was changed in place after it was used"):
+                z.sum().backward()
+        else:
+            z.sum().backward()
+            assert x.grad.tolist() == y.tolist()
+
+
+def test_a_second_derivative_that_would_be_wrong_is_refused() -> None:
+    compiled = turnout.compile(lambda x: (x * x + turnout.rand(3)).sum(), engine="eager", strict=True)
+    x = vector(1).requires_grad_()
+    for _ in range(2):
+        compiled(x).backward()
+    with pytest.raises(compiler.CompileError) as error:
+        turnout.autograd.grad(compiled(x), x, create_graph=True)
+    assert str(error.value) == (
+        "compile: function draws random numbers, so its backward cannot be recorded: the numbers would be others\n"
+        "  to fix  call the function itself where create_graph=True is wanted"
+    )
+    compiled = turnout.compile(lambda x, y: (x * 2 + y).sum(), engine="eager", strict=True)
+    y = vector(2)
+    compiled(x, y)
+    total = compiled(x, y)
+    y.add_(1)
+    with pytest.raises(compiler.CompileError) as error:
+        turnout.autograd.grad(total, x, create_graph=True)
+    assert str(error.value) == (
+        "compile: an input of function was changed in place after the call, so its backward cannot be recorded\n"
+        "  to fix  write into a clone(), or after backward()"
+    )
+
+
+RECORD_THEMSELVES: list[Callable[[Any], Any]] = [
+    lambda x: x[1:],
+    lambda x: turnout.prod(x),
+    lambda x: (x * 2).mul_(3) if x.sum else x,
+    lambda x: (lambda y: (y, y[0]))(turnout.zeros(3).copy_(x)),
+]
+
+
+@pytest.mark.parametrize("function", RECORD_THEMSELVES)
+def test_other_calls_record_as_the_function_does(function: Any) -> None:
+    compiled = turnout.compile(function, engine="eager", strict=True)
+    for values in ([1.0, 2.0, 3.0], [1.0, 0.0, 3.0], [2.0, 1.0, 1.0]):
+        grads = []
+        for call in (compiled, function):
+            x = turnout.tensor(values, requires_grad=True)
+            leaves = trees.flatten(call(x))[0]
+            sum(each.sum() for each in leaves).backward()
+            grads.append(x.grad.tolist())
+        assert grads[0] == grads[1]

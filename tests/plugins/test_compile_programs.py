@@ -10,7 +10,7 @@ import pytest
 import turnout
 from turnout import compiler
 from turnout.errors import TurnoutError
-from turnout_conformance.compiled import Outcome, SizedOutcome
+from turnout_conformance.compiled import DrawnSizes, Outcome, SizedOutcome, outcome, tensors_of
 from turnout_tracer.compiling import dynamic, eager
 from turnout_tracer.sizes import Sizes
 
@@ -33,6 +33,40 @@ def test_programs_of_several_sizes_give_the_same_bits_by_few_traces(seeds: Calla
         assert not outcome.problem, f"seed {seed}: {outcome.problem}\n{outcome.text}"
         traced += outcome.traced
     assert traced >= 2 * len(chosen)
+
+
+def with_gradients(call: Callable[..., Any], sizes: tuple[int, int]) -> tuple[list[Any], list[Any]]:
+    """What a call of a program of several sizes gives, and the gradients through it."""
+    leaves = [turnout.linspace(-1, 1, sizes[0] * sizes[1]).reshape(sizes).mul(k).requires_grad_() for k in (1, 2)]
+    turnout.manual_seed(1)
+    found = outcome(call, tuple([leaf * 1 for leaf in leaves]))
+    if isinstance(found, str):
+        return [found], []
+    results = list(tensors_of(found))
+    loss = sum(each.sum() * (i + 1) for i, each in enumerate(results) if each.requires_grad)
+    grads = turnout.autograd.grad(loss, leaves, allow_unused=True) if isinstance(loss, turnout.Tensor) else []
+    return [(each.tolist(), each.requires_grad, each.stride()) for each in results], list(grads)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_gradients_through_programs_are_those_of_the_function(seeds: Callable[..., range], dynamic: bool) -> None:
+    nodes = 0
+    chosen = seeds(10, many=1000)
+    for seed in chosen:
+        scope: dict[str, Any] = {"__name__": "drawn"}
+        text = DrawnSizes(seed).text
+        exec(text, scope)
+        function = scope["make"](turnout.tensor([0.25, 0.5]), turnout, "cpu")
+        compiled = turnout.compile(function, engine="eager", dynamic=dynamic)
+        for sizes in ((3, 3), (3, 3), (5, 3), (5, 3)):
+            (found, grads), (expected, others) = with_gradients(compiled, sizes), with_gradients(function, sizes)
+            assert found == expected, f"seed {seed}\n{text}"
+            assert len(grads) == len(others)
+            for mine, other in zip(grads, others, strict=True):  # what is summed first is another matter
+                assert mine is other is None or turnout.allclose(mine, other, rtol=1e-5, atol=1e-5), f"seed {seed}\n{text}"
+        signatures = compiler.signatures(compiled)
+        nodes += sum(any("one node" in note for note in each.notes) and each.calls > 0 for each in signatures)
+    assert nodes > len(chosen) // 2
 
 
 def ignores_guards(general: dynamic.General, walk: Any) -> dict[str, Any]:

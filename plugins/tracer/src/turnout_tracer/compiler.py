@@ -31,8 +31,8 @@ def compile(function: Callable[..., Any] | None = None, *, engine: str = "", dyn
     The first call with a signature runs `function` itself and records its operators. Later calls with this signature run the
     compiled graph. A signature is what the operators depend on: shapes, dtypes, devices and strides of tensors, which of them
     are the same or share memory, their `.grad`, Python values, and what `function` reads from cells, globals and attributes.
-    What cannot be compiled runs eagerly, with one CompileWarning that says why. Inside transforms, autocast, modes and traces,
-    and where results record for gradients, `function` itself runs.
+    A call whose results record for gradients is one node, whose backward is compiled too. What cannot be compiled runs eagerly,
+    with one CompileWarning that says why. Inside transforms, autocast, modes and traces, `function` itself runs.
 
     Raises PluginError where turnout-functionalize, turnout-meta or turnout-autograd is missing, CompileError when the engine
     is not there or fails, and, with `strict=True`, where a call would run eagerly.

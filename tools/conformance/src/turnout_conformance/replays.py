@@ -85,14 +85,19 @@ def call_of(case: OperatorCase) -> Callable[[list[Any], dict[str, Any]], Any]:
     return lambda args, kwargs: op(*args, **kwargs)
 
 
-def gradients_of(case: OperatorCase) -> Callable[[list[Any], dict[str, Any]], Any]:
-    """The gradients of the operator's results as a function of its arguments; None where there are none."""
-    op = find(case.op)
+def gradients_of(
+    case: OperatorCase, call: Callable[[list[Any], dict[str, Any]], Any] | None = None
+) -> Callable[[list[Any], dict[str, Any]], Any]:
+    """The gradients of the operator's results as a function of its arguments; None where there are none.
+
+    `call` is what calls the operator, `call_of(case)` by default.
+    """
+    call = call or call_of(case)
 
     def gradients(args: list[Any], kwargs: dict[str, Any]) -> Any:
         if case.op in WEIGHTED:
             args = [args[0], *(a.detach() if isinstance(a, turnout.Tensor) else a for a in args[1:])]
-        outputs = [t for t in flat(op(*args, **kwargs)) if isinstance(t, turnout.Tensor) and t.requires_grad]
+        outputs = [t for t in flat(call(args, kwargs)) if isinstance(t, turnout.Tensor) and t.requires_grad]
         inputs = [t for t in flat(args) if isinstance(t, turnout.Tensor) and t.requires_grad]
         if not outputs:
             return None

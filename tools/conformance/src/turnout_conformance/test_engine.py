@@ -17,7 +17,7 @@ from turnout import compiler
 from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.compiled import Outcome, SizedOutcome
 from turnout_conformance.engine import Engine
-from turnout_conformance.making import leaf, of_each_kind, row_major, samples, samples_of_kinds
+from turnout_conformance.making import leaf, row_major, samples, samples_of_kinds
 from turnout_conformance.replays import Way, call_of, check_replays, gradients_of
 
 PROGRAMS = 25  # of a test
@@ -46,11 +46,30 @@ def test_operator(turnout_engine: Engine, case: OperatorCase) -> None:
     check_replays(call_of(case), samples_of_kinds(case, device), row_major(device), (way(turnout_engine),))
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.differentiable], ids=str)
+DIFFERENTIABLE = [case for case in CASES if case.differentiable and "float32" in case.dtypes]
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
 def test_gradients_inside(turnout_engine: Engine, case: OperatorCase) -> None:
     device = turnout_engine.device
-    if "float32" in of_each_kind(case, device):
-        check_replays(gradients_of(case), samples(case, device, ("float32",)), leaf(device), (way(turnout_engine),))
+    check_replays(gradients_of(case), samples(case, device, ("float32",)), leaf(device), (way(turnout_engine),))
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
+def test_gradients_through(turnout_engine: Engine, case: OperatorCase) -> None:
+    device = turnout_engine.device
+
+    def first(_: Any) -> Callable[..., Any]:
+        def call(args: Any, kwargs: Any) -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", compiler.CompileWarning)
+                gradients = gradients_of(case, turnout.compile(call_of(case), engine=turnout_engine.name))
+                gradients(args, kwargs)
+            return gradients
+
+        return call
+
+    check_replays(gradients_of(case), samples(case, device, ("float32",)), leaf(device), (Way(first, turnout_engine.close),))
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -7,6 +7,7 @@ from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import peel
+from turnout_aten.tensor.reads import reads
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import Ints, blank
 from turnout_autograd.formulas.complex import conj
@@ -55,8 +56,9 @@ def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim:
 
 
 def may_hold_zero(x: Tensor) -> bool:
-    """Whether an element is 0. Inside vmap nobody can ask, and it may be; without values it does not matter."""
+    """Whether an element is 0. Inside vmap nobody can ask, and it may be; without values it matters to a compiler alone."""
     if not x.device.backend.has_values:
+        reads("whether an element is 0")
         return False
     return bool(peel(x)[1]) or bool((x == 0).any())
 

@@ -13,4 +13,5 @@
 | `programs` | a compiled graph, called: inputs, what is written back, results |
 | `functions` | the compiled function with its cache |
 | `dynamic` | one trace for many sizes |
+| `gradients` | a call that records, as one node whose backward is compiled |
 """

@@ -19,10 +19,11 @@ from turnout_aten.shapes.extents import contiguous_strides
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
+from turnout_tracer.compiling.errors import NotLoweredError, NotWorthwhileError
 from turnout_tracer.compiling.functions import LIMIT, Compiled, Entry
-from turnout_tracer.compiling.lowering import Lowered, NotLoweredError, fake_like, symbolic_like
+from turnout_tracer.compiling.lowering import Lowered, fake_like, symbolic_like
 from turnout_tracer.compiling.outcomes import Kind, Memory
-from turnout_tracer.compiling.programs import NotWorthwhileError, Program
+from turnout_tracer.compiling.programs import UNTRUE, Program
 from turnout_tracer.compiling.signatures import Code, Walk, put
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
@@ -62,7 +63,8 @@ class DynamicCompiled(Compiled):
                 if not program.may_run(walk.tensors):
                     break
                 self._keep(walk, Entry(walk, program, "", False, 0))
-                return program(*walk.found(program.slots))
+                made = program(*walk.found(program.slots))
+                return self._function(*args, **kwargs) if made is UNTRUE else made
         return super()._first(walk, args, kwargs)
 
     def _program(

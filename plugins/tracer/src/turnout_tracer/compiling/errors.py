@@ -19,6 +19,18 @@ class EngineError(TurnoutError, RuntimeError):
     """Raised by an engine that does not take a graph."""
 
 
+class NotLoweredError(Exception):
+    """Why a record does not become a graph."""
+
+
+class NotWorthwhileError(Exception):
+    """Why an engine leaves a graph to eager calls."""
+
+
+class RecordsError(Exception):
+    """A call whose results record, and that is not one node: the function records itself."""
+
+
 class CompileWarning(UserWarning):
     """A compiled function that runs eagerly."""
 
@@ -156,6 +168,22 @@ def too_many(name: str, limit: int, guard: str) -> str:
 def engine_failed(engine: str, name: str, error: BaseException) -> str:
     """An exception of an engine."""
     return f"compile: the engine {engine!r} failed to compile {name}: {type(error).__name__}: {error}"
+
+
+def second_of_random(name: str) -> str:
+    """A second derivative through a call that draws."""
+    return (
+        f"compile: {name} draws random numbers, so its backward cannot be recorded: the numbers would be others\n"
+        "  to fix  call the function itself where create_graph=True is wanted"
+    )
+
+
+def second_of_written(name: str) -> str:
+    """A second derivative, after an input was written."""
+    return (
+        f"compile: an input of {name} was changed in place after the call, so its backward cannot be recorded\n"
+        "  to fix  write into a clone(), or after backward()"
+    )
 
 
 def engine_unusable(engine: str, error: BaseException) -> str:

@@ -15,9 +15,9 @@ from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.capture import Capture
-from turnout_tracer.compiling.lowering import NotLoweredError
+from turnout_tracer.compiling.errors import NotLoweredError, NotWorthwhileError
 from turnout_tracer.compiling.outcomes import Outcomes
-from turnout_tracer.compiling.programs import UNTRUE, NotWorthwhileError, Program
+from turnout_tracer.compiling.programs import UNTRUE, Program
 from turnout_tracer.compiling.signatures import Code, Walk, place_text
 from turnout_tracer.graph import Graph
 
@@ -168,13 +168,16 @@ class Compiled:
             outcomes = Outcomes(walk, after, returned, capture)
             if not capture.reason:
                 try:
-                    program = self._program(walk, capture, outcomes, args, kwargs)
+                    make = self._differentiable if outcomes.records else self._program
+                    program = make(walk, capture, outcomes, args, kwargs)
                 except NotWorthwhileError as error:
                     left = str(error)
                 except NotLoweredError as error:
                     capture.refuse(str(error), line=False)
                 except errors.CompileError:
                     raise
+                except errors.RecordsError:
+                    capture.reason = errors.RECORDS
                 except Exception as error:  # noqa: BLE001 - an operator without a fake kernel, or a functional form
                     capture.refuse(errors.not_functional(error), line=False)
         earlier = self.entries.get(walk.key)
@@ -196,6 +199,19 @@ class Compiled:
     ) -> Program:
         """The program of what ran."""
         return Program(walk, capture, outcomes, self._name, self._engine)
+
+    def _differentiable(
+        self, walk: Walk, capture: Capture, outcomes: Outcomes, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Program:
+        """The program of what ran and recorded. Raises RecordsError where the function has to record itself."""
+        from turnout_tracer.compiling.gradients import Differentiable
+
+        try:
+            return Differentiable(walk, capture, outcomes, self._name, self._engine)
+        except (errors.CompileError, NotLoweredError, NotWorthwhileError):
+            raise
+        except Exception as error:
+            raise errors.RecordsError from error
 
     def _keep(self, walk: Walk, entry: Entry) -> None:
         with _LOCK:

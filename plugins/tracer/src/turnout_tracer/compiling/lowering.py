@@ -17,7 +17,8 @@ from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.tensor.wrappers import WrapperTensor
-from turnout_tracer.compiling import errors
+from turnout_tracer.compiling import engines, errors
+from turnout_tracer.compiling.errors import NotLoweredError
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
 from turnout_tracer.recording import Recording, trace
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
 
     from turnout_tracer.compiling.outcomes import Outcomes
     from turnout_tracer.compiling.signatures import Walk
-
-
-class NotLoweredError(Exception):
-    """Why a record does not become a graph."""
 
 
 class Lowered:
@@ -63,7 +60,7 @@ class Lowered:
             raise NotLoweredError(errors.strided_input())
         mode = turnout.FakeMode()
         constants = capture.constants
-        raw = _raw(walk, capture, outcomes, name, sizes)
+        raw = raw_of(walk, capture, outcomes, name, sizes)
         replay = Replay(raw)
 
         def program(*given: Any) -> list[Any]:
@@ -100,7 +97,8 @@ class Lowered:
         if sizes is not None and traced.sizes is not None:
             self.sizes = Sizes(traced.sizes.inputs[: len(fakes)], traced.sizes.births, traced.sizes.assumptions)
         self._build(traced, len(fakes), constants, name)
-        self.device = _device(walk, self.bases, outcomes)
+        tensors = [walk.tensors[i] for i in self.bases]
+        self.device = engines.one_device([*tensors, *[memory.tensor for memory in outcomes.memories]])
 
     def _build(self, traced: Graph, count: int, constants: list[Constant], name: str) -> None:
         """The graph of the trace: copies back are results, copied tensors are constants."""
@@ -131,19 +129,10 @@ class Lowered:
         results: list[Any] = [*[news.get(ref.index, ref) for ref in made], *[news[i] for i in written], *check]
         kept = [Constant(Ref(count + i), each.tensor) for i, each in enumerate(constants)]
         signature = take_apart([(*self.examples,), {}], lambda value: None)
-        self.graph = Graph(name, traced.inputs[:count], signature, nodes, kept, _flat(len(results)), results, self.sizes)
+        self.graph = Graph(name, traced.inputs[:count], signature, nodes, kept, flat(len(results)), results, self.sizes)
 
 
-def _device(walk: Walk, bases: list[int], outcomes: Outcomes) -> Any:
-    """Where the graph runs."""
-    tensors = [walk.tensors[i] for i in bases] + [memory.tensor for memory in outcomes.memories]
-    devices = dict.fromkeys(tensor.device for tensor in tensors)
-    if len(devices) > 1:
-        raise NotLoweredError(errors.several_devices(map(str, devices)))
-    return next(iter(devices), None) or turnout.device("cpu")
-
-
-def _flat(count: int) -> Any:
+def flat(count: int) -> Any:
     """The nesting of a list of tensors."""
     return take_apart([turnout.empty(0)] * count, lambda value: None)
 
@@ -206,13 +195,13 @@ def _span(tensor: Tensor) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
 
 
-def _raw(walk: Walk, capture: Recording, outcomes: Outcomes, name: str, sizes: Sizes | None) -> Graph:
+def raw_of(walk: Walk, capture: Recording, outcomes: Outcomes, name: str, sizes: Sizes | None) -> Graph:
     """The record as a graph: constants are its state, given anew for each call."""
     count = len(walk.tensors) + len(walk.generators)
     inputs = tuple([f"x{i}" for i in range(count)])
     refs = {f"c{i}": each.ref for i, each in enumerate(capture.constants)}
     results: Any = [memory.ref for memory in outcomes.memories]
-    nested = _flat(0)
+    nested = flat(0)
     return Graph(name, inputs, nested, capture.nodes, [], nested, results, sizes, {}, refs)
 
 

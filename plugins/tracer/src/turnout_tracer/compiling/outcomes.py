@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from turnout.guards import during
 from turnout_aten import operators as aten
 from turnout_aten import trees
+from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.roles import role_of
 from turnout_aten.tensor.tensor import Tensor
@@ -88,6 +89,7 @@ class Outcomes:
     leaves    the leaves of the result: numbers of tensors in a list, or plain values
     grads     inputs whose `.grad` is another one: (input, number of the tensor or None)
     slots     places that hold another tensor: (slot, number of the tensor)
+    records   whether one of the tensors records for gradients
     """
 
     def __init__(self, before: Walk, after: Walk, returned: Any, capture: Capture) -> None:
@@ -100,6 +102,7 @@ class Outcomes:
         self.memories: list[Memory] = []
         self.grads: list[tuple[int, int | None]] = []
         self.slots: list[tuple[int, int]] = []
+        self.records = False
         self._compare(after)
         if capture.reason:
             return
@@ -135,6 +138,23 @@ class Outcomes:
             memory = self.memories[number].tensor
             if view.shape == tuple(memory.shape) and view.strides == memory.stride():
                 self.tensors[i] = Outcome(False, number)
+
+    def kept_for_gradients(self, capture: Capture) -> bool:
+        """Let a memory with one tensor over it be that of this tensor, and say whether views can be made of the others.
+
+        The first tensor over a memory may be one that an operator made inside, where nothing was recorded.
+        """
+        for number, memory in enumerate(self.memories):
+            over = [i for i, each in enumerate(self.tensors) if not each.is_input and each.number == number]
+            tensor = self._alive[over[0]]
+            if len(over) == 1 and is_dense(tuple(tensor.shape), tensor.stride()):
+                self.memories[number] = Memory(capture.ref(tensor), tensor)
+                self.tensors[over[0]] = Outcome(False, number)
+            else:
+                views = [self.tensors[i].view for i in over if self._alive[i].gmask]
+                if any(view is not None and not view.records for view in views) or (views and not memory.tensor.gmask):
+                    return False
+        return True
 
     def forget(self) -> None:
         """Let go of the tensors of the call: a program needs none of them."""
@@ -198,8 +218,7 @@ class Outcomes:
         if type(tensor) is not Tensor or tensor.fake_mode is not None or role_of(tensor) or tensor.is_inference():
             self._capture.refuse(errors.result(type(tensor).__name__), line=False)
             return Outcome(True, 0)
-        if tensor.gmask:
-            self._capture.refuse(errors.RECORDS, line=False)
+        self.records = self.records or bool(tensor.gmask)
         for i, each in enumerate(self._before.tensors):
             if each.storage is not None and tensor.storage is not None and each.storage.memory is tensor.storage.memory:
                 plain = each.dtype is tensor.dtype and each.storage.counter is tensor.storage.counter

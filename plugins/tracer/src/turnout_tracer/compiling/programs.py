@@ -15,7 +15,7 @@ from turnout_aten.tensor.random import default_generator
 from turnout_aten.tensor.taking_over import take_over
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import engines, errors
-from turnout_tracer.compiling.lowering import Lowered, NotLoweredError, apart
+from turnout_tracer.compiling.lowering import Lowered, apart
 from turnout_tracer.compiling.optimiser import optimised
 from turnout_tracer.compiling.outcomes import made_again
 from turnout_tracer.compiling.signatures import put
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from turnout_tracer.compiling.capture import Capture
     from turnout_tracer.compiling.outcomes import Outcomes
     from turnout_tracer.compiling.signatures import Walk
-
-
-class NotWorthwhileError(Exception):
-    """Why an engine leaves a graph to eager calls."""
 
 
 class Program:
@@ -65,8 +61,8 @@ class Program:
         self._grads, self._slots = outcomes.grads, outcomes.slots
         self._bases, self._written = lowered.bases, lowered.written
         self.slots = [slot for slot, _ in outcomes.slots]
-        self._expected = [_facts(memory.tensor) for memory in outcomes.memories] + [
-            _facts(walk.tensors[i]) for i in lowered.written
+        self._expected = [facts_of(memory.tensor) for memory in outcomes.memories] + [
+            facts_of(walk.tensors[i]) for i in lowered.written
         ]
         self._device, self._checks = lowered.device, lowered.checks
         if self._checks:
@@ -75,17 +71,8 @@ class Program:
         self._sizes = [(i, size) for i in self._bases if (size := _reach(walk.tensors[i]))]
         self._records = any(tensor.gmask for tensor in walk.tensors)
         self.engine, compile = engines.chosen(engine, lowered.device)
-        try:
-            self._run = compile(graph, lowered.examples, {"name": name, "device": lowered.device})
-            if isinstance(self._run, str):
-                raise NotWorthwhileError(errors.left_by_engine(self.engine, self._run))
-            self.notes = tuple(getattr(self._run, "notes", ()))
-        except NotWorthwhileError:
-            raise
-        except errors.EngineError as error:
-            raise NotLoweredError(errors.refused_by_engine(self.engine, error)) from error
-        except Exception as error:
-            raise errors.CompileError(errors.engine_failed(self.engine, name, error)) from error
+        self._run = engines.compiled(self.engine, compile, graph, lowered.examples, {"name": name, "device": lowered.device})
+        self.notes = tuple(getattr(self._run, "notes", ()))
 
     def may_run(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the inputs that it writes lie apart from the others. Tensors may share memory that Turnout does not know of."""
@@ -131,13 +118,15 @@ class Program:
                 return made
         else:
             made = self._run(*[tensors[i] for i in self._bases], *generators)
-        if [_facts(each) for each in made] != self._expected:
-            found = [_facts(each) for each in made]
-            raise errors.CompileError(errors.wrong_results(self.engine, self.name, _shown(found), _shown(self._expected)))
+        if [facts_of(each) for each in made] != self._expected:
+            found = [facts_of(each) for each in made]
+            raise errors.CompileError(
+                errors.wrong_results(self.engine, self.name, shown_facts(found), shown_facts(self._expected))
+            )
         for i, value in zip(self._written, made[len(self._strides) :], strict=False):
             if not take_over(tensors[i], value):
                 tensors[i].copy_(value)
-        return [_laid_out(each, strides) for each, strides in zip(made, self._strides, strict=False)]
+        return [laid_out(each, strides) for each, strides in zip(made, self._strides, strict=False)]
 
     def _checked(self, tensors: Sequence[Tensor], generators: Sequence[Any]) -> Any:
         """The results, or `UNTRUE`. An operator may raise for what the check says, so that it comes to nothing else."""
@@ -156,15 +145,17 @@ class Program:
 UNTRUE = object()
 
 
-def _facts(tensor: Tensor) -> tuple[Any, ...]:
+def facts_of(tensor: Any) -> tuple[Any, ...]:
+    """What an engine has to keep of a result."""
     return tuple(tensor.shape), tensor.dtype, tensor.device
 
 
-def _shown(facts: list[tuple[Any, ...]]) -> str:
+def shown_facts(facts: list[tuple[Any, ...]]) -> str:
+    """Such facts as text."""
     return ", ".join(f"{dtype.name} {list(shape)} on {device}" for shape, dtype, device in facts) or "nothing"
 
 
-def _laid_out(value: Tensor, strides: tuple[int, ...]) -> Tensor:
+def laid_out(value: Tensor, strides: tuple[int, ...]) -> Tensor:
     """The value with the strides that the eager call gives."""
     if value.stride() == strides:
         return value
