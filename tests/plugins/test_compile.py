@@ -781,3 +781,15 @@ def test_other_calls_record_as_the_function_does(function: Any) -> None:
             sum(each.sum() for each in leaves).backward()
             grads.append(x.grad.tolist())
         assert grads[0] == grads[1]
+
+
+def test_a_check_of_numbers_fails_at_the_first_call_of_a_size() -> None:
+    compiled = turnout.compile(lambda x, q: x.quantile(q) * 2, engine="eager", strict=True, dynamic=True)
+    half, wrong = turnout.tensor(0.5), turnout.tensor(2.0)
+    for n in (3, 4, 5):
+        x = turnout.arange(float(n))
+        if n > 3:
+            with pytest.raises(ArgumentError, match=r"^quantile: every q must lie between 0 and 1$"):
+                compiled(x, wrong)
+        assert [compiled(x, half).item() for _ in range(2)] == [n - 1.0] * 2
+    assert len({each.sizes for each in compiler.signatures(compiled)}) == 1
