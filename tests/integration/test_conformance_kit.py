@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import mutant_backends
 import mutant_functionalities
@@ -18,8 +19,10 @@ import pytest
 from installed import clean
 from packages_on_path import write_package
 
+import turnout
 from turnout_conformance import expected
 from turnout_conformance.choosing import Candidate, Choice, chosen
+from turnout_conformance.plugin import Session
 
 HERE = Path(__file__).parent
 
@@ -130,6 +133,23 @@ def test_the_report_says_how_each_operator_is_served(of_backends: Run, folder: P
     assert "test_operator_gives_what_cpu_gives: failed" in exp
     assert any(">aten::relu6<" in row and "<td>composite<td>" in row for row in rows)
     assert any("<td>host fallback<td>" in row for row in rows)
+
+
+def test_memory_is_given_back_after_each_operator_and_after_each_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    def item(op: str) -> Any:
+        params = {"turnout_device": "cpu", **({"case": op} if op else {})}
+        return SimpleNamespace(name=f"test[{op}]", callspec=SimpleNamespace(params=params))
+
+    options = {"--turnout-backend": ["cpu"], "--turnout-level": "full", "--turnout-sample": 1.0}
+    session = Session(SimpleNamespace(getoption=options.get))  # type: ignore[arg-type]
+    ops = ["", "", "exp", "exp", "log", "", "log"]
+    given: list[bool] = []
+    monkeypatch.setattr(type(turnout.ones(1).device.backend), "empty_cache", lambda self: given.append(True))
+    counts = []
+    for each, following in pairwise([*map(item, ops), None]):
+        session.pytest_runtest_teardown(each, following)
+        counts.append(len(given))
+    assert counts == [1, 2, 2, 3, 4, 5, 6]
 
 
 def test_a_run_in_which_no_kernel_ran_is_a_failure(folder: Path) -> None:

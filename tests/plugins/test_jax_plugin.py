@@ -170,3 +170,24 @@ def test_several_devices_have_an_index_and_other_programs_do_not_import_jax(monk
     assert [run.returncode for run in ran] == [0, 0], ran[0].stderr + ran[1].stderr
     assert ran[0].stdout.startswith("aten::add.Tensor: ")
     assert ran[1].stdout == "False\n"
+
+
+def test_programs_are_forgotten_once_they_are_many() -> None:
+    from turnout_jax.backend import MANY
+
+    backend: Any = turnout.device("jax").backend
+    x = on_jax([0.5] * 37)
+
+    def compiled() -> int:
+        before = backend.compiled
+        (x * 2 + 1).exp()
+        return int(backend.compiled - before)
+
+    assert compiled() > 0
+    backend.compiled = MANY - 1
+    backend.empty_cache()
+    assert compiled() == 0
+    backend.compiled = MANY
+    backend.empty_cache()
+    assert backend.compiled == 0
+    assert compiled() > 0

@@ -254,9 +254,9 @@ class Session:
         self.left_out += sum(_subject(item) is not None for item in items)
 
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Let the backend give back memory where the tests of an operator end."""
+        """Let the backend give back memory after the tests of an operator, and after each test that is about none."""
         before = _subject(item)
-        if before and before["op"] and (nextitem is None or (_subject(nextitem) or {}).get("op") != before["op"]):
+        if before and (not before["op"] or nextitem is None or (_subject(nextitem) or {}).get("op") != before["op"]):
             from turnout.devices import device
 
             if before["subject"] in self.config.getoption("--turnout-backend"):
