@@ -43,9 +43,7 @@ def chosen(engine: str, place: Device) -> tuple[str, Callable[..., Any]]:
         raise errors.CompileError(errors.engine_unusable(row.name, error)) from error
 
 
-def compiled(
-    engine: str, compile: Callable[..., Any], graph: Graph, examples: Sequence[Any], options: dict[str, Any]
-) -> Any:
+def compiled(engine: str, compile: Callable[..., Any], graph: Graph, examples: Sequence[Any], options: dict[str, Any]) -> Any:
     """What an engine makes of a graph.
 
     Raises NotLoweredError where it does not take it, NotWorthwhileError where it leaves it to eager calls, and CompileError
