@@ -160,6 +160,14 @@ try:
 except turnout.errors.DeviceError as error:
     print(str(error).splitlines()[0])
 """
+CLEARED = """
+import jax, turnout
+turnout.ones(2, device="jax")
+jax.monitoring.clear_event_listeners()
+turnout.plugins.deactivate("jax")
+turnout.plugins.activate("jax")
+print(turnout.ones(2, device="jax").sum().item())
+"""
 NEVER = "import sys, turnout; turnout.ones(2).sum(); turnout.explain('exp', turnout.ones(2)); print('jax' in sys.modules)"
 
 
@@ -170,6 +178,11 @@ def test_several_devices_have_an_index_and_other_programs_do_not_import_jax(monk
     assert [run.returncode for run in ran] == [0, 0], ran[0].stderr + ran[1].stderr
     assert ran[0].stdout.startswith("aten::add.Tensor: ")
     assert ran[1].stdout == "False\n"
+
+
+def test_a_program_may_take_all_listeners_of_jax_away() -> None:
+    ran = subprocess.run([sys.executable, "-c", CLEARED], capture_output=True, text=True)
+    assert (ran.stdout, ran.returncode) == ("2.0\n", 0), ran.stderr
 
 
 def test_programs_are_forgotten_once_they_are_many() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from jax import monitoring
@@ -22,7 +23,7 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     backend = JaxBackend()
     library.backend(backend)
     monitoring.register_event_duration_secs_listener(backend.count)
-    library.on_undo(lambda: monitoring.unregister_event_duration_listener(backend.count))
+    library.on_undo(lambda: _leave(backend))
     register_functional_kernels(library, backend, kernels())
     if options["cache"]:
         from turnout_jax import cache
@@ -30,3 +31,9 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
         cache.use(library)
     if options["host_fallback"]:
         library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
+
+
+def _leave(backend: JaxBackend) -> None:
+    """Listen to JAX no more. The program may have taken all listeners away."""
+    with suppress(AssertionError, ValueError):
+        monitoring.unregister_event_duration_listener(backend.count)
