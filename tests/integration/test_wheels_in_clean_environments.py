@@ -184,32 +184,26 @@ print(turnout.ops.clean.twice(21))
     assert core.python(program) == "42\n"
 
 
-def test_core_alone_names_the_package_of_a_public_name(environment):
-    core = environment("turnout-core")
-    assert "pip install turnout-aten" in core.error("turnout.ones(2)")
-    assert "pip install turnout-autograd" in core.error("from turnout import autograd")
+CPU = ("turnout-core", "turnout-cpu")
+# The packages of an environment, what is asked there, and the package that the error names.
+NAMED = [
+    (("turnout-core",), "turnout.ones(2)", "turnout-aten"),
+    (("turnout-core",), "from turnout import autograd", "turnout-autograd"),
+    (("turnout-aten",), "turnout.ones(2)", "turnout-cpu"),
+    (CPU, "turnout.ones(2, requires_grad=True)", "turnout-autograd"),
+    (CPU, "turnout.ones(2, device='meta')", "turnout-meta"),
+    (CPU, "with turnout.autocast('cpu'): turnout.ones(2, 2) @ turnout.ones(2, 2)", "turnout-autocast"),
+    (CPU, "turnout.trace(lambda x: x + 1)(turnout.ones(2))", "turnout-tracer"),
+]
 
 
-def test_aten_alone_names_the_backend_to_install(environment):
-    assert "pip install turnout-cpu" in environment("turnout-aten").error("turnout.ones(2)")
+@pytest.mark.parametrize(("packages", "asked", "named"), NAMED)
+def test_an_environment_names_the_package_to_install(environment, packages, asked, named):
+    assert f"pip install {named}" in environment(*packages).error(asked)
 
 
-def test_core_and_cpu_compute_and_name_autograd_to_install(environment):
-    cpu = environment("turnout-core", "turnout-cpu")
-    assert cpu.python("import turnout; print((turnout.ones(2) + 1).tolist())") == "[2.0, 2.0]\n"
-    assert "pip install turnout-autograd" in cpu.error("turnout.ones(2, requires_grad=True)")
-
-
-def test_cpu_alone_names_the_other_device_to_install(environment):
-    cpu = environment("turnout-core", "turnout-cpu")
-    assert "pip install turnout-meta" in cpu.error("turnout.ones(2, device='meta')")
-
-
-def test_cpu_alone_names_the_functionality_to_install(environment):
-    cpu = environment("turnout-core", "turnout-cpu")
-    product = "turnout.ones(2, 2) @ turnout.ones(2, 2)"
-    assert "pip install turnout-autocast" in cpu.error(f"with turnout.autocast('cpu'): {product}")
-    assert "pip install turnout-tracer" in cpu.error("turnout.trace(lambda x: x + 1)(turnout.ones(2))")
+def test_core_and_cpu_compute(environment):
+    assert environment(*CPU).python("import turnout; print((turnout.ones(2) + 1).tolist())") == "[2.0, 2.0]\n"
 
 
 def test_core_cpu_and_autograd_differentiate(environment):

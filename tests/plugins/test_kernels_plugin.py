@@ -183,34 +183,6 @@ def test_configuration_may_choose_the_kernel_of_cpu(setting, value) -> None:
     assert (chosen.distribution, chosen.note, chosen.kernel) == ("turnout-kernels", "", "gelu, or the kernel below")
 
 
-def test_a_row_leaves_calls_to_the_library_that_configuration_names_next() -> None:
-    """Three libraries with a row for one slot: each is asked in the order of the setting, and the backend's own comes last."""
-    x, asked = turnout.ones(3), []
-
-    def row(name):
-        def digamma(*args):
-            asked.append(name)
-            return NotImplemented
-
-        return Row(digamma)
-
-    groups = [Registrations(name, package="turnout_kernels") for name in "abc"]
-    try:
-        for names in ("cab", "bca"):
-            config.set({'kernels.prefer."digamma*@CPU"': list(names)})  # without it they are in conflict
-            for group in groups:
-                register_over(group, "CPU", {"digamma.out": row(group.name)})
-            asked.clear()
-            turnout.digamma(x)
-            assert "".join(asked) == names
-            for group in groups:
-                group.undo()
-    finally:
-        config.unset("kernels.prefer")
-        for group in groups:
-            group.undo()
-
-
 def test_a_row_says_why_it_leaves_a_call_and_is_not_called_for_it() -> None:
     """In functional, in-place and out calls alike; `explain` shows each reason, and so does the error where nothing is below."""
     called: list[str] = []

@@ -10,7 +10,7 @@ import scipy.signal.windows as reference
 
 import turnout
 from outcomes import refused
-from turnout.errors import ArgumentError, CallError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout_aten.signal import windows
 
 INT = turnout.int64
@@ -47,14 +47,11 @@ def test_window_factories_are_the_same_windows(name: str, periodic: bool) -> Non
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: windows.hann(-1), ArgumentError, "hann: M must not be negative, got -1"),
         (lambda: windows.hann(4, dtype=INT), ArgumentError, "hann: dtype must be float32 or float64, got int64"),
         (lambda: windows.gaussian(4, std=0), ArgumentError, "gaussian: std must be positive, got 0"),
         (lambda: windows.exponential(4, center=1.0), ArgumentError, "exponential: center must be None for symmetric windows"),
         (lambda: windows.general_cosine(4, a=1), CallError, "general_cosine: a must be a list or tuple of numbers, got int"),
         (lambda: windows.cosine(4, colour=1), CallError, "cosine: got an unexpected keyword argument 'colour'"),
-        (lambda: turnout.hann_window(-1), ShapeError, "hann_window: window_length must not be negative, got -1"),
-        (lambda: turnout.hann_window(4, dtype=INT), DTypeError, "hann_window: a window needs a floating-point dtype, got int64"),
     ],
 )  # fmt: skip
 def test_windows_say_what_they_do_not_take(call: Any, error: type[Exception], text: str) -> None:
@@ -89,8 +86,6 @@ def test_einsum_takes_labels_as_numbers() -> None:
     [
         ("ij,jk", "einsum: 'ij,jk' is for 2 operands, got 1"),
         ("i", "einsum: 'i' of 'i' does not fit an operand of 2 dimensions"),
-        ("ij->k", "einsum: the result of 'ij->k' has 'k' and no operand has it"),
-        ("ij->ii", "einsum: the result of 'ij->ii' has 'i' twice"),
         ("ii", "einsum: 'i' of 'ii' has two lengths in one operand, 2 and 3"),
         ("i$", "einsum: '$' in 'i$' is not a label; use letters, and one '...' per operand"),
     ],

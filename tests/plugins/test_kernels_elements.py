@@ -1,9 +1,9 @@
-"""Copies of any layout and cumulative sums by blocks of columns, with every set of instructions."""
+"""Compiled kernels of many elements: copies of any layout, comparisons, numbers beside tensors, cumulative sums by blocks."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from turnout_conformance.pairwise import pairwise
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
-from turnout_kernels import layouts, native
+from turnout_kernels import layouts, native, pointwise
 
 RNG = np.random.default_rng(11)
 
@@ -106,3 +106,66 @@ def test_cumulative_sums_may_be_written_over_their_input() -> None:
     expected = turnout.from_numpy(x.copy()).cumsum(-1)
     assert turnout.equal(turnout.from_numpy(x.copy()).cumsum_(-1), expected)
     assert turnout.equal(turnout.from_numpy(np.tile(x, (20, 1))).cumsum(-1)[:70], expected)
+
+
+RNG = np.random.default_rng(5)
+QUESTIONS = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal}
+COUNT = pointwise.LARGE + 77
+
+
+def numbers(dtype: str) -> Any:
+    """Few values, so that many are equal; nan, infinities and both zeros among them."""
+    values = np.array([0.0, -0.0, 0.1, -2.5, np.nan, np.inf, -np.inf, 3.0], dtype)
+    return values[RNG.integers(0, len(values), COUNT)]
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_large_comparisons_are_those_of_numpy(name: str, dtype: str, served: Callable[..., list[str]]) -> None:
+    asked, a, b = served(pointwise, "apply"), numbers(dtype), numbers(dtype)
+    x, y = turnout.from_numpy(a), turnout.from_numpy(b)
+    assert np.array_equal(getattr(x, name)(y).numpy(), QUESTIONS[name](a, b))
+    for number in (0, 0.1, -2.5, 3):
+        assert np.array_equal(getattr(x, name)(number).numpy(), QUESTIONS[name](a, np.asarray(number, dtype)))
+    assert asked == [name] * 5
+
+
+def test_a_comparison_without_memory_of_its_own_reads_before_it_writes() -> None:
+    a = RNG.integers(0, 2, COUNT).astype(bool)
+    x = turnout.from_numpy(a.copy())
+    turnout.ne(x, True, out=x)
+    assert np.array_equal(x.numpy(), ~a)
+
+
+FUNCTIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+NUMBERS = (0.1, -3, 0, -0.0, 1e12, 1 << 40)
+COUNT = pointwise.LARGE + 77
+
+
+def values(dtype: Any) -> Any:
+    """Many elements, infinities and both zeros among them."""
+    found = np.random.default_rng(5).standard_normal(COUNT).astype(dtype)
+    found[:4] = 0.0, -0.0, np.inf, -np.inf
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of overflows and divisions by zero
+def test_a_number_beside_many_elements_is_an_element_repeated(name: str, dtype: str, served: Callable[..., list[str]]) -> None:
+    asked, a = served(pointwise, "apply"), values(dtype)
+    x = turnout.from_numpy(a)
+    for number in NUMBERS:
+        expected = FUNCTIONS[name](a, np.full(COUNT, number, dtype))
+        for found in (getattr(x, name)(number), getattr(x.clone(), name + "_")(number), getattr(x[:, None], name)(number)[:, 0]):
+            assert np.array_equal(found.numpy(), expected, equal_nan=True)
+            assert np.array_equal(np.signbit(found.numpy()) | np.isnan(expected), np.signbit(expected) | np.isnan(expected))
+    assert asked == [name] * 3 * len(NUMBERS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_two_byte_floats_and_a_number_are_rounded_once(name: str) -> None:
+    x = turnout.from_numpy(values("f")).clamp(-100, 100).to(turnout.bfloat16)
+    for number in (0.5, -3.0, 1.25):  # what bfloat16 has: it is not rounded itself
+        found, exact = getattr(x, name)(number), FUNCTIONS[name](x.to(turnout.float32).numpy(), np.float32(number))
+        assert found.equal(turnout.from_numpy(exact).to(turnout.bfloat16))
