@@ -130,14 +130,25 @@ def beside_opencl(working, need_device):
     return working
 
 
-def test_copies_go_each_way_and_mixing_names_both(beside_opencl):
+def test_copies_and_gradients_go_each_way_mixing_names_both_and_all_compute_the_same_step(beside_opencl):
     done = beside_opencl.run(f"""
 import turnout
+
+def step(device):
+    weight = turnout.randn(4, 4, device=device, generator=turnout.Generator(device).manual_seed(1)).requires_grad_()
+    turnout.tanh(weight @ weight).sum().backward()
+    return weight.grad.cpu()
+
+assert step("twin").tolist() == step("cpu").tolist()
+assert turnout.allclose(step("opencl"), step("cpu"), rtol=1e-5)
 for source, target in {list(permutations(DEVICES, 2))}:
     x = turnout.arange(6.0, device=source).reshape(2, 3).t()
     moved = x.to(target)
     assert (moved.device.type, moved.tolist()) == (target, x.tolist())
     assert turnout.zeros(3, 2, device=target).copy_(x).tolist() == x.tolist()
+    leaf = turnout.tensor([1.0, 2.0], device=source).requires_grad_()
+    (leaf.to(target) * 3.0).sum().backward()
+    assert (leaf.grad.device, leaf.grad.tolist()) == (leaf.device, [3.0, 3.0])
     try:
         x + moved
     except turnout.errors.DeviceError as error:

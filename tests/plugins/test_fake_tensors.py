@@ -283,14 +283,6 @@ def chosen():
     chosen.undo()
 
 
-def test_a_missing_fake_kernel_is_an_error_that_names_what_to_write(mode, chosen):
-    assert refused(NoKernelError, lambda: chosen(turnout.ones(3), 2)) == (
-        "fakes::chosen: no fake kernel\n  asked for by  a tensor without data\n"
-        "  to fix        turnout.library.register_fake('fakes::chosen', function): "
-        "the arguments in, empty results of the right shape out"
-    )
-
-
 def test_a_fake_kernel_runs_in_the_mode_and_asks_for_sizes(chosen):
     seen = []
 
