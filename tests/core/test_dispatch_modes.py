@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from plain_objects import Box, Cells, backends, box, values  # noqa: F401
 
@@ -129,21 +127,6 @@ def test_a_thread_does_not_see_the_modes_of_another(ops, x):
         assert log == []
         ops.double(x)
     assert log == ["double"]
-
-
-def test_tasks_have_their_own_modes(ops, x):
-    async def worker(name):
-        log = []
-        with Record(log, name):
-            for _ in range(3):
-                ops.double(x)
-                await asyncio.sleep(0)
-        return log
-
-    async def both():
-        return await asyncio.gather(worker("a "), worker("b "))
-
-    assert asyncio.run(both()) == [["a double"] * 3, ["b double"] * 3]
 
 
 def test_a_mode_without_a_method_says_what_to_define(ops, x):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from contextvars import copy_context
 from random import Random
@@ -41,17 +40,6 @@ def test_a_guard_restores_the_state_after_an_exception(make):
     assert DISPATCH.get() == before
 
 
-def test_guards_nest_and_restore_inside_out():
-    before = DISPATCH.get()
-    with include("Tracer"):
-        middle = DISPATCH.get()
-        with exclude("Tracer"):
-            inc, keep = DISPATCH.get()
-            assert inc & keep & KEYS.bit("Tracer") == 0
-        assert DISPATCH.get() == middle
-    assert DISPATCH.get() == before
-
-
 def test_a_guard_object_can_be_entered_inside_its_own_block():
     before = DISPATCH.get()
     guard = include("Tracer")
@@ -76,24 +64,6 @@ def test_threads_do_not_see_each_others_guards():
         thread.start()
         thread.join()
     assert seen[0][1] & KEYS.bit("Autograd")
-
-
-def test_asyncio_tasks_do_not_see_each_others_guards():
-    async def guarded(rounds):
-        for _ in range(rounds):
-            with exclude("Tracer"):
-                await asyncio.sleep(0)
-                assert not DISPATCH.get()[1] & KEYS.bit("Tracer")
-
-    async def plain(rounds):
-        for _ in range(rounds):
-            await asyncio.sleep(0)
-            assert DISPATCH.get()[1] & KEYS.bit("Tracer")
-
-    async def both():
-        await asyncio.gather(guarded(20), plain(20), guarded(20))
-
-    asyncio.run(both())
 
 
 class Passing(DispatchMode):

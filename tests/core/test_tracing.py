@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import json
 import threading
@@ -175,21 +174,6 @@ def test_threads_are_recorded_only_in_a_copy_of_the_context(registry, x):
         in_threads(partial(contextvars.copy_context().run, work))
     assert len(log) == 1
     assert log.calls[0].thread not in (0, threading.get_ident())
-
-
-def test_tasks_do_not_see_each_others_traces(registry, x):
-    async def worker(times):
-        with trace_dispatch(registry=registry) as log:
-            for _ in range(times):
-                call(registry, "lib::g", x)
-                await asyncio.sleep(0)
-        return len(log)
-
-    async def both():
-        return await asyncio.gather(worker(3), worker(5))
-
-    assert asyncio.run(both()) == [3, 5]
-    assert registry.instruments == ()
 
 
 def test_a_change_of_the_registry_during_a_trace_is_followed(registry, x):

@@ -120,18 +120,6 @@ def test_a_graph_that_one_thread_frees_is_refused_in_the_others_or_swept_whole(x
         assert x.grad.tolist() == [11 * v**10 * done for v in (1.0, 2.0, 3.0)]
 
 
-def test_a_mode_of_one_thread_is_not_the_others(x):
-    def work(number):
-        for _ in range(50):
-            if number % 2:
-                with turnout.no_grad():
-                    assert not (x * 2).requires_grad
-            else:
-                assert (x * 2).requires_grad
-
-    at_once(work)
-
-
 # ---- sweeps inside of sweeps
 
 
