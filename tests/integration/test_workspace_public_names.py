@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
+import runpy
 import subprocess
 import sys
 import tomllib
 import types
 
 import pytest
-from workspace import Distribution, distributions
+from workspace import ROOT, Distribution, distributions
 
 import turnout
 
@@ -102,6 +104,22 @@ BESIDE = {
         "ReturnType", "return_type", "of_packet", "named", "nested", "standard", "is_standard",
     },
 }  # fmt: skip
+
+
+def test_the_build_makes_a_stub_of_each_public_module_with_all_its_names(tmp_path):
+    runpy.run_path(str(ROOT / "tools/stubs/setup.py"))["write_stubs"](tmp_path)
+    missing = {}
+    for name, module in provided().items():
+        if name == "export":  # a tool's
+            continue
+        place = tmp_path.joinpath(*name.split("."))
+        file = place / "__init__.pyi" if place.is_dir() else place.with_suffix(".pyi")
+        stated = set(re.findall(r" as (\w+)$", file.read_text("utf-8"), re.MULTILINE))
+        for every in re.findall(r"^from (\S+) import \*$", file.read_text("utf-8"), re.MULTILINE):  # made by the build
+            stated |= set(importlib.import_module(every).__all__)
+        members = turnout.plugins.catalog().public_names(name)  # of plugins that cannot be used here, too
+        missing[name] = {*importlib.import_module(module).__all__, *members} - stated
+    assert {name: names for name, names in missing.items() if names} == {}
 
 
 def test_every_room_of_core_can_be_reached_after_import_turnout():

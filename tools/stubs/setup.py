@@ -111,8 +111,9 @@ def write_module(target: Path, module: str) -> None:
         return
     target.mkdir(parents=True)
     (target / "__init__.pyi").write_text(HEADER + imports(module), encoding="utf-8")
-    for name in sorted(path.stem for path in file.parent.glob("*.py") if not path.stem.startswith("_")):
-        (target / f"{name}.pyi").write_text(HEADER + imports(f"{module}.{name}"), encoding="utf-8")
+    for inside in sorted([*file.parent.glob("*.py"), *(path.parent for path in file.parent.glob("*/__init__.py"))]):
+        if not inside.stem.startswith("_"):
+            write_module(target / inside.stem, f"{module}.{inside.stem}")
 
 
 def imports(module: str) -> str:
@@ -153,7 +154,8 @@ def imports(module: str) -> str:
         lines = [line for line in lines if not line.endswith("*\n")]  # what they bring that is public, __all__ names
     for name in exported:
         # A module inside has its own stub: of a module itself, a type checker would see the `__getattr__`.
-        inside = modules.get(name) == f"{module}.{name}" and source(module).with_name(f"{name}.py").exists()
+        beside = source(module).with_name(name)
+        inside = modules.get(name) == f"{module}.{name}" and (beside.is_dir() or beside.with_suffix(".py").exists())
         lines.append(f"from {'.' if inside else module} import {name} as {name}\n")
     return "".join(lines)
 
