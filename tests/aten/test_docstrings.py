@@ -413,8 +413,8 @@ def hand_written():
 
 # Tensor also has methods for other packages, and modules show what they import: neither is for users.
 PROVIDERS = (
-    "turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_cuda", "turnout_functionalize",
-    "turnout_meta", "turnout_opcheck", "turnout_tracer",
+    "turnout", "turnout_array_api", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_cuda",
+    "turnout_functionalize", "turnout_meta", "turnout_opcheck", "turnout_tracer",
 )  # fmt: skip
 
 

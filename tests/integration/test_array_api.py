@@ -21,6 +21,7 @@ from array_api_cases import ARRAYS, CASES
 import turnout
 from outcomes import refused
 from turnout.errors import ArgumentError, CallError, DTypeError
+from turnout_aten.tensor.interop import ARRAY_API_VERSIONS
 
 VERSION = "2025.12"
 array_api_strict.set_array_api_strict_flags(api_version=VERSION)
@@ -149,6 +150,7 @@ def undefined_as_none(default: Any) -> Any:
 def test_a_tensor_leads_to_the_namespace_of_the_versions_it_follows() -> None:
     x = turnout.ones(2)
     assert x.__array_namespace__() is turnout.array_api
+    assert ARRAY_API_VERSIONS[-1] == turnout.array_api.__array_api_version__
     for version in ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
         assert x.__array_namespace__(api_version=version) is turnout.array_api
     assert refused(ValueError, x.__array_namespace__, api_version="2026.12") == (

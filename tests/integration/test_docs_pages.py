@@ -51,14 +51,16 @@ def test_every_file_command_and_program_of_a_page_works_and_prints_what_it_says(
     commands = installations(page)
     examples = {command: re.findall(r"\./(examples/\w+)", command) for command in commands}
     folders = installed_by(page)
-    reader = Reader(tmp_path, tuple(f for found in examples.values() for f in found), {folder.name for folder in folders})
+    reader = Reader(
+        tmp_path, tuple(f for found in examples.values() for f in found), {folder.name.replace("-", "_") for folder in folders}
+    )
     reader.follow(page, {command: " ".join(f"pip install ./{f};" for f in found) for command, found in examples.items()})
 
 
 def installations(page: Path) -> list[str]:
     """The commands that install folders of this repository, which are installed already but for the examples."""
     commands = [command for block in blocks(page) if block.kind == "sh" for command in shell_commands(block)]
-    folder = r"\./(core|plugins/\w+|tools/\w+|examples/\w+)"
+    folder = r"\./(core|plugins/[\w-]+|tools/\w+|examples/\w+)"
     return [command for command in commands if re.fullmatch(rf'pip install( {folder}| "{folder}\[[\w,]+\]")+', command)]
 
 
@@ -67,7 +69,7 @@ def installed_by(page: Path) -> dict[Path, list[str]]:
     commands = installations(page)
     if page.name not in ("start.md", "install.md"):
         commands += installations(DOCS / "start.md")[:2]
-    found = [pair for command in commands for pair in re.findall(r"\./([\w/]+)(?:\[([\w,]+)\])?", command)]
+    found = [pair for command in commands for pair in re.findall(r"\./([\w/-]+)(?:\[([\w,]+)\])?", command)]
     return {
         ROOT / folder: [each for other, extras in found if other == folder for each in extras.split(",") if each]
         for folder, _ in found

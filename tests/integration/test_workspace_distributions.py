@@ -22,6 +22,7 @@ TENSORS = {"turnout-aten", "turnout-core"}
 ARROWS = {
     "turnout-core": set(),
     "turnout-aten": {"turnout-core"},
+    "turnout-array-api": TENSORS,
     "turnout-arrays": TENSORS,
     "turnout-autocast": TENSORS,
     "turnout-autograd": TENSORS,
@@ -142,7 +143,7 @@ def test_each_distribution_has_the_name_of_its_folder_and_ships_a_readme_and_the
     plugins = one.project.get("entry-points", {}).get("turnout.plugins", {})
     assert bool(plugins) == bool(manifest(one))
     for name, value in plugins.items():
-        assert (one.name, value) == (f"turnout-{name}", f"{one.module}:plugin.toml")
+        assert (one.name, value) == (f"turnout-{name.replace('_', '-')}", f"{one.module}:plugin.toml")
         assert manifest(one)["distribution"] == one.name
         assert "version" not in manifest(one)  # each thing is said once
 

@@ -12,8 +12,8 @@ import turnout
 from outcomes import refused
 from random_programs import numbers
 from turnout import Tensor
+from turnout import array_api as xp
 from turnout.errors import CallError, DTypeError, RangeError
-from turnout_aten import array_api as xp
 
 SCALARS = [np.float32(2), np.float64(2), np.float16(2), np.int8(2), np.int64(2), np.uint8(2), np.bool_(True), np.longdouble(2)]
 

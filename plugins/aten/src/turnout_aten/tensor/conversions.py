@@ -69,7 +69,7 @@ class Conversions:
     else:
         new_tensor = Late("turnout_aten.tensor.creation:new_tensor")
         as_subclass = Late("turnout_aten.tensor.subclasses:as_subclass")
-        __array_namespace__ = Late("turnout_aten.array_api.of_tensors:array_namespace")
+        __array_namespace__ = Late("turnout_aten.tensor.interop:array_namespace")
         data = LateProperty("turnout_aten.tensor.data_attribute:data")
 
     half = _converted("half", dtypes.float16)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import turnout
 from turnout.dtypes import INT
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.operators.arguments import as_dtype
@@ -307,3 +308,18 @@ def from_dlpack(value: Any, *, device: Any = None, copy: bool | None = None) -> 
     except Exception as error:
         shorten(error)
         raise
+
+
+# The versions of the array API standard of which `turnout.array_api` is a namespace: functions were added, none changed.
+ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+
+def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    """`Tensor.__array_namespace__`: `turnout.array_api`, for code written for any array library.
+
+    It serves older versions of the standard too, as NumPy's does. Raises ArgumentError for a version that is newer or none.
+    """
+    if api_version not in (None, *ARRAY_API_VERSIONS):
+        expected = f"None or one of {', '.join(ARRAY_API_VERSIONS)}"
+        raise ArgumentError(f"__array_namespace__: api_version must be {expected}, got {api_version!r}")
+    return turnout.array_api

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from turnout.dtypes import bool_, int64, uint8
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.array_api.promotion import as_array, axes_of, common, pair
+from turnout_array_api.namespace.promotion import as_array, axes_of, common, pair
 from turnout_aten.functions import reductions
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
@@ -14,7 +14,7 @@ from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from turnout_aten.array_api.promotion import Axis, Number
+    from turnout_array_api.namespace.promotion import Axis, Number
 
 
 class UniqueAll(NamedTuple):

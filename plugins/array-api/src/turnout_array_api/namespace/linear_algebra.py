@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import DimError, ShapeError
-from turnout_aten.array_api.promotion import pair
+from turnout_array_api.namespace.promotion import pair
 from turnout_aten.functions import linear_algebra
 from turnout_aten.generated import functions as fn
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import bool_
 from turnout.errors import ArgumentError
-from turnout_aten.array_api.promotion import axes_of, promote, widened
+from turnout_array_api.namespace.promotion import axes_of, promote, widened
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import wrap_dim
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnout.dtypes import DType
-    from turnout_aten.array_api.promotion import Axis
+    from turnout_array_api.namespace.promotion import Axis
     from turnout_aten.tensor.tensor import Tensor
 
 

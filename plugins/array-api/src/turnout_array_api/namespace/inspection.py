@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout import devices
 from turnout.dtypes import DTYPES, DType, get_default_dtype, int64
-from turnout_aten.array_api.data_types import isdtype
+from turnout_array_api.namespace.data_types import isdtype
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

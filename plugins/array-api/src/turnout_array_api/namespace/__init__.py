@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 
-from turnout_aten.array_api import fft as fft
-from turnout_aten.array_api import linalg as linalg
-from turnout_aten.array_api.creation import (
+from turnout_array_api.namespace import fft as fft
+from turnout_array_api.namespace import linalg as linalg
+from turnout_array_api.namespace.creation import (
     arange,
     asarray,
     empty,
@@ -34,8 +34,8 @@ from turnout_aten.array_api.creation import (
     zeros,
     zeros_like,
 )  # fmt: skip
-from turnout_aten.array_api.data_types import astype, can_cast, finfo, iinfo, isdtype, result_type
-from turnout_aten.array_api.elementwise import (
+from turnout_array_api.namespace.data_types import astype, can_cast, finfo, iinfo, isdtype, result_type
+from turnout_array_api.namespace.elementwise import (
     abs,
     acos,
     acosh,
@@ -104,9 +104,9 @@ from turnout_aten.array_api.elementwise import (
     tanh,
     trunc,
 )  # fmt: skip
-from turnout_aten.array_api.inspection import __array_namespace_info__
-from turnout_aten.array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
-from turnout_aten.array_api.manipulation import (
+from turnout_array_api.namespace.inspection import __array_namespace_info__
+from turnout_array_api.namespace.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from turnout_array_api.namespace.manipulation import (
     broadcast_arrays,
     broadcast_shapes,
     broadcast_to,
@@ -123,7 +123,7 @@ from turnout_aten.array_api.manipulation import (
     tile,
     unstack,
 )  # fmt: skip
-from turnout_aten.array_api.searching import (
+from turnout_array_api.namespace.searching import (
     argmax,
     argmin,
     argsort,
@@ -140,7 +140,7 @@ from turnout_aten.array_api.searching import (
     unique_values,
     where,
 )  # fmt: skip
-from turnout_aten.array_api.statistical import (
+from turnout_array_api.namespace.statistical import (
     all,
     any,
     cumulative_prod,

@@ -7,7 +7,7 @@ from functools import reduce
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType
 from turnout.errors import ArgumentError, CallError, DTypeError
 from turnout.operators.arguments import as_dtype
-from turnout_aten.array_api.promotion import number_dtype, promote
+from turnout_array_api.namespace.promotion import number_dtype, promote
 from turnout_aten.functions import limits
 from turnout_aten.functions.call_forms import is_number, python_number
 from turnout_aten.tensor.tensor import Tensor

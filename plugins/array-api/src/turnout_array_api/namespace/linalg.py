@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from turnout.errors import ArgumentError, ShapeError
+from turnout_array_api.namespace.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from turnout_array_api.namespace.promotion import axes_of, pair, widened
 from turnout_aten import linalg as operators
-from turnout_aten.array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
-from turnout_aten.array_api.promotion import axes_of, pair, widened
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import broadcast
@@ -15,7 +15,7 @@ from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType
-    from turnout_aten.array_api.promotion import Axis
+    from turnout_array_api.namespace.promotion import Axis
 
 __all__ = [
     "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",

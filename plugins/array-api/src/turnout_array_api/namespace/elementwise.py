@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, INT
 from turnout.errors import DTypeError
-from turnout_aten.array_api.promotion import as_array, common, pair
+from turnout_array_api.namespace.promotion import as_array, common, pair
 from turnout_aten.generated import functions as fn
 from turnout_aten.tensor.tensor import Tensor
 
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnout_aten.array_api.promotion import Number
+    from turnout_array_api.namespace.promotion import Number
 
     Operand = Tensor | Number
     Real = Tensor | bool | int | float

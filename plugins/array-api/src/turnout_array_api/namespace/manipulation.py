@@ -6,7 +6,7 @@ from functools import reduce
 
 from turnout.dtypes import INT, int64
 from turnout.errors import ArgumentError, CallError, ShapeError
-from turnout_aten.array_api.promotion import axes_of, promote
+from turnout_array_api.namespace.promotion import axes_of, promote
 from turnout_aten.functions import broadcasting as variadics
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnout_aten.array_api.promotion import Axis
+    from turnout_array_api.namespace.promotion import Axis
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:

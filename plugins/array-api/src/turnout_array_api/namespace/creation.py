@@ -5,14 +5,11 @@ from __future__ import annotations
 from turnout.devices import Device
 from turnout.dtypes import DType, get_default_dtype, int64
 from turnout.errors import ArgumentError
-from turnout.operators.arguments import as_dtype
+from turnout_aten.functions import arrays
 from turnout_aten.functions import broadcasting as variadics
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
-from turnout_aten.tensor import creation as factories
 from turnout_aten.tensor import interop
-from turnout_aten.tensor.devices import default_device
-from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from turnout_aten.array_api.promotion import Number
+    from turnout_array_api.namespace.promotion import Number
 
     Shape = int | Sequence[int]
     Place = str | Device | None
@@ -44,27 +41,7 @@ def asarray(obj: Any, /, *, dtype: DType | type | None = None, device: Place = N
         >>> turnout.array_api.asarray([1, 2])
         tensor([1, 2])
     """
-    place = None if device is None else device_named(device)
-    if dtype is not None and type(dtype) is not DType:
-        dtype = as_dtype("asarray", "dtype", dtype)
-    if isinstance(obj, Tensor):
-        fits = (dtype is None or obj.dtype is dtype) and (place is None or place is obj.device)
-        if copy is False and not fits:
-            raise ArgumentError("asarray: another dtype or device needs a copy, which copy=False forbids")
-        return _moved(obj, dtype, place, bool(copy))
-    if copy is False:
-        backend = (place or default_device()).backend
-        adopted = backend.adopt(obj)
-        if adopted is None or (dtype is not None and backend.dtype_of(adopted) is not dtype):
-            raise ArgumentError(f"asarray: data of type {type(obj).__name__} needs a copy here, which copy=False forbids")
-    if isinstance(obj, int) and dtype is None and not -(2**63) <= obj < 2**63:
-        raise OverflowError(f"asarray: {obj} does not fit in int64, the default integer dtype")
-    return factories.tensor(obj, dtype=dtype, device=place) if copy else factories.as_tensor(obj, dtype, place)
-
-
-def _moved(x: Tensor, dtype: DType | None, place: Device | None, copy: bool) -> Tensor:
-    """The tensor in a dtype, on a device. It keeps its history."""
-    return x.to(dtype=dtype or x.dtype, device=place or x.device, copy=copy)
+    return arrays.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
 def from_dlpack(x: Any, /, *, device: Place = None, copy: bool | None = None) -> Tensor:
