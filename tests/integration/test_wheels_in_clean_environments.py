@@ -206,6 +206,16 @@ def test_core_and_cpu_compute(environment):
     assert environment(*CPU).python("import turnout; print((turnout.ones(2) + 1).tolist())") == "[2.0, 2.0]\n"
 
 
+def test_cpu_alone_answers_for_cuda_and_names_the_packages_of_other_public_names(environment):
+    cpu = environment("turnout-core", "turnout-cpu")
+    program = "import turnout; turnout.cuda.manual_seed(1); print(turnout.cuda.is_available(), turnout.cuda.device_count())"
+    assert cpu.python(program) == "False 0\n"
+    assert "pip install turnout-cuda" in cpu.error("turnout.cuda.Stream()")
+    assert "pip install turnout-array-api" in cpu.error("turnout.ones(2).__array_namespace__()")
+    both = environment("turnout-cpu", "turnout-array-api")
+    assert both.python("import turnout; print(turnout.array_api.add(turnout.ones(2), 1).tolist())") == "[2.0, 2.0]\n"
+
+
 def test_core_cpu_and_autograd_differentiate(environment):
     both = environment("turnout[cpu,autograd,cli]")
     program = """
