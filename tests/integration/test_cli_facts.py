@@ -54,7 +54,7 @@ def test_doctor_notes_an_untested_python_a_missing_compiler_and_a_newer_plugin_a
     assert notes[:3] == [
         "Python 3.99 is not among the versions that are tested: 3.11, 3.12, 3.13, 3.14",
         "there is no C compiler (nowhere/cc): packages with C modules can be installed from wheels only",
-        "the plugin aten is for plugin-API 1.0, and 1.7 is here: it may do more",
+        "the plugin array_api is for plugin-API 1.0, and 1.7 is here: it may do more",
     ]
     assert f"note: {notes[0]}\n" in text("doctor")
     assert text("doctor").endswith("healthy\n")
