@@ -132,7 +132,7 @@ def train(
                 place.shard(order, digits.BATCH)
             for images, labels in digits.batches(data, order):
                 start = perf_counter()
-                with place.step(), without_warnings():
+                with place.step(), without_warnings(engine):
                     loss = train_step(model, optimiser, images, labels, scaler)
                 of_epoch.append(float(loss))
                 seconds.append(perf_counter() - start)

@@ -87,7 +87,7 @@ def _print_compiled(target: str, engine: str, output: Path | None, as_json: bool
     path, name = _parts(target)
     with redirect_stdout(sys.stderr), _loaded(path) as program:
         function = compiled(_function(program, path, name), engine)
-        with _errors_of(target), without_warnings():
+        with _errors_of(target), without_warnings(engine):
             for _ in range(2):  # the first call may make state
                 function()
         found = [each for each in turnout.compiler.signatures(function) if each.graph is not None]
