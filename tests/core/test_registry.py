@@ -115,7 +115,8 @@ def test_preferred_libraries_come_first_and_end_conflicts(library, registry):
     with settings({'kernels.prefer."f@CPU"': ["c", "a"]}):
         assert run(op, tensor(configured)) == "a"
         c.impl("lib::f", "CPU", lambda x: "c")  # without the setting a conflict
-        assert run(op, tensor(configured)) == "c"
+        c.impl("lib::f", "CPU", lambda x: "newer c")
+        assert run(op, tensor(configured)) == "newer c"
     assert run(op, tensor(configured)) == "b"
     with settings({'kernels.prefer."f@CPU"': ["a"], 'kernels.prefer."lib::f@CPU"': ["b"]}):
         assert refused(ConfigError, run, op, tensor(configured)) == (
