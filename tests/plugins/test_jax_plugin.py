@@ -166,6 +166,9 @@ turnout.ones(2, device="jax")
 jax.monitoring.clear_event_listeners()
 turnout.plugins.deactivate("jax")
 turnout.plugins.activate("jax")
+del jax.monitoring.unregister_event_duration_listener  # which JAX 0.8 does not have
+turnout.plugins.deactivate("jax")
+turnout.plugins.activate("jax")
 print(turnout.ones(2, device="jax").sum().item())
 """
 NEVER = "import sys, turnout; turnout.ones(2).sum(); turnout.explain('exp', turnout.ones(2)); print('jax' in sys.modules)"
@@ -180,7 +183,7 @@ def test_several_devices_have_an_index_and_other_programs_do_not_import_jax(monk
     assert ran[1].stdout == "False\n"
 
 
-def test_a_program_may_take_all_listeners_of_jax_away() -> None:
+def test_listeners_of_jax_are_taken_away_where_that_can_be() -> None:
     ran = subprocess.run([sys.executable, "-c", CLEARED], capture_output=True, text=True)
     assert (ran.stdout, ran.returncode) == ("2.0\n", 0), ran.stderr
 

@@ -34,6 +34,8 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
 
 
 def _leave(backend: JaxBackend) -> None:
-    """Listen to JAX no more. The program may have taken all listeners away."""
+    """Listen to JAX no more. The program may have taken all listeners away; older versions of JAX never take one away."""
+    leave = getattr(monitoring, "unregister_event_duration_listener", None)
     with suppress(AssertionError, ValueError):
-        monitoring.unregister_event_duration_listener(backend.count)
+        if leave is not None:
+            leave(backend.count)
