@@ -82,7 +82,7 @@ def test_every_setting_from_every_origin_with_its_trust(tmp_path, monkeypatch, o
         said = refused(ConfigError, store.reload)
     else:
         store.reload()
-    untrusted = re.findall(r":\d+  (\S+): a project's file may not set this option", said)
+    untrusted = re.findall(r":\d+ +(\S+): a project's file may not set this option", said)
     assert len(untrusted) == said.count("\n")
     assert set(untrusted) == {name for name, option in options.items() if option.trusted and said}
 
