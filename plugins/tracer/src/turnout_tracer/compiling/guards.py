@@ -68,7 +68,8 @@ def is_unset(slot: Any, value: Any) -> bool:
 
 _NAMES: dict[str, Any] = {
     "is_odd": is_odd, "shared": shared, "is_empty": is_empty, "is_unset": is_unset, "parts_of": parts_of,
-    "modules": sys.modules, "Tensor": Tensor, "get": config.get, "grad": GRAD.get, "default_dtype": get_default_dtype,
+    "modules": sys.modules, "Tensor": Tensor, "strings": {str}, "get": config.get,
+    "grad": GRAD.get, "default_dtype": get_default_dtype,
 }  # fmt: skip
 
 
@@ -80,6 +81,7 @@ class Lines:
         self._count = 0
         self._constants: list[Any] = []
         self._numbers: dict[int, int] = {}
+        self._extra: dict[str, str] = {}  # of tensors, what their `extra` is called
         self._apart: list[str] = []  # mutable objects, each of which was met for the first time
 
     # ---- lines
@@ -131,6 +133,14 @@ class Lines:
             f"type({at}) is not {kind.__name__}", f"{at} != {text}" if exact and "inf" not in text else f"repr({at}) != {text!r}"
         )
 
+    def keys(self, at: str, keys: tuple[Any, ...], names: bool) -> str:
+        """A dict has these keys, if all of them are strings; else what they are called, for other lines to ask."""
+        if not names:
+            return self.read(f"[*{at}]")
+        if keys:
+            self.unless(f"(*{at},) != {self.constant(keys)}", f"{{*map(type, {at})}} != strings")
+        return ""
+
     def dict_of(self, at: str, held: Any) -> str:
         """Its attributes have these names, where they are kept in a dict; what that is called."""
         if type(held) is not dict:
@@ -157,15 +167,15 @@ class Lines:
             self.unless(f"{at}.storage is None", f"{at}.offset != {offset}")
         else:
             self.unless(f"({at}.storage is not None and {at}.offset)")
-        extra = self.read(f"{at}.extra")
-        if role:
-            self.unless(f"not {extra}", f"{extra}.get('role') != {role!r}", f"is_odd({extra})")
+        extra = self._extra[at] = self.read(f"{at}.extra")
+        if role:  # with nothing else, in most cases
+            self.unless(f"not {extra}", f"{extra}.get('role') != {role!r}", f"(len({extra}) > 1 and is_odd({extra}))")
         else:
             self.unless(f"{extra} and ({extra}.get('role') or is_odd({extra}))")
 
     def grad(self, at: str, there: bool) -> str:
         """A tensor has a `.grad`, or none; what that is called."""
-        extra = self.read(f"{at}.extra")
+        extra = self._extra.get(at) or self.read(f"{at}.extra")
         if there:
             return self.read(f"{extra}['grad']")
         self.unless(f"{extra} and {extra}.get('grad') is not None")

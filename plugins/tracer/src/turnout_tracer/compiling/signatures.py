@@ -327,7 +327,7 @@ class Walk:
         self.containers.add(id(value))
         self._add((type(value), len(value)), place)
         self.lines.has_length(at, type(value), len(value))
-        held = self.lines.read(f"[*{at}]")
+        held = self.lines.read(f"[*{at}]") if value else ""
         for i, each in enumerate(list(value)):
             self._visit(each, (place, "{...}"), self.lines.read(f"{held}[{i}]"))
 
@@ -339,11 +339,16 @@ class Walk:
         self.lines.has_length(at, type(value), len(value))
         if isinstance(value, defaultdict):
             self._visit(value.default_factory, (place, ".default_factory"), self.lines.read(f"{at}.default_factory"))
-        keys = self.lines.read(f"[*{at}]")
+        names = all(type(key) is str for key in value)
+        keys = self.lines.keys(at, (*value,), names)
         for i, (key, each) in enumerate(list(value.items())):
             inner = (place, f"[{key!r}]" if isinstance(key, (str, int)) else "[...]")
-            key_at = self.lines.read(f"{keys}[{i}]")
-            self._visit(key, inner, key_at)
+            if names:
+                self._add((str, key), inner)
+                key_at = repr(key)
+            else:
+                key_at = self.lines.read(f"{keys}[{i}]")
+                self._visit(key, inner, key_at)
             self._visit(each, inner, self.lines.read(f"{at}[{key_at}]"), (value, key, at))
 
     # ---- code
