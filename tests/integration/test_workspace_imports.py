@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -68,6 +69,22 @@ def test_no_file_imports_itself_through_others(one: Distribution):
 
 def test_rooms_of_core_have_an_order():
     assert circles(rooms(files(CORE))) == []
+
+
+def test_each_room_of_autograd_imports_only_those_before_it_is_in_the_map_and_says_what_it_holds():
+    # Importing a family of `generated` is what `recording` does when an operator is first used.
+    order = [
+        "errors", "declarations", "generation", "duals", "formulas", "tangents", "engine", "recording", "transforms", "forward",
+        "hooks", "function", "passes", "functional", "checkpointing", "modules", "checking", "drawing", "public", "service",
+        "plugin",
+    ]  # fmt: skip
+    autograd = next(one for one in EVERY if one.name == "turnout-autograd")
+    found = {name: imports - {"generated"} for name, imports in rooms(files(autograd)).items() if name != "generated"}
+    assert found.keys() == set(order)
+    assert [(room, name) for room in found for name in found[room] if order.index(room) < order.index(name)] == []
+    for folder in (path for path in autograd.source.iterdir() if path.name in found and path.is_dir()):
+        assert f"| `{folder.name}` |" in (autograd.source / "__init__.py").read_text("utf-8")
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8")))
 
 
 def test_the_top_level_of_core_fits_a_screen():

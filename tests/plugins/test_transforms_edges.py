@@ -48,6 +48,7 @@ EDGES: dict[str, tuple[Callable[..., Any], Any, Any]] = {
     "largest of equal numbers": (lambda x: x.amax(), [1, 1, 0], [0.5, 0.5, 0]),
     "determinant of a singular matrix": (turnout.linalg.det, [[1, 2], [2, 4]], [[4, -2], [-2, 1]]),
     "determinant of zeros": (turnout.linalg.det, [[0, 0], [0, 0]], [[0, 0], [0, 0]]),
+    "determinant of larger zeros": (turnout.linalg.det, [[0] * 3] * 3, [[0] * 3] * 3),
     "pseudo-inverse of a rotation": (lambda x: (turnout.linalg.pinv(x) * WEIGHTS).sum(), [[0, 1], [-1, 0]], [[4, -3], [-2, 1]]),
     "pseudo-inverse of zeros": (lambda x: (turnout.linalg.pinv(x) * WEIGHTS).sum(), [[0, 0], [0, 0]], [[0, 0], [0, 0]]),
     "distance of equal points": (lambda x: turnout.cdist(x, x.detach()).sum(), [[0, 1], [0, 1]], [[0, 0], [0, 0]]),
