@@ -19,14 +19,18 @@ from turnout_aten import archives
 from turnout_aten.plain_data import shown
 
 TENSOR = {"storage": 0, "offset": 0, "shape": [1], "strides": [1], "requires_grad": False}
+STORED: dict[str, Any] = {"dtype": "float32", "device": "cpu", "size": 1}
 CONSTANT = {"ref": 2, "dtype": "float32", "shape": [1], "strides": [1], "device": "cpu", "written": False, "data": 0}
 CUT = CONSTANT | {"shape": [2], "strides": [1]}
 NEITHER = "load: the file was not written by turnout.save, or is damaged: "
 
 
 def document(obj: Any, **storage: Any) -> bytes:
-    stored = {"dtype": "float32", "device": "cpu", "size": 1} | storage
-    return json.dumps({"format": "turnout", "version": 1, "storages": [stored], "object": obj}).encode()
+    return json.dumps({"format": "turnout", "version": 1, "storages": [STORED | storage], "object": obj}).encode()
+
+
+def changed(**fields: Any) -> bytes:
+    return json.dumps(json.loads(document({"tensor": TENSOR})) | fields).encode()
 
 
 def archive(data: bytes) -> io.BytesIO:
@@ -46,6 +50,12 @@ def archive(data: bytes) -> io.BytesIO:
         (document({"result": ["nothing", {"tuple": []}]}), "'nothing' is not the name of a result"),
         (document({"dict": [[[], 1]]}), "a list or dict is the key of a dict"),
         (document(0).replace(b'"object": 0', b'"object": 1' + b"0" * 5000), "an int in it has too many digits"),
+        (document({"call": "os.system"}), "it holds an object of kind 'call'"),
+        (document({"tensor": TENSOR}, size=2), "storages/0 has 4 bytes, expected 8"),
+        (changed(object={"tensor": TENSOR | {"shape": [100]}}), "a tensor reaches beyond its storage"),
+        (changed(object={"tensor": TENSOR | {"storage": 1}}, storages=[STORED] * 2), "the data of a storage on cpu is missing"),
+        (changed(storages=[]), "it holds 'storages/0', which belongs to nothing in it"),
+        (changed(format="other"), "its data.json names another format"),
     ],
 )
 def test_a_file_of_tensors_is_refused_with_the_reason(data: bytes, why: str | None) -> None:
@@ -54,6 +64,11 @@ def test_a_file_of_tensors_is_refused_with_the_reason(data: bytes, why: str | No
         assert said.startswith(NEITHER + "a tensor cannot have the shape '[")
     else:
         assert said == NEITHER + why
+
+
+def test_a_later_version_is_named() -> None:
+    said = refused(FileFormatError, turnout.load, archive(changed(version=2)))
+    assert said == "load: the file has format version 2, this Turnout reads version 1"
 
 
 def test_a_name_that_is_not_utf8_is_refused() -> None:
