@@ -66,27 +66,23 @@ def test_a_gradient_that_overflowed_leaves_the_step_out_and_shrinks_the_scale(ba
     assert scaler.get_scale() == 4.0
 
 
-def test_the_scale_grows_after_so_many_good_steps_in_a_row():
+@pytest.mark.parametrize(
+    ("options", "factors", "scales"),
+    [
+        ({"init_scale": 4.0, "growth_factor": 3.0, "backoff_factor": 0.25}, (1, 1, 1, INF, 1, 1), [4, 12, 12, 3, 3, 9]),
+        ({"init_scale": 3e38}, (1e-30, 1e-30), [3e38, 3e38]),
+    ],
+    ids=["grows", "would be infinite"],
+)
+def test_the_scale_grows_after_so_many_good_steps_in_a_row_unless_it_would_be_infinite(options, factors, scales):
     w = weight(1.0)
-    descent = Descent(w)
-    scaler = amp.GradScaler("cpu", init_scale=4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
-    seen = []
-    for factor in (1.0, 1.0, 1.0, INF, 1.0, 1.0):
+    descent, scaler = Descent(w), amp.GradScaler("cpu", growth_interval=2, **options)
+    for factor, scale in zip(factors, scales, strict=True):
         descent.zero_grad()
         scaler.scale((w * factor).sum()).backward()
         scaler.step(descent)
         scaler.update()
-        seen.append(scaler.get_scale())
-    assert seen == [4.0, 12.0, 12.0, 3.0, 3.0, 9.0]
-
-
-def test_a_scale_that_would_be_infinite_stays():
-    w = weight(1.0)
-    descent, scaler = Descent(w), amp.GradScaler("cpu", init_scale=3e38, growth_interval=1)
-    scaler.scale(w.sum() * 1e-30).backward()
-    scaler.step(descent)
-    scaler.update()
-    assert scaler.get_scale() == pytest.approx(3e38)
+        assert scaler.get_scale() == pytest.approx(scale)
 
 
 def test_gradients_can_be_clipped_between_unscale_and_step():

@@ -157,6 +157,7 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("turnout.Generator().set_state((1,))", CallError, "set_state: expected a state from get_state(), two ints of 64 bits; got (1,)"),
     # memory that overlaps, or ends too early
     ("x[:1].expand(3, 4).add_(1)", AliasError, "aten::add_.Scalar: cannot write into an expanded tensor: several of its elements are one memory location; clone() it first"),
+    ("x[:1].expand(3, 4).index_fill_(0, turnout.tensor([0, 1]), 1)", AliasError, "aten::copy_: cannot write into an expanded tensor: several of its elements are one memory location; clone() it first"),
     ("x[1:].mul_(x[:-1])", AliasError, "aten::mul_.Tensor: the output and an input share part of their memory; clone() one of them first"),
     ("turnout.exp(x[1:], out=x[:-1])", AliasError, "aten::exp.out: the output and an input share part of their memory; clone() one of them first"),
     ("turnout.as_strided(x, (5, 5), (4, 1))", ShapeError, "as_strided: size [5, 5], stride [4, 1] and offset 0 reach element 20 of a storage with 12"),

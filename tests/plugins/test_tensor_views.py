@@ -8,7 +8,7 @@ import pytest
 
 import turnout
 from outcomes import refused
-from turnout.errors import AliasError, ArgumentError, DimError, DTypeError, ShapeError
+from turnout.errors import AliasError, ArgumentError
 
 
 def leaf() -> turnout.Tensor:
@@ -39,10 +39,6 @@ def test_detach_forgets_the_history_in_place() -> None:
     assert y.detach_() is y
     assert y.is_leaf
     assert not y.requires_grad
-    base = leaf() * 2
-    assert refused(AliasError, lambda: base[0].detach_()) == (
-        "detach_: a view cannot be detached in place because its base would keep the history; use detach()"
-    )
 
 
 def test_in_place_views_under_vmap_turn_each_example() -> None:
@@ -72,19 +68,6 @@ def test_smaller_and_larger_elements_change_the_last_length() -> None:
     assert turnout.tensor([1.0, 2.0, 3.0, 4.0]).view(turnout.complex64).tolist() == [1 + 2j, 3 + 4j]
 
 
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: turnout.tensor(1.0), "a 0-dim tensor has no dimension whose length could change"),
-        (lambda: turnout.ones(4, 2).t(), "the last stride must be 1, got 2; make the tensor contiguous"),
-        (lambda: turnout.ones(3), "the last length, the offset and the other strides must be multiples of 2"),
-        (lambda: turnout.ones(5)[1:], "got shape [4], offset 1, strides [1]"),
-    ],
-)
-def test_a_view_that_would_cut_elements_is_refused(make, text) -> None:
-    assert text in refused(ShapeError, lambda: make().view(turnout.float64))
-
-
 # ---- memory formats
 
 
@@ -107,10 +90,6 @@ def test_complex_numbers_share_the_memory_of_their_parts() -> None:
     x = turnout.arange(8, dtype=turnout.float64).view((2, 2, 2))
     turnout.view_as_complex(x.transpose(0, 1)).mul_(1j)
     assert x.tolist() == [[[-1.0, 0.0], [-3.0, 2.0]], [[-5.0, 4.0], [-7.0, 6.0]]]
-    assert refused(ShapeError, lambda: turnout.view_as_complex(x.view((4, 2)).t()[:, :2])) == (
-        "view_as_complex: the last stride must be 1, the offset and the other strides even, got strides [1, 2] and offset 0; "
-        "make the tensor contiguous"
-    )
 
 
 def test_gradients_follow_writes_into_parts_of_complex_numbers() -> None:
@@ -151,9 +130,6 @@ def test_channels_last_is_kept_made_and_recognised() -> None:
     assert y.tolist() == x.tolist()
     assert turnout.empty(2, 3, 4, 5, 6, memory_format=turnout.channels_last_3d).stride() == (360, 1, 90, 18, 3)
     assert turnout.empty_permuted((2, 3, 4), (2, 0, 1)).stride() == (3, 1, 6)
-    assert "channels_last needs 4 dimensions" in refused(
-        turnout.TurnoutError, turnout.empty, 2, 3, memory_format=turnout.channels_last
-    )
 
 
 # ---- lists of outputs, tensors one by one
@@ -179,10 +155,6 @@ def test_functions_of_tensors_take_them_one_by_one_or_as_a_list() -> None:
     assert [t.tolist() for t in turnout.unravel_index(turnout.tensor([5, 0]), (2, 3))] == [[1, 0], [2, 0]]
     narrow = turnout.unravel_index(turnout.tensor([100], dtype=turnout.uint8), (2, 300))
     assert [(t.dtype.name, t.tolist()) for t in narrow] == [("int64", [0]), ("int64", [100])]
-    assert "unravel_index: an index is outside shape [2, 3]" in refused(
-        ShapeError, lambda: turnout.unravel_index(turnout.tensor([6]), (2, 3))
-    )
-    assert "meshgrid: needs at least one tensor" in refused(ShapeError, turnout.meshgrid)
 
 
 @pytest.mark.parametrize("name", ["conj", "adjoint", "H", "mH"])
@@ -215,7 +187,7 @@ def test_an_empty_list_of_tensors_is_named() -> None:
     assert str(caught.value) == "aten::cat: argument 'tensors' needs at least one tensor, got an empty list"
 
 
-# ---- facts and writes by index
+# ---- facts
 
 
 def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
@@ -233,31 +205,6 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
     assert not x.byte().is_signed()
     assert (x.itemsize, x.nbytes, x.ndimension()) == (4, 24, 2)
     assert refused(ArgumentError, bool, x) == "the truth value of a tensor with 6 elements is ambiguous; use .any() or .all()"
-    assert "is_nonzero: expected a tensor with one element, got shape [2, 3]" in refused(ShapeError, turnout.is_nonzero, x)
-
-
-@pytest.mark.parametrize(
-    ("call", "kind", "text"),
-    [
-        (lambda x, i: x.index_copy(0, i, x.double()), DTypeError, "index_copy: 'source' must have dtype float32, got float64"),
-        (lambda x, i: x.put(i, turnout.ones(3)), ShapeError, "put: 'index' has 2 elements, 'source' has 3; they must agree"),
-        (lambda x, i: x.take(turnout.tensor([9])), IndexError, "index 9 is out of bounds"),
-        (lambda x, i: x.scatter_reduce(0, i, x[:2], "median"), ArgumentError, "reduce must be one of sum, prod, mean, amax"),
-        (lambda x, i: x.gather(0, turnout.tensor([4])), DimError, "gather: index 4 is out of bounds for a dimension of size 3"),
-        (
-            lambda x, i: x.masked_scatter(x > 0, turnout.ones(1)),
-            ShapeError,
-            "'mask' has more true elements than 'source' has elements: 1",
-        ),
-        (lambda x, i: x.expand(2, 3).index_fill_(0, i, 1), AliasError, "cannot write into an expanded tensor"),
-        (lambda x, i: x.roll(1, 4), DimError, "dim 4 is out of range for a tensor of 1 dimensions"),
-    ],
-)  # fmt: skip
-def test_writes_that_do_not_fit_say_why(call, kind, text) -> None:
-    x = turnout.tensor([1.0, 2.0, 3.0])
-    before = x.tolist()
-    assert text in refused(kind, lambda: call(x, turnout.tensor([0, 1])))
-    assert x.tolist() == before
 
 
 def test_numbers_and_the_new_axis_have_their_usual_names():

@@ -79,6 +79,8 @@ turnout.take(ones(2), ones(1))
     DTypeError: take: 'index' must be an int64 tensor, got float32
 turnout.take(ones(2), tensor([0], dtype=int32))
     DTypeError: take: 'index' must be an int64 tensor, got int32
+turnout.take(ones(2), tensor([9]))
+    DimError: index: index 9 is out of bounds for a dimension of size 2
 turnout.take(ones(0), tensor([0]))
     DimError: take: cannot take elements from an empty tensor
 aten._unsafe_masked_index(ones(2), tensor([True]), [tensor([0]), tensor([0])], 0)

@@ -45,6 +45,8 @@ turnout.roll(ones(2, 2), [], [])
     ShapeError: roll: shifts [] and dims [] must have the same length, at least 1
 turnout.roll(tensor(1.0), 1, 0)
     DimError: roll: dim 0 is out of range for a 0-dim tensor
+turnout.roll(ones(3), 1, 4)
+    DimError: roll: dim 4 is out of range for a tensor of 1 dimensions, which takes -1 to 0
 turnout.rot90(ones(2, 2), 1, [0])
     ShapeError: rot90: dims must name two dimensions, got [0]
 turnout.rot90(ones(2, 2), 1, [0, 0])

@@ -82,6 +82,16 @@ tensor(1.0).view(float64)
 ones(2, 3).view(float64)
     ShapeError: view: as float64, elements of 4 bytes as 8: the last length, the offset and the other strides must be multiples of
         2, got shape [2, 3], offset 0, strides [3, 1]
+ones(5)[1:].view(float64)
+    ShapeError: view: as float64, elements of 4 bytes as 8: the last length, the offset and the other strides must be multiples of
+        2, got shape [4], offset 1, strides [1]
+turnout.view_as_complex(ones(4, 2).t()[:, :2])
+    ShapeError: view_as_complex: the last stride must be 1, the offset and the other strides even, got strides [1, 2] and
+        offset 0; make the tensor contiguous
+turnout.unravel_index(tensor([6]), (2, 3))
+    ShapeError: unravel_index: an index is outside shape [2, 3]
+empty(2, 3, memory_format=turnout.channels_last)
+    ArgumentError: channels_last needs 4 dimensions, got shape [2, 3]
 turnout.tril(ones(2))
     ShapeError: tril: 'self' must have at least 2 dimensions, got shape [2]
 ones(2).H
