@@ -45,8 +45,12 @@ def get(tensor: Tensor, index: Any) -> Tensor:
         viewed, tensors = found or _apply(tensor, index, backwards)
         if backwards:
             viewed = aten.flip(viewed, backwards)
+        for item in tensors:
+            if item is not None and item.device is not viewed.device:
+                tensors = _counted(tensors, viewed)
+                break
         if tensors:
-            return aten.index__Tensor(viewed, _counted(tensors, viewed))
+            return aten.index__Tensor(viewed, tensors)
         return aten.alias(tensor) if viewed is tensor else viewed
     except Exception as error:
         shorten(error)
@@ -84,7 +88,10 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
         if not tensors:
             aten.copy_(viewed, aten.flip(aten.expand(value, viewed.array.shape), backwards) if backwards else value)
             return
-        tensors = _counted(tensors, viewed)
+        for item in tensors:
+            if item is not None and item.device is not viewed.device:
+                tensors = _counted(tensors, viewed)
+                break
         if value.device is not tensor.device and not shape:
             value = aten._to_copy(value, device=tensor.device)
         if backwards:
@@ -177,11 +184,6 @@ def _counted(tensors: list[Tensor | None], indexed: Tensor) -> list[Tensor | Non
 
     The device of `indexed` may have no values, like meta, or may have to compute before it knows how many a mask selects.
     """
-    for item in tensors:  # no comprehension: a frame before Python 3.12
-        if item is not None and item.device is not indexed.device:
-            break
-    else:
-        return tensors
     found: list[Tensor | None] = []
     dim = 0
     for item in tensors:
