@@ -689,18 +689,18 @@ def layer(x: Any) -> Any:
     z[0] = 0
     with turnout.no_grad():
         scale = y.sum()
-    return (z * z).sum(0) * scale, y, {"size": x.shape[0], "plain": scale}
+    return (z * z).sum(0) * scale + y, {"size": x.shape[0], "plain": scale}
 
 
 def derivatives(function: Callable[[Any], Any], i: int) -> list[Any]:
     """The results of a call, its gradients, and gradients of these."""
     x = (turnout.arange(6.0).reshape(2, 3) * 0.1 + i).requires_grad_()
-    total, y, rest = function(x)
-    loss = total.sum() + (y**3).sum()
+    y, rest = function(x)
+    loss = (y**3).sum()
     first = turnout.autograd.grad(loss, [x, WEIGHT], create_graph=True)
     second = turnout.autograd.grad(sum((each**2).sum() for each in first), [x, WEIGHT])
-    total, y, rest = function(x)
-    (total.sum() + y.sum()).backward()
+    y, rest = function(x)
+    y.sum().backward()
     found = [loss, *first, x.grad, WEIGHT.grad, rest["plain"]]
     WEIGHT.grad = None
     facts_of_y = y.requires_grad, y.is_leaf, rest["plain"].requires_grad, rest["size"]
@@ -716,12 +716,47 @@ def test_a_call_whose_results_record_is_one_node_and_its_backward_is_compiled_an
     [signature] = compiler.signatures(compiled)
     assert signature.calls == 5
     assert any(note.startswith("one node for gradients, whose backward has ") for note in signature.notes)
-    y = compiled(turnout.ones(2, 3))[1]
+    y = compiled(turnout.ones(2, 3))[0]
     y.sum().backward(retain_graph=True)
     y.sum().backward()
     with pytest.raises(TurnoutError):
         y.sum().backward()
     WEIGHT.grad = None
+
+
+RECORDING_THEMSELVES: list[Callable[[Any, Any], Any]] = [
+    lambda a, b: (a.exp(), b.exp()),
+    lambda a, b: (a * 2, (a * 2).detach() * b),
+    lambda a, b: (a * 2)[1:],
+    lambda a, b: list((a + b).split(1)),
+]
+
+
+@pytest.mark.parametrize("function", RECORDING_THEMSELVES)
+def test_results_with_histories_of_their_own_have_them(function: Any) -> None:
+    compiled = turnout.compile(function, engine="eager", strict=True)
+    for _ in range(3):
+        a, b = (turnout.ones(3, requires_grad=True) for _ in range(2))
+        results = compiled(a, b)
+        results = [results] if isinstance(results, turnout.Tensor) else results
+        for each in results:  # one after the other: each frees what is its own
+            each.sum().backward()
+        c, d = (turnout.ones(3, requires_grad=True) for _ in range(2))
+        others = function(c, d)
+        for each in [others] if isinstance(others, turnout.Tensor) else others:
+            each.sum().backward()
+        assert [facts(x.grad) for x in (a, b) if x.grad is not None] == [facts(x.grad) for x in (c, d) if x.grad is not None]
+        assert (a.grad is None, b.grad is None) == (c.grad is None, d.grad is None)
+    assert sum(each.calls for each in compiler.signatures(compiled)) == 0
+
+
+def test_an_input_that_no_result_comes_from_gets_no_gradient() -> None:
+    compiled = turnout.compile(lambda a, b: a * 2 + b.detach(), engine="eager", strict=True)
+    for _ in range(3):
+        a, b = (turnout.ones(3, requires_grad=True) for _ in range(2))
+        compiled(a, b).sum().backward()
+        assert (a.grad.tolist(), b.grad) == ([2, 2, 2], None)
+    assert ran(compiled) == 2
 
 
 def test_what_is_saved_is_guarded_against_writes() -> None:

@@ -448,3 +448,70 @@ def test_one_list_in_two_places_of_the_result_stays_one() -> None:
         first, second = compiled(vector())
         assert first is second
     assert "the result holds one list in several places" in compiler.explain(compiled)
+
+
+class Scaled:
+    def __init__(self, scale: Any) -> None:
+        self.scale = scale
+
+
+class Crooked(tuple[Any, ...]):
+    """A tuple that shows less than it holds."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple.__getitem__(self, 0)
+
+    def __len__(self) -> int:
+        return 1
+
+
+Pair = collections.namedtuple("Pair", "first second")
+look, getter = getattr, operator.attrgetter
+UNDER_OTHER_NAMES: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
+    (lambda x, o: x * look(o, "scale"), [(Scaled(n),) for n in (2, 2, 2, 3)]),
+    (lambda x, o: x * getter("scale")(o), [(Scaled(n),) for n in (2, 2, 2, 3)]),
+    (lambda x, read: x * read("scale"), [(functools.partial(getattr, Scaled(n)),) for n in (2, 2, 2, 3)]),
+    (lambda x, p: x * sum(p), [(Crooked((2, n)),) for n in (2, 2, 2, 3)]),
+    (lambda x, p: x * sum(p), [(Crooked(range(n)),) for n in (2, 2, 2, 3)]),
+    (lambda x, p: x * p.first, [(Pair(n, 1),) for n in (2, 2, 2, 3)]),
+    (lambda x, a: x * a.strides[0], [(a,) for a in [np.ones((2, 2))] * 3 + [np.asfortranarray(np.ones((2, 2)))]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "calls"), UNDER_OTHER_NAMES)
+def test_what_is_read_under_another_name_or_past_methods_of_a_class_is_in_the_signature(function: Any, calls: Any) -> None:
+    compiled = turnout.compile(function, engine="eager")
+    x = turnout.ones(3)
+    assert [compiled(x, *call).tolist() for call in calls] == [function(x, *call).tolist() for call in calls]
+    assert sum(each.calls for each in compiler.signatures(compiled)) == 2
+
+
+def test_inputs_over_one_memory_may_begin_anywhere_in_it() -> None:
+    def writes(x: Any, y: Any) -> Any:
+        y.mul_(10)
+        return x + 1
+
+    compiled = turnout.compile(writes, engine="eager")
+    for start in (0, 2):
+        for _ in range(3):
+            ours, theirs = turnout.arange(8.0), turnout.arange(8.0)
+            found = compiled(ours[start : start + 4], ours[start + 1 : start + 3])
+            assert turnout.equal(found, writes(theirs[start : start + 4], theirs[start + 1 : start + 3]))
+            assert turnout.equal(ours, theirs)
+
+
+def test_a_function_that_asks_for_the_class_or_text_of_a_size_has_a_graph_for_each() -> None:
+    names = {"w3": 3.0, "w4": 4.0}
+    for function in (
+        lambda x: x * (x.shape[0] if isinstance(x.shape[0], int) else 1),
+        lambda x: x * names.get(f"w{x.shape[0]}", 1.0),
+        lambda x: x * names.get("w%s" % x.shape[0], 1.0),  # noqa: UP031 - as programs do
+        lambda x: x * names.get("w" + str(x.shape[0]), 1.0),
+    ):
+        compiled = turnout.compile(function, engine="eager", dynamic=True)
+        for n in (3, 3, 4, 4, 5):
+            assert turnout.equal(compiled(turnout.ones(n, 2)), function(turnout.ones(n, 2)))
+        why = "for this size alone: it asks for the class or the text of a value, of which a symbol has others"
+        assert compiler.signatures(compiled)[0].notes == (why,)

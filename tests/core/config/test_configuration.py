@@ -220,7 +220,7 @@ def test_a_wrong_value_is_found_at_its_line(home, text, row):
         ("share", "nan", "a number from 0.0 to 1.0, got nan"),
         ("share", "inf", "a number from 0.0 to 1.0, got inf"),
         ("steps", "0", "an integer of at least 1, got 0"),
-        ("cooling", "38", "a number of at most 37.5, got 38"),
+        ("cooling", "38.5", "a number of at most 37.5, got 38.5"),
         ("cooling", "nan", "a number of at most 37.5, got nan"),
     ],
 )

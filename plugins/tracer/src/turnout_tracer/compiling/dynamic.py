@@ -72,7 +72,7 @@ class DynamicCompiled(Compiled):
     ) -> Program:
         at = sized(walk, args, kwargs, self._code)
         known = self._generals.setdefault(general_key(walk, at), [])
-        general, why = None, errors.TRACED_OFTEN
+        general, why = None, errors.SIZED_KIND if self._code.asks_kinds else errors.TRACED_OFTEN
         if at and len(known) < TRACES:
             try:
                 general = General(self._function, walk, capture, outcomes, args, kwargs, at, self._name, self._code)
@@ -80,7 +80,7 @@ class DynamicCompiled(Compiled):
                 why = str(error).partition("\n")[0]
         if general is None:
             program = super()._program(walk, capture, outcomes, args, kwargs)
-            program.notes = (*program.notes, f"for this size alone: {why}") if at else program.notes
+            program.notes = (*program.notes, f"for this size alone: {why}") if at or self._code.asks_kinds else program.notes
             return program
         try:
             program = general.program(walk, self._name, self._engine)
@@ -101,6 +101,8 @@ def sized(walk: Walk, args: tuple[Any, ...], kwargs: dict[str, Any], code: Code)
 
     They may be parts of a larger tensor, as batches are, where the function does not ask for that.
     """
+    if code.asks_kinds:
+        return []
     given = {id(leaf) for leaf in trees.flatten((args, kwargs))[0] if type(leaf) is Tensor}
     shared = {i for group in walk.groups for i in group}
     parts = not code.computed and ABOUT_MEMORY.isdisjoint(code.names)

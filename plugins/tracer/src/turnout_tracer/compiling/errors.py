@@ -84,8 +84,8 @@ def unrelated_alias() -> str:
 
 
 def overlapping() -> str:
-    """Inputs over one memory that none of them covers."""
-    return "inputs share memory that none of them covers, or see it in several dtypes"
+    """Inputs over one memory that none of them covers from its first element on: in a graph, an input has no offset."""
+    return "inputs share memory that none of them covers from its start, or see it in several dtypes"
 
 
 def strided_input() -> str:
@@ -135,6 +135,7 @@ GRADIENTS = "gradients are recorded"
 SIZED_DATA = "a tensor is made from numbers that depend on sizes"
 SIZED_RESULT = "numbers or the nesting of the results depend on sizes"
 TRACED_OFTEN = "each of several traces holds for few sizes"
+SIZED_KIND = "it asks for the class or the text of a value, of which a symbol has others"
 SIZED_VIEW = "a result is a view, or not in row-major order"
 
 TOO_LARGE = "the signature has more than 100,000 parts"

@@ -176,7 +176,7 @@ def _bases(walk: Walk) -> tuple[list[int], list[int]]:
         plain = is_dense(tuple(cover.shape), cover.stride())
         for tensor in tensors:
             inside = first <= tensor.storage_offset() and tensor.storage_offset() + _span(tensor) <= last
-            if not (plain and inside and tensor.dtype is cover.dtype and tensor.storage is cover.storage):
+            if first or not (plain and inside and tensor.dtype is cover.dtype and tensor.storage is cover.storage):
                 raise NotLoweredError(errors.overlapping())
         for i in group:
             covers[i] = len(bases)

@@ -140,21 +140,20 @@ class Outcomes:
                 self.tensors[i] = Outcome(False, number)
 
     def kept_for_gradients(self, capture: Capture) -> bool:
-        """Let a memory with one tensor over it be that of this tensor, and say whether views can be made of the others.
+        """Let a memory with one tensor over it be that of this tensor, and say whether one node can stand for the call.
 
-        The first tensor over a memory may be one that an operator made inside, where nothing was recorded.
+        It can for one new result that records, and is no view. Several have histories of their own, are freed one by one, and may
+        come from one another. The first tensor over a memory may be one that an operator made inside, where nothing was recorded.
         """
         for number, memory in enumerate(self.memories):
             over = [i for i, each in enumerate(self.tensors) if not each.is_input and each.number == number]
             tensor = self._alive[over[0]]
-            if len(over) == 1 and is_dense(tuple(tensor.shape), tensor.stride()):
+            if len(over) == 1 and tensor.view_of is None and is_dense(tuple(tensor.shape), tensor.stride()):
                 self.memories[number] = Memory(capture.ref(tensor), tensor)
                 self.tensors[over[0]] = Outcome(False, number)
-            else:
-                views = [self.tensors[i].view for i in over if self._alive[i].gmask]
-                if any(view is not None and not view.records for view in views) or (views and not memory.tensor.gmask):
-                    return False
-        return True
+            elif memory.tensor.gmask or any(self._alive[i].gmask for i in over):
+                return False
+        return sum(memory.tensor.gmask != 0 for memory in self.memories) == 1
 
     def forget(self) -> None:
         """Let go of the tensors of the call: a program needs none of them."""

@@ -40,7 +40,19 @@ COMPUTED = frozenset(
      "attrgetter", "methodcaller", "copy", "deepcopy", "asdict", "astuple", "replace", "format", "format_map", "__reduce__",
      "__reduce_ex__", "__getstate__")
 )  # fmt: skip
+# What asks for the class, the text or the bits of a value: a size that is a symbol has others.
+KINDS = frozenset(
+    ("isinstance", "issubclass", "type", "__class__", "str", "repr", "ascii", "format", "format_map", "hex", "oct", "bin", "chr",
+     "bit_length", "bit_count", "to_bytes", "as_integer_ratio")
+)  # fmt: skip
 _FOREIGN = frozenset(("numpy", "scipy", "torch", "jax", "math", "builtins"))
+
+
+def formats(code: CodeType) -> bool:
+    """Whether a code object, or one inside it, makes text of values by f-strings or `%`."""
+    texts = any(isinstance(each, str) and "%" in each for each in code.co_consts)
+    inside = any(formats(each) for each in code.co_consts if isinstance(each, CodeType))
+    return texts or inside or any(each.opname.startswith("FORMAT_") for each in dis.get_instructions(code))
 
 
 class Reach(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from functools import cache, partial
 from operator import attrgetter, methodcaller
 from types import (
@@ -44,7 +44,17 @@ from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.guards import Lines, is_odd, parts_of, shared
-from turnout_tracer.compiling.reach import COMPUTED, FILES, OUTSIDE_FUNCTIONS, Reach, is_library, is_outside, reach_of
+from turnout_tracer.compiling.reach import (
+    COMPUTED,
+    FILES,
+    KINDS,
+    OUTSIDE_FUNCTIONS,
+    Reach,
+    formats,
+    is_library,
+    is_outside,
+    reach_of,
+)
 from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
@@ -100,6 +110,7 @@ class Code:
         self.reached: dict[int, Reach] = {}
         self.names: set[str] = {"forward"}
         self.computed = False
+        self.asks_kinds = False
 
     def of(self, code: CodeType) -> Reach:
         """What a code object names."""
@@ -107,7 +118,9 @@ class Code:
         if found is None:
             found = self.reached[id(code)] = reach_of(code)
             self.names |= found.names
-            self.computed = self.computed or bool(COMPUTED & (found.names | set(found.globals)))
+            named = found.names | set(found.globals)
+            self.computed = self.computed or bool(COMPUTED & named)
+            self.asks_kinds = self.asks_kinds or bool(KINDS & named) or formats(code)
         return found
 
 
@@ -297,10 +310,11 @@ class Walk:
             self._visit(each, (place, f"[{i}]"), self.lines.read(f"{at}[{i}]"), (value, i, at))
 
     def _tuple(self, value: Any, place: Any, at: str) -> None:
-        self._add((type(value), len(value)), place)
-        self.lines.has_length(at, type(value), len(value))
-        for i, each in enumerate(value):
-            self._visit(each, (place, f"[{i}]"), self.lines.read(f"{at}[{i}]"))
+        length, kind = tuple.__len__(value), type(value)
+        self._add((kind, length), place)
+        self.lines.is_a(at, kind, f"tuple.__len__({at}) != {length}")
+        for i, each in enumerate(tuple.__iter__(value)):  # not by methods of a class of the program
+            self._visit(each, (place, f"[{i}]"), self.lines.read(f"tuple.__getitem__({at}, {i})"))
 
     def _slice(self, value: slice, place: Any, at: str) -> None:
         self._add(slice, place)
@@ -428,6 +442,7 @@ class Walk:
 
     def _builtin(self, value: Any, place: Any, at: str) -> None:
         bound = value.__self__
+        self._code.computed = self._code.computed or value.__name__ in COMPUTED  # under whatever name the code has it
         self._add((type(value), value.__qualname__), place)
         if bound is not None and not isinstance(bound, ModuleType):
             self.lines.is_a(at, type(value), f"{at}.__qualname__ != {value.__qualname__!r}")
@@ -491,6 +506,7 @@ class Walk:
 
     def _class(self, value: type, place: Any, at: str) -> None:
         """A class that the code can call."""
+        self._code.computed = self._code.computed or value.__name__ in COMPUTED
         self.lines.is_the(at, value)
         self._called_class(value, place)
 
@@ -589,8 +605,12 @@ class Walk:
             and value.nbytes <= _SMALL
             and not value.dtype.hasobject
         ):
-            self._add((type(value), str(value.dtype), value.shape, value.tobytes()), place)
-            facts = [f"{at}.shape != {value.shape!r}", f"{at}.tobytes() != {value.tobytes()!r}"]
+            laid = value.strides, value.flags.writeable
+            self._add((type(value), str(value.dtype), value.shape, laid, value.tobytes()), place)
+            facts = [
+                f"({at}.shape, ({at}.strides, {at}.flags.writeable)) != {(value.shape, laid)!r}",
+                f"{at}.tobytes() != {value.tobytes()!r}",
+            ]
             self.lines.is_a(at, kind, f"str({at}.dtype) != {str(value.dtype)!r}", *facts)
             self.arrays.append(value)
         elif has_state(kind):
@@ -653,7 +673,7 @@ _CLASS_FACTS = frozenset(
     ("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__", "__qualname__", "__firstlineno__",
      "__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl")
 )  # fmt: skip
-_DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType)
+_DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType, type(namedtuple("_OfNames", "name").name))
 _VISITS: dict[type, Callable[[Walk, Any, Any, str], None]] = {
     list: Walk._list, deque: Walk._set, tuple: Walk._tuple, Size: Walk._tuple, dict: Walk._dict, OrderedDict: Walk._dict,
     defaultdict: Walk._dict, set: Walk._set, frozenset: Walk._set, FunctionType: Walk._function, MethodType: Walk._method,
