@@ -673,7 +673,7 @@ _CLASS_FACTS = frozenset(
     ("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__", "__qualname__", "__firstlineno__",
      "__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl")
 )  # fmt: skip
-_DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType, type(namedtuple("_OfNames", "name").name))
+_DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType, type(vars(namedtuple("_OfNames", "name"))["name"]))
 _VISITS: dict[type, Callable[[Walk, Any, Any, str], None]] = {
     list: Walk._list, deque: Walk._set, tuple: Walk._tuple, Size: Walk._tuple, dict: Walk._dict, OrderedDict: Walk._dict,
     defaultdict: Walk._dict, set: Walk._set, frozenset: Walk._set, FunctionType: Walk._function, MethodType: Walk._method,
