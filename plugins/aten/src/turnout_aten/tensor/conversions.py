@@ -13,13 +13,14 @@ from turnout_aten.tensor.late_methods import Late, LateProperty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
 
 
-def _converted(name: str, dtype: DType) -> Any:
+def _converted(name: str, dtype: DType) -> Callable[..., Tensor]:
     """The method that converts to a dtype."""
 
     def convert(self: Any, memory_format: Any = "preserve_format") -> Tensor:
