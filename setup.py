@@ -36,12 +36,14 @@ def from_folders(requirements: list[str]) -> list[str]:
 
 
 class EggInfo(egg_info):
-    """Changes the requirements before they are written: in place, because the metadata holds the same lists."""
+    """Changes the requirements before they are written, also those that the metadata holds."""
 
     def finalize_options(self) -> None:
         if FOLDERS:
-            for requirements in (self.distribution.install_requires, *self.distribution.extras_require.values()):
-                requirements[:] = from_folders(requirements)
+            whole = self.distribution
+            for holder in (whole, whole.metadata):
+                holder.install_requires = from_folders(list(holder.install_requires))
+                holder.extras_require = {name: from_folders(list(each)) for name, each in holder.extras_require.items()}
         super().finalize_options()
 
 
