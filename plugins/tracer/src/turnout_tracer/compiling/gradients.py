@@ -1,4 +1,4 @@
-"""A call whose results record for gradients: one node on the tape, whose forward and backward are compiled.
+"""A call whose one result records for gradients: one node on the tape, whose forward and backward are compiled.
 
 The record is replayed once on fake tensors that require gradients, and its backward with it. That joint graph, without writes, is
 cut in two: what does not depend on the gradients of the results runs in the call, the rest in its backward. What goes from one to
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import turnout
-from turnout_aten import trees
 from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.grad_mode import enable_grad, no_grad
 from turnout_aten.tensor.reads import told_of_reads
@@ -71,8 +70,7 @@ class Differentiable(Program):
         self._expected = [facts_of(each.tensor) for each in outcomes.memories]
         self._strides = [each.tensor.stride() for each in outcomes.memories]
         device = engines.one_device([*walk.tensors, *[each.tensor for each in outcomes.memories]])
-        outcomes.forget()
-        self._outcomes = outcomes
+        self._tensors, self._leaves, self._structure = outcomes.tensors, outcomes.leaves, outcomes.structure
         self.engine, compile = engines.chosen(engine, device)
         options = {"name": name, "device": device}
         self._run = engines.compiled(self.engine, compile, self.graph, examples, options)
@@ -129,9 +127,7 @@ class Differentiable(Program):
         """One call, for what a walk or a guard found."""
         self.calls += 1
         memories = Call.apply(self, generators, *tensors)
-        again = made_again(self._outcomes.tensors, tensors, memories)
-        leaves = [again[leaf[0]] if type(leaf) is list else leaf for leaf in self._outcomes.leaves]
-        return trees.unflatten(self._outcomes.structure, leaves)
+        return self._returned(made_again(self._tensors, tensors, memories))
 
     def forward(self, ctx: Any, generators: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The new memories; `ctx` gets what backward needs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_
@@ -79,16 +79,14 @@ class Program:
         if not self._written:
             return True
         try:
-            places = sorted([(tensors[i].data_ptr(), size) for i, size in self._sizes])
+            places = sorted([(tensors[i].data_ptr(), size, i in self._written) for i, size in self._sizes])
         except Exception:  # noqa: BLE001 - NoDataError, or a backend of values, where no memory is shared unknown to Turnout
             return True
-        if all(first + size <= after for (first, size), (after, _) in pairwise(places)):
+        if all(first + size <= after for (first, size, _), (after, *_) in pairwise(places)):
             return True
-        spans = [_addresses(tensors[i]) for i in self._bases]
-        for i, span in zip(self._bases, spans, strict=True):
-            if i in self._written and any(other is not span and span[0] < other[1] and other[0] < span[1] for other in spans):
-                return False
-        return True
+        return not any(
+            (writes or written) and after < first + size for (first, size, writes), (after, _, written) in combinations(places, 2)
+        )
 
     def __call__(self, tensors: Sequence[Tensor], generators: Sequence[Any], places: Sequence[tuple[Any, Any]]) -> Any:
         """One call, for what a walk or a guard found: tensors, generators, and the places of `slots`.
@@ -107,6 +105,10 @@ class Program:
             tensors[i].grad = None if number is None else again[number]
         for (owner, name), (_, number) in zip(places, self._slots, strict=True):
             put(owner, name, again[number])
+        return self._returned(again)
+
+    def _returned(self, again: Sequence[Any]) -> Any:
+        """What the function returns, of these tensors."""
         leaves = [again[leaf[0]] if type(leaf) is list else leaf for leaf in self._leaves]
         return leaves[0] if self._structure is trees.LEAF else trees.unflatten(self._structure, leaves)
 
@@ -161,13 +163,6 @@ def laid_out(value: Tensor, strides: tuple[int, ...]) -> Tensor:
         return value
     made: Tensor = aten.empty_strided(tuple(value.shape), strides, dtype=value.dtype, device=value.device)
     return made.copy_(value)
-
-
-def _addresses(tensor: Tensor) -> tuple[int, int]:
-    """The first address of a tensor and the one behind its last; nothing where a device has no addresses."""
-    size = _reach(tensor)
-    first = tensor.data_ptr() if size else 0
-    return first, first + size
 
 
 def _reach(tensor: Tensor) -> int:
