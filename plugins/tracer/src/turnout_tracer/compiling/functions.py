@@ -215,6 +215,9 @@ class Compiled:
 
     def _keep(self, walk: Walk, entry: Entry) -> None:
         with _LOCK:
+            known = self.entries.get(walk.key)
+            if known is not None and known.program is not None:
+                return  # another thread was first: its program, guard and count stay
             last = max(self.entries.values(), key=lambda each: each.used, default=None)
             self.entries[walk.key] = entry
             self._calls = entry.used = self._calls + 1
