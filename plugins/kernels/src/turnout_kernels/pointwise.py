@@ -61,8 +61,8 @@ _EXACT = 1 << 53
 def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:
     """`out`, or a new array, with an operator of inputs that broadcast; numbers may be among them. NotImplemented if C has no
     such dtypes, or if there is no `out` and the inputs are not contiguous and alike."""
-    if len(inputs) == 2 and name in _BY_NUMBER and inputs[1].__class__ in _NUMBERS and numbers in _NO_FACTOR:
-        number = inputs[1]
+    number = inputs[-1]
+    if number.__class__ in _NUMBERS and len(inputs) == 2 and name in _BY_NUMBER and numbers in _NO_FACTOR:
         if not -_EXACT <= number <= _EXACT:
             return NotImplemented
         name, inputs, numbers = _BY_NUMBER[name], inputs[:1], (number,)

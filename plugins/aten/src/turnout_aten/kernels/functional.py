@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from turnout.operators.calls import Source
@@ -103,10 +104,10 @@ def wrapped({", ".join(["ks", *arguments])}):
 def ordered(*arrays: Any) -> bool:
     """Whether the dims of each array, but those of stride 0 or length 1, lie in row-major order: so does a pointwise result."""
     for array in arrays:
-        before = None
-        for length, stride in zip(array.shape, array.strides, strict=True):
-            if stride and length != 1:
-                if stride < 0 or (before is not None and stride >= before):
+        before = maxsize
+        for length, stride in zip(array.shape, array.strides):  # noqa: B905  (both have a number for each dim)
+            if length != 1 and stride:
+                if not 0 < stride < before:
                     return False
                 before = stride
     return True
