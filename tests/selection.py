@@ -73,7 +73,6 @@ KEPT: tuple[tuple[str, str, str], ...] = (
         r"test_random_programs_.*|test_operator_cases_.*\[11\]",
         "graphs without writes, bit for bit",
     ),
-    ("tests/plugins/test_kernels_variants.py", r"test_all_variants_.*\[generic-flip\.out-flip\]", "elements in reverse order"),
 )
 
 # Files that the compiled call path may change: core, aten, the operator cases, and the suites of plugins that are about calls, as
