@@ -14,6 +14,7 @@ from turnout_aten.plugin_api import Row
 from turnout_jax.backend import wide
 
 Call = Callable[..., Any]
+_NUMBERS = (bool, int, float, complex)
 
 
 def kernels() -> dict[str, Row]:
@@ -31,7 +32,7 @@ def narrow(function: Call) -> Call:
 
     @wraps(function)
     def run(*args: Any) -> Any:
-        first = args[0] if hasattr(args[0], "dtype") else args[1]  # the other may be a number
+        first = args[1] if args[0].__class__ in _NUMBERS else args[0]
         return (function if first.dtype.itemsize < 8 else in_64_bits)(*args)
 
     return run

@@ -95,32 +95,28 @@ class RetypedMemory(Memory):
 
 
 class FunctionalArray:
-    """A part of a memory: what a tensor has for an array. Strides and offset count elements of the memory."""
+    """A part of a memory: what a tensor has for an array. Strides and offset count elements of the memory.
 
-    __slots__ = ("_generation", "_value", "memory", "offset", "shape", "strides")
+    dtype, ndim  the type of the elements and the number of dims
+    value        its elements, if they are those of the memory's first value
+    """
 
-    def __init__(self, memory: Memory, shape: Ints, strides: Ints, offset: int = 0) -> None:
+    __slots__ = ("_generation", "_value", "dtype", "memory", "ndim", "offset", "shape", "strides")
+
+    def __init__(self, memory: Memory, shape: Ints, strides: Ints, offset: int = 0, value: Any = None) -> None:
         self.memory = memory
+        self.dtype = memory.dtype
         self.shape = shape
+        self.ndim = len(shape)
         self.strides = strides
         self.offset = offset
-        self._generation = -1
-        self._value: Any = None
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return self.memory.dtype
+        self._generation = -1 if value is None else 0
+        self._value = value
 
     @property
     def size(self) -> int:
         """The number of elements."""
         return prod(self.shape)
-
-    @property
-    def ndim(self) -> int:
-        """The number of dims."""
-        return len(self.shape)
 
     @property
     def is_row_major(self) -> bool:
@@ -145,10 +141,6 @@ class FunctionalArray:
         if not isinstance(found, memory.backend.traced):
             self._value, self._generation = found, generation
         return found
-
-    def keep(self, value: Any) -> None:
-        """Its elements are those of the memory's first value."""
-        self._value, self._generation = value, 0
 
     def write(self, value: Any) -> None:
         """Put a value of this shape and dtype into the memory."""

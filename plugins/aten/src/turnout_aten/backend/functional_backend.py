@@ -118,9 +118,7 @@ class FunctionalBackend(TensorBackend):
     def array_of(self, value: Any, dtype: DType, device: Device) -> FunctionalArray:
         """A value as the array of a new tensor."""
         shape = tuple(value.shape)
-        made = FunctionalArray(self.memory_type(self, shape, dtype, device, value), shape, contiguous_strides(shape))
-        made.keep(value)
-        return made
+        return FunctionalArray(self.memory_type(self, shape, dtype, device, value), shape, contiguous_strides(shape), 0, value)
 
     def as_array(self, value: Any, device: Device | None = None) -> FunctionalArray:
         value = self.as_value(value)

@@ -65,6 +65,8 @@ def wrap_dims(dims: Sequence[int] | None, ndim: int) -> Ints:
 
 def contiguous_strides(shape: Sequence[int]) -> Ints:
     """Row-major strides in elements; a length of 0 counts as 1."""
+    if not shape:
+        return ()
     if len(shape) == 1:
         return (1,)
     if len(shape) == 2:
