@@ -45,39 +45,42 @@ class Memory:
                         self._value = found
         return found
 
-    def version(self) -> int:
-        """The generation."""
-        return self.generation
-
     def replace(self, value: Any) -> None:
         """Take another value for all of it. The generation rises last, so that no reader keeps an old value for the new one."""
         self._value = value
         self.generation += 1
 
 
-class RetypedMemory(Memory):
+class RetypedMemory:
     """Another memory's elements, in row-major order, as elements of another dtype; what is left over at the end is not seen."""
 
-    __slots__ = ("_read", "elements")
+    __slots__ = ("_read", "_value", "backend", "device", "dtype", "elements", "shape")
 
-    def __init__(self, elements: Memory, dtype: DType) -> None:
-        size = prod(elements.shape) * elements.dtype.itemsize // dtype.itemsize
-        super().__init__(elements.backend, (size,), dtype, elements.device)
+    def __init__(self, elements: Memory | RetypedMemory, dtype: DType) -> None:
+        self.backend: FunctionalBackend = elements.backend
+        self.shape: Ints = (prod(elements.shape) * elements.dtype.itemsize // dtype.itemsize,)
+        self.dtype: DType = dtype
+        self.device: Device = elements.device
         self.elements = elements
+        self._value: Any = None
         self._read = -1
 
+    @property
+    def generation(self) -> int:
+        """How often the memory was written."""
+        return self.elements.generation
+
     def value(self) -> Any:
-        generation, found = self.elements.version(), self._value
+        """The value now."""
+        generation, found = self.generation, self._value
         if found is None or self._read != generation:
             found = self.backend.reinterpreted(self._covered(), self.dtype)
             if not isinstance(found, self.backend.traced):
                 self._value, self._read = found, generation
         return found
 
-    def version(self) -> int:
-        return self.elements.version()
-
     def replace(self, value: Any) -> None:
+        """Take another value for all that is seen."""
         elements = self.elements
         bits = self.backend.reinterpreted(value, elements.dtype)
         seen, size = bits.shape[0], prod(elements.shape)
@@ -103,7 +106,7 @@ class FunctionalArray:
 
     __slots__ = ("_generation", "_value", "dtype", "memory", "ndim", "offset", "shape", "strides")
 
-    def __init__(self, memory: Memory, shape: Ints, strides: Ints, offset: int = 0, value: Any = None) -> None:
+    def __init__(self, memory: Memory | RetypedMemory, shape: Ints, strides: Ints, offset: int = 0, value: Any = None) -> None:
         self.memory = memory
         self.dtype = memory.dtype
         self.shape = shape
@@ -134,7 +137,7 @@ class FunctionalArray:
     def value(self) -> Any:
         """The elements, as an array of the backend's own. It is made anew if the memory has been written."""
         memory = self.memory
-        generation = memory.version()
+        generation = memory.generation
         if self._generation == generation:
             return self._value
         found = self._read(memory.value())
