@@ -39,7 +39,8 @@ def _resume(*threads: int) -> None:
         for thread in threads:
             _PAUSING.remove(thread)
         if not _PAUSING and _ran:
-            if not gc.get_freeze_count():  # what the program froze stays so
+            # Where a collection is due. What the program froze stays so: how much that is, is asked last, since it is counted.
+            if gc.get_count()[0] > gc.get_threshold()[0] and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
