@@ -385,8 +385,8 @@ def test_the_method_of_an_operator_of_python_says_which_operator():
 NAMESPACES = (
     "turnout", "turnout.Tensor", "turnout.amp", "turnout.array_api", "turnout.array_api.fft", "turnout.array_api.linalg",
     "turnout.autograd", "turnout.func", "turnout.graphs", "turnout.library", "turnout.masked", "turnout.nn.functional",
-    "turnout.autograd.graph", "turnout.cuda", "turnout.host_fallback", "turnout.signal", "turnout.signal.windows",
-    "turnout.testing", "turnout.trees",
+    "turnout.autograd.graph", "turnout.cuda", "turnout.host_fallback", "turnout.signal.windows", "turnout.testing",
+    "turnout.trees",
 )  # fmt: skip
 
 # Functions that register something and return nothing to show: their examples are the programs of a page, which are run as well.
@@ -414,7 +414,7 @@ def hand_written():
 # Tensor also has methods for other packages, and modules show what they import: neither is for users.
 PROVIDERS = (
     "turnout", "turnout_array_api", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_cuda",
-    "turnout_functionalize", "turnout_meta", "turnout_opcheck", "turnout_tracer",
+    "turnout_functionalize", "turnout_masked", "turnout_meta", "turnout_opcheck", "turnout_signal", "turnout_tracer",
 )  # fmt: skip
 
 

@@ -211,9 +211,24 @@ def test_cpu_alone_answers_for_cuda_and_names_the_packages_of_other_public_names
     program = "import turnout; turnout.cuda.manual_seed(1); print(turnout.cuda.is_available(), turnout.cuda.device_count())"
     assert cpu.python(program) == "False 0\n"
     assert "pip install turnout-cuda" in cpu.error("turnout.cuda.Stream()")
-    assert "pip install turnout-array-api" in cpu.error("turnout.ones(2).__array_namespace__()")
-    both = environment("turnout-cpu", "turnout-array-api")
-    assert both.python("import turnout; print(turnout.array_api.add(turnout.ones(2), 1).tolist())") == "[2.0, 2.0]\n"
+    assert "pip install turnout-cuda" in cpu.error("from turnout.cuda import Stream")
+    stft = "turnout.stft(turnout.ones(8), 4, center=False, return_complex=True)"
+    assert cpu.python(f"import turnout; print(tuple({stft}.shape), turnout.asarray([1.0]).tolist())") == "(3, 5) [1.0]\n"
+
+
+# Distribution -> what needs it, and a use of it with what that prints.
+NAMESPACES = {
+    "array-api": ("turnout.ones(2).__array_namespace__()", "turnout.array_api.add(turnout.ones(2), 1).tolist()", "[2.0, 2.0]\n"),
+    "masked": ("from turnout.masked import sum", "turnout.masked.sum(turnout.ones(2)).tolist()", "2.0\n"),
+    "signal": ("turnout.signal.windows.hann(3)", "turnout.signal.windows.hann(3).tolist()", "[0.0, 1.0, 0.0]\n"),
+}
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_a_namespace_is_a_package_of_its_own(environment, name):
+    asked, used, printed = NAMESPACES[name]
+    assert f"pip install turnout-{name}" in environment(*CPU).error(asked)
+    assert environment("turnout-cpu", f"turnout-{name}").python(f"import turnout; print({used})") == printed
 
 
 def test_core_cpu_and_autograd_differentiate(environment):

@@ -17,7 +17,7 @@ from pretended_cuda import pretended
 
 import turnout
 from outcomes import refused
-from turnout.errors import CallError, DeviceError, PublicNameError, TurnoutError
+from turnout.errors import CallError, DeviceError, PluginError, PublicNameError, TurnoutError
 from turnout_cuda.backend import CUDABackend
 
 HAS_CUDA = turnout.cuda.is_available()
@@ -72,6 +72,7 @@ def test_the_other_names_need_the_plugin_and_say_why_they_are_not_there() -> Non
     for name in vars(cuda).keys() - set(WITHOUT_THE_PLUGIN):
         said = refused(PublicNameError, lambda name=name: getattr(turnout.cuda, name))
         assert said.startswith("the plugin cuda is unavailable\n  why     ")
+        assert refused(PluginError, exec, f"from turnout.cuda import {name}") == said
     assert refused(PublicNameError, lambda: turnout.cuda.Strem) == (  # type: ignore[attr-defined]
         "module 'turnout.cuda' has no attribute 'Strem'; did you mean Stream?"
     )

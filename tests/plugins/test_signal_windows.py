@@ -11,8 +11,8 @@ import scipy.signal.windows as reference
 import turnout
 from outcomes import refused
 from turnout.errors import ArgumentError, CallError, ShapeError
-from turnout_aten.signal import windows
 
+windows = turnout.signal.windows
 INT = turnout.int64
 PLAIN = ("bartlett", "blackman", "cosine", "hamming", "hann", "nuttall")
 SHAPED: list[tuple[str, dict[str, Any]]] = [

@@ -30,6 +30,7 @@ from turnout.dtypes import (  # isort: skip
 from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.operators.tracebacks import shorten as _shorten
+from turnout.plugins.module_finder import MissingMembers as _MissingMembers
 from turnout.plugins.module_finder import ModuleFinder as _ModuleFinder
 from turnout.registry.namespaces import ops as ops
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 dtype = DType
 
 _sys.meta_path.insert(0, _ModuleFinder(_sys.modules[__name__], lambda *path: plugins.facade().module(*path)))
+_sys.meta_path.append(_MissingMembers)
 
 # Core's own names that are loaded when they are first used: "module" or "module:attribute".
 _LATE = {

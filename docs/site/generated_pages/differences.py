@@ -23,7 +23,7 @@ PARTS = {
         "plugins/aten/src/turnout_aten/composites", "plugins/aten/src/turnout_aten/shapes", "plugins/arrays",
         "plugins/aten/src/turnout_aten/functions", "plugins/aten/src/turnout_aten/declarations/native_functions.yaml",
         "plugins/aten/src/turnout_aten/nn", "plugins/aten/src/turnout_aten/generation", "plugins/cpu", "plugins/cuda",
-        "plugins/opencl", "plugins/meta",
+        "plugins/opencl", "plugins/meta", "plugins/masked", "plugins/signal",
     ),
     "Tensors": ("plugins/aten/src/turnout_aten/tensor", "plugins/aten/src/turnout_aten/views"),
     "Gradients and transforms": ("plugins/autograd", "plugins/batched", "plugins/functionalize"),

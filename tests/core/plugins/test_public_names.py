@@ -217,7 +217,27 @@ def test_a_member_of_a_known_package_says_which_to_install(site, monkeypatch):
     )
     assert refused(PublicNameError, lambda: turnout.garden.rake) == text
     assert refused(PluginError, import_module, "turnout.garden.rake") == text
+    assert refused(PluginError, exec, "from turnout.garden import rake") == text
     assert turnout.garden.word == "garden of alpha"
+
+
+@pytest.mark.parametrize("garden", ["garden/__init__.py", "garden.py"])
+def test_imports_of_a_member_and_of_a_name_say_why_they_fail(site, garden):
+    tables = '[provides.modules]\ngarden = "fake_alpha.garden"\n'
+    site.plugin("alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules={garden: "word = 1\n"})
+    tables = '[provides.names]\n"fake_beta.tools" = ["saw"]\n[provides.members.garden.names]\n"fake_beta.tools" = ["spade"]\n'
+    tables += '[[needs]]\nmodule = "no_such_module"\ninstall = "pip install such"\n'
+    site.plugin("beta", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules={"tools.py": TOOLS})
+    said = refused(PublicNameError, lambda: turnout.garden.spade)
+    assert said.startswith("the plugin beta is unavailable\n  why     the module no_such_module is not installed\n")
+    assert said.endswith("\n  to fix  pip install such")
+    for program in ("from turnout.garden import spade", "import turnout.garden.spade", "from turnout import saw"):
+        assert refused(PluginError, exec, program) == said
+    assert refused(ImportError, exec, "from turnout.garden import spate").startswith("cannot import name 'spate' from ")
+    assert not {"turnout.garden.spade", "fake_alpha.garden.spade", "fake_alpha.garden.spate"} & sys.modules.keys()
+    config.set({"plugins.disable": ["beta"]})
+    for program in ("from turnout.garden import spade", "from turnout import saw"):
+        assert refused(DisabledError, exec, program).startswith("the plugin beta is disabled\n")
 
 
 def test_a_disabled_plugin_is_named_with_the_setting_and_its_names_are_not_listed(site):

@@ -1,4 +1,4 @@
-"""Lets `import turnout.nn.functional` load the module of the plugin that provides `turnout.nn`.
+"""Lets `import turnout.nn.functional` load the module of the plugin that provides `turnout.nn`, and imports say what is missing.
 
 Python asks a finder under a lock of all imports. So the finder takes no lock and imports nothing. The loader, which runs under
 the lock of the one module, sees what the plugins provide.
@@ -66,3 +66,37 @@ class _Alias:
         sys.modules[module.__name__] = loaded
         package, _, name = module.__name__.rpartition(".")
         publish(loaded, name, package)
+
+
+class MissingMembers:
+    """Finds nothing, and comes last: where `from turnout.nn import Linear` finds no `Linear`, it raises the error that says why.
+
+    For what a module does not have, Python asks for a module inside it, under the module's own name in its plugin. If that is not
+    there either, the program sees an ImportError without a reason.
+    """
+
+    @staticmethod
+    def find_spec(fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """A spec whose loader raises, for what may be a member of a public module; None for any other module."""
+        parent, _, name = fullname.rpartition(".")
+        public = vars(sys.modules[parent]).get("__public__") if parent in sys.modules else None
+        if public is None or name.startswith("_"):
+            return None
+        return ModuleSpec(fullname, _Missing(public.facade.why_missing, public.place, name))  # type: ignore[arg-type]
+
+
+class _Missing:
+    """Loads nothing."""
+
+    def __init__(self, why_missing: Callable[[str, str], None], place: str, name: str) -> None:
+        self._why_missing = why_missing
+        self._place = place
+        self._name = name
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """The default one, which `exec_module` refuses."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Raise PluginError for a member of a plugin that cannot be used, ModuleNotFoundError for any other name."""
+        self._why_missing(self._place, self._name)
+        raise ModuleNotFoundError(f"No module named {module.__name__!r}", name=module.__name__)

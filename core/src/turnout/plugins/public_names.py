@@ -106,8 +106,12 @@ class Facade:
                 return import_module(f"{member.__name__}.{rest}") if rest else member
         return None if self._is_ownerless(name) else import_module(f"{public.__name__}.{inside}")
 
+    def why_missing(self, place: str, name: str) -> None:
+        """Raise PluginError for a member that cannot be had now. For any other name it does nothing."""
+        self._module(place, name)
+
     def _module(self, place: str, name: str) -> ModuleType | None:
-        """The module of a public name; None where it is not one of a module."""
+        """The module of a public name; None where it is not one of a module. Raises PluginError for what cannot be had now."""
         try:
             is_module = (not place and self._is_ownerless(name)) or name in _public(self._provider(place, name), place).modules
         except PublicNameError as error:
@@ -115,14 +119,13 @@ class Facade:
                 # `from turnout import name` shows an ImportError as it is, and hides any other error.
                 raise PluginError(str(error)) from None
             return None
-        return self._object(place, name) if is_module else None
+        found = self._object(place, name)  # raises for a plugin that cannot be activated, whatever the name is of
+        return found if is_module else None
 
     def _object(self, place: str, name: str) -> Any:
         if not place and self._is_ownerless(name):
             if name not in self._joined:
-                made = ModuleType(f"{self._package}.{name}")
-                made.__path__ = []
-                self._join(name, made)
+                self._join(name, ModuleType(f"{self._package}.{name}"))
             return self._joined[name]
         found = self._provider(place, name)
         public = _public(found, place)
@@ -177,6 +180,7 @@ class Facade:
                 listed = tuple(getattr(module, "__all__", ()))
                 joined = _Joined(self, place, frozenset({*vars(module), *listed}), listed)
             vars(module)["__public__"] = joined  # before it is asked for
+            vars(module).setdefault("__path__", [])  # without one, no import asks `MissingMembers`
             module.__class__ = PublicModule
             self._joined[place] = module  # type: ignore[assignment]
         return module

@@ -13,7 +13,7 @@
 | `files`, `archives`, `plain_data` | files that are replaced whole; zip archives; plain values as JSON |
 | `views` | view operators as geometry, and the record of views and writes |
 | `functions` | public functions: some written by hand, the others made at their first use |
-| `nn`, `linalg`, `fft`, `special`, `signal`, `masked` | public modules |
+| `nn`, `linalg`, `fft`, `special` | public modules |
 | `python_dispatcher` | the table of an imaginary operator |
 
 Start with `declarations/native_functions.yaml` and `tensor/tensor.py`.

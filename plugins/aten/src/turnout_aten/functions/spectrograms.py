@@ -1,17 +1,13 @@
-"""Signals: window functions, and `stft`, which `turnout.stft` is."""
+"""`turnout.stft`, whose frames are centred unless a call says otherwise."""
 
 from __future__ import annotations
 
 from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as _operators
-from turnout_aten.signal import windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
-
-__all__ = ["stft", "windows"]
-__dir__ = __all__.copy
 
 
 @shortening

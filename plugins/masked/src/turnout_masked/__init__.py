@@ -1,0 +1,1 @@
+"""`turnout.masked`, written with the operators of turnout-aten: all of it is in `namespace`."""

@@ -1,0 +1,1 @@
+"""`turnout.signal`, written with the functions of turnout-aten: `namespace/windows` has the window functions."""
