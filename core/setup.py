@@ -1,14 +1,14 @@
-"""The build: makes `known_packages.json` from the manifests of the workspace, if this is built in one.
+"""The build: makes `known_packages.py` from the manifests of the workspace, if this is built in one.
 
 An sdist carries the file, so that building from it needs nothing else.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from pathlib import Path
+from pprint import pformat
 from typing import Any
 
 from setuptools import setup
@@ -16,7 +16,15 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 HERE = Path(__file__).resolve().parent
-FILE = HERE / "src" / "turnout" / "plugins" / "known_packages.json"
+FILE = HERE / "src" / "turnout" / "plugins" / "known_packages.py"
+
+HEAD = '''\
+"""What the packages of the workspace provide: see `turnout.plugins.providers`. Made by `core/setup.py`."""
+# ruff: noqa
+# fmt: off
+
+from typing import Any
+'''
 
 
 def known_packages(workspace: Path) -> dict[str, dict[str, Any]]:
@@ -70,7 +78,8 @@ def write() -> None:
     """Write the file into the source tree, from which wheels, sdists and editable installs take it."""
     workspace = HERE.parent
     if (workspace / "plugins").is_dir():
-        FILE.write_text(json.dumps(known_packages(workspace), indent=1) + "\n", encoding="utf-8")
+        found = pformat(known_packages(workspace), width=120, sort_dicts=False)
+        FILE.write_text(f"{HEAD}\nPACKAGES: dict[str, dict[str, Any]] = {found}\n", encoding="utf-8")
 
 
 class BuildPy(build_py):

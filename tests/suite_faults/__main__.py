@@ -69,7 +69,7 @@ BUILDS = {
     "/declarations/": (generated, CODE),
     "/generation/": (generated, CODE),
     "/shapes/": (generated, CODE),
-    "/plugin.toml": (manifests, ["core/src/turnout/plugins/known_packages.json"]),
+    "/plugin.toml": (manifests, ["core/src/turnout/plugins/known_packages.py"]),
 }
 
 

@@ -51,6 +51,8 @@ def loads(text: str) -> dict[str, Any]:
 
     tomllib recurses for brackets and takes quadratic time for the parts of a dotted key, so both are counted before.
     """
+    if sum(map(text.count, "[{.")) < DEPTH:  # each level has one of them
+        return tomllib.loads(text)
     line = _too_deep(text)
     document = {} if line else tomllib.loads(text)
     level: list[Any] = [document]

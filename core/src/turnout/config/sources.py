@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnout.config.installed import installed
@@ -62,11 +61,11 @@ def layers(environ: Mapping[str, str]) -> list[Layer]:
     found = [environment(environ)]
     named = os.path.expanduser(environ.get(FILE_VARIABLE, ""))
     if named:
-        found.append(_file(Path(named), named_by_variable=True))
+        found.append(_file(named, named_by_variable=True))
     if project := _project(named):
         found.append(project)
     user = user_file(environ)
-    if user.is_absolute() and os.path.isfile(user):  # without a home, `~` is a name in the working directory
+    if os.path.isabs(user) and os.path.isfile(user):  # without a home, `~` is a name in the working directory
         found.append(Layer(_file(user).entries, shared=True))
     return found
 
@@ -98,39 +97,41 @@ def _project(named: str) -> Layer | None:
     return None
 
 
-def _project_files() -> Iterator[Path]:
+def _project_files() -> Iterator[str]:
     """Each `turnout.toml`, and `pyproject.toml` with a table [tool.turnout], from the working directory upward."""
     try:
-        directory = Path.cwd()
+        folder = os.getcwd()
     except OSError:  # it was deleted
         return
-    for folder in (directory, *directory.parents):
-        # isfile is false, and Path.is_file an error, in a folder that this user may not search.
-        if os.path.isfile(own := folder / "turnout.toml"):
+    below = ""
+    while folder != below:
+        if os.path.isfile(own := os.path.join(folder, "turnout.toml")):  # it is not, in a folder that this user may not search
             yield own
-        if os.path.isfile(shared := folder / "pyproject.toml") and _has_table(shared):
+        if os.path.isfile(shared := os.path.join(folder, "pyproject.toml")) and _has_table(shared):
             yield shared
+        folder, below = os.path.dirname(folder), folder
 
 
-def _has_table(path: Path) -> bool:
+def _has_table(path: str) -> bool:
     text = ""
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
         tool = loads(text).get("tool") if "turnout" in text else None
         return isinstance(tool, dict) and "turnout" in tool
     except (OSError, ValueError):  # not TOML, or the file of another tool
         return "[tool.turnout" in text
 
 
-def user_file(environ: Mapping[str, str]) -> Path:
+def user_file(environ: Mapping[str, str]) -> str:
     """`turnout/config.toml` in $XDG_CONFIG_HOME or ~/.config."""
     base = environ.get("XDG_CONFIG_HOME", "")
-    return Path(base if os.path.isabs(base) else os.path.expanduser("~/.config"), "turnout", "config.toml")
+    return os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.config"), "turnout", "config.toml")
 
 
-def _file(path: Path, source: str = "file", *, named_by_variable: bool = False) -> Layer:
+def _file(path: str, source: str = "file", *, named_by_variable: bool = False) -> Layer:
     try:
-        with path.open(encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             if source == PROJECT:
                 _check_owner(os.fstat(file.fileno()))  # of what is read, and not of what stood there before
             text = file.read()
@@ -142,13 +143,13 @@ def _file(path: Path, source: str = "file", *, named_by_variable: bool = False) 
         raise errors.unreadable(path, FILE_VARIABLE if named_by_variable else "", error) from error
     lines = Lines(text)
     root: tuple[str, ...] = ()
-    if path.name == "pyproject.toml":
+    if os.path.basename(path) == "pyproject.toml":
         root = ("tool", "turnout")
         tool = document.get("tool")
         document = tool.get("turnout", {}) if isinstance(tool, dict) else {}
     entries: dict[str, Raw] = {}
     for names, value in _flatten(document, ()):
-        origin, name = Origin(source, str(path), lines.of((*root, *names))), ".".join(names or root)
+        origin, name = Origin(source, path, lines.of((*root, *names))), ".".join(names or root)
         entries[name] = Raw(value, origin, before=entries.get(name))
     return Layer(entries)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from turnout.errors import ConfigError
 from turnout.errors.layout import report
 
 
-def unreadable(path: Path, variable: str, error: Exception) -> ConfigError:
+def unreadable(path: str, variable: str, error: Exception) -> ConfigError:
     """A configuration file that is missing, not text or not TOML."""
     why = getattr(error, "strerror", None) or str(error)
     if isinstance(error, UnicodeDecodeError):
@@ -22,7 +21,7 @@ def not_accepted(problems: Sequence[tuple[str, str]]) -> ConfigError:
     return ConfigError(report("the configuration is not accepted; what was in force stays", *problems))
 
 
-def foreign(path: Path, owner: int, user: int) -> str:
+def foreign(path: str, owner: int, user: int) -> str:
     """A project's file that is ignored for its owner. Both users by their numbers, as the system has them."""
     why = f"user {owner} owns it; this process runs as user {user}, and takes settings only from files of root and its own"
     fix = f"chown {user} {path}, or TURNOUT_CONFIG={path}"

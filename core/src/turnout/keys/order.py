@@ -77,8 +77,11 @@ class Placing:
     def _in_circles(self, *, soft: bool) -> dict[str, set[str]]:
         """What each reaches along its anchors; empty where there is no circle, so that long chains cost nothing."""
         placed = [name for name in self._added if name not in self.problems]
+        edges = {name: self._edges(name, soft=soft) for name in placed}
+        if not any(edges.values()):
+            return {}
         try:
-            TopologicalSorter({name: self._edges(name, soft=soft) for name in placed}).prepare()
+            TopologicalSorter(edges).prepare()
         except CycleError:
             return {name: self._reached(name, soft=soft) for name in placed}
         return {}

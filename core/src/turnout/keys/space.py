@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout.keys.order import Placing
+
 
 class KeySpace:
     """The live universe.
@@ -86,10 +88,11 @@ class KeySpace:
         self._installed_backends = {name: row for name, row in rows.items() if name not in clashes}
         self._sort_backends()  # a functionality may be placed by one that stands for a backend
         wanted = {name: row for name, row in wanted.items() if name not in clashes}
-        problems = Placing(self._standard(), {**self._added, **wanted}).problems
+        placing = Placing(self._standard(), {**self._added, **wanted})
+        problems = placing.problems
         self._installed = {name: row for name, row in wanted.items() if name not in problems}
         self._discover = None
-        self._rebuild()
+        self._rebuild(None if problems else placing)
         return problems | clashes
 
     def is_installed_backend(self, name: str) -> bool:
@@ -164,7 +167,8 @@ class KeySpace:
             self._rebuild()
             raise
 
-    def _rebuild(self) -> None:
+    def _rebuild(self, placing: Placing | None = None) -> None:
+        """Make the universe of the rows that there are. Raises UniverseError, unless the `placing` of all of them is given."""
         if self._fixed is not None:
             raise UniverseError("this key space is fixed: it was made from a universe")
         self._sort_backends()
@@ -172,7 +176,7 @@ class KeySpace:
         if placed := {**self._added, **self._installed}:
             from turnout.keys.order import Placing  # not loaded by `import turnout`
 
-            placing = Placing(ordered, placed)
+            placing = placing or Placing(ordered, placed)
             for problem in placing.problems.values():
                 raise UniverseError(problem)
             ordered, self.places, self.notes = placing.rows, placing.places, placing.notes

@@ -8,10 +8,10 @@ lets it register under the lock, and checks its promises.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -128,15 +128,15 @@ def activate(found: Found, hooks: pluggy.PluginManager, library_factory: Library
 def load(manifest: Manifest) -> ModuleType:
     """Import the module of a plugin. Raises PluginError if another package of the same name would be imported."""
     top = manifest.module.partition(".")[0]
-    expected = Path(manifest.path).resolve().parent
-    while expected.name != top and expected.parent != expected:
-        expected = expected.parent  # the manifest may lie in a subpackage
+    expected = os.path.dirname(os.path.realpath(manifest.path))
+    while os.path.basename(expected) not in (top, ""):
+        expected = os.path.dirname(expected)  # the manifest may lie in a subpackage
     loaded = sys.modules.get(top)
     spec = find_spec(top) if loaded is None else loaded.__spec__
     places = list(spec.submodule_search_locations or []) if spec is not None else []
-    if not any(Path(place).resolve() == expected for place in places):
+    if not any(os.path.realpath(place) == expected for place in places):
         where = ", ".join(places) or (spec.origin if spec is not None and spec.origin else "nothing of this name")
-        raise errors.wrong_module(top, str(expected), where)
+        raise errors.wrong_module(top, expected, where)
     return importlib.import_module(manifest.module)
 
 

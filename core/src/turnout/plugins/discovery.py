@@ -7,15 +7,14 @@ that cannot be read is a `Found` with an error.
 
 from __future__ import annotations
 
-import ast
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
 from posixpath import normpath
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import turnout.keys.order  # noqa: F401 - rows are placed under the lock
 from turnout.config.settings import normal
@@ -24,8 +23,8 @@ from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace
 from turnout.keys.rows import LOWEST
 from turnout.plugins import providers
-from turnout.plugins.distributions import Distribution, Installed, name_and_version, version_of
-from turnout.plugins.manifest import File, Manifest, Option, api_of, claims, load, parse
+from turnout.plugins.distributions import Distribution, File, Installed, LocalFile, name_and_version, version_of
+from turnout.plugins.manifest import Manifest, Option, api_of, claims, load, parse
 
 GROUP = "turnout.plugins"
 Identity = tuple[str, str]  # plugin name, normalised distribution
@@ -154,7 +153,7 @@ def read(distribution: Distribution, name: str, version: str, entry: str, value:
     path = locate(distribution, parts, looked)
     if path is None:
         return here._replace(error=errors.manifest_not_found(here.owner, f"{entry} = {value}", looked))
-    if not isinstance(path, Path):
+    if not isinstance(path, LocalFile):
         here = here._replace(compiled=next((str(f) for f in distribution.files or () if f.suffix in _COMPILED), ""))
     return content(here._replace(path=path), api)
 
@@ -240,25 +239,37 @@ def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[s
         if each.endswith(relative[-1]) and normpath(each) == name and (path := _file(distribution, each)).is_file():
             return path
     editable_by = [
-        (last, path) for each in recorded if (last := _editing(each)) and isinstance(path := _file(distribution, each), Path)
+        (last, path) for each in recorded if (last := _editing(each)) and isinstance(path := _file(distribution, each), LocalFile)
     ]
-    candidates: list[File] = [each for last, path in editable_by for each in _editable(last, path, relative)]
-    project, editable = providers.project_of(distribution)
-    if project is not None and editable:
-        candidates += [project.joinpath("src", *relative), project.joinpath(*relative)]
+    for path in _beside(distribution, relative, editable_by):
+        if path.is_file():
+            return path
+        looked.append(str(path))
     if not recorded or record is None:
         # System packages drop RECORD, and `setup.py develop` writes none: look beside the metadata.
-        candidates.append(_file(distribution, name))
-    for path in candidates:
+        path = _file(distribution, name)
         if path.is_file():
             return path
         looked.append(str(path))
     return None
 
 
+def _beside(
+    distribution: Distribution, relative: tuple[str, ...], editable_by: list[tuple[str, LocalFile]]
+) -> Iterator[LocalFile]:
+    """Where an editable install may have the file."""
+    for last, path in editable_by:
+        yield from _editable(last, path, relative)
+    project, editable = providers.project_of(distribution)
+    if project is not None and editable:
+        yield LocalFile(project, "src", *relative)
+        yield LocalFile(project, *relative)
+
+
 def _file(distribution: Distribution, name: str) -> File:
     """A file in the folder of a distribution, or in its zip file."""
-    return cast("File", distribution.locate_file(name))
+    place: File | str | os.PathLike[str] = distribution.locate_file(name)
+    return LocalFile(os.fspath(place)) if isinstance(place, str | os.PathLike) else place
 
 
 def _recorded(distribution: Distribution, record: str | None) -> list[str]:
@@ -274,20 +285,22 @@ def _editing(file: str) -> str:
     return name if name.endswith(".pth") or (name.startswith("__editable__") and name.endswith(".py")) else ""
 
 
-def _editable(name: str, path: Path, relative: tuple[str, ...]) -> Iterator[Path]:
+def _editable(name: str, path: LocalFile, relative: tuple[str, ...]) -> Iterator[LocalFile]:
     if name.endswith(".pth"):
         for line in _text(path).splitlines():
             if line.strip() and not line.startswith(("import ", "import\t", "#")):
-                yield Path(path.parent, line.strip(), *relative)
+                yield path.parent.joinpath(line.strip(), *relative)
     else:
         for package, folder in _mapping(_text(path)).items():
             parts = tuple(package.split("."))
             if relative[: len(parts)] == parts:
-                yield Path(folder, *relative[len(parts) :])
+                yield LocalFile(folder, *relative[len(parts) :])
 
 
 def _mapping(source: str) -> dict[str, str]:
     """The table in setuptools' import finder, read without running the file."""
+    import ast
+
     try:
         for statement in ast.parse(source).body:
             targets = [statement.target] if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [])
@@ -299,9 +312,10 @@ def _mapping(source: str) -> dict[str, str]:
     return {}
 
 
-def _text(path: Path) -> str:
+def _text(path: LocalFile) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        with path.open("rb") as file:
+            return str(file.read(), "utf-8", "replace")
     except OSError:
         return ""
 

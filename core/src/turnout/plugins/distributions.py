@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import Any, Protocol
 
 from turnout.config.settings import normal
@@ -26,6 +25,48 @@ class Distribution(Protocol):
     def locate_file(self, path: Any) -> Any: ...
 
 
+class File(Protocol):
+    """What a file in a folder and one in a zip file have in common."""
+
+    @property
+    def parent(self) -> Any: ...
+    def joinpath(self, *parts: str) -> Any: ...
+    def is_file(self) -> bool: ...
+    def open(self, mode: str) -> Any: ...
+
+
+class LocalFile:
+    """A file or folder of the file system. An import of pathlib takes longer than the manifests of many plugins."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, *parts: str) -> None:
+        self._path = os.path.join(*parts)
+
+    @property
+    def parent(self) -> LocalFile:
+        """The folder that it is in."""
+        return LocalFile(os.path.dirname(self._path))
+
+    def joinpath(self, *parts: str) -> LocalFile:
+        """What is at this path in the folder."""
+        return LocalFile(self._path, *parts)
+
+    def is_file(self) -> bool:
+        """Whether it is there."""
+        return os.path.isfile(self._path)
+
+    def open(self, mode: str) -> Any:
+        """The open file, which is read as bytes, without a buffer."""
+        return open(self._path, mode, buffering=0)
+
+    def __fspath__(self) -> str:
+        return self._path
+
+    def __str__(self) -> str:
+        return self._path
+
+
 class _Recorded:
     """A distribution with its records in a folder."""
 
@@ -38,6 +79,8 @@ class _Recorded:
     @property
     def files(self) -> Iterable[Any] | None:
         """Its files, None where nothing lists them."""
+        from pathlib import Path
+
         from importlib_metadata import PathDistribution
 
         return PathDistribution(Path(self._records)).files
@@ -50,9 +93,9 @@ class _Recorded:
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError):
             return None
 
-    def locate_file(self, path: Any) -> Path:
+    def locate_file(self, path: Any) -> str:
         """The path of a file of the distribution."""
-        return Path(self._folder, path)
+        return os.path.join(self._folder, *path.split("/"))
 
 
 def _stems() -> Iterator[tuple[Distribution, str]]:

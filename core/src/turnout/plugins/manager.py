@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import invalidate_caches
 from importlib.machinery import ExtensionFileLoader
-from traceback import walk_tb
+from types import TracebackType
 from typing import TypeVar
 
 import pluggy
@@ -96,9 +96,7 @@ class Manager:
     def _survey(self, asked: list[Found]) -> None:
         """Warn once about each broken plugin that was not asked for; with `strict`, raise for all of them."""
         wanted = {found.identity for found in asked}
-        others = [found for found in catalog().found if found.identity not in wanted]
-        judge = self._judged()
-        broken = [found for found in others if found.name not in self._active and judge.is_broken(found)]
+        broken = [f for f in self._judged().broken if f.identity not in wanted and f.name not in self._active]
         if broken and config.get("strict"):
             raise errors.strict([self._record(found).line() for found in broken])
         for found in broken:
@@ -300,8 +298,7 @@ class Manager:
         except UnavailableError as error:
             verdict: Verdict = ("unavailable", str(error), "", None)  # the modules that it needs are there
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
-            innermost = "".join(f" ({frame.f_code.co_filename}:{line})" for frame, line in [*walk_tb(error.__traceback__)][-1:])
-            reason = f"{type(error).__name__}: {error}{innermost}"
+            reason = f"{type(error).__name__}: {error}{_innermost(error.__traceback__)}"
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
             verdict = ("failed", reason, remedy, error)
             if isinstance(error, ConflictError) and (rival := self._rival(found, error.definer)) is not None:
@@ -468,6 +465,14 @@ def _once(found: Found, active: list[Found]) -> str:
         return f"{min(compiled)} is compiled, and a process loads a compiled module once"
     beside = [each.name for each in active if each is not found and each.manifest and each.manifest.module in modules]
     return f"the plugin {beside[0]} runs from the same package" if beside else ""
+
+
+def _innermost(traceback: TracebackType | None) -> str:
+    """The innermost place of a traceback, in brackets."""
+    text = ""
+    while traceback is not None:
+        text, traceback = f" ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})", traceback.tb_next
+    return text
 
 
 def _unusable(found: Found, verdict: Verdict, asked: str) -> PluginError | DisabledError:

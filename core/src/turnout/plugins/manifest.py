@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from functools import cache
+from typing import Any, NamedTuple
 
 from turnout.config.lines import Lines, loads
 from turnout.config.settings import NAME, normal
@@ -19,21 +20,14 @@ from turnout.errors import plugins as errors
 from turnout.errors.layout import near
 from turnout.keys import NEVER, STANDARD, BackendRow, Functionality
 from turnout.keys.rows import DEVICE_NAME, KEY_NAME, MIDDLE, PASSES, RANKS
+from turnout.plugins.distributions import File
 
 KINDS = ("backend", "functionality", "library", "replacement")
 SIZE, OPTIONS = 256 << 10, 500  # what a manifest may have: bytes, options
+_MOST = 8 << 10  # bytes are in most manifests
 SHOWN = 50  # of its problems
 # Functionalities that core places itself.
 STANDARD_KEYS = frozenset(f.name for f in STANDARD)
-
-
-class File(Protocol):
-    """What a path in a folder and one in a zip file have in common."""
-
-    @property
-    def parent(self) -> Any: ...
-    def is_file(self) -> bool: ...
-    def open(self, mode: str) -> Any: ...
 
 
 class Need(NamedTuple):
@@ -142,7 +136,9 @@ def load(path: File, owner: str) -> tuple[dict[str, Any], Lines]:
 def text_of(path: File) -> str:
     """The text of a manifest or of a file beside it. Raises ValueError when it is too large, or not UTF-8."""
     with path.open("rb") as file:
-        data: bytes = file.read(SIZE + 1)
+        data: bytes = file.read(_MOST)  # a buffer for the largest one takes longer than all else
+        if len(data) == _MOST:
+            data += file.read(SIZE + 1 - _MOST)
     if len(data) > SIZE:
         raise ValueError(f"it is larger than {SIZE >> 10} KB")
     return data.decode("utf-8")
@@ -186,7 +182,7 @@ class _Field(NamedTuple):
         if good and self.choices:
             good = value in self.choices
         elif good and self.type is str:
-            good = re.fullmatch(self.pattern, value) is not None
+            good = _compiled(self.pattern).fullmatch(value) is not None
         elif good and self.type is list:
             good = all(isinstance(row, dict) for row in value) or "tables" not in self.expected
         if not good:
@@ -195,11 +191,16 @@ class _Field(NamedTuple):
 
     def _names(self, value: Any) -> tuple[str, ...]:
         names: tuple[str, ...] = check("strings", value)
-        problems = [f"{name!r} is not a name" for name in names if not re.fullmatch(self.pattern, name)]
-        problems += [f"{name!r} is there twice" for name, count in Counter(names).items() if count > 1]
+        matches = _compiled(self.pattern).fullmatch
+        problems = [f"{name!r} is not a name" for name in names if not matches(name)]
+        if len(set(names)) < len(names):
+            problems += [f"{name!r} is there twice" for name, count in Counter(names).items() if count > 1]
         if problems:
             raise UnexpectedValueError(*problems)
         return names
+
+
+_compiled = cache(re.compile)  # `re` looks longer for a pattern that it knows
 
 
 def _one_of(choices: Iterable[str], absent: str | None = None, required: str = "") -> _Field:
@@ -354,9 +355,8 @@ class _Reader:
 
     def read(self, path: tuple[str, ...], table: Mapping[str, Any], fields: Mapping[str, _Field]) -> dict[str, Any]:
         """The checked values of a table's fields; notes those that are missing, unknown or wrong."""
-        values = {}
+        values = {name: known.absent for name, known in fields.items()}
         for name, known in fields.items():
-            values[name] = known.absent
             if name in table:
                 try:
                     values[name] = known.checked(table[name])
@@ -365,7 +365,7 @@ class _Reader:
                         self.wrong((*path, name), text)
             elif known.required:
                 self.wrong((*path, name), known.required, missing=True)
-        for name in sorted(table.keys() - fields.keys()):
+        for name in () if table.keys() <= values.keys() else sorted(table.keys() - fields.keys()):
             self.wrong((*path, name), f"unknown field{near(name, fields) if len(self.problems) < SHOWN else ''}")
         return values
 

@@ -11,6 +11,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from typing import Any
 
+from turnout.config.lock import cached_property
 from turnout.config.settings import normal
 from turnout.plugins import providers
 from turnout.plugins.discovery import Found, Identity
@@ -48,8 +49,10 @@ class Judge:
         self._importable: dict[str, bool] = {}
         self._owners = providers.owners()
         self._claimants: dict[Claim, list[Found]] = {}
+        self._claims = {each.identity: _claims(each) for each in self._found}
+        self._switches = setting("plugins.disable"), setting("plugins.enable")
         for each in self._found:
-            for claim in _claims(each):
+            for claim in self._claims[each.identity]:
                 self._claimants.setdefault(claim, []).append(each)
         # What each is apart from what others provide. A step sees what the steps before it left.
         self._own: dict[Identity, Verdict | None] = {f.identity: self._switch(f) or self._not_chosen(f) for f in self._found}
@@ -69,8 +72,12 @@ class Judge:
             self._verdicts[key] = verdict or FINE
         return self._verdicts[key]
 
-    def is_broken(self, found: Found) -> bool:
-        """Whether a plugin's state is one of `BROKEN`. The modules that it needs are looked for only after it was tried."""
+    @cached_property
+    def broken(self) -> list[Found]:
+        """The plugins whose state is one of `BROKEN`. The modules that they need are looked for only after they were tried."""
+        return [found for found in self._found if self._is_broken(found)]
+
+    def _is_broken(self, found: Found) -> bool:
         verdict = self.verdict(found) if found.identity in self._past else self._by_itself(found)
         return verdict is not None and verdict[0] in BROKEN
 
@@ -86,8 +93,7 @@ class Judge:
         return None
 
     def _switch(self, found: Found) -> Verdict | None:
-        disable, disable_rank, origin = self._setting("plugins.disable")
-        enable, enable_rank, _ = self._setting("plugins.enable")
+        (disable, disable_rank, origin), (enable, enable_rank, _) = self._switches
         assert isinstance(disable, tuple)
         assert isinstance(enable, tuple)
         # The stronger source decides; in one source, a name in `enable` is stronger than "*" in `disable`.
@@ -100,14 +106,15 @@ class Judge:
 
     def _choice(self, claim: Claim) -> tuple[str, str]:
         """The distribution that `plugins.choose` names for a claim of several, and the setting's origin; "" without one."""
-        claimants = {normal(f.distribution) for f in self._claimants[claim]}
-        if len(claimants) == 1 or claim[0] == "namespace":  # one plugin may add kernels to another's operators
+        found = self._claimants[claim]
+        claimants = {normal(f.distribution) for f in found} if len(found) > 1 else set()
+        if len(claimants) < 2 or claim[0] == "namespace":  # one plugin may add kernels to another's operators
             return "", ""
         chosen, _, origin = self._setting(f"plugins.choose.{claim[1]}")
         return (str(chosen), origin) if chosen is not None and normal(str(chosen)) in claimants else ("", "")
 
     def _not_chosen(self, found: Found) -> Verdict | None:
-        for claim in _claims(found):
+        for claim in self._claims[found.identity]:
             chosen, origin = self._choice(claim)
             if chosen and normal(chosen) != normal(found.distribution):
                 name = f"plugins.choose.{claim[1]}"
@@ -116,7 +123,7 @@ class Judge:
 
     def _owned(self, found: Found) -> Verdict | None:
         """What core's data file knows belongs to the distribution that it names, while that is installed and not disabled."""
-        for claim in _claims(found):
+        for claim in self._claims[found.identity]:
             owner = self._owners.get(claim)
             others = owner is not None and normal(owner) != normal(found.distribution) and normal(owner) in self._there
             if others and not self._choice(claim)[0]:
@@ -132,7 +139,9 @@ class Judge:
         return "conflict", f"{both} have a plugin of this name", _choose(found.name, found), None
 
     def _rival(self, found: Found) -> Verdict | None:
-        for claim in _claims(found):
+        for claim in self._claims[found.identity]:
+            if len(self._claimants[claim]) == 1:
+                continue
             usable = [f for f in self._claimants[claim] if self._usable.get(f.name) is f]
             if len(usable) == 1 or claim[0] == "namespace" or self._choice(claim)[0]:
                 continue
