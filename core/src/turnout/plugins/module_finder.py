@@ -79,7 +79,7 @@ class MissingMembers:
     def find_spec(fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """A spec whose loader raises, for what may be a member of a public module; None for any other module."""
         parent, _, name = fullname.rpartition(".")
-        public = vars(sys.modules[parent]).get("__public__") if parent in sys.modules else None
+        public = getattr(sys.modules.get(parent), "__dict__", {}).get("__public__")  # there may be any object
         if public is None or name.startswith("_"):
             return None
         return ModuleSpec(fullname, _Missing(public.facade.why_missing, public.place, name))  # type: ignore[arg-type]
