@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from inspect import signature
+from types import FunctionType
+
 import numpy as np
 import pytest
 from few_kernels import KERNELS, FewKernels
 
 import turnout
+from outcomes import refused
 from turnout.errors import TurnoutError, UniverseError
 from turnout.registry import Registrations
+from turnout_aten.backend.functional_backend import FunctionalBackend
+from turnout_aten.backend.optional import OneStep
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.backends import MissingMethodError
 from turnout_aten.kernels.tables import register_kernels
@@ -81,6 +87,30 @@ def test_every_method_that_a_backend_must_have_says_so():
     for method, count in needed.items():
         with pytest.raises(MissingMethodError, match=f"Bare.{method}: the backend of device 'bare' does not define it"):
             getattr(Bare(), method)(*[None] * count)
+
+
+def test_every_method_on_values_that_a_functional_backend_must_have_says_so():
+    class Bare(FunctionalBackend):
+        name, device_type = "Bare", "bare"
+
+    needed = {"full": 4, "dtype_of_value": 1, "converted": 2, "reshaped": 2, "permuted": 2, "sliced": 2, "assigned": 3}
+    needed |= {"repeated": 2, "gathered": 4, "scattered": 5, "reinterpreted": 2, "value_to_host": 1, "value_from_host": 4}
+    for method, count in needed.items():
+        said = refused(MissingMethodError, getattr(Bare(), method), *[None] * count)
+        assert said.startswith(f"Bare.{method}: the backend of device 'bare' does not define it\n  it is   ")
+        assert f"\n  to fix  define `def {method}(self, " in said
+
+
+def test_the_interface_is_small_and_what_only_some_backends_define_has_defaults():
+    def methods(part):
+        return {name for name, value in vars(part).items() if isinstance(value, FunctionType) and not name.startswith("_")}
+
+    assert len(methods(TensorBackend)) <= 16
+    for part in TensorBackend.__bases__:
+        assert part.__module__ == "turnout_aten.backend.optional"
+        assert not methods(part) & methods(TensorBackend)
+    one_step = {name: len(signature(getattr(OneStep, name)).parameters) - 1 for name in methods(OneStep) - {"native_dtype"}}
+    assert [name for name, count in one_step.items() if getattr(OneStep(), name)(*[None] * count)] == []
 
 
 @pytest.mark.parametrize(

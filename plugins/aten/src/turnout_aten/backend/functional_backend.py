@@ -15,7 +15,8 @@ from turnout.errors import RegistrationError
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout_aten.backend import overlap
 from turnout_aten.backend.functional_arrays import FunctionalArray, Memory, RetypedMemory
-from turnout_aten.backend.tensor_backend import TensorBackend, missing
+from turnout_aten.backend.optional import missing
+from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors import backends as errors
 from turnout_aten.shapes.extents import contiguous_strides, is_dense
 
