@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import builtins
 import os
 import subprocess
 import sys
@@ -422,14 +422,14 @@ def test_turnout_starts_where_a_user_may_search_neither_home_nor_the_working_dir
 
 def test_a_file_that_is_there_and_cannot_be_read_is_an_error(home, monkeypatch):
     file = write(home / "project/turnout.toml", "strict = true\n")
-    real = io.open
+    real = open
 
     def refusing(path, *args, **named):
-        if path == file:
+        if path == str(file):
             raise PermissionError(13, "Permission denied", str(path))
         return real(path, *args, **named)
 
-    monkeypatch.setattr(io, "open", refusing)
+    monkeypatch.setattr(builtins, "open", refusing)
     assert error_of(config.reload) == f"{file}: the configuration cannot be read\n  why  Permission denied"
     file.unlink()
     file = write(home / "project/pyproject.toml", "[tool.turnout]\nstrict = true\n")

@@ -134,7 +134,7 @@ def test_a_distribution_is_found_by_its_name_however_its_records_are_called(fold
     records.mkdir()
     (records / ("METADATA" if folder.endswith("dist-info") else "PKG-INFO")).write_text("Name: dist-alpha\nVersion: 0.1\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert named("Dist.Alpha")[0].locate_file("") == tmp_path
+    assert named("Dist.Alpha")[0].locate_file("") == str(tmp_path)
     assert version_of("dist-alpha") == "0.1"
 
 

@@ -19,13 +19,11 @@ DEPTH = 32  # levels of tables and lists
 _BRACKETS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
-_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
-_ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
-_PART = re.compile(_KEY)
+# Only a text with something wrong needs these, so they are not compiled before.
+_HEADER = rf"\s*(\[\[?)\s*({_DOTTED})\s*\]"
+_ASSIGNMENT = rf"\s*({_DOTTED})\s*="
 # One token at a time inside a value: comments, the four kinds of string, brackets.
-_TOKEN = re.compile(
-    r"""#[^\n]*|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\[\]{}]|\n|[^#"'\[\]{}\n]+""", re.DOTALL
-)
+_TOKEN = r"""(?s)#[^\n]*|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\[\]{}]|\n|[^#"'\[\]{}\n]+"""
 
 
 class Lines:
@@ -76,7 +74,7 @@ def _too_deep(text: str) -> int:
     if not brackets and all(line.count(".") < DEPTH for line in text.split("\n")):
         return 0
     depth, dots, line = 0, 0, 1
-    for token in _TOKEN.finditer(text):
+    for token in re.finditer(_TOKEN, text):
         word = token[0]
         if word in _BRACKETS:
             depth, dots = max(0, depth + _BRACKETS[word]), 0
@@ -97,18 +95,19 @@ def _scan(text: str) -> dict[tuple[str, ...], int]:
     counts: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
     position, line, counted = 0, 1, 0
+    is_header, is_assignment = re.compile(_HEADER).match, re.compile(_ASSIGNMENT).match
     while position < len(text):
         line, counted = line + text.count("\n", counted, position), position
         end = text.find("\n", position)
         end = len(text) if end < 0 else end
-        if header := _HEADER.match(text, position, end):
+        if header := is_header(text, position, end):
             table = _numbered(_parts(header[2]), counts)
             if header[1] == "[[":
                 counts[table] = counts.get(table, -1) + 1
                 found.setdefault(table, line)
                 table = (*table, str(counts[table]))
             found.setdefault(table, line)
-        elif assignment := _ASSIGNMENT.match(text, position, end):
+        elif assignment := is_assignment(text, position, end):
             path = (*table, *_parts(assignment[1]))
             for length in range(len(table) + 1, len(path) + 1):
                 found.setdefault(path[:length], line)
@@ -118,7 +117,7 @@ def _scan(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _parts(dotted: str) -> tuple[str, ...]:
-    return tuple(part.strip("\"'") for part in _PART.findall(dotted))
+    return tuple(part.strip("\"'") for part in re.findall(_KEY, dotted))
 
 
 def _numbered(path: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> tuple[str, ...]:
@@ -134,7 +133,7 @@ def _numbered(path: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> tupl
 def _end_of_value(text: str, position: int) -> int:
     """The position of the newline that ends the value which starts at `position`."""
     depth = 0
-    for token in _TOKEN.finditer(text, position):
+    for token in re.compile(_TOKEN).finditer(text, position):
         word = token[0]
         if word == "\n" and depth == 0:
             return token.start()

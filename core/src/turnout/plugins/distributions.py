@@ -95,7 +95,7 @@ class _Recorded:
 
     def locate_file(self, path: Any) -> str:
         """The path of a file of the distribution."""
-        return os.path.join(self._folder, *path.split("/"))
+        return os.path.join(self._folder, *path.split("/")) if path else self._folder
 
 
 def _stems() -> Iterator[tuple[Distribution, str]]:

@@ -7,7 +7,7 @@ takes the first piece. What runs inside a piece is never cut again, so nested us
 from __future__ import annotations
 
 import os
-import threading
+from _thread import _local
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -30,7 +30,7 @@ class Pool:
     def __init__(self, threads: Callable[[], int]) -> None:
         self._threads = threads
         self._lock = new_lock()
-        self._local = threading.local()
+        self._local = _local()
         self._executor: ThreadPoolExecutor | None = None
         self._workers = 0
         self._process = os.getpid()

@@ -45,11 +45,11 @@ _KINDS: tuple[tuple[type[Exception], type[TurnoutError]], ...] = (
 )
 
 # How Python says that its machine has no integer for a number.
-_TOO_LARGE = re.compile(r"Python int too large|cannot fit 'int'|int too big")
+_TOO_LARGE = r"Python int too large|cannot fit 'int'|int too big"
 
 # The errors of Turnout that arguments cause. A text that names its operator begins with the name and a colon.
 _ABOUT_ARGUMENTS = (ArgumentError, CallError, DeviceError, DimError, DTypeError, ShapeError)
-_NAMED = re.compile(r"[\w.:/]+: ")
+_NAMED = r"[\w.:/]+: "
 
 _REMEDY = "to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
 
@@ -75,7 +75,7 @@ def retell(op: Operator, error: Exception, args: tuple[Any, ...]) -> None:
             for tensor in _tensors((value,)):
                 if tensor.device.backend.is_read_only(tensor.array):
                     raise AliasError(read_only(op.qualified_name, argument.name)) from error
-    if _TOO_LARGE.match(str(error)):
+    if re.match(_TOO_LARGE, str(error)):
         why = "a number among the arguments, or a size that they lead to, exceeds 64 bits"
         raise RangeError(_failed(op, why, args)) from error
     raise kind(_failed(op, str(error) or type(error).__name__, args)) from error
@@ -95,7 +95,7 @@ def name_operator(error: TurnoutError, operator: str) -> None:
     """Put the name of the operator before an error's text, unless the text begins with a name."""
     text = str(error)
     operator = operator if operator.endswith("__") else operator.lstrip("_")
-    if not _NAMED.match(text) and not text.startswith(f"{operator} "):
+    if not re.match(_NAMED, text) and not text.startswith(f"{operator} "):
         error.args = (f"{operator}: {text}",)
 
 

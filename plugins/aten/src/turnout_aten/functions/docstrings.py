@@ -6,8 +6,8 @@ function and cannot be looked up later. A module of them would be compiled anew,
 
 from __future__ import annotations
 
+import os
 from functools import cache
-from pathlib import Path
 from types import CodeType, FunctionType
 
 TYPE_CHECKING = False
@@ -15,23 +15,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-FILE = Path(__file__).parent.parent / "generated" / "docstrings.txt"
+FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "generated", "docstrings.txt")
 
 
 def of(name: str) -> str | None:
     """The docstring of a public function or method; None if it has none."""
-    return _read().get(name)
+    text, head = _read(), f"\0{name}\n".encode()
+    start = text.find(head)
+    return None if start < 0 else text[start + len(head) : text.find(b"\0", start + len(head))].decode()
 
 
 @cache
-def _read() -> dict[str, str]:
-    parts = FILE.read_text(encoding="utf-8").split("\0")
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+def _read() -> bytes:
+    with open(FILE, "rb", buffering=0) as file:  # not taken apart, which takes four times as long
+        return file.read()
 
 
 def text_of(docstrings: dict[str, str]) -> str:
-    """The text of the file: names and docstrings in turn, with a zero character between them."""
-    return "\0".join(part for pair in docstrings.items() for part in pair)
+    """The text of the file: a zero character, a name, a new line and its docstring, for all of them; and a zero character."""
+    return "".join(f"\0{name}\n{text}" for name, text in docstrings.items()) + "\0"
 
 
 def describe(module: Mapping[str, Any], **arguments: str) -> list[str]:

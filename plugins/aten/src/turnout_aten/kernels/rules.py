@@ -12,7 +12,7 @@ were filled with two different values: what differs then was not written.
 
 from __future__ import annotations
 
-import threading
+from _thread import _local  # threading itself would be another module to load
 from cmath import isfinite
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-class Asking(threading.local):
+class Asking(_local):
     """What stands around functions in place of the check, while `explain` asks in this thread where they are called. An attribute
     is put back without an allocation, which a context variable is not."""
 
