@@ -167,6 +167,7 @@ class Registrations:
         if _has_signature(kernel):
             import turnout.schema.kernels  # noqa: F401 - for the check under the lock, which must not import
         registry.keys.discovered()
+        registry.follow_config()  # for `conflict`, as above
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
                 key = registry.key_name(key)
