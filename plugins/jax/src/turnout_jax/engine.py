@@ -2,16 +2,17 @@
 
 `jax.jit` traces the graph once: its operators run as those of the device `jax` do, on the values that JAX traces. An operator
 that has no row there, or has to know numbers, runs on cpu, in a callback. Tensors of cpu go in as their NumPy arrays, which XLA
-reads where they lie if they begin at a multiple of 64 bytes. Results are tensors over XLA's memory, which nobody else holds.
+reads where they lie if they begin at a multiple of 64 bytes. Results are tensors over XLA's memory, which nobody else holds;
+where such a tensor goes in again, XLA gets the value that it lies over.
 
 What is known when a graph is compiled is decided then: a call reads arrays, calls XLA and lays tensors over what it gives.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from typing import Any
 
 import jax
@@ -26,6 +27,7 @@ import turnout
 from turnout_arrays.random import TracedSeed, start_of
 from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.random import Generator, default_generator
+from turnout_aten.tensor.tensor import wrap
 from turnout_jax.backend import STANDS_FOR_DEFAULT, wide
 
 Run = Callable[..., list[Any]]
@@ -59,14 +61,14 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         compiled = wide(lowered.compile)()
         # JAX makes 32 bits of what goes in, and of what a callback gives.
         call = wide(compiled) if program.callbacks or any(dtype.itemsize > 4 for _, dtype in facts) else compiled
-        results = [_result(each.shape, each.dtype) for each in lowered.out_info[1]]
-        run = _running(graph, program, call, attrgetter("array"), results, device)
+        results = [_result(each.shape, each.dtype, device) for each in lowered.out_info[1]]
+        run = _running(graph, program, call, _read, results, device, options["written"])
     else:
         call = wide(jitted)
         if device.backend.indexed:  # a program that reads no input would run on the first device
             call = device.backend.guarded(call, device)
         results = [turnout.as_tensor] * len(graph.results)
-        run = _running(graph, program, call, lambda tensor: tensor.array.value(), results, device)
+        run = _running(graph, program, call, lambda tensor: tensor.array.value(), results, device, ())
     run.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
     return run
 
@@ -81,15 +83,27 @@ def small(work: int, least: int) -> str:
 
 def _running(
     graph: Graph, program: Program, call: Callable[..., Any], read: Callable[[Any], Any], results: list[Callable[[Any], Any]],
-    device: Any,
+    device: Any, written: Sequence[int],
 ) -> Run:  # fmt: skip
     """What calls a compiled program with what `read` gives of each tensor, and makes tensors of the results."""
 
     def run(*given: Any) -> list[Any]:
-        wrong, made = call(*map(read, given))
+        tensors = finished(given, *call(*map(read, given)))
+        return graph(*given) if tensors is None else tensors  # which raises what is wrong
+
+    def finished(given: Sequence[Any], wrong: Any, made: Sequence[Any]) -> list[Any] | None:
+        """The results, or None where a check has found something wrong. All that can be is done while XLA computes."""
+        tensors = [make(value) for make, value in zip(results, made, strict=True)]
+        held = any(type(given[i].array.base) is not Result for i in written)
         if wrong is not None and bool(wrong):
-            return graph(*given)  # raises what is wrong
-        return [make(value) for make, value in zip(results, made, strict=True)]
+            return None
+        if on_cpu:
+            for value in made:
+                value.block_until_ready()
+        if held:
+            # JAX may hold an array of NumPy until it looks for garbage, which it does together with Python's collector.
+            gc.collect(0)
+        return tensors
 
     def run_drawing(*given: Any) -> list[Any]:
         generators = [default_generator(device), *given[count:]]
@@ -97,14 +111,14 @@ def _running(
             return graph(*given)  # one generator in two places: its words go to both in turn
         states = [each.reserve(words) for each, words in zip(generators, program.drawn, strict=True)]
         drawn = np.array([start_of(*state) for state in states], np.uint64)
-        wrong, made = call(*map(read, given[:count]), drawn)
-        if wrong is not None and bool(wrong):
-            for generator, state in zip(generators, states, strict=True):
-                generator.set_state(state)
-            return graph(*given)
-        return [make(value) for make, value in zip(results, made, strict=True)]
+        tensors = finished(given, *call(*map(read, given[:count]), drawn))
+        if tensors is not None:
+            return tensors
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+        return graph(*given)
 
-    count = program.count
+    count, on_cpu = program.count, device.type == "cpu"
     return run_drawing if program.draws else run
 
 
@@ -121,15 +135,21 @@ def native(dtype: Any) -> Any:
 # ---- calls
 
 
-def _result(shape: tuple[int, ...], dtype: Any) -> Callable[[Any], Any]:
-    """What makes a tensor of `cpu` over a value of XLA, when that is computed."""
+def _read(tensor: Any) -> Any:
+    """What XLA gets of a tensor of `cpu`: the value of XLA that it lies over, or its array."""
+    array = tensor.array
+    base = array.base
+    return base.value if type(base) is Result else array
+
+
+def _result(shape: tuple[int, ...], dtype: Any, device: Any) -> Callable[[Any], Any]:
+    """What makes a tensor of `cpu` over a value of XLA, which may be computed later."""
     is_bfloat16 = dtype.kind == "V"  # of which NumPy's interface has no name
-    typestr = f"|V{dtype.itemsize}" if is_bfloat16 else dtype.str
+    facts = {"version": 3, "shape": shape, "typestr": f"|V{dtype.itemsize}" if is_bfloat16 else dtype.str}
 
     def over(value: Any) -> Any:
-        value.block_until_ready()
-        array = np.asarray(Result(value, shape, typestr))
-        return turnout.from_numpy(array.view(dtype) if is_bfloat16 else array)
+        array = np.asarray(Result(value, facts))
+        return wrap(array.view(dtype) if is_bfloat16 else array, device)
 
     return over
 
@@ -140,11 +160,9 @@ class Result:
     __slots__ = ("__array_interface__", "value")
     made_for_tensor = True  # for `held_alone` of the backend of cpu
 
-    def __init__(self, value: Any, shape: tuple[int, ...], typestr: str) -> None:
+    def __init__(self, value: Any, facts: Mapping[str, Any]) -> None:
         self.value = value  # keeps the memory alive
-        self.__array_interface__ = {
-            "version": 3, "shape": shape, "typestr": typestr, "data": (value.unsafe_buffer_pointer(), False),
-        }  # fmt: skip
+        self.__array_interface__ = {**facts, "data": (value.unsafe_buffer_pointer(), False)}
 
 
 # ---- what JAX traces

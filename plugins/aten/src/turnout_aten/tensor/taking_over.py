@@ -19,6 +19,25 @@ def _of_a_name() -> int:
 _LOCAL = _of_a_name()  # what getrefcount says of an object that one local name has
 
 
+def is_alone(tensor: Tensor) -> bool:
+    """Whether the memory of a tensor is seen by nothing else: no other tensor, no array and no buffer of the program.
+
+    False also where that cannot be told, and for a view.
+
+    Arguments:
+        tensor: a tensor with memory
+    """
+    storage, references = tensor.storage, 1
+    if tensor.view_of is not None:
+        return False
+    if storage is not None:
+        if type(storage) is not Storage or getrefcount(storage) > _LOCAL + 1 or storage.array is not tensor.array:
+            return False
+        references = 2
+    alone: bool = tensor.device.backend.held_alone(tensor.array, references)
+    return alone
+
+
 def take_over(tensor: Tensor, value: Tensor) -> bool:
     """Write `value` into a tensor of its shape and dtype by giving the tensor its memory: nothing is copied.
 
@@ -29,17 +48,10 @@ def take_over(tensor: Tensor, value: Tensor) -> bool:
         tensor: what is written; its version grows
         value: a tensor that nobody else holds, and that is not used any more
     """
-    storage, references = tensor.storage, 1
-    if value.storage is not None or tensor.view_of is not None or tensor.stride() != value.stride():
-        return False
-    if storage is not None:
-        if type(storage) is not Storage or getrefcount(storage) > _LOCAL + 1 or storage.array is not tensor.array:
-            return False
-        references = 2
-    if not tensor.device.backend.held_alone(tensor.array, references):
+    if value.storage is not None or tensor.stride() != value.stride() or not is_alone(tensor):
         return False
     tensor.array = value.array
-    if storage is not None:
-        storage.array = value.array
+    if tensor.storage is not None:
+        tensor.storage.array = value.array
     tensor.bump_version()
     return True

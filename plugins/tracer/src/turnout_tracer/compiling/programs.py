@@ -12,7 +12,7 @@ from turnout_aten import operators as aten
 from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.random import default_generator
-from turnout_aten.tensor.taking_over import take_over
+from turnout_aten.tensor.taking_over import is_alone, take_over
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import engines, errors
 from turnout_tracer.compiling.lowering import Lowered, apart
@@ -71,12 +71,14 @@ class Program:
         self._sizes = [(i, size) for i in self._bases if (size := _reach(walk.tensors[i]))]
         self._records = any(tensor.gmask for tensor in walk.tensors)
         self.engine, compile = engines.chosen(engine, lowered.device)
-        self._run = engines.compiled(self.engine, compile, graph, lowered.examples, {"name": name, "device": lowered.device})
+        written = tuple([self._bases.index(i) for i in self._written])
+        options = {"name": name, "device": lowered.device, "written": written}
+        self._run = engines.compiled(self.engine, compile, graph, lowered.examples, options)
         self.notes = tuple(getattr(self._run, "notes", ()))
 
     def may_run(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the inputs that it writes lie apart from the others. Tensors may share memory that Turnout does not know of."""
-        if not self._written:
+        if all(is_alone(tensors[i]) for i in self._written):
             return True
         try:
             places = sorted([(tensors[i].data_ptr(), size, i in self._written) for i, size in self._sizes])
@@ -120,7 +122,7 @@ class Program:
                 return made
         else:
             made = self._run(*[tensors[i] for i in self._bases], *generators)
-        if [facts_of(each) for each in made] != self._expected:
+        if not fits(made, self._expected):
             found = [facts_of(each) for each in made]
             raise errors.CompileError(
                 errors.wrong_results(self.engine, self.name, shown_facts(found), shown_facts(self._expected))
@@ -145,6 +147,14 @@ class Program:
 
 
 UNTRUE = object()
+
+
+def fits(made: Sequence[Any], expected: Sequence[Any]) -> bool:
+    """Whether these are as many results as there must be, and have these facts."""
+    return len(made) == len(expected) and all(
+        each.shape == shape and each.dtype is dtype and (each.device is device or each.device == device)
+        for each, (shape, dtype, device) in zip(made, expected, strict=True)
+    )
 
 
 def facts_of(tensor: Any) -> tuple[Any, ...]:
