@@ -87,6 +87,23 @@ def test_each_room_of_autograd_imports_only_those_before_it_is_in_the_map_and_sa
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8")))
 
 
+MAPPED = (
+    "aten/src/turnout_aten/composites",
+    "aten/src/turnout_aten/kernels",
+    "aten/src/turnout_aten/tensor",
+    "cuda/src/turnout_cuda",
+)
+
+
+@pytest.mark.parametrize("folder", MAPPED)
+def test_the_map_of_a_large_room_has_every_module_once(folder: str):
+    room = ROOT / "plugins" / folder
+    docstring = ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or ""
+    columns = re.findall(r"^\| (`.*`) \|", docstring, re.MULTILINE)
+    named = [name for column in columns for name in re.findall(r"`(\w+)`", column)]
+    assert sorted(named) == sorted(path.stem for path in room.glob("*.py") if path.stem != "__init__")
+
+
 def test_the_top_level_of_core_fits_a_screen():
     names = {p.name for p in CORE.source.iterdir()} - {"__pycache__"}
     assert len(names) <= 16, sorted(names)

@@ -1,1 +1,12 @@
-"""The CUDA backend: `plugin` (activation), `backend` (memory, devices), `module` (CuPy as the kernel library wants it)."""
+"""The CUDA backend. Start at `backend` (memory, devices) and `table` (which operators have kernels of ours).
+
+| modules | hold |
+|---|---|
+| `plugin`, `backend`, `module`, `floats` | activation; memory and devices; CuPy as the kernel library wants it; two-byte floats |
+| `devices`, `streams`, `memory`, `graphs`, `replays` | `turnout.cuda`: devices, streams and events, memory, recorded work |
+| `programs`, `table` | the CUDA C of `kernels/`, compiled for a dtype; the rows of all families |
+| `pointwise`, `reduce`, `softmax`, `normalisation`, `scans`, `windows`, `resize` | families of kernels in CUDA C |
+| `sorting`, `picking`, `scattering` | the same: order, and places that an index names |
+| `foreach`, `lists`, `steps` | operators on lists of tensors, and steps of optimisers |
+| `matrix_products`, `convolutions`, `attention`, `dropout` | cuBLAS and cuDNN, attention, random masks |
+"""
