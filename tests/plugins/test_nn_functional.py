@@ -40,7 +40,7 @@ def test_gumbel_softmax_draws_categories_and_hard_draws_have_the_gradient_of_sof
 
 def test_dropout_keeps_the_input_outside_of_training_and_scales_what_it_keeps():
     x = turnout.ones(1000)
-    assert functional.dropout(x, training=False).tolist() == x.tolist()
+    assert functional.dropout(x, training=False) is x
     turnout.manual_seed(0)
     kept = functional.dropout(x, 0.25)
     assert {round(v, 4) for v in kept.tolist()} == {0.0, 1.3333}

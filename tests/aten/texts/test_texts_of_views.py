@@ -94,6 +94,8 @@ empty(2, 3, memory_format=turnout.channels_last)
     ArgumentError: channels_last needs 4 dimensions, got shape [2, 3]
 turnout.tril(ones(2))
     ShapeError: tril: 'self' must have at least 2 dimensions, got shape [2]
+aten.unfold_backward(ones(2), [3], 0, 2, 1)
+    ShapeError: unfold_backward: grad_in has 1 dim, expected 2: those of the input, and the window
 ones(2).H
     ShapeError: H needs 2 dimensions, this tensor has shape [2]; use mH
 """)
