@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 import turnout
@@ -139,7 +141,7 @@ def test_results_on_cpu_are_writable_memory_of_their_own() -> None:
     assert second[0].tolist() == [1.0, 2.0, 3.0]
 
 
-@pytest.mark.parametrize("dtype", [turnout.float32, turnout.int64, turnout.bfloat16, turnout.bool, turnout.complex64])
+@pytest.mark.parametrize("dtype", [turnout.float32, turnout.int64, turnout.bfloat16, turnout.uint8, turnout.complex64])
 def test_what_is_written_in_place_after_a_call_goes_into_the_next_one(dtype: Any) -> None:
     def function(x: Any, y: Any) -> Any:
         return turnout.logical_not(x), x[1:] == y[1:]
@@ -175,6 +177,76 @@ def test_a_written_input_takes_over_the_memory_of_its_new_value() -> None:
         for ours, other in zip(weights, theirs, strict=True):
             turnout.testing.assert_close(ours, other, rtol=1e-6, atol=1e-6)
     assert taken >= 18  # of 27: nobody else sees the memory
+
+
+def unaligned(held: Callable[[Any, Any], Any] = lambda x, array: None) -> tuple[Any, Any]:
+    """A tensor of which XLA would copy the memory, and what sees that too."""
+    room = np.zeros(4 * LENGTH + 128, np.uint8)
+    start = 16 - room.ctypes.data % 64
+    array = room[start % 64 :][: 4 * LENGTH].view(np.float32)
+    array[:] = np.arange(LENGTH)
+    x = turnout.from_numpy(array)
+    assert x.data_ptr() % 64 == 16
+    return x, held(x, array)
+
+
+LENGTH = 50_000
+
+
+def test_a_large_tensor_is_moved_to_where_xla_reads_it() -> None:
+    compiled: Any = turnout.compile(lambda x: x * 2, engine="xla", strict=True)
+    x, _ = unaligned()
+    with turnout.enable_grad():
+        loss = (x.clone().requires_grad_() * x).sum()  # saves it
+    version = x.version()
+    for _ in range(3):
+        assert turnout.equal(compiled(x), x * 2)
+    assert x.data_ptr() % 64 == 0
+    assert x.version() == version
+    assert turnout.equal(x, turnout.arange(LENGTH).float())
+    loss.backward()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda x, array: array, lambda x, array: array[:3], lambda x, array: x.numpy(), lambda x, array: x.detach(),
+        lambda x, array: x[1:], lambda x, array: memoryview(array), lambda x, array: x.view(turnout.int32),
+    ],
+)  # fmt: skip
+def test_a_tensor_whose_memory_others_see_stays_where_it_is(held: Any) -> None:
+    compiled: Any = turnout.compile(lambda x: x * 2, engine="xla", strict=True)
+    x, other = unaligned(held)
+    place = x.data_ptr()
+    for i in range(3):
+        x[2] = i
+        assert turnout.equal(compiled(x), x * 2)
+    assert x.data_ptr() == place
+    assert other is not None
+    strided, _ = unaligned()
+    matrix = strided.reshape(100, -1).t()
+    compiled_again: Any = turnout.compile(lambda x: x * 2, engine="xla", strict=True)
+    for _ in range(3):
+        assert turnout.equal(compiled_again(matrix), matrix * 2)
+
+
+def test_no_write_of_another_thread_is_lost_where_a_tensor_moves() -> None:
+    compiled: Any = turnout.compile(lambda x: x.sum(), engine="xla", strict=True)
+    for _ in range(3):
+        compiled(unaligned()[0])
+    moved = 0
+    for _ in range(30):
+        x, _ = unaligned()
+        expected = turnout.arange(LENGTH).float() + 20
+
+        def write(x: Any = x) -> None:
+            for _ in range(20):
+                x.add_(1)
+
+        in_threads(write, lambda x=x: [compiled(x) for _ in range(20)])
+        assert turnout.equal(x, expected)
+        moved += x.data_ptr() % 64 == 0
+    assert moved
 
 
 def test_what_has_no_row_runs_on_cpu_and_is_noted() -> None:

@@ -2,8 +2,8 @@
 
 `jax.jit` traces the graph once: its operators run as those of the device `jax` do, on the values that JAX traces. An operator
 that has no row there, or has to know numbers, runs on cpu, in a callback. Tensors of cpu go in as their NumPy arrays, which XLA
-reads where they lie if they begin at a multiple of 64 bytes. Results are tensors over XLA's memory, which nobody else holds;
-where such a tensor goes in again, XLA gets the value that it lies over.
+reads where they lie if they begin at a multiple of 64 bytes; large ones are moved there. Results are tensors over XLA's memory,
+which nobody else holds; where such a tensor goes in again, XLA gets the value that it lies over.
 
 What is known when a graph is compiled is decided then: a call reads arrays, calls XLA and lays tensors over what it gives.
 """
@@ -27,10 +27,13 @@ import turnout
 from turnout_arrays.random import TracedSeed, start_of
 from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.random import Generator, default_generator
+from turnout_aten.tensor.taking_over import move
 from turnout_aten.tensor.tensor import wrap
 from turnout_jax.backend import STANDS_FOR_DEFAULT, wide
 
 Run = Callable[..., list[Any]]
+LINE = 64  # bytes, at a multiple of which XLA's arrays begin
+LARGE = 1 << 16  # bytes of arrays for which it pays to see where they begin
 EACH = 4096  # numbers that take an eager call of cpu as long as the call itself
 
 
@@ -136,10 +139,24 @@ def native(dtype: Any) -> Any:
 
 
 def _read(tensor: Any) -> Any:
-    """What XLA gets of a tensor of `cpu`: the value of XLA that it lies over, or its array."""
+    """What XLA gets of a tensor of `cpu`: the value of XLA that it lies over, or its array.
+
+    XLA copies an array that does not begin at a multiple of 64 bytes, at each call, and takes two or three times as long for it
+    as NumPy. A large one is copied here, and the tensor then lies over the copy, if nobody else sees its memory.
+    """
     array = tensor.array
     base = array.base
-    return base.value if type(base) is Result else array
+    if type(base) is Result:
+        return base.value
+    if array.nbytes < LARGE or not array.flags.c_contiguous or array.__array_interface__["data"][0] % LINE == 0:
+        return array
+    version, room = tensor.version(), np.empty(array.nbytes + LINE, np.uint8)
+    start = -room.__array_interface__["data"][0] % LINE
+    there = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    there[...] = array
+    del array, base  # so that none but the tensor holds it
+    move(tensor, there, version)
+    return there
 
 
 def _result(shape: tuple[int, ...], dtype: Any, device: Any) -> Callable[[Any], Any]:

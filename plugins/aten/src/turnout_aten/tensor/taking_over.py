@@ -1,9 +1,9 @@
-"""A tensor gets the memory of another one in place of a copy, where nobody can tell."""
+"""A tensor gets other memory in place of a copy, where nobody can tell."""
 
 from __future__ import annotations
 
 from sys import getrefcount
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnout_aten.tensor.storage import Storage
 
@@ -50,8 +50,32 @@ def take_over(tensor: Tensor, value: Tensor) -> bool:
     """
     if value.storage is not None or tensor.stride() != value.stride() or not is_alone(tensor):
         return False
-    tensor.array = value.array
-    if tensor.storage is not None:
-        tensor.storage.array = value.array
+    _put(tensor, value.array)
     tensor.bump_version()
     return True
+
+
+def move(tensor: Tensor, array: Any, version: int) -> bool:
+    """Let a tensor lie over another array, which has its values.
+
+    False, and the tensor stays where it is, if others may see its memory, or if it was written.
+
+    Arguments:
+        tensor: what is moved; its version stays
+        array: an array of the tensor's backend, shape, strides and dtype, which nobody else holds
+        version: the version of the tensor before its values were read
+    """
+    if not is_alone(tensor) or tensor.version() != version:
+        return False
+    before = tensor.array
+    _put(tensor, array)
+    if getrefcount(before) > _LOCAL or tensor.version() != version:  # another thread writes, or has written, into the old memory
+        _put(tensor, before)
+        return False
+    return True
+
+
+def _put(tensor: Tensor, array: Any) -> None:
+    tensor.array = array
+    if tensor.storage is not None:
+        tensor.storage.array = array
