@@ -1,4 +1,4 @@
-"""The whole table of the kernel library, put together from the modules of each concern."""
+"""The whole table of the kernel library, put together from the modules of each family."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from turnout_arrays import (
     sorting,
     statistics,
 )
+from turnout_aten.kernels.rows import table_of
 
-MODULES = (
+FAMILIES = (
     activations, convolutions, decompositions, elementary, fourier, images, indexing, losses, matrix_products, normalisation,
     pointwise, polynomials, pooling, reductions, scattering, sorting, statistics,
 )  # fmt: skip
@@ -32,9 +33,4 @@ MODULES = (
 
 def kernels(xp: Any) -> dict[str, Any]:
     """Operator -> function or `Row`, for an array module with NumPy's names. Raises nothing; imports nothing."""
-    table: dict[str, Any] = {}
-    for module in MODULES:
-        rows = module.kernels(xp)
-        assert not table.keys() & rows.keys(), f"{module.__name__} repeats a row"
-        table |= rows
-    return table
+    return table_of(FAMILIES, lambda family: family.kernels(xp))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout_aten.kernels.rows import table_of
 from turnout_cuda import (
     foreach,
     normalisation,
@@ -25,9 +26,4 @@ FAMILIES = (foreach, normalisation, picking, pointwise, reduce, resize, scans, s
 
 def raw_kernels(xp: Any, programs: Programs) -> dict[str, Any]:
     """Operator -> function. A row that returns NotImplemented leaves the call to the kernel below."""
-    table: dict[str, Any] = {}
-    for family in FAMILIES:
-        rows = family.kernels(xp, programs)
-        assert not table.keys() & rows.keys(), f"{family.__name__} repeats a row"
-        table |= rows
-    return table
+    return table_of(FAMILIES, lambda family: family.kernels(xp, programs))

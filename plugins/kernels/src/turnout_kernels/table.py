@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout_aten.kernels.rows import table_of
 from turnout_kernels import attention, few, images, matrix_products, moving, pointwise, random, recurrent, reductions, rows
 
 FAMILIES = (attention, few, images, matrix_products, moving, pointwise, random, recurrent, reductions, rows)
@@ -11,8 +12,4 @@ FAMILIES = (attention, few, images, matrix_products, moving, pointwise, random, 
 
 def kernels() -> dict[str, Any]:
     """Operator -> function or `Row`."""
-    table: dict[str, Any] = {}
-    for family in FAMILIES:
-        assert not table.keys() & family.KERNELS_BY_OPERATOR.keys(), f"{family.__name__} repeats a row"
-        table |= family.KERNELS_BY_OPERATOR
-    return table
+    return table_of(FAMILIES, lambda family: family.KERNELS_BY_OPERATOR)

@@ -1,4 +1,4 @@
-"""The OpenCL backend. Start at `backend` (memory) and `kernels` (which operators it has).
+"""The OpenCL backend. Start at `backend` (memory) and `table` (which operators it has).
 
 `arrays`    what a tensor holds: a buffer with shape, strides and offset
 `devices`   contexts, queues, compiled programs, and how a kernel is started

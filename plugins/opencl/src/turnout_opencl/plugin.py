@@ -13,7 +13,7 @@ from turnout_aten.kernels.tables import register_kernels
 from turnout_opencl.backend import OpenCLBackend
 from turnout_opencl.convolutions import OVER
 from turnout_opencl.devices import found_devices
-from turnout_opencl.kernels import kernels
+from turnout_opencl.table import kernels
 
 _ACTIVE: list[OpenCLBackend] = []
 

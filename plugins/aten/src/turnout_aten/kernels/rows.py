@@ -7,8 +7,9 @@ serves few elements (`Sizes`), and what a compiled call path runs in place of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from turnout_aten.kernels.cases import FEW, KERNEL, PREPARED, SIMPLE
@@ -191,3 +192,13 @@ class Row(NamedTuple):
                     yield f"step {at} reads {operand!r}, which is not an argument"
                 if operand.__class__ is int and not 0 <= operand < at:
                     yield f"step {at} reads step {operand}, which is not before it"
+
+
+def table_of(families: Iterable[ModuleType], rows: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+    """The table of a backend whose rows stand in several modules: `rows(module)` of each. No row stands in two."""
+    table: dict[str, Any] = {}
+    for family in families:
+        found = rows(family)
+        assert not table.keys() & found.keys(), f"{family.__name__} repeats a row"
+        table |= found
+    return table

@@ -12,7 +12,7 @@ from turnout.devices import Device, device
 from turnout.dtypes import complex64, int64
 from turnout.errors import DTypeError
 from turnout_aten.backend.host_fallback import on_host
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Row, table_of
 from turnout_opencl import (
     complexes,
     convolutions,
@@ -30,7 +30,7 @@ from turnout_opencl import (
 from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend
 
-MODULES = (
+FAMILIES = (
     pointwise, curves, reductions, matrix_products, losses, moving, sorting, convolutions, pooling, images, normalisation,
 )  # fmt: skip
 
@@ -45,11 +45,9 @@ _MOVING = {
 def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:
     """Operator -> row. Without the host, dtypes that have no kernel are a DTypeError."""
     table: dict[str, Any] = dict(sorting.PLAIN)
-    for module in MODULES:
-        assert not table.keys() & module.KERNELS.keys(), f"{module.__name__} repeats a row"
-        for name, row in module.KERNELS.items():
-            other = on_host(name, backend, _place) if with_host else _refused(name)
-            table[name] = Row(_by_dtype(name, row.fn, other), pointwise=row.pointwise)
+    for name, row in table_of(FAMILIES, lambda family: family.KERNELS).items():
+        other = on_host(name, backend, _place) if with_host else _refused(name)
+        table[name] = Row(_by_dtype(name, row.fn, other), pointwise=row.pointwise)
     return table
 
 
