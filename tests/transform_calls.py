@@ -126,6 +126,7 @@ CALLS: dict[str, Callable[[Library], Any]] = {
     "grad of one element": lambda d: d.grad(lambda a: a.sum().reshape(1))(d.x),
     "grad of a tuple": lambda d: d.grad(lambda a: (a.sum(),))(d.x),
     "grad of a complex number": lambda d: d.grad(lambda a: a.sum() * 1j)(d.x),
+    "grad of a whole number": lambda d: d.grad(lambda a: a.argmax())(d.x),
     "aux": lambda d: (d.grad(lambda a: (squares(a), {"k": [a, a * 2]}), has_aux=True)(d.x), d.grad_and_value(lambda a: (squares(a), a), has_aux=True)(d.x)),
     "aux of integers": lambda d: d.grad(lambda a: (squares(a), d.ints), has_aux=True)(d.x),
     "aux for Jacobians": lambda d: (d.jacrev(both, has_aux=True)(d.x), d.jacfwd(both, has_aux=True)(d.x)),

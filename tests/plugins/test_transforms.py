@@ -234,35 +234,6 @@ def test_what_cannot_be_right_is_a_clear_error(name: str) -> None:
     assert clean()
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (
-            lambda x: func.grad(lambda a: a * 2)(x),
-            "grad: the function must return one tensor without dimensions; it returned float64 [2]\n"
-            "  to fix  return a sum, or use jacrev",
-        ),
-        (
-            lambda x: func.grad(lambda a: (a.sum(), a.sum()))(x),
-            "grad: the function must return one tensor without dimensions; it returned 2 tensors in a tuple, list or dict\n"
-            "  to fix  return a sum, or use jacrev",
-        ),
-        (lambda x: func.grad(lambda a: a.argmax())(x), "grad: the function must return a floating-point number; it returned int64 []"),
-        (lambda x: func.grad(lambda a: 3)(x), "grad: a result must be a tensor, or nested tuples, lists and dicts of tensors; got int"),
-        (lambda x: func.grad(lambda a: a)(3.0), "grad: an argument must be a tensor, or nested tuples, lists and dicts of tensors; got float"),
-        (lambda x: func.grad(lambda a: a, 1)(x), "grad: argnums is 1, but there are 1 positional arguments"),
-        (lambda x: func.grad(lambda a: a, has_aux=True)(x), "grad: with has_aux=True the function must return a tuple of two values: the one to differentiate, and any other"),
-        (lambda x: func.vjp(lambda a: a, x)[1]((x, x)), "vjp: the cotangents do not have the structure of the result"),
-        (lambda x: func.vjp(lambda a: a, x)[1](x[0]), "vjp: cotangent 0 has shape []; it belongs to a tensor float64 [2]"),
-        (lambda x: func.jvp(lambda a: a, (x,), (x, x)), "jvp: the tangents do not have the structure of the arguments"),
-        (lambda x: func.jvp(lambda a: a, x, x), "jvp: primals and tangents must be tuples"),
-    ],
-)  # fmt: skip
-def test_what_a_transform_cannot_take_is_named(call: Any, text: str) -> None:
-    assert refused(autograd.GradientError, lambda: call(Transforms.tensor([1.0, 2.0]))) == text
-    assert clean()
-
-
 def test_a_pullback_is_refused_where_its_vmap_is_over() -> None:
     kept: list[Any] = []
 

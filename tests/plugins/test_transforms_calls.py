@@ -56,6 +56,7 @@ TEXTS = {
     "grad of one element": f"grad: {ONE} float64 [1]{SUM}",
     "grad of a tuple": f"grad: {ONE} 1 tensors in a tuple, list or dict{SUM}",
     "grad of a complex number": "grad: the function must return a floating-point number; it returned complex128 []",
+    "grad of a whole number": "grad: the function must return a floating-point number; it returned int64 []",
     "aux that is missing": f"grad: {AUX}",
     "aux in a list": f"grad: {AUX}",
     "aux twice": f"vjp: {AUX}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from random import Random
 from typing import NamedTuple
 
@@ -19,6 +20,53 @@ UNARY = [
 ]
 SHAPES: list[Shape] = [
     (3, 4), (4, 3), (2, 3, 4), (3,), (4,), (4, 4), (1, 4), (3, 1), (), (2, 2, 3), (0, 3), (6,),
+]
+NUMBERS = ["2", "3", "0.5", "True", "-1"]
+# Weights and rows: `{x}` is a tensor, `{y}` and `{z}` are operands for it, `{any}` is any tensor, `{d}` a dim of `{x}`. `{out}`,
+# `{less}`, `{product}` and `{places}` are outputs: like `{x}`, without its dim, of a product, of indices.
+STEPS: list[tuple[float, list[str]]] = [
+    (15, [f"{{x}}.{name}_({{other}})" for name in BINARY + LOGIC if name not in ("maximum", "fmin")]),
+    (15, [f"t.{name}({{x}}, {{other}}, out={{out}})" for name in BINARY + LOGIC]),
+    (6, [f"{{x}}.{name}_()" for name in UNARY]),
+    (6, [f"t.{name}({{x}}, out={{out}})" for name in UNARY if name != "relu"]),
+    (8, [
+        "{x}.addcmul_({y}, {z}, value=2)", "t.addcmul({x}, {y}, {z}, out={out})", "{x}.lerp_({y}, 0.5)",
+        "t.lerp({x}, {y}, {z}, out={out})", "{x}.clamp_({y}, {z})", "t.clamp({x}, 1, 3, out={out})",
+        "t.where({x} > 1, {y}, {z}, out={out})", "{x}.masked_fill_({y} > 2, {number})", "{x}.add_({y}, alpha=2)",
+        "t.sub({x}, {y}, alpha=3, out={out})",
+    ]),
+    (14, [
+        "t.sum({x}, {d}, out={less})", "t.mean({x}, {d}, out={less})", "t.amax({x}, {d}, out={less})",
+        "t.argmin({x}, {d}, out={less})", "t.any({x} > 1, {d}, out={less})", "t.prod({x}, {d}, out={less})",
+        "t.max({x}, {d}, out=({less}, {places}))", "t.cumsum({x}, {d}, out={out})", "{x}.cumsum_({d})", "{x}.cumprod_({d})",
+        "t.cummax({x}, {d}, out=({out}, {places}))", "t.sort({x}, stable=True, dim={d}, out=({out}, {places}))",
+        "t.softmax({x}, {d}, out={out})", "t.logsumexp({x}, {d}, out={less})", "t.norm({x}, 2, {d}, out={less})",
+    ]),
+    (8, [
+        "t.mm({x}, {y}, out={product})", "t.matmul({x}, {y}, out={product})",
+        "t.matmul({x}, {x}.transpose(-1, 0), out={product})", "{x}.addmm_({y}, {any})", "{x}.addmm_({x}, {x})",
+        "t.outer({x}, {y}, out={product})", "t.mv({x}, {y}, out={product})", "t.dot({x}, {y}, out={product})",
+        "t.kron({x}, {y}, out={product})",
+    ]),
+    (14, [
+        "{x}.copy_({y})", "{x}.copy_({y})", "{x}.fill_({number})", "{x}.fill_({any})", "{x}.zero_()", "{x}.tril_()",
+        "t.triu({x}, 1, out={out})", "{x}.transpose_(0, -1)", "{x}.squeeze_()", "{x}.unsqueeze_({d})", "{x}.fill_diagonal_(2)",
+        "t.flip({x}, [{d}]).copy_({y})", "{x}[...] = {y}", "{x} += {y}", "{x} *= {number}", "{x}.neg_()", "{x}.mul_({x})",
+        "t.diag({x}, out={out})", "t.clone({x}).sub_({y})",
+    ]),
+    (0.15, ["{x}.resize_([2, 2]).fill_(1)"]),
+    (8, [
+        "t.cat([{x}, {y}], {d}, out={out})", "t.stack([{x}, {y}], {d}, out={out})", "t.cat([{x}], {d}, out={x})",
+        "t.hstack([{x}, {y}], out={out})",
+    ]),
+    (6, [
+        "{x}.index_add_({d}, {index}, {y})", "{x}.index_copy_({d}, {index}, {y})", "{x}.index_fill_({d}, {index}, {number})",
+        "t.index_select({x}, {d}, {index}, out={out})", "{x}.scatter_({d}, {zeros}, {number})",
+        "{x}.scatter_add_({d}, {zeros}, {y})", "t.gather({x}, {d}, {zeros}, out={out})",
+        "t.masked_select({x}, {y} > 1, out={out})", "t.nonzero({x}, out=t.zeros([0], dtype=t.int64))",
+        "t.take({x}, {index}, out={out})", "{x}.put_({index}, t.ones(2, dtype=t.{dtype}))",
+        "{x}.masked_scatter_({y} > 1, {x})",
+    ]),
 ]
 # fmt: on
 DTYPES = ["float32", "float32", "float32", "float64", "int64", "int64", "int32", "bool", "uint8", "complex64", "float16"]
@@ -109,148 +157,29 @@ class Program:
         self.lines.append(f"{name} = t.zeros({list(shape)}, dtype=t.{dtype})")
         return name
 
-    def _number(self) -> str:
-        return self.draw.choice(["2", "3", "0.5", "True", "-1"])
-
     def _step(self, number: int) -> str:
         draw = self.draw
         x = self._any()
         y = self._like(x)
-        kinds = [(30, self._binary), (12, self._unary), (8, self._ternary), (14, self._reduction), (8, self._products)]
-        kinds += [(14, self._elements), (8, self._joins), (6, self._places)]
-        weights, makers = zip(*kinds, strict=True)
-        return draw.choices(makers, weights)[0](x, y, number)
-
-    def _binary(self, x: Var, y: Var, number: int) -> str:
-        draw = self.draw
-        name = draw.choice(BINARY + LOGIC)
-        if name == "pow" and "complex64" in (x.dtype, y.dtype):
-            name = "add"  # libraries differ in powers of complex zeros
-        other = y.name if draw.random() < 0.8 else self._number()
-        if draw.random() < 0.5 and name not in ("maximum", "fmin"):
-            return f"{x.name}.{name}_({other})"
-        return f"t.{name}({x.name}, {y.name}, out={self._out(x, number)})"
-
-    def _unary(self, x: Var, y: Var, number: int) -> str:
-        name = self.draw.choice(UNARY)
-        if self.draw.random() < 0.5 or name == "relu":
-            return f"{x.name}.{name}_()"
-        return f"t.{name}({x.name}, out={self._out(x, number)})"
-
-    def _ternary(self, x: Var, y: Var, number: int) -> str:
-        z = self._like(x)
-        out = self._out(x, number)
-        return self.draw.choice(
-            [
-                f"{x.name}.addcmul_({y.name}, {z.name}, value=2)",
-                f"t.addcmul({x.name}, {y.name}, {z.name}, out={out})",
-                f"{x.name}.lerp_({y.name}, 0.5)",
-                f"t.lerp({x.name}, {y.name}, {z.name}, out={out})",
-                f"{x.name}.clamp_({y.name}, {z.name})",
-                f"t.clamp({x.name}, 1, 3, out={out})",
-                f"t.where({x.name} > 1, {y.name}, {z.name}, out={out})",
-                f"{x.name}.masked_fill_({y.name} > 2, {self._number()})",
-                f"{x.name}.add_({y.name}, alpha=2)",
-                f"t.sub({x.name}, {y.name}, alpha=3, out={out})",
-            ]
-        )
-
-    def _reduction(self, x: Var, y: Var, number: int) -> str:
-        d = self.draw.randrange(max(len(x.shape), 1))
-        out = self._out(Var("", x.shape[:d] + x.shape[d + 1 :], x.dtype), number)
-        same, places = self._out(x, number), f"t.zeros([0], dtype=t.{self.draw.choice(['int64', 'int64', 'int32'])})"
-        return self.draw.choice(
-            [
-                f"t.sum({x.name}, {d}, out={out})",
-                f"t.mean({x.name}, {d}, out={out})",
-                f"t.amax({x.name}, {d}, out={out})",
-                f"t.argmin({x.name}, {d}, out={out})",
-                f"t.any({x.name} > 1, {d}, out={out})",
-                f"t.prod({x.name}, {d}, out={out})",
-                f"t.max({x.name}, {d}, out=({out}, {places}))",
-                f"t.cumsum({x.name}, {d}, out={same})",
-                f"{x.name}.cumsum_({d})",
-                f"{x.name}.cumprod_({d})",
-                f"t.cummax({x.name}, {d}, out=({same}, {places}))",
-                f"t.sort({x.name}, stable=True, dim={d}, out=({same}, {places}))",
-                f"t.softmax({x.name}, {d}, out={same})",
-                f"t.logsumexp({x.name}, {d}, out={out})",
-                f"t.norm({x.name}, 2, {d}, out={out})",
-            ]
-        )
-
-    def _products(self, x: Var, y: Var, number: int) -> str:
-        out = self._out(Var("", x.shape[:1] + y.shape[-1:], x.dtype), number)
-        return self.draw.choice(
-            [
-                f"t.mm({x.name}, {y.name}, out={out})",
-                f"t.matmul({x.name}, {y.name}, out={out})",
-                f"t.matmul({x.name}, {x.name}.transpose(-1, 0), out={out})",
-                f"{x.name}.addmm_({y.name}, {self._any().name})",
-                f"{x.name}.addmm_({x.name}, {x.name})",
-                f"t.outer({x.name}, {y.name}, out={out})",
-                f"t.mv({x.name}, {y.name}, out={out})",
-                f"t.dot({x.name}, {y.name}, out={out})",
-                f"t.kron({x.name}, {y.name}, out={out})",
-            ]
-        )
-
-    def _elements(self, x: Var, y: Var, number: int) -> str:
-        d = self.draw.randrange(max(len(x.shape), 1))
-        out = self._out(x, number)
-        return self.draw.choice(
-            [
-                f"{x.name}.copy_({y.name})",
-                f"{x.name}.copy_({y.name})",
-                f"{x.name}.fill_({self._number()})",
-                f"{x.name}.fill_({self._any().name})",
-                f"{x.name}.zero_()",
-                f"{x.name}.tril_()",
-                f"t.triu({x.name}, 1, out={out})",
-                f"{x.name}.transpose_(0, -1)",
-                f"{x.name}.squeeze_()",
-                f"{x.name}.unsqueeze_({d})",
-                f"{x.name}.fill_diagonal_(2)",
-                f"t.flip({x.name}, [{d}]).copy_({y.name})",
-                f"{x.name}[...] = {y.name}",
-                f"{x.name} += {y.name}",
-                f"{x.name} *= {self._number()}",
-                f"{x.name}.resize_([2, 2]).fill_(1)" if self.draw.random() < 0.2 else f"{x.name}.neg_()",
-                f"{x.name}.mul_({x.name})",
-                f"t.diag({x.name}, out={out})",
-                f"t.clone({x.name}).sub_({y.name})",
-            ]
-        )
-
-    def _joins(self, x: Var, y: Var, number: int) -> str:
-        d = self.draw.randrange(max(len(x.shape), 1))
-        out = self._out(x, number)
-        return self.draw.choice(
-            [
-                f"t.cat([{x.name}, {y.name}], {d}, out={out})",
-                f"t.stack([{x.name}, {y.name}], {d}, out={out})",
-                f"t.cat([{x.name}], {d}, out={x.name})",
-                f"t.hstack([{x.name}, {y.name}], out={out})",
-            ]
-        )
-
-    def _places(self, x: Var, y: Var, number: int) -> str:
-        d = self.draw.randrange(max(len(x.shape), 1))
-        out = self._out(x, number)
-        index = f"t.tensor({self.draw.choice([[0], [0, 1], [1, 0]])})"
-        return self.draw.choice(
-            [
-                f"{x.name}.index_add_({d}, {index}, {y.name})",
-                f"{x.name}.index_copy_({d}, {index}, {y.name})",
-                f"{x.name}.index_fill_({d}, {index}, {self._number()})",
-                f"t.index_select({x.name}, {d}, {index}, out={out})",
-                f"{x.name}.scatter_({d}, t.zeros({list(x.shape)}, dtype=t.int64), {self._number()})",
-                f"{x.name}.scatter_add_({d}, t.zeros({list(x.shape)}, dtype=t.int64), {y.name})",
-                f"t.gather({x.name}, {d}, t.zeros({list(x.shape)}, dtype=t.int64), out={out})",
-                f"t.masked_select({x.name}, {y.name} > 1, out={out})",
-                f"t.nonzero({x.name}, out=t.zeros([0], dtype=t.int64))",
-                f"t.take({x.name}, {index}, out={out})",
-                f"{x.name}.put_({index}, t.ones(2, dtype=t.{x.dtype}))",
-                f"{x.name}.masked_scatter_({y.name} > 1, {x.name})",
-            ]
-        )
+        [(_, rows)] = draw.choices(STEPS, [weight for weight, _ in STEPS])
+        row = draw.choice(rows)
+        if "complex64" in (x.dtype, y.dtype):
+            row = row.replace("pow", "add")  # libraries differ in powers of complex zeros
+        d = draw.randrange(max(len(x.shape), 1))
+        words = {
+            "x": lambda: x.name,
+            "y": lambda: y.name,
+            "z": lambda: self._like(x).name,
+            "any": lambda: self._any().name,
+            "d": lambda: str(d),
+            "number": lambda: draw.choice(NUMBERS),
+            "other": lambda: y.name if draw.random() < 0.8 else draw.choice(NUMBERS),
+            "out": lambda: self._out(x, number),
+            "less": lambda: self._out(Var("", x.shape[:d] + x.shape[d + 1 :], x.dtype), number),
+            "product": lambda: self._out(Var("", x.shape[:1] + y.shape[-1:], x.dtype), number),
+            "places": lambda: f"t.zeros([0], dtype=t.{draw.choice(['int64', 'int64', 'int32'])})",
+            "index": lambda: f"t.tensor({draw.choice([[0], [0, 1], [1, 0]])})",
+            "zeros": lambda: f"t.zeros({list(x.shape)}, dtype=t.int64)",
+            "dtype": lambda: x.dtype,
+        }
+        return re.sub(r"\{(\w+)\}", lambda found: words[found[1]](), row)
