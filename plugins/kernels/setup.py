@@ -4,6 +4,7 @@
 """
 
 import runpy
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -16,6 +17,8 @@ HEADERS = [
     "images", "convolutions", "recurrent", "matrix_products", "batches", "moving", "random", "words", "compiled_functions", "few",
     "kernels",
 ]  # fmt: skip
+# A build of Python without the GIL has no stable ABI.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 TABLE = Path("../arrays/src/turnout_arrays/expressions.py")
 
 
@@ -49,7 +52,8 @@ EXTENSION = Extension(
     "turnout_kernels._native",
     sources=[f"{FOLDER}/module.c"],
     depends=[f"{FOLDER}/{name}.h" for name in HEADERS],
-    py_limited_api=True,
+    define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],
+    py_limited_api=STABLE,
     optional=True,
 )
 
@@ -75,11 +79,11 @@ class Build(build_ext):
 
 
 class Wheel(bdist_wheel):
-    """One wheel for all versions of Python, because the module uses the stable ABI only."""
+    """One wheel for all versions of Python with the GIL, because the module uses the stable ABI only."""
 
     def get_tag(self) -> tuple[str, str, str]:
         python, abi, platform = super().get_tag()
-        return ("cp311", "abi3", platform) if python.startswith("cp") else (python, abi, platform)
+        return ("cp311", "abi3", platform) if STABLE and python.startswith("cp") else (python, abi, platform)
 
 
 if TABLE.exists():

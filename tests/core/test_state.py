@@ -51,6 +51,23 @@ def test_a_guard_object_can_be_entered_inside_its_own_block():
     assert DISPATCH.get() is before
 
 
+def test_a_block_that_the_collector_has_left_can_be_left_once_more_by_its_with_statement():
+    """The collector finalizes a generator, and what its `with` statement calls at the end, in any order."""
+    guard, before = exclude("Autograd"), DISPATCH.get()
+    leave = guard.__exit__  # as a `with` statement looks it up
+    guard.__enter__()
+    assert DISPATCH.get() != before
+    for _ in range(2):
+        leave.__del__()
+        leave(None, None, None)
+        assert tuple(DISPATCH.get()) == tuple(before)
+    with guard:
+        guard.__enter__()
+        guard.__exit__(None, None, None)  # by its name: the innermost entering
+        assert DISPATCH.get() != before
+    assert DISPATCH.get() == before
+
+
 def test_excluding_autograd_excludes_it_for_backends_that_do_not_exist_yet():
     with exclude("Autograd"):
         _, keep = DISPATCH.get()

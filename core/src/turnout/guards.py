@@ -188,7 +188,7 @@ class _Exit:
 def _leave(guard: Guard, block: Block, *exc_info: object) -> None:
     if block.entered:
         block.leave()
-    else:
+    elif not hasattr(block, "outer"):  # never entered: `__exit__` was called by its name, not by a `with` statement
         _leave_last(guard)
 
 

@@ -31,6 +31,19 @@ def unusable(name: str, state: str, why: str, origin: str, remedy: str, asked: s
     return DisabledError(text) if state == "disabled" else PluginError(text)
 
 
+def not_in_a_subinterpreter(error: ImportError) -> str:
+    """Why a plugin is unavailable there: the package whose import failed, and the first line of what it says."""
+    from traceback import walk_tb
+
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    package = "a module"
+    for frame, _ in walk_tb(cause.__traceback__):
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return f"{package} cannot be loaded in this subinterpreter: {str(cause).partition(chr(10))[0]}"
+
+
 def not_installed(asked: str, remedy: str, broken: Sequence[str]) -> PluginError:
     """Something that a plugin of a known package provides, which is not installed."""
     return PluginError(report(f"{asked}: no installed plugin provides it", ("to fix", remedy), *_broken(broken)))

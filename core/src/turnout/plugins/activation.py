@@ -60,7 +60,11 @@ class Lifecycle:
 
 
 class UnavailableError(Exception):
-    """A plugin reports that it cannot work here. The text is its reason."""
+    """A plugin cannot work here. The text is the reason, `remedy` what helps, if it is known."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 class Options(Mapping[str, Any]):

@@ -11,7 +11,7 @@ from _thread import get_ident
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
-from importlib import invalidate_caches
+from importlib import import_module, invalidate_caches
 from importlib.machinery import ExtensionFileLoader
 from types import TracebackType
 from typing import TypeVar
@@ -133,6 +133,9 @@ class Manager:
                             self._activate(each, "", prepared)
                 except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
                     prepared[each.identity] = error
+                    if isinstance(error, ImportError) and _in_subinterpreter():
+                        remedy = f"use {each.name} in the main interpreter"
+                        prepared[each.identity] = UnavailableError(errors.not_in_a_subinterpreter(error), remedy)
 
     def _next(self, found: Found, prepared: Prepared, *, is_required: bool = False) -> tuple[Found | None, bool]:
         """What is to be prepared next, and whether it is required: what a plugin requires, what registers beside it, then itself.
@@ -296,7 +299,7 @@ class Manager:
                 raise hooks
             return activate(found, hooks, self._factory)
         except UnavailableError as error:
-            verdict: Verdict = ("unavailable", str(error), "", None)  # the modules that it needs are there
+            verdict: Verdict = ("unavailable", str(error), error.remedy, None)  # the modules that it needs are there
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             reason = f"{type(error).__name__}: {error}{_innermost(error.__traceback__)}"
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
@@ -479,3 +482,12 @@ def _unusable(found: Found, verdict: Verdict, asked: str) -> PluginError | Disab
     state, reason, remedy, _ = verdict
     lines = reason.replace("\n", "\n           ")  # aligned below the label
     return errors.unusable(found.name, state, lines, found.origin, remedy, asked)
+
+
+def _in_subinterpreter() -> bool:
+    """Whether this is not the main interpreter of the process: extension modules may refuse to be loaded there. May import."""
+    private = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"  # the public module is 3.14's
+    with suppress(ImportError):
+        interpreters = import_module(private)
+        return bool(interpreters.get_current() != interpreters.get_main())
+    return False

@@ -232,12 +232,12 @@ static PyMethodDef functions[] = {
 #define QUOTED_(version) #version
 #define QUOTED(version) QUOTED_(version)
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_calls", .m_size = -1, .m_methods = functions};
-
-PyMODINIT_FUNC PyInit__calls(void)
+static int fill(PyObject *module)
 {
-    import_array();
-    import_umath();
+    if (!is_of_this_interpreter())
+        return -1;
+    import_array1(-1);
+    import_umath1(-1);
     static PyTypeObject *const types[] = {
         &FaceType, &CallType.type, &ArrayKernelType.type, &RecordKernelType.type, &ViewKernelType.type, &WriteKernelType.type,
         &PlanKernelType.type, &CompositeKernelType.type, &CopyKernelType.type, &SelectKernelType.type, &FactoryKernelType.type,
@@ -245,18 +245,23 @@ PyMODINIT_FUNC PyInit__calls(void)
         &CustomKernelType.type, &DrawKernelType.type, &ShapeType, &DtypeType, NULL,
     };
     if (ready_types(types) < 0 || intern_names() < 0)
-        return NULL;
+        return -1;
     FULL_OPTIONS = PyTuple_Pack(2, S_DTYPE, S_DEVICE);
-    FORMULAS = PyDict_New();
+    if (FORMULAS == NULL) /* not filled by an earlier import */
+        FORMULAS = PyDict_New();
     ONE = PyLong_FromLong(1);
     ZERO = PyLong_FromLong(0);
     NO_TEXT = PyUnicode_FromString("");
     if (FORMULAS == NULL || ONE == NULL || ZERO == NULL || FULL_OPTIONS == NULL || NO_TEXT == NULL)
-        return NULL;
-    PyObject *module = PyModule_Create(&definition);
+        return -1;
     PyObject *built_for = Py_BuildValue("{ssss}", "turnout-aten", QUOTED(FOR_ATEN), "turnout-core", QUOTED(FOR_CORE));
-    if (module == NULL || built_for == NULL || PyModule_AddObjectRef(module, "BUILT_FOR", built_for) < 0)
-        return NULL;
-    Py_DECREF(built_for);
-    return module;
+    int failed = built_for == NULL || PyModule_AddObjectRef(module, "BUILT_FOR", built_for) < 0;
+    Py_XDECREF(built_for);
+    return failed ? -1 : 0;
 }
+
+MODULE_SLOTS(fill);
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_calls", .m_methods = functions, .m_slots = slots};
+
+PyMODINIT_FUNC PyInit__calls(void) { return PyModuleDef_Init(&definition); }

@@ -749,16 +749,22 @@ static PyMethodDef functions[] = {
     {NULL},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_rules", .m_size = -1, .m_methods = functions};
-
-PyMODINIT_FUNC PyInit__rules(void)
+static int fill(PyObject *module)
 {
-    import_array();
+    if (!is_of_this_interpreter())
+        return -1;
+    import_array1(-1);
     static PyTypeObject *const types[] = {&FaceType, &RuleKernelType.type, &TangentKernelType.type, NULL};
     ZERO = PyLong_FromLong(0);
     NOTHING = PyTuple_New(0);
     NO_LEVELS = PyFrozenSet_New(NULL);
     if (ZERO == NULL || NOTHING == NULL || NO_LEVELS == NULL || intern_names() < 0 || ready_types(types) < 0)
-        return NULL;
-    return PyModule_Create(&definition);
+        return -1;
+    return 0;
 }
+
+MODULE_SLOTS(fill);
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_rules", .m_methods = functions, .m_slots = slots};
+
+PyMODINIT_FUNC PyInit__rules(void) { return PyModuleDef_Init(&definition); }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 
 @hookimpl
 def turnout_available() -> str | None:
-    """None, or that it is switched off, or that the extension modules are not there or built for other packages."""
+    """None, or that it is switched off, that there is no GIL, or that the modules are not there or built for other packages."""
     if not config.get("speed"):
         return f"the setting speed is false ({config.origin('speed')})"
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():  # loading the modules would switch it on for the whole process
+        return "it needs the GIL, with which this Python does not run: PYTHON_GIL=1 switches it on"
     try:
         import_module("turnout_speed._calls")
         import_module("turnout_speed._rules")

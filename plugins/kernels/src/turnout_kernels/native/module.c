@@ -2,11 +2,14 @@
    the arguments of a row themselves.
 
    The loops are in `kernels.h`, which is compiled once for each instruction set; which one runs is decided when the module is
-   loaded. Callers have checked shapes, dtypes and layouts: see turnout_kernels/native.py. Only the stable ABI is used. */
+   loaded. Callers have checked shapes, dtypes and layouts: see turnout_kernels/native.py. Only the stable ABI is used, for which
+   setup.py asks; a build of Python without the GIL has none.
+
+   No function needs the GIL. Kernels run without it on every Python, on memory whose buffers the call holds; `pool.h` has a lock of
+   its own; rows keep tuples, which do not change; `chosen` is one address, and each table that it may name is complete. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getcpu */
 #endif
-#define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -475,32 +478,63 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "turnout_kernels._native", NULL, -1, methods, NULL, NULL, NULL, NULL};
-
-PyMODINIT_FUNC PyInit__native(void)
+/* Names are kept in static variables, so one interpreter of a process has the module. It may import it again. */
+static int is_of_this_interpreter(void)
 {
-    PyObject *module = PyModule_Create(&definition), *names = PyTuple_New(KERNEL_COUNT);
-    if (module == NULL || names == NULL)
-        return NULL;
-    for (long k = 0; k < KERNEL_COUNT; k++)
-        PyTuple_SetItem(names, k, PyUnicode_FromString(NAMES[k]));
+    static int64_t owner = -1;
+    int64_t here = PyInterpreterState_GetID(PyInterpreterState_Get());
+    if (owner >= 0 && owner != here) {
+        PyErr_SetString(PyExc_ImportError, "another interpreter of this process has loaded it");
+        return 0;
+    }
+    owner = here;
+    return here >= 0;
+}
+
+static int add_names(PyObject *module, const char *as, const char *const *texts, long count)
+{
+    PyObject *names = PyTuple_New(count);
+    for (long k = 0; names != NULL && k < count; k++) {
+        PyObject *name = PyUnicode_FromString(texts[k]);
+        if (name == NULL)
+            Py_CLEAR(names);
+        else
+            PyTuple_SetItem(names, k, name);
+    }
+    int failed = names == NULL || PyModule_AddObjectRef(module, as, names) < 0;
+    Py_XDECREF(names);
+    return failed ? -1 : 0;
+}
+
+static int fill(PyObject *module)
+{
+    if (!is_of_this_interpreter())
+        return -1;
     choose("");
     copy_name = PyUnicode_InternFromString("copy");
     size_name = PyUnicode_InternFromString("size");
-    if (copy_name == NULL || size_name == NULL)
-        return NULL;
-    if (PyModule_AddObjectRef(module, "KERNELS", names) < 0)
-        return NULL;
-    Py_DECREF(names);
-    names = PyTuple_New(POINTWISE_COUNT);
-    for (long k = 0; names != NULL && k < POINTWISE_COUNT; k++)
-        PyTuple_SetItem(names, k, PyUnicode_FromString(POINTWISE_NAMES[k]));
-    if (names == NULL || PyModule_AddObjectRef(module, "POINTWISE", names) < 0)
-        return NULL;
-    Py_DECREF(names);
+    if (copy_name == NULL || size_name == NULL || add_names(module, "KERNELS", NAMES, KERNEL_COUNT) < 0
+        || add_names(module, "POINTWISE", POINTWISE_NAMES, POINTWISE_COUNT) < 0)
+        return -1;
     PyObject *functions = PyCapsule_New((void *)&FUNCTIONS, TURNOUT_FUNCTIONS, NULL);
-    if (functions == NULL || PyModule_AddObjectRef(module, "functions", functions) < 0)
-        return NULL;
-    Py_DECREF(functions);
-    return module;
+    int failed = functions == NULL || PyModule_AddObjectRef(module, "functions", functions) < 0;
+    Py_XDECREF(functions);
+    return failed ? -1 : 0;
 }
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)fill},
+#ifdef Py_mod_multiple_interpreters /* not in the stable ABI of 3.11, nor is the next one */
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "turnout_kernels._native", .m_methods = methods, .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }
