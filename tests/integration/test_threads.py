@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from installed import clean
 from packages_on_path import write_package
 
 FORKS = Path(__file__).resolve().parents[1] / "fixtures" / "forks.py"
+ROOT = Path(__file__).resolve().parents[2]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 # Python 3.12 and later warn of each fork of a process with threads, which is what some of the tests are about.
@@ -216,3 +219,27 @@ def test_children_spawned_while_threads_compute_give_right_values(tmp_path):
         "    print([p.exitcode for p in each]); forks.STOP.set(); [t.join() for t in threads]\n"
     )
     assert run(str(tmp_path / "spawning.py")) == (0, "[0, 0]\n", "")
+
+
+# ---- what every thread may change
+
+CHANGED_BY_ALL = {"sys.modules", "linecache.cache"}  # by any import, and by the first call of any operator
+
+
+def iterations(source: str) -> list[str]:
+    """The lines that iterate over such a dict itself: a change meanwhile raises RuntimeError, with the GIL or without it."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.For, ast.comprehension)):
+            over = ast.unparse(node.iter)
+            if re.sub(r"\.(items|keys|values)\(\)$", "", over) in CHANGED_BY_ALL:
+                found.append(f"{node.iter.lineno}: {over}")
+    return found
+
+
+def test_a_dict_that_any_thread_may_change_is_iterated_over_in_a_copy():
+    examples = "for name in sys.modules: pass\n[x for x in linecache.cache.items()]\n[x for x in list(sys.modules.values())]"
+    assert iterations(examples) == ["1: sys.modules", "2: linecache.cache.items()"]
+    sources = [path for place in ("core", "plugins/*", "tools/*") for path in ROOT.glob(f"{place}/src/**/*.py")]
+    assert len(sources) > 300
+    assert {str(path): found for path in sources if (found := iterations(path.read_text("utf-8")))} == {}

@@ -454,7 +454,7 @@ def _running(found: Found) -> Verdict:
 def _modules(found: Found) -> list[str]:
     """The loaded modules of a plugin's package."""
     top = found.entry.partition(":")[0].partition(".")[0].strip()
-    return [name for name in sys.modules if f"{name}.".startswith(f"{top}.")]
+    return [name for name in list(sys.modules) if f"{name}.".startswith(f"{top}.")]
 
 
 def _once(found: Found, active: list[Found]) -> str:

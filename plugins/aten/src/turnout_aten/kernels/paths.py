@@ -184,9 +184,11 @@ def _like(backend: TensorBackend, tensor: Tensor) -> Tensor:
 
 
 def _put_back(sources: dict[str, Any]) -> None:
-    """Debuggers show the texts that calls run."""
-    for file in [file for file, source in linecache.cache.items() if file[:1] == "<" and sources.get(file) is not source]:
+    """Debuggers show the texts that calls run. Other threads compile theirs meanwhile."""
+    for file, source in list(linecache.cache.items()):
+        if file[:1] != "<" or sources.get(file) is source:
+            continue
         if file in sources:
             linecache.cache[file] = sources[file]
         else:
-            del linecache.cache[file]
+            linecache.cache.pop(file, None)
