@@ -9,8 +9,8 @@ numbers, functions of C's mathematical library, and
     p, q, r   numbers that a call gives
     NAMES     constants: rows whose name is written in capitals, which are computed by `math`
     name(x)   helpers: rows with parameters. A helper may begin with `local = expression;`, any number of times.
-A number with a point is of the computed type in every language. The error holds on every device, for float32. A row without an
-error is a question: its result is a bool.
+A number with a point is of the computed type in every language. The error holds on every device, for float32 and float64. A row
+without an error is a question: its result is a bool.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ class Expression:
     text        the expression, or the result of a helper
     parameters  of a helper
     locals      name and expression of what a helper computes first
-    error       of float32, in units in the last place of `unit`: the result where it is "", else what the row names; None for a
-                question
+    error       in units in the last place of `unit`: the result where it is "", else what the row names; None for a question
     """
 
     name: str
