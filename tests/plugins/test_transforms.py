@@ -1,6 +1,6 @@
 """The programs of nested transforms against plain loops: `vmap` is a loop and a stack there, gradients are imperative."""
 
-# ruff: noqa: E501, ISC004 - rows of tables
+# ruff: noqa: E501 - rows of tables
 
 from __future__ import annotations
 

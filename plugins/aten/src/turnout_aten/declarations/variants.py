@@ -184,9 +184,10 @@ def copy_into(op: Operator, target: Any, value: Any) -> None:
 
 # Generated out variants whose integer results PyTorch converts too, and those with other results that it does not convert.
 _CONVERTED = frozenset({
-    "addr", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "column_stack", "concat",
-    "concatenate", "diff", "dstack", "eq", "ge", "ger", "gt", "hstack", "kron", "le", "linalg_lstsq", "linalg_matrix_rank", "lt",
-    "ne", "outer", "row_stack", "vstack",
+    "add", "addr", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "column_stack",
+    "concat", "concatenate", "diff", "dstack", "eq", "floor_divide", "fmod", "ge", "ger", "gt", "hstack", "kron", "le",
+    "linalg_lstsq", "linalg_matrix_rank", "lt", "mul", "multiply", "nansum", "ne", "outer", "remainder", "row_stack", "rsub",
+    "sub", "subtract", "vstack",
 })  # fmt: skip
 _EXACT = frozenset({"take"})
 
