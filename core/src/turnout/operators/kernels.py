@@ -13,7 +13,7 @@ from turnout.state import StateChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from turnout.operators import Operator
@@ -103,6 +103,36 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name} from {self.origin}>"
+
+
+class KernelTable:
+    """Kernels of one group at one key, of which each is made when its operator is first named: of a thousand, programs use a few.
+
+    rows  operator -> what its kernel is made of, by `make(operator, row)`
+    made  operator -> its kernel, of the operators that were named
+    """
+
+    __slots__ = ("key", "library", "made", "make", "rows", "yields")
+
+    def __init__(
+        self, library: Registrations, key: str, rows: Mapping[str, Any], make: Callable[[str, Any], Kernel], yields: bool
+    ) -> None:
+        self.library = library
+        self.key = key
+        self.rows = rows
+        self.make = make
+        self.yields = yields
+        self.made: dict[str, Kernel] = {}
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of an operator."""
+        if name not in self.made:
+            self.made[name] = self.make(name, self.rows[name])
+        return self.made[name]
+
+    def add_to(self, op: Operator) -> None:
+        """Give an operator its kernel."""
+        op.kernels.setdefault(self.key, []).append(self.kernel(op.qualified_name))
 
 
 class LazyFunction:

@@ -14,12 +14,12 @@ from turnout.errors import registry as texts
 from turnout.keys import EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, BackendRow, Functionality
 from turnout.keys.rows import check_names
 from turnout.operators import Operator
-from turnout.operators.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
+from turnout.operators.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, KernelTable, LazyFunction
 from turnout.registry.store import REGISTRY, Registry, conflict_error, without_default
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from turnout.devices import Backend
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from turnout.schema import FunctionSchema
 
     Call = Callable[..., Any]
-    # What takes one change back. A backend has a thousand kernels, for each of which it is what `_remove_kernel` takes: the
-    # collector visits one object in place of three.
-    Step = Callable[[], object] | tuple[Operator, str, Kernel]
+    Step = Callable[[], object]  # takes one change back
 
 
 class Registrations:
@@ -51,7 +49,7 @@ class Registrations:
         self._named = (distribution, version) if distribution or not package else None
         self.registry = REGISTRY if registry is None else registry
         self._undo: list[Step] = []
-        self._provided: list[str] = []
+        self._provided: list[str | KernelTable] = []
 
     @property
     def distribution(self) -> str:
@@ -74,7 +72,13 @@ class Registrations:
 
     def provided(self) -> set[str]:
         """What was registered, as "backend:CPU", "functionality:Tracer", "namespace:mylib", "fallback:Autograd"."""
-        return set(self._provided)
+        tables = [each for each in self._provided if isinstance(each, KernelTable)]
+        kernels = {f"kernel:{name}@{table.key}" for table in tables for name in table.rows}
+        return kernels.union(each for each in self._provided if isinstance(each, str))
+
+    def provides(self, what: str) -> bool:
+        """Whether something was registered, in the words of `provided`; of kernels, those that no table has."""
+        return what in self._provided
 
     # ---- operators
 
@@ -186,12 +190,47 @@ class Registrations:
                 try:
                     op.kernels.setdefault(key, []).append(kernel)
                     registry.changed(op)
-                    self._did(f"kernel:{qualified}@{key}", (op, key, kernel))
+                    self._did(f"kernel:{qualified}@{key}", partial(self._remove_kernel, op, key, kernel))
                 except MemoryError:
                     self._remove_kernel(op, key, kernel)
                     raise
                 return kernel
         raise conflict_error(known, key, kernel, *conflict)  # without the lock: its text may import a kernel
+
+    def impl_table(self, key: str, rows: Mapping[str, Any], make: Callable[[str, Any], Kernel], *, yields: bool = False) -> None:
+        """Register a kernel of the form "array" for each of many operators at one key, as `impl` does, and whole or not at all.
+
+        `rows` is qualified name -> what `make(name, row)` makes the kernel of when the operator is first named; it imports
+        nothing. `yields` is that of `Kernel`, and of all of them. Raises UniverseError for an unknown key, ConflictError when
+        another library has a kernel there.
+        """
+        registry = self.registry
+        registry.keys.discovered()
+        with registry.lock:
+            table = KernelTable(self, registry.key_name(key), rows, make, yields)
+            named = [op for name in registry.settles(table) if (op := registry.get(name, define=False)) is not None]
+            conflicts = ((op, registry.conflict(op, table.key, table.kernel(op.qualified_name))) for op in named)
+            op, found = next((each for each in conflicts if each[1] is not None), (None, None))
+            if op is None or found is None:
+                try:
+                    registry.tables = (*registry.tables, table)
+                    for op in named:
+                        table.add_to(op)
+                        registry.changed(op)
+                    self._did(table, partial(self._remove_table, table))
+                except MemoryError:
+                    self._remove_table(table)
+                    raise
+                return
+        raise conflict_error(op, table.key, table.kernel(op.qualified_name), *found)  # without the lock, as in `impl`
+
+    def _remove_table(self, table: KernelTable) -> None:
+        registry = self.registry
+        registry.tables = tuple([each for each in registry.tables if each is not table])
+        for name, kernel in table.made.items():
+            op = registry.get(name, define=False)
+            if op is not None:
+                self._remove_kernel(op, table.key, kernel)
 
     def _remove_kernel(self, op: Operator, key: str, kernel: Kernel) -> None:
         stack = op.kernels.get(key, [])
@@ -329,7 +368,7 @@ class Registrations:
 
     # ---- undo
 
-    def _did(self, what: str, undo: Step, *, affects_all: bool = False) -> None:
+    def _did(self, what: str | KernelTable, undo: Step, *, affects_all: bool = False) -> None:
         """Note a change and its undo. `affects_all`: both clear the caches of all operators."""
         self._provided.append(what)
         if affects_all:
@@ -357,7 +396,7 @@ class Registrations:
             while len(self._undo) > mark[0]:
                 step = self._undo.pop()
                 try:
-                    self._remove_kernel(*step) if isinstance(step, tuple) else step()
+                    step()
                 except Exception as error:  # noqa: BLE001 - an `on_undo` callback may raise anything
                     problem = problem or error
                     left.append(step)

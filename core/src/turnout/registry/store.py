@@ -13,7 +13,7 @@ from turnout.errors import registry as texts
 from turnout.keys import KEYS
 from turnout.operators import Operator, Packet
 from turnout.operators.arguments import check_tensors
-from turnout.operators.kernels import INTERNAL, Kernel
+from turnout.operators.kernels import INTERNAL, Kernel, KernelTable
 from turnout.registry.preferences import has_preferences, preference
 from turnout.state import hide_fresh, unsettle
 
@@ -53,7 +53,8 @@ class Registry:
     def __init__(self, keys: KeySpace, *, follows_config: bool = False) -> None:
         self.keys = keys
         self.lock = LOCK
-        self._operators: dict[str, Operator] = {}  # a source may define more
+        self._operators: dict[str, Operator] = {}  # a source may define more, and tables have kernels of more
+        self.tables: tuple[KernelTable, ...] = ()
         self._packets: dict[str, dict[str, Packet]] = {}
         self._sources: dict[str, Source] = {}  # by namespace
         self._loaded: set[tuple[str, str]] = set()  # (namespace, packet) that the source has defined
@@ -100,6 +101,9 @@ class Registry:
         """
         name = without_default(qualified_name)
         op = self._operators.get(name)
+        if op is None and any(name in table.rows for table in self.tables):
+            with self.lock:
+                op = self.operator(name)
         if define and (op is None or op.schema_text is None):
             namespace, _, rest = name.partition("::")
             self.load(namespace, rest.partition(".")[0])
@@ -110,6 +114,7 @@ class Registry:
     def operators(self) -> dict[str, Operator]:
         """Every operator by name. Reading this defines the operators of all sources: use it in tools, not in calls."""
         self._load_all(*self._sources)
+        self._name_all()
         return self._operators
 
     @property
@@ -169,6 +174,13 @@ class Registry:
             for name in source.names() if source is not None else ():
                 self.load(namespace, name)
 
+    def _name_all(self) -> None:
+        """Make the operators for which kernels of tables wait."""
+        with self.lock:
+            for table in self.tables:
+                for name in table.rows:
+                    self.operator(name)
+
     def knows(self, qualified_name: str) -> bool:
         """Whether an operator of that name is defined or can be defined by a source."""
         op = self._operators.get(qualified_name)
@@ -207,12 +219,14 @@ class Registry:
     def dangling(self) -> list[Operator]:
         """Operators that have kernels and no definition."""
         with self.lock:
+            self._name_all()
             waiting = [op for op in self._operators.values() if any(op.kernels.values())]
             return [op for op in waiting if not self.knows(op.qualified_name)]
 
     def waiting(self) -> list[tuple[Operator, str]]:
         """Operators and keys of the kernels whose key does not exist."""
         with self.lock:
+            self._name_all()
             is_key = self.keys.universe.is_key
             return [(op, key) for op in self._operators.values() for key in op.kernels if not is_key(key)]
 
@@ -269,7 +283,7 @@ class Registry:
         if yielding := [k for k in stack if k.yields]:
             stack = [k for k in stack if not k.yields]
             own = f"backend:{key}"
-            if all(k.library is not None and own in k.library.provided() for k in stack):
+            if all(k.library is not None and k.library.provides(own) for k in stack):
                 return yielding[-1]
         overriding = [k for k in stack if k.allow_override]
         if len({id(k.library) for k in overriding}) == 1:
@@ -289,6 +303,11 @@ class Registry:
             return 0 if wish is None else wish.place(k), not k.yields
 
         return [k for k in op.kernels[key] if k.library is not kernel.library and place(k) >= place(kernel)]
+
+    def settles(self, table: KernelTable) -> list[str]:
+        """The operators of a new table that have been named, or whose kernel conflicts with one of another table."""
+        others = [t for t in self.tables if (t.key, t.yields) == (table.key, table.yields) and t.library is not table.library]
+        return [name for name in table.rows if name in self._operators or any(name in other.rows for other in others)]
 
     def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
         """Raise ConflictError for a kernel that conflicts with others. The text may import them."""
@@ -366,7 +385,11 @@ class Registry:
         """The operator of that name. A new one is undefined, and holds the kernels that come before its definition."""
         op = self._operators.get(qualified_name)
         if op is None:
-            op = self._operators[qualified_name] = Operator(self, qualified_name)
+            op = Operator(self, qualified_name)
+            for table in self.tables:
+                if qualified_name in table.rows:
+                    table.add_to(op)
+            self._operators[qualified_name] = op
         return op
 
     def discard(self, op: Operator) -> None:

@@ -6,18 +6,55 @@ Schemas are parsed and operators defined only on request.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
 from turnout.registry import REGISTRY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
     from turnout.schema import FunctionSchema
 
-    # Schema; python_module of the public function, None without one; whether it is a method; tags; whether devices are
-    # checked; whether its device is made current; (dispatch key, what runs) of each kernel that the yaml names.
-    Row = tuple[str, str | None, bool, tuple[str, ...], bool, bool, tuple[tuple[str, str], ...]]
+END = "\0"  # between the rows of a packet
+
+
+class Row(NamedTuple):
+    """What a table says of an overload.
+
+    module        python_module of its public function, None without one
+    device_check  whether devices are checked
+    device_guard  whether its device is made current
+    kernels       those that the yaml names: dispatch key and what runs. `module:function` is imported when the kernel is first
+                  needed; `autogen:KIND:OPERATOR` calls another variant
+    """
+
+    schema: str
+    module: str | None
+    is_method: bool
+    tags: tuple[str, ...]
+    device_check: bool
+    device_guard: bool
+    kernels: tuple[tuple[str, str], ...]
+
+    def text(self) -> str:
+        """The row as it stands in a generated file. The schema is the last field, so it may have any character."""
+        flags = (word for word in ("is_method", "device_check", "device_guard") if getattr(self, word))
+        module = "-" if self.module is None else self.module
+        kernels = " ".join(f"{key}={what}" for key, what in self.kernels)
+        return "\t".join((module, " ".join(flags), " ".join(self.tags), kernels, self.schema))
+
+    @staticmethod
+    def read(text: str) -> Row:
+        """The row of such a text."""
+        module, flags, tags, kernels, schema = text.split("\t", 4)
+        pairs = [each.partition("=") for each in kernels.split()]
+        return Row(
+            schema, None if module == "-" else module, "is_method" in flags, tuple(tags.split()), "device_check" in flags,
+            "device_guard" in flags, tuple([(key, what) for key, _, what in pairs]),
+        )  # fmt: skip
 
 
 class Overload:
@@ -67,12 +104,11 @@ class Overload:
 
 
 class Table:
-    """The overloads of a generated table by packet: `rows` is packet -> one row for each overload."""
+    """The overloads of a generated table by packet: `rows` is packet -> the texts of its rows, with `END` between them."""
 
-    def __init__(self, rows: Mapping[str, tuple[Row, ...]]) -> None:
+    def __init__(self, rows: Mapping[str, str]) -> None:
         self._rows = rows
         self._made: dict[str, tuple[Overload, ...]] = {}
-        self._names: dict[str, tuple[str, ...]] = {}
 
     def overloads(self, packet: str) -> tuple[Overload, ...]:
         """The overloads of one name; empty for an unknown name. Every call, in every thread, returns the same objects."""
@@ -81,7 +117,7 @@ class Table:
             rows = self._rows.get(packet)
             if rows is None:
                 return ()
-            made = self._made.setdefault(packet, tuple([Overload(row) for row in rows]))
+            made = self._made.setdefault(packet, tuple([Overload(Row.read(row)) for row in rows.split(END)]))
         return made
 
     def __iter__(self) -> Any:
@@ -105,10 +141,24 @@ class Table:
 
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """Packet -> the names of its overloads, of the whole table."""
-        if not self._names:
-            heads = {name: [row[0][: row[0].index("(")] for row in rows] for name, rows in self._rows.items()}
-            self._names = {name: tuple([head.partition(".")[2] for head in own]) for name, own in heads.items()}
-        return self._names
+        return _Names(self._rows)
+
+
+class _Names(Mapping[str, tuple[str, ...]]):
+    """The names of overloads, read from the rows of a packet when they are asked for."""
+
+    def __init__(self, rows: Mapping[str, str]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, packet: str) -> tuple[str, ...]:
+        heads = [row.split("\t", 4)[4].partition("(")[0] for row in self._rows[packet].split(END)]
+        return tuple([head.partition(".")[2] for head in heads])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 _STANDARD: dict[str, Table] = {}

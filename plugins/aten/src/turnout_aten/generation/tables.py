@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.declarations.tables import END, Row
 from turnout_aten.declarations.variants import source_of
 from turnout_aten.functions.compilation import GLOBALS
 from turnout_aten.functions.docstrings import text_of
@@ -38,9 +39,7 @@ from __future__ import annotations
 '''
 
 ROWS_NOTE = """
-# Packet -> one row for each overload: schema, python_module of its public function or None, whether it is a method, tags,
-# whether devices are checked, whether its device is made current, and its kernels that the yaml names: dispatch key and
-# what runs. `module:function` is imported when the kernel is first needed; `autogen:KIND:OPERATOR` calls another variant.
+# Packet -> one row for each overload, as `turnout_aten.declarations.tables.Row` says. One text loads faster than tuples.
 OPERATORS = {"""
 
 STRUCTURED_NOTE = """
@@ -70,12 +69,15 @@ def rows_lines(
     unique_identifiers(functions)
     packets: dict[str, list[str]] = {}
     for f in functions:
-        flags = (module_of(f), is_method(f), tuple(sorted(f.tags)), f.device_check == "ExactSame", f.device_guard)
-        row = (f.schema_text, *flags, kernel_rows(functions, f, resolve))
-        packets.setdefault(f.schema.name.name, []).append(repr(row))
+        row = Row(
+            f.schema_text, module_of(f), is_method(f), tuple(sorted(f.tags)), f.device_check == "ExactSame", f.device_guard,
+            kernel_rows(functions, f, resolve),
+        )  # fmt: skip
+        packets.setdefault(f.schema.name.name, []).append(row.text())
     lines = [ROWS_NOTE]
     for name, rows in packets.items():
-        lines += [f"    {name!r}: (", *(f"        {row}," for row in rows), "    ),"]
+        *first, last = rows
+        lines += [f"    {name!r}:", *(f"        {row + END!r}" for row in first), f"        {last!r},"]
     return [*lines, "}"]
 
 

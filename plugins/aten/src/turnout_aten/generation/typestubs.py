@@ -114,7 +114,7 @@ def tables_stub(source: str) -> dict[str, str]:
     return {
         "rows.pyi": _TABLE_HEADER.format(title="Operators.", source=source)
         + """
-OPERATORS: dict[str, tuple[tuple[str, str | None, bool, tuple[str, ...], bool, bool, tuple[tuple[str, str], ...]], ...]]
+OPERATORS: dict[str, str]
 """,
         "names.pyi": _TABLE_HEADER.format(title="Names.", source=source)
         + """

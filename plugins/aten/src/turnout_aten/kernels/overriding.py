@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnout.errors import NoKernelError
 from turnout.keys import IMPLICIT, TRACKED
-from turnout.operators.kernels import ARRAY, INTERNAL, bind
+from turnout.operators.kernels import ARRAY, INTERNAL, Kernel, bind
 from turnout.registry import Registrations
 from turnout.table import Entry, compute_entry
 from turnout_aten.declarations.tables import standard
@@ -24,7 +24,7 @@ from turnout_aten.kernels.contract import misfit
 from turnout_aten.kernels.rows import Accepts, Compiled, Move, Row, Sizes, Steps
 from turnout_aten.kernels.rules import ASKED
 from turnout_aten.kernels.structured import to_array
-from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows, inputs_of
+from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binder_of, checked_rows, inputs_of, served_by
 from turnout_aten.kernels.unstructured import finished, plain
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.levels import GRAD
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from turnout.operators import Operator
-    from turnout.operators.kernels import Kernel
     from turnout_aten.backend.tensor_backend import TensorBackend
 
     Call = Callable[..., Any]
@@ -52,12 +51,18 @@ def register_over(
 
     With `yields=False` they are rows of the backend's own library, over composite kernels: those of other packages come first.
     """
-    for name, given in checked_rows(library, backend, table, namespace).items():
-        row = given if given.accepts.unless is None else _asking(given, inputs_of(name), library.origin)
-        label = f"{getattr(row.fn, '__name__', 'kernel')}, or the kernel below"
-        for variant, binder in binders(name, row):
-            how: dict[str, Any] = {"form": ARRAY, "yields": yields, "may_decline": True, "label": label}
-            library.impl(variant, backend, row.fn, binder=_Over(binder), **how)
+    rows = {
+        name: row if row.accepts.unless is None else _asking(row, inputs_of(name), library.origin)
+        for name, row in checked_rows(library, backend, table, namespace).items()
+    }
+
+    def kernel(variant: str, name: str) -> Kernel:
+        fn, binder = rows[name].fn, _Over(binder_of(variant, name, rows[name]))
+        label = f"{getattr(fn, '__name__', 'kernel')}, or the kernel below"
+        return Kernel(fn, ARRAY, library=library, binder=binder, yields=yields, may_decline=True, label=label)
+
+    library.impl_table(backend, served_by(rows), kernel, yields=yields)
+    for name in rows:
         if name not in STRUCTURED and _is_composed(library, name):
             _compose(library, name)
 

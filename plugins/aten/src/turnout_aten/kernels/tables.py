@@ -29,7 +29,7 @@ from turnout_aten.kernels.structured import Structured
 from turnout_aten.kernels.unstructured import finished, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from turnout.operators import Operator
     from turnout.registry import Registrations
@@ -58,9 +58,12 @@ def register_kernels(
     if library.registry.keys.backend_rows[backend.name].functional_only is not backend.is_functional:
         text = texts.not_declared_functional if backend.is_functional else texts.not_functional
         raise RegistrationError(text(library.origin, type(backend).__name__, backend.name))
-    for name, row in checked_rows(library, backend.name, table, namespace).items():
-        for variant, binder in binders(name, row):
-            library.impl(variant, backend.name, row.fn, form=ARRAY, binder=binder)
+    rows = checked_rows(library, backend.name, table, namespace)
+
+    def kernel(variant: str, name: str) -> Kernel:
+        return Kernel(rows[name].fn, ARRAY, library=library, binder=binder_of(variant, name, rows[name]))
+
+    library.impl_table(backend.name, served_by(rows), kernel)
     if namespace == "aten":
         plugins.require_namespace(namespace)  # kernels of other packages for this backend are there from its first use on
 
@@ -86,14 +89,17 @@ def checked_rows(library: Registrations, backend: str, table: Mapping[str, Any],
     return made
 
 
-def binders(name: str, row: Row) -> Iterator[tuple[str, StructuredBinder | PlainBinder]]:
-    """The operators that a row serves, each with what binds it."""
+def served_by(rows: Iterable[str]) -> dict[str, str]:
+    """The operators that rows serve: each with the name of its row."""
+    return {variant: name for name in rows for variant in (STRUCTURED[name][0] if name in STRUCTURED else (name,))}
+
+
+def binder_of(variant: str, name: str, row: Row) -> StructuredBinder | PlainBinder:
+    """What binds the row of this name to one of the operators that it serves."""
     if name not in STRUCTURED:
-        yield name, PlainBinder(row)
-        return
+        return PlainBinder(row)
     served, precomputed, *_ = STRUCTURED[name]
-    for variant, kind in served.items():
-        yield variant, StructuredBinder(row, kind, name, precomputed)
+    return StructuredBinder(row, served[variant], name, precomputed)
 
 
 def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
