@@ -171,7 +171,7 @@ class Registrations:
         if _has_signature(kernel):
             import turnout.schema.kernels  # noqa: F401 - for the check under the lock, which must not import
         registry.keys.discovered()
-        registry.follow_config()  # for `conflict`, as above
+        registry.follow_config()  # which may import: before the lock
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
                 key = registry.key_name(key)
@@ -206,6 +206,7 @@ class Registrations:
         """
         registry = self.registry
         registry.keys.discovered()
+        registry.follow_config()  # which may import: before the lock
         with registry.lock:
             table = KernelTable(self, registry.key_name(key), rows, make, yields)
             named = [op for name in registry.settles(table) if (op := registry.get(name, define=False)) is not None]
