@@ -17,6 +17,7 @@ import turnout
 
 EAGER, JIT = "eager", "jax.jit"
 BATCH, FEATURES, HIDDEN, CLASSES = 64, 784, 256, 10
+LAYERS, HEADS, WIDTH, LENGTH, WORDS, TEXTS = 2, 4, 128, 64, 96, 8  # of the transformer
 
 
 class EngineRow(NamedTuple):
@@ -37,6 +38,10 @@ ROWS = [
     EngineRow("small30", "30 element-wise calls, 1,024 floats", EAGER, 2.0),
     EngineRow("step", "training step 784-256-10, batch 64", JIT, 1.25),
     EngineRow("step", "training step 784-256-10, batch 64", EAGER, 1.05),
+    EngineRow("attention", "attention of 8 heads over 256 places", JIT, None),
+    EngineRow("attention", "attention of 8 heads over 256 places", EAGER, None),
+    EngineRow("transformer", "training step of a transformer of 2 layers", JIT, None),
+    EngineRow("transformer", "training step of a transformer of 2 layers", EAGER, None),
 ]
 
 
@@ -59,7 +64,8 @@ def pair(row: EngineRow) -> Callable[[], AbstractContextManager[Pair]]:
 
 def _programs(name: str, jax: Any) -> tuple[Callable[[], Any], ...]:
     """The compiled program, the eager one, and JAX's."""
-    return _steps(jax) if name == "step" else _chains(jax, name)
+    made = {"step": _steps, "attention": _attentions, "transformer": _transformers}.get(name)
+    return _chains(jax, name) if made is None else made(jax)
 
 
 def _chains(jax: Any, name: str) -> tuple[Callable[[], Any], ...]:
@@ -95,13 +101,84 @@ def _steps(jax: Any) -> tuple[Callable[[], Any], ...]:
     def ours(parameters: Any, x: Any, y: Any) -> Any:
         return step(turnout, x, y, parameters).detach()
 
+    return _trainings(jax, ours, theirs, arrays, x, y)
+
+
+def _trainings(jax: Any, ours: Any, theirs: Any, arrays: list[Any], x: Any, y: Any) -> tuple[Callable[[], Any], ...]:
+    """Steps of a training, each of which begins with what the one before has left."""
     compiled = turnout.compile(ours, engine="xla", strict=True)
     made = [[turnout.from_numpy(each.copy()).requires_grad_() for each in arrays] for _ in range(2)]
     given = turnout.from_numpy(x), turnout.from_numpy(y)
     parameters, there = [jax.numpy.asarray(each) for each in arrays], (jax.numpy.asarray(x), jax.numpy.asarray(y))
 
     def trained() -> Any:
-        loss, parameters[:] = theirs(parameters, *there)  # the next step begins with them, as it does in the other programs
+        loss, parameters[:] = theirs(parameters, *there)
         return jax.block_until_ready((loss, parameters))
 
     return lambda: compiled(made[0], *given), lambda: ours(made[1], *given), trained
+
+
+def _attentions(jax: Any) -> tuple[Callable[[], Any], ...]:
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal((2, 8, 256, 64), np.float32) for _ in range(3)]
+
+    def ours(query: Any, key: Any, value: Any) -> Any:
+        return turnout.nn.functional.scaled_dot_product_attention(query, key, value)
+
+    @jax.jit
+    def theirs(query: Any, key: Any, value: Any) -> Any:
+        return jax.nn.softmax(query @ key.swapaxes(-1, -2) * 0.125) @ value
+
+    compiled = turnout.compile(ours, engine="xla", strict=True)
+    given, there = [turnout.from_numpy(each) for each in arrays], [jax.numpy.asarray(each) for each in arrays]
+    return lambda: compiled(*given), lambda: ours(*given), lambda: theirs(*there).block_until_ready()
+
+
+def _transformers(jax: Any) -> tuple[Callable[[], Any], ...]:
+    random = np.random.default_rng(0)
+    shapes = [(WORDS, WIDTH), (LENGTH, WIDTH)]
+    shapes += [(WIDTH, 3 * WIDTH), (WIDTH, WIDTH), (WIDTH, 4 * WIDTH), (4 * WIDTH, WIDTH)] * LAYERS
+    arrays = [random.standard_normal(shape, np.float32) * 0.05 for shape in shapes]
+    x, y = (random.integers(0, WORDS, (TEXTS, LENGTH)) for _ in range(2))
+    functional = turnout.nn.functional
+
+    def norm(x: Any) -> Any:
+        x = x - x.mean(-1, keepdims=True)
+        return x / jax.numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+
+    def ours(parameters: Any, x: Any, y: Any) -> Any:
+        made = transformer(
+            lambda x: functional.layer_norm(x, (WIDTH,)), lambda x: turnout.softmax(x, -1), functional.gelu, parameters, x
+        )
+        loss = functional.cross_entropy(made.reshape(-1, WORDS), y.reshape(-1))
+        loss.backward()
+        with turnout.no_grad():
+            for each in parameters:
+                each.sub_(each.grad, alpha=0.01)
+                each.grad = None
+        return loss.detach()
+
+    def loss_of(parameters: Any, x: Any, y: Any) -> Any:
+        made = transformer(norm, jax.nn.softmax, lambda x: jax.nn.gelu(x, approximate=False), parameters, x)
+        return -jax.nn.log_softmax(made.reshape(-1, WORDS))[jax.numpy.arange(y.size), y.reshape(-1)].mean()
+
+    @jax.jit
+    def theirs(parameters: Any, x: Any, y: Any) -> Any:
+        loss, grads = jax.value_and_grad(loss_of)(parameters, x, y)
+        return loss, [p - 0.01 * g for p, g in zip(parameters, grads, strict=True)]
+
+    return _trainings(jax, ours, theirs, arrays, x, y)
+
+
+def transformer(norm: Any, softmax: Any, gelu: Any, parameters: Any, tokens: Any) -> Any:
+    """What a transformer says of each token, in the operators that both libraries have."""
+    words, places, *layers = parameters
+    x = words[tokens] + places
+    for i in range(0, len(layers), 4):
+        first, second, third, fourth = layers[i : i + 4]
+        parts = (norm(x) @ first).reshape(TEXTS, LENGTH, 3, HEADS, WIDTH // HEADS)
+        query, key, value = (parts[:, :, part].swapaxes(1, 2) for part in range(3))
+        seen = softmax(query @ key.swapaxes(-1, -2) * (WIDTH // HEADS) ** -0.5) @ value
+        x = x + seen.swapaxes(1, 2).reshape(TEXTS, LENGTH, WIDTH) @ second
+        x = x + gelu(norm(x) @ third) @ fourth
+    return norm(x) @ words.T

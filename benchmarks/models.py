@@ -1,10 +1,11 @@
 """How fast exported models are: a run on each backend against PyTorch's eager mode, in turns, on one thread or more.
 
     python benchmarks/models.py [--threads 1] [--repeats 7] [--models resnet,gpt2] [--devices cpu,opencl] [--training]
-        [--clock cpu] [--json FILE]
+        [--compile xla] [--clock cpu] [--json FILE]
 
-It needs PyTorch. A run is a forward without gradients; with `--training` a forward and a backward. It reports and never fails
-because something is slow.
+It needs PyTorch. A run is a forward without gradients; with `--training` a forward and a backward. With `--compile ENGINE`, a run
+is one that the engine has compiled, and what it is compared with is Turnout's own eager run; the first call is timed apart. It
+reports and never fails because something is slow.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--models", default="")
     parser.add_argument("--devices", default=DEVICES)
     parser.add_argument("--training", action="store_true")
+    parser.add_argument("--compile", metavar="ENGINE", default="")
     clocks = "time on the clock, or that of the processor, on a machine with other work"
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help=clocks)
     parser.add_argument("--json", type=Path)
@@ -59,25 +61,35 @@ def in_turns(runs: list[Callable[[], Any]], repeats: int, clock: Callable[[], fl
     return found
 
 
-def ours(program: Any, inputs: Any, device: str, training: bool) -> Callable[[], Any]:
-    """A run of a program on a device; it ends when its results are on the host."""
+def ours(program: Any, inputs: Any, device: str, training: bool, engine: str = "") -> Callable[[], Any]:
+    """A run of a program on a device, compiled where an engine is named; it ends when its results are on the host."""
     import turnout
 
     graph = turnout.export.from_torch(program, device)
     given = [turnout.tensor(x.numpy(), device=device) for x in inputs]
     parameters = [tensor for tensor in graph.state.values() if tensor.requires_grad]
 
+    def forward(*given: Any) -> Any:
+        return graph(*given)
+
+    def forward_and_backward(*given: Any) -> None:
+        sum(each.sum() for each in _tensors(graph(*given), turnout.Tensor)).backward()
+
+    step = forward_and_backward if training else forward
+    call: Callable[..., Any] = turnout.compile(step, engine=engine) if engine else step
+
     def run() -> Any:
         if not training:
             with turnout.no_grad():
-                return [each.cpu() for each in _tensors(graph(*given), turnout.Tensor)]
-        sum(each.sum() for each in _tensors(graph(*given), turnout.Tensor)).backward()
+                return [each.cpu() for each in _tensors(call(*given), turnout.Tensor)]
+        call(*given)
         for each in parameters:
             if each.grad is not None:
                 each.grad.cpu()
             each.grad = None
         return None
 
+    run.compiled = call  # type: ignore[attr-defined]
     return run
 
 
@@ -127,28 +139,39 @@ def main(given: list[str]) -> None:
         except (DeviceError, PluginError) as error:
             print(f"without {device}: {str(error).partition(chr(10))[0]}")
     rows: list[dict[str, Any]] = []
-    print(f"{'model':<14}{'device':<9}{'turnout ms':>11}{'torch ms':>10}{'ratio':>8}  quartiles")
+    names = ("eager ms", "compiled ms") if options.compile else ("torch ms", "turnout ms")
+    print(f"{'model':<14}{'device':<9}{names[1]:>12}{names[0]:>10}{'ratio':>8}  quartiles")
     for name in options.models.split(",") if options.models else export_models.MODELS:
         model, inputs = export_models.made(name)
         program = export_models.exported(name, core=False)
         for device in devices:
-            pair = [ours(program, inputs, device, options.training), theirs(model, inputs, options.training)]
-            mine, other = in_turns(pair, options.repeats, CLOCKS[options.clock])
-            ratios = [a / b for a, b in zip(mine, other, strict=True)]
+            mine = ours(program, inputs, device, options.training, options.compile)
+            if options.compile:
+                row = {"first": timed(mine, perf_counter), "why": ""}
+                timed(mine, perf_counter)  # makes the guard
+                row["why"] = "; ".join(each.why for each in turnout.compiler.signatures(mine.compiled))  # type: ignore[attr-defined]
+                other = ours(program, inputs, device, options.training)
+            else:
+                row, other = {}, theirs(model, inputs, options.training)
+            found = in_turns([mine, other], options.repeats, CLOCKS[options.clock])
+            ratios = [a / b for a, b in zip(*found, strict=True)]
             low, _, high = quantiles(ratios, n=4) if len(ratios) > 1 else (ratios[0],) * 3
-            row = {"model": name, "device": device, "turnout": median(mine), "torch": median(other), "ratio": median(ratios)}
+            sides = ("turnout", "eager" if options.compile else "torch")
+            row |= {"model": name, "device": device, **dict(zip(sides, map(median, found), strict=True)), "ratio": median(ratios)}
             rows.append({**row, "quartiles": [low, high]})
+            note = f"; first call {row['first']:.1f} s {row['why']}" if options.compile else ""
             print(
-                f"{name:<14}{device:<9}{1000 * row['turnout']:>11.2f}{1000 * row['torch']:>10.2f}{row['ratio']:>8.2f}"
-                f"  {low:.2f} to {high:.2f}",
+                f"{name:<14}{device:<9}{1000 * row[sides[0]]:>12.2f}{1000 * row[sides[1]]:>10.2f}{row['ratio']:>8.2f}"
+                f"  {low:.2f} to {high:.2f}{note}",
                 flush=True,
             )
     for device in devices:
-        found = [row["ratio"] for row in rows if row["device"] == device]
-        mean = math.exp(sum(map(math.log, found)) / len(found))
-        print(f"{'all':<14}{device:<9}{'':>21}{mean:>8.2f}  geometric mean; worst {max(found):.2f}")
+        of_device = [row["ratio"] for row in rows if row["device"] == device]
+        mean = math.exp(sum(map(math.log, of_device)) / len(of_device))
+        print(f"{'all':<14}{device:<9}{'':>22}{mean:>8.2f}  geometric mean; worst {max(of_device):.2f}")
     if options.json is not None:
-        facts = {"threads": options.threads, "training": options.training, "torch": torch.__version__, "rows": rows}
+        facts = {"threads": options.threads, "training": options.training, "engine": options.compile}
+        facts |= {"torch": torch.__version__, "rows": rows}
         options.json.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
 
 

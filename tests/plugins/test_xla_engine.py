@@ -57,6 +57,37 @@ def test_the_sizes_of_a_graph_decide_whether_it_is_compiled(calls: int, length: 
         )
 
 
+def test_calls_of_a_small_graph_are_known_by_their_sizes() -> None:
+    turnout.config.unset("plugin.jax.compile_from")
+
+    class Layer:
+        def __init__(self) -> None:
+            self.weight, self.scale = turnout.ones(4, 4), 2.0
+
+        def __call__(self, x: Any) -> Any:
+            return x @ self.weight * self.scale
+
+    layer, x = Layer(), turnout.ones(1, 4)
+    compiled: Any = turnout.compile(layer, engine="xla", strict=True)
+    for _ in range(3):
+        compiled(x)
+    [small] = compiled.entries.values()
+    guards = small.guards
+    layer.weight = turnout.full((4, 4), 3.0, dtype=turnout.float64).float().t()[:]  # another one of this size
+    layer.weight.requires_grad_()
+    found = compiled(x)
+    assert found.tolist() == [[24.0] * 4]
+    assert found.requires_grad
+    assert (small.guards, len(compiled.entries)) == (guards, 1)
+    layer.scale = 3.0
+    assert compiled(x).tolist() == [[36.0] * 4]
+    assert len(compiled.entries) == 2
+    layer.weight, x = turnout.ones(4, 200_000), turnout.ones(1, 4)
+    for _ in range(3):
+        assert compiled(x).sum().item() == 2_400_000
+    assert [entry.program is not None for entry in compiled.entries.values()] == [False, False, True]
+
+
 def compiled_and_eager(case: Any, function: Any, sample: Any, dtype: str, make: Any) -> tuple[Any, Any, Any]:
     compiled: Any = turnout.compile(function, engine="xla")
     with warnings.catch_warnings():
@@ -191,6 +222,34 @@ def unaligned(held: Callable[[Any, Any], Any] = lambda x, array: None) -> tuple[
 
 
 LENGTH = 50_000
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "options"),
+    [
+        ((2, 5, 9, 8), (3, 2), {}), ((1, 4, 11), (3,), {"dilation": 2}),
+        ((2, 5, 9, 8), (3, 3), {"stride": (2, 3), "padding": (1, 2)}),
+        ((2, 3, 5, 6, 7), (2, 3, 2), {"stride": 2, "padding": 1, "dilation": (1, 2, 1)}), ((1, 4, 3, 3), (3, 3), {}),
+        ((2, 4, 40, 20), (13, 11), {}),
+    ],
+)  # fmt: skip
+def test_convolutions_of_each_channel_alone_agree(shape: Any, kernel: Any, options: Any) -> None:
+    call = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[len(kernel)]
+
+    def function(x: Any, w: Any, b: Any) -> Any:
+        return call(x, w, b, groups=shape[1], **options)
+
+    def gradients(x: Any, w: Any, b: Any) -> Any:
+        x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+        (function(x, w, b) ** 2).sum().backward()
+        return x.grad, w.grad
+
+    turnout.manual_seed(0)
+    given = [turnout.randn(shape), turnout.randn(shape[1], 1, *kernel), turnout.randn(shape[1])]
+    for each in (function, gradients):
+        compiled: Any = turnout.compile(each, engine="xla", strict=True)
+        for _ in range(2):
+            turnout.testing.assert_close(compiled(*given), each(*given), rtol=1e-3, atol=1e-4)
 
 
 def test_a_large_tensor_is_moved_to_where_xla_reads_it() -> None:

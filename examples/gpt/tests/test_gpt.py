@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -27,6 +28,19 @@ def test_it_learns_and_goes_on_from_its_file(tmp_path, capsys):
     assert last < first - 0.5
     program.main([*SMALL, "--steps", "3", "--topic", "lambda", "--load", file])
     assert losses(capsys.readouterr().out)[0] < first - 0.5
+
+
+@pytest.mark.parametrize(("engine", "needs"), [("eager", "turnout_tracer"), ("xla", "jax")])
+def test_compiled_steps_are_those_of_eager_ones(engine, needs, tmp_path, capsys):
+    pytest.importorskip(needs, reason=f"{needs} is not installed")
+    file, steps = tmp_path / "times.svg", [*SMALL, "--steps", "6", "--rate", "0.01"]
+    program.main(steps)
+    expected = losses(capsys.readouterr().out)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what runs eagerly warns
+        program.main([*steps, "--compile", engine, "--times", str(file)])
+    assert losses(capsys.readouterr().out) == pytest.approx(expected, abs=2e-3)
+    assert "<svg" in file.read_text("utf-8")
 
 
 @pytest.fixture

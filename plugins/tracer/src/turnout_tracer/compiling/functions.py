@@ -34,19 +34,23 @@ _LOCK = new_lock()
 class Entry:
     """What is known of one signature: its program, or why there is none, and whether that is a fault of which a warning tells.
 
-    guard    what tells without a walk that a call has this signature; None until the second call, and where there is none
-    slots    places that the program gives other tensors
-    used     when it was used last, for the order in which signatures are dropped
-    changed  calls that changed Python objects
+    guard     what tells without a walk that a call has this signature; None until the second call, and where there is none
+    is_small  whether its engine leaves it to eager calls; the guard then asks of tensors for nothing but their shapes
+    slots     places that the program gives other tensors
+    used      when it was used last, for the order in which signatures are dropped
+    changed   calls that changed Python objects
     """
 
-    __slots__ = ("changed", "guard", "guards", "is_fault", "keep", "key", "places", "program", "slots", "used", "why")
+    __slots__ = ("changed", "guard", "guards", "is_fault", "is_small", "keep", "key", "places", "program", "slots", "used", "why")
 
-    def __init__(self, walk: Walk, program: Program | None, why: str, is_fault: bool, changed: int) -> None:
+    def __init__(
+        self, walk: Walk, program: Program | None, why: str, is_fault: bool, changed: int, is_small: bool = False
+    ) -> None:
         self.program = program
         self.why = why
         self.changed = changed
         self.is_fault = is_fault
+        self.is_small = is_small
         self.key = walk.key
         self.places = walk.places
         self.keep = walk.keep
@@ -59,7 +63,7 @@ class Entry:
         """Make the guard, from a walk that found this signature. A guard that fails for it is made anew, a few times."""
         if self.guards < GUARDS:
             self.guards += 1
-            self.guard = walk.guard(self.slots)
+            self.guard = walk.guard_of_sizes() if self.is_small else walk.guard(self.slots)
 
 
 class Signature(NamedTuple):
@@ -183,7 +187,7 @@ class Compiled:
         earlier = self.entries.get(walk.key)
         changed = capture.changed + (0 if earlier is None else earlier.changed)
         fault = capture.reason not in ("", errors.RECORDS)
-        self._keep(walk, Entry(walk, program, capture.reason or left, fault, changed if capture.changed else 0))
+        self._keep(walk, Entry(walk, program, capture.reason or left, fault, changed if capture.changed else 0, left != ""))
         if capture.changed and after is not None:
             # The first use of an object may make its state. A call that changes what such a call has left does so each time.
             again = any(walk.main_key == key and capture.reason == why for key, why, _ in list(self._left))

@@ -78,6 +78,7 @@ class Lines:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._light: list[str] = []  # those of `sizes_only`
         self._count = 0
         self._constants: list[Any] = []
         self._numbers: dict[int, int] = {}
@@ -97,13 +98,16 @@ class Lines:
     def read(self, text: str) -> str:
         """The name of what an expression gives. Where it raises, the guard fails."""
         self._count += 1
-        self._lines.append(f"v{self._count} = {text}")
+        for lines in (self._lines, self._light):
+            lines.append(f"v{self._count} = {text}")
         return f"v{self._count}"
 
-    def unless(self, *wrong: str) -> None:
-        """The guard fails where one of these is true."""
+    def unless(self, *wrong: str, light: str | None = None) -> None:
+        """The guard fails where one of these is true; that of `sizes_only` asks for `light`, where it is given."""
         if len(self._lines) <= LIMIT:
             self._lines.append(f"if {' or '.join(wrong)}: return None")
+            asked = " or ".join(wrong) if light is None else light
+            self._light += [f"if {asked}: return None"] if asked else []
 
     # ---- what is asked of a value
 
@@ -162,28 +166,29 @@ class Lines:
             f"{at}.keys != {keys}", f"{at}.gmask != {tracked}", f"{at}.stride() != {strides}",
             f"({at}.device is not {kept} and {at}.device != {kept})",
             f"{at}.node is {'not ' if no_node else ''}None", f"{at}.view_of is {'not ' if no_view else ''}None",
+            light=f"type({at}) is not Tensor or {at}.shape != {shape}",
         )  # fmt: skip
         if offset:
-            self.unless(f"{at}.storage is None", f"{at}.offset != {offset}")
+            self.unless(f"{at}.storage is None", f"{at}.offset != {offset}", light="")
         else:
-            self.unless(f"({at}.storage is not None and {at}.offset)")
+            self.unless(f"({at}.storage is not None and {at}.offset)", light="")
         extra = self._extra[at] = self.read(f"{at}.extra")
         if role:  # with nothing else, in most cases
-            self.unless(f"not {extra}", f"{extra}.get('role') != {role!r}", f"(len({extra}) > 1 and is_odd({extra}))")
+            self.unless(f"not {extra}", f"{extra}.get('role') != {role!r}", f"(len({extra}) > 1 and is_odd({extra}))", light="")
         else:
-            self.unless(f"{extra} and ({extra}.get('role') or is_odd({extra}))")
+            self.unless(f"{extra} and ({extra}.get('role') or is_odd({extra}))", light="")
 
     def grad(self, at: str, there: bool) -> str:
         """A tensor has a `.grad`, or none; what that is called."""
         extra = self._extra.get(at) or self.read(f"{at}.extra")
         if there:
             return self.read(f"{extra}['grad']")
-        self.unless(f"{extra} and {extra}.get('grad') is not None")
+        self.unless(f"{extra} and {extra}.get('grad') is not None", light="")
         return ""
 
     def share(self, tensors: Sequence[str], groups: list[list[int]]) -> None:
         """These tensors share memory in these groups."""
-        self.unless(f"shared(({', '.join(tensors)})) != {groups}")
+        self.unless(f"shared(({', '.join(tensors)})) != {groups}", light="")
 
     def modes(self, modes: tuple[Any, ...]) -> None:
         """The grad mode, the default device and the default dtype."""
@@ -205,12 +210,20 @@ class Lines:
         """The guard, which returns tuples of what has these names: tensors, generators, and owners with names in them."""
         if len(self._lines) > LIMIT:
             return None
-        if len(self._apart) > 1:
-            self.unless(f"len({{{', '.join([f'id({at})' for at in self._apart])}}}) != {len(self._apart)}")
         tensors, generators, places = found
         kept = [f"({at}, {self.constant(name)})," for at, name in places]
         given = ", ".join([f"({''.join([f'{at}, ' for at in each])})" for each in (tensors, generators)])
-        text = "".join(f"        {line}\n" for line in [*self._lines, f"return {given}, ({' '.join(kept)})"])
+        if len(self._apart) > 1:
+            self.unless(f"len({{{', '.join([f'id({at})' for at in self._apart])}}}) != {len(self._apart)}")
+        return self._made([*self._lines, f"return {given}, ({' '.join(kept)})"])
+
+    def sizes_only(self) -> Callable[[tuple[Any, ...], dict[str, Any]], Any] | None:
+        """A guard that asks of tensors for nothing but their shapes, for calls that run eagerly because of those. It returns a
+        tuple."""
+        return self._made([*self._light, "return ((),)"]) if len(self._lines) <= LIMIT else None
+
+    def _made(self, lines: list[str]) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+        text = "".join(f"        {line}\n" for line in lines)
         # What raises is not there, or no longer.
         text = f"def guard(args, kwargs):\n    try:\n{text}    except Exception:\n        return None\n"
         scope = _NAMES | {f"c{i}": value for i, value in enumerate(self._constants)}

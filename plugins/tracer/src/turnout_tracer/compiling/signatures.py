@@ -281,6 +281,10 @@ class Walk:
         places = [(self.slots[i].at, self.slots[i].name) for i in slots]
         return self.lines.function(self._called, self._drawn, places)
 
+    def guard_of_sizes(self) -> Callable[..., Any] | None:
+        """A function of `args` and `kwargs` that returns None where something but the tensors differs, or the shape of one."""
+        return self.lines.sizes_only()
+
     def found(self, slots: list[int]) -> tuple[Any, ...]:
         """The tensors of the call, its generators, and these places: owner and name."""
         return self.tensors, self.generators, [(self.slots[i].owner, self.slots[i].name) for i in slots]
