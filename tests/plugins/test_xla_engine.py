@@ -210,6 +210,15 @@ def test_a_written_input_takes_over_the_memory_of_its_new_value() -> None:
     assert taken >= 18  # of 27: nobody else sees the memory
 
 
+def test_a_number_among_truth_values_is_no_warning() -> None:
+    compiled: Any = turnout.compile(lambda x: x.tril(2), engine="xla", strict=True)
+    x = turnout.ones(64, 64) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            assert turnout.equal(compiled(x), x.tril(2))
+
+
 def unaligned(held: Callable[[Any, Any], Any] = lambda x, array: None) -> tuple[Any, Any]:
     """A tensor of which XLA would copy the memory, and what sees that too."""
     room = np.zeros(4 * LENGTH + 128, np.uint8)

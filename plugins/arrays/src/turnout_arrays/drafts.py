@@ -123,6 +123,8 @@ class Draft:
             return
         if hasattr(new, "dtype") and new.dtype != self.dtype:
             new = self.fitted(new, tuple(new.shape))
+        elif self.dtype.kind == "b" and isinstance(new, (int, float)):
+            new = bool(new)  # JAX warns of numbers among truth values
         self.replace(with_part(self.drafts.xp, self.value(), bare(index), new))
 
     def written(self, made: Any) -> Draft:
