@@ -145,6 +145,16 @@ def test_the_page_about_other_plugin_systems_is_behind_in_three_rows_at_most_and
     assert [option for row in rows for option in re.findall(r"`(--[\w-]+)", row) if option not in kit] == []
 
 
+def test_the_table_of_devices_has_every_device_of_the_workspace():
+    rows = re.findall(r"^\| `(\w+)` \| `(plugins/\w+)` \|", (DOCS / "install.md").read_text(encoding="utf-8"), re.MULTILINE)
+    found = set()
+    for path in ROOT.glob("plugins/*/src/*/plugin.toml"):
+        provides = tomllib.loads(path.read_text(encoding="utf-8")).get("provides", {})
+        found |= {(each["device"], f"plugins/{path.parents[2].name}") for each in provides.get("backend", ())}
+    assert set(rows) == found
+    assert len(rows) == len(found) > 5
+
+
 def test_what_sources_and_pages_cite_is_in_the_repository():
     cited: set[str] = set()
     for file in tracked(("core", "plugins", "tools", "examples", "docs", "README.md", "CONTRIBUTING.md")):
