@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
-from installed_folder import Library
+from installed_folder import LIBRARY, LIBRARY_ACTIVATION, Library
 
 from outcomes import in_threads, refused
 from turnout import config, plugins
@@ -53,6 +54,47 @@ def test_a_plugin_that_raises_half_way_leaves_nothing_and_its_traceback_is_kept(
             f"  from    dist-alpha 0.1 ({path})\n"
             "  to fix  upgrade dist-alpha, tell its authors, or name alpha in plugins.disable"
         )
+
+
+MARKING = """\
+from turnout.plugins import replaceable
+
+@replaceable
+def adder(n):
+    return lambda x: x + n
+
+def other(n):
+    return n
+"""
+
+
+@pytest.mark.parametrize(
+    ("replaced", "unknown"),
+    [
+        ("fake_parts:adder", ""),
+        ("turnout.operators.calls:entry_point", ""),
+        ("fake_absent.parts:adder", ""),
+        ("fake_parts:other", "fake_parts:other"),
+        ("fake_parts:addr", "fake_parts:addr"),
+        ("turnout.operators.kernels:guardd", "turnout.operators.kernels:guardd"),
+    ],
+)
+def test_what_replaces_a_function_that_is_not_replaceable_fails_at_activation(site, monkeypatch, replaced, unknown):
+    site.distribution("parts", files={"fake_parts.py": MARKING})
+    importlib.import_module("fake_parts")
+    faster = f"REPLACEMENTS = {{'turnout.operators.kernels:guarded': None, {replaced!r}: None}}\n"
+    tables = 'replacements = "fake_alpha.faster"\n'
+    site.plugin("alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules={"faster.py": faster})
+    if not unknown:
+        assert plugins.activate("alpha").state == "active"
+        return
+    with pytest.raises(PluginError) as caught:
+        plugins.activate("alpha")
+    assert str(caught.value.__cause__) == (
+        "the module fake_alpha.faster replaces functions that are not replaceable\n"
+        f"  replaced  {unknown}\n"
+        "  to fix    name functions marked with turnout.plugins.replaceable, as 'module:function'"
+    )
 
 
 def test_a_failed_plugin_is_tried_again_after_a_reset(site):

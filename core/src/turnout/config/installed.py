@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _answers: Answers | None = None
+MARKED: set[str] = set()  # "module:function" of what is replaceable, of all modules that are loaded
 
 
 def connect(answers: Answers) -> None:
@@ -46,10 +47,12 @@ def installed() -> Answers:
 
 def replaceable(make: Make) -> Make:
     """Mark a function that makes callables: an installed plugin may exchange what it made for what does the same."""
+    name = f"{make.__module__}:{make.__qualname__}"
+    MARKED.add(name)
 
     @wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
-        found, replace = make(*args, **kwargs), installed().replacements().get(f"{make.__module__}:{make.__qualname__}")
+        found, replace = make(*args, **kwargs), installed().replacements().get(name)
         return found if replace is None else replace(found, *args, **kwargs)
 
     return made  # type: ignore[return-value]

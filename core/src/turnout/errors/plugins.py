@@ -89,6 +89,13 @@ def promises_broken(module: str, path: str, missing: Sequence[str], extra: Seque
     return ManifestError(report(head, ("manifest", path), ("module", module), *rows))
 
 
+def not_replaceable(module: str, names: Sequence[str]) -> PluginError:
+    """Replacements of functions that do not exist, or that are not marked."""
+    head = f"the module {module} replaces functions that are not replaceable"
+    remedy = ("to fix", "name functions marked with turnout.plugins.replaceable, as 'module:function'")
+    return PluginError(report(head, ("replaced", ", ".join(names)), remedy))
+
+
 def no_activation(module: str) -> ManifestError:
     """An activation module without the one hook that it needs."""
     hook = "turnout_activate(library, options) marked with @turnout.plugins.hookimpl"

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pluggy
 
 from turnout import config
+from turnout.config.installed import MARKED
 from turnout.errors import plugins as errors
 from turnout.plugins.collector import collector_paused
 from turnout.plugins.discovery import Found
@@ -111,7 +112,23 @@ def prepare(found: Found) -> pluggy.PluginManager:
     hooks = _hooks(manifest, load(manifest))
     for reason in hooks.hook.turnout_available():
         raise UnavailableError(str(reason))
+    if manifest.replacements:
+        _check_replaced(manifest.replacements)
     return hooks
+
+
+def _check_replaced(module: str) -> None:
+    """Raise PluginError if a plugin replaces what is not replaceable. Of modules that are not loaded yet, nothing is known."""
+    replaced = importlib.import_module(module).REPLACEMENTS
+    unknown = sorted(name for name in replaced.keys() - MARKED if _is_loaded(name.partition(":")[0]))
+    if unknown:
+        raise errors.not_replaceable(module, unknown)
+
+
+def _is_loaded(module: str) -> bool:
+    """Whether all of a module has run."""
+    found = sys.modules.get(module)
+    return found is not None and not getattr(found.__spec__, "_initializing", False)
 
 
 @collector_paused()
