@@ -60,7 +60,7 @@ EXACT: dict[str, Callable[..., Any]] = {
     "threshold_backward": lambda a, b: np.where(b <= P, 0, a), "clamp": lambda a: np.clip(a, P, Q),
     "leaky_relu": lambda a: np.where(a > 0, a, a * P), "hardshrink": lambda a: np.where(np.abs(a) <= P, 0, a),
     "softshrink": lambda a: np.where(np.abs(a) <= P, 0, a - np.sign(a) * P),
-    "hardsigmoid": lambda a: np.clip(a / 6 + 0.5, 0, 1), "hardswish": lambda a: a * np.clip(a / 6 + 0.5, 0, 1),
+    "hardsigmoid": lambda a: np.clip(a + 3, 0, 6) / 6, "hardswish": lambda a: a * np.clip(a + 3, 0, 6) / 6,
     "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
     "isnan": np.isnan,
     "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
