@@ -78,16 +78,7 @@ def test_a_dtype_that_cannot_hold_the_result_is_refused_and_a_wider_one_converts
     assert turnout.add(x, x, out=wide).dtype is turnout.float64
     assert wide.tolist() == [1.0, 3.0, 0.5]
     assert x.add_(ints).dtype is turnout.float32
-    for name in (
-        "add",
-        "sub",
-        "subtract",
-        "mul",
-        "multiply",
-        "floor_divide",
-        "fmod",
-        "remainder",
-    ):
+    for name in ("add", "sub", "subtract", "mul", "multiply", "floor_divide", "fmod", "remainder"):
         call = getattr(turnout, name)
         assert call(ints, 2, out=wide).tolist() == call(ints, 2).tolist()
     assert turnout.nansum(ints, 0, out=wide[0]).item() == 6
