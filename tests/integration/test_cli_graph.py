@@ -282,17 +282,6 @@ def test_a_file_that_cannot_be_written_is_named():
     assert done.stderr == "turnout: the folder nowhere does not exist\n"
 
 
-def test_without_pygraphviz_svg_says_what_to_install(monkeypatch):
-    # None in sys.modules is how Python marks a module that must not be imported.
-    monkeypatch.setitem(sys.modules, "pygraphviz", None)
-    done = run("program.py:written", "--format", "svg")
-    assert done.exit_code == 1
-    assert done.stderr == (
-        'turnout: draw: the format "svg" needs pygraphviz, which is not installed\n'
-        '  to fix  pip install pygraphviz; the format "dot" needs nothing\n'
-    )
-
-
 @pytest.mark.skipif(os.name == "nt", reason="the environment is made of symbolic links")
 def test_without_autograd_it_says_what_to_install_before_the_program_runs(folder):
     done = Without(folder, "autograd").command("graph", f"{folder / 'zero.py'}:f")

@@ -148,32 +148,33 @@ def test_a_size_that_was_computed_from_others_must_be_that_again():
     )
 
 
-def test_a_fake_tensor_from_outside_is_an_error():
-    mode = FakeMode()
-    outside, x = mode.from_tensor(turnout.ones(3)), mode.from_tensor(turnout.ones(3))
-    assert refused(graphs.TraceError, lambda: turnout.trace(lambda x: x + outside)(x)) == (
-        "trace: the function uses a fake tensor that is not among its inputs, and a replay would have no values for it\n"
-        "  to fix  make it an argument; or leave it real, outside of the mode, with FakeMode(allow_non_fake_inputs=True)"
-    )
+# What a function makes of an input and of a fake tensor that is none, with sizes that are numbers or symbols, and what is wrong.
+FROM_OUTSIDE = [
+    (
+        False, lambda x, outside: x + outside,
+        ("uses a fake tensor that is not among its inputs, and a replay would have no values for it\n"
+        "  to fix  make it an argument; or leave it real, outside of the mode, with FakeMode(allow_non_fake_inputs=True)"),
+    ),
+    (
+        True, lambda x, outside: x * outside.shape[0],
+        ("uses the size s0, and s0 is neither a size of an input nor of a result\n"
+        "  to fix  make the tensor that it is a size of an argument of the function"),
+    ),
+]  # fmt: skip
 
 
-def test_a_size_from_outside_is_an_error():
-    mode = FakeMode(dynamic=True)
+@pytest.mark.parametrize(("dynamic", "use", "said"), FROM_OUTSIDE, ids=["tensor", "size"])
+def test_what_is_fake_and_from_outside_is_an_error(dynamic, use, said):
+    mode = FakeMode(dynamic=dynamic)
     outside, x = mode.from_tensor(turnout.ones(3)), mode.from_tensor(turnout.ones(3))
-    for inputs in (x, turnout.ones(3)):
-        assert refused(graphs.TraceError, turnout.trace(lambda x: x * outside.shape[0]), inputs) == (
-            "trace: the function uses the size s0, and s0 is neither a size of an input nor of a result\n"
-            "  to fix  make the tensor that it is a size of an argument of the function"
+    for given in (x, turnout.ones(3)) if dynamic else (x,):
+        assert refused(graphs.TraceError, turnout.trace(lambda x: use(x, outside)), given) == f"trace: the function {said}"
+    if dynamic:
+        decides = turnout.trace(lambda x: x + 1 if x.shape[0] == outside.shape[0] else x)
+        assert refused(graphs.TraceError, decides, x) == (
+            "trace: sizes were decided with s1 == s0, and s0 is neither a size of an input nor of a result\n"
+            "  to fix  make the inputs of each trace with a FakeMode of their own"
         )
-
-
-def test_a_decision_about_a_size_from_outside_is_an_error():
-    mode = FakeMode(dynamic=True)
-    outside, x = mode.from_tensor(turnout.ones(3)), mode.from_tensor(turnout.ones(3))
-    assert refused(graphs.TraceError, lambda: turnout.trace(lambda x: x + 1 if x.shape[0] == outside.shape[0] else x)(x)) == (
-        "trace: sizes were decided with s1 == s0, and s0 is neither a size of an input nor of a result\n"
-        "  to fix  make the inputs of each trace with a FakeMode of their own"
-    )
 
 
 def test_real_tensors_from_outside_are_constants_also_inside_the_mode():

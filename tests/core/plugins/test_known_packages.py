@@ -20,23 +20,14 @@ def known(monkeypatch):
     monkeypatch.setattr(providers, "data", lambda: rows)
 
 
-@pytest.mark.usefixtures("known")
-def test_a_name_that_nobody_lists_may_be_of_a_plugin_whose_names_were_not_made():
+def test_a_name_that_nobody_lists_may_be_of_a_plugin_whose_names_were_not_made(known):
     assert providers.provider_of("public", "peel") == "turnout-listed"
     assert providers.provider_of("public", "slice") == "turnout-unread"
     assert providers.provider_of("public", "squeeze") == "turnout-unread"
-
-
-@pytest.mark.usefixtures("known")
-def test_the_names_of_an_installed_plugin_are_known():
-    assert providers.provider_of("public", "squeeze", {"unread"}) is None
+    assert providers.provider_of("public", "squeeze", {"unread"}) is None  # it is installed, so its names are known
     assert providers.provider_of("public", "slice", {"unread"}) == "turnout-unread"
-
-
-@pytest.mark.usefixtures("known")
-def test_only_public_names_can_be_unread():
-    assert providers.provider_of("device", "squeeze") is None
-    assert providers.provider_of("plugin", "squeeze") is None
+    for kind in ("device", "plugin"):  # only public names can be unread
+        assert providers.provider_of(kind, "squeeze") is None
 
 
 # ---- the command that installs a package
