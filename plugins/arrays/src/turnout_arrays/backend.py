@@ -47,7 +47,8 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         register_kernels(library, backend, turnout_arrays.kernels(numpy))
 
     xp         the array module
-    bfloat16   the scalar type for that dtype, if the module has one (`ml_dtypes.bfloat16` for NumPy)
+    bfloat16   the scalar type for that dtype, if the module has one (`ml_dtypes.bfloat16` for NumPy), or the name of the module
+               that has it ("ml_dtypes"), which is imported when an array of that dtype is first needed
     """
 
     # The module name of the generated wrappers, so that a warnings filter can distinguish them from user code.
@@ -360,9 +361,9 @@ class ArrayBackend(NativeDtypes, TensorBackend):
     def adopt(self, value: Any) -> Any:
         """The array if a tensor can have its dtype, byte order and strides, else None."""
         exact = value.__class__ is self.array_type
-        if exact and value.flags.c_contiguous and value.dtype in self._dtypes:
+        if exact and value.flags.c_contiguous and self.is_native(value.dtype):
             return value
-        if not isinstance(value, self.xp.ndarray) or value.dtype not in self._dtypes or not value.dtype.isnative:
+        if not isinstance(value, self.xp.ndarray) or not self.is_native(value.dtype) or not value.dtype.isnative:
             return None
         itemsize = value.dtype.itemsize
         if any(s < 0 or s % itemsize for n, s in zip(value.shape, value.strides, strict=True) if n > 1):

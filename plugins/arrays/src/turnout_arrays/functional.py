@@ -32,7 +32,7 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
     """A backend whose values are `xp.ndarray`.
 
     xp        the array module
-    bfloat16  the scalar type for that dtype, if the module has one (`ml_dtypes.bfloat16` for NumPy)
+    bfloat16  the scalar type for that dtype, if the module has one, or the name of the module that has it, as for `ArrayBackend`
     adopts    None, or the class of arrays that `turnout.as_tensor` takes as values without a copy, because nobody can write them
     """
 
@@ -115,7 +115,7 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
     # ---- arrays
 
     def adopt(self, value: Any) -> FunctionalArray | None:
-        if self.adopts is None or not isinstance(value, self.adopts) or value.dtype not in self._dtypes:
+        if self.adopts is None or not isinstance(value, self.adopts) or not self.is_native(value.dtype):
             return None
         return self.array_of(value, self._dtypes[value.dtype], self.device_of_value(value))
 

@@ -6,7 +6,6 @@ from math import prod
 from sys import getrefcount
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from turnout.devices import Device
@@ -50,7 +49,7 @@ class CPUBackend(ArrayBackend):
     scalars_mix = True
 
     def __init__(self) -> None:
-        super().__init__(np, ml_dtypes.bfloat16)
+        super().__init__(np, "ml_dtypes")
 
     def held_alone(self, array: Any, references: int) -> bool:
         if getrefcount(array) > _ARGUMENT + references or not array.flags.writeable:

@@ -6,6 +6,7 @@ An index out of range is found while elements are moved. The call then goes to t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -243,20 +244,21 @@ def to_copy(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, no
         return NotImplemented
     if self.dtype.char not in FLOATS or 0 in self.strides or memory_format not in (None, "preserve_format"):
         return NotImplemented
-    native = NATIVE.get(dtype.name)
+    native = _native(dtype.name)
     if native is None or CODES[native.char] == CODES[self.dtype.char]:
         return NotImplemented
     return apply("copy", (self,), np.empty_like(self, native))
 
 
-def _native() -> dict[str, Any]:
-    import ml_dtypes
+@cache
+def _native(name: str) -> Any:
+    """NumPy's dtype for a float dtype; None for any other one."""
+    if name == "bfloat16":
+        from ml_dtypes import bfloat16
 
-    names = {name: np.dtype(name) for name in ("float16", "float32", "float64")}
-    return names | {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
+        return np.dtype(bfloat16)
+    return np.dtype(name) if name in ("float16", "float32", "float64") else None
 
-
-NATIVE = _native()
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
