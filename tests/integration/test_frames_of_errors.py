@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from installed import clean
 
 # What is wrong -> the call. `a` is 2 x 3, `b` 2 x 4, `p` 2 x 3 and requires a gradient.
 KINDS = {
@@ -68,6 +71,65 @@ def test_no_error_shows_a_frame_of_turnout_unless_all_are_asked_for(speed: str) 
     assert shown(TURNOUT_SPEED=speed) == {}
     full = shown(TURNOUT_SPEED=speed, TURNOUT_TRACEBACK="full")
     assert {name.rpartition(",")[0] for name in full} == set(KINDS)
+
+
+# As pytest and IPython run a program, in which each line fails twice.
+BY_PYTEST = """
+import pytest
+import turnout as m
+from turnout.nn import functional as F
+a, b, p = m.ones(2, 3), m.ones(2, 4), m.ones(2, 3, requires_grad=True)
+CALLS = {calls!r}
+@pytest.mark.parametrize("again", [0, 1])
+@pytest.mark.parametrize("call", CALLS)
+def test_call(call, again):
+    eval(call)
+"""
+BY_IPYTHON = """
+import contextlib, io, json, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor", xmode="Context")
+shell.run_cell("import turnout as m; from turnout.nn import functional as F")
+shell.run_cell("a, b, p = m.ones(2, 3), m.ones(2, 4), m.ones(2, 3, requires_grad=True)")
+for call in json.load(sys.stdin):
+    for _ in range(2):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            assert not shell.run_cell(call).success, call
+        print(out.getvalue())
+"""
+FRAME_OF_OURS = re.compile(r"[^\n]*(?:core|plugins/\w+)/src/turnout[^\n]*|[^\n]*<turnout[^\n]*")
+ALONE = {kind: call for kind, call in KINDS.items() if kind not in ("a hook", "a kernel")}
+
+
+@pytest.mark.parametrize("speed", ["on", "off"])
+def test_pytest_shows_the_line_of_the_program_alone(speed: str, tmp_path: Path) -> None:
+    (tmp_path / "test_calls.py").write_text(BY_PYTEST.format(calls=list(ALONE.values())), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=long", "test_calls.py"]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=clean(TURNOUT_SPEED=speed), capture_output=True, text=True, check=False, timeout=200
+    )
+    assert f"{2 * len(ALONE)} failed" in run.stdout, run.stdout
+    assert FRAME_OF_OURS.findall(run.stdout) == []
+    full = {**clean(TURNOUT_SPEED=speed), "TURNOUT_TRACEBACK": "full"}
+    run = subprocess.run(
+        [*command, "-k", "matmul"], cwd=tmp_path, env=full, capture_output=True, text=True, check=False, timeout=200
+    )
+    assert FRAME_OF_OURS.findall(run.stdout)
+
+
+@pytest.mark.parametrize("speed", ["on", "off"])
+def test_ipython_shows_the_line_of_the_program_alone(speed: str, tmp_path: Path) -> None:
+    pytest.importorskip("IPython", reason="IPython is not installed")
+    for traceback, shows in (("short", False), ("full", True)):
+        variables = {"TURNOUT_SPEED": speed, "TURNOUT_TRACEBACK": traceback, "IPYTHONDIR": str(tmp_path)}
+        run = subprocess.run(
+            [sys.executable, "-c", BY_IPYTHON], input=json.dumps(list(ALONE.values())), env={**os.environ, **variables},
+            capture_output=True, text=True, check=False, timeout=200,
+        )  # fmt: skip
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.count("Error") > 2 * len(ALONE) - 5
+        assert bool(FRAME_OF_OURS.findall(run.stdout)) == shows, run.stdout
 
 
 # Functions that show a frame of their own for wrong arguments: small ones, which are called inside others.
