@@ -27,6 +27,9 @@ def test_a_resize_to_the_shape_that_it_has_is_no_write():
     x.resize_(3)
     x.resize_as_(made([0.0, 0.0, 0.0]))
     assert x._version == saved
+    turned = made([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).t()
+    assert turned.resize_(3, 2).stride() == turned.resize_as_(made([[0.0] * 2] * 3)).stride() == (1, 3)
+    assert turned.resize_(3, 2).tolist() == [[1, 4], [2, 5], [3, 6]]
     x.resize_(3, 1)
     assert x._version == saved + 1
 

@@ -331,7 +331,8 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
-    """Change the shape in place: row-major from the same first element. New elements are unspecified.
+    """Change the shape in place: row-major from the same first element. New elements are unspecified. A tensor that has the shape
+    stays as it is, however it lies, unless a memory format is given.
 
     # differs from torch: a tensor that outgrows its memory in `resize_` moves to a new one, and its views keep the old one.
     PyTorch's views follow it; here each tensor has an array of its own, and not all that share a memory are known.
@@ -339,6 +340,8 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
     shape = tuple(size)
     if any(n < 0 for n in shape):
         raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
+    if memory_format is None and shape == self.array.shape:
+        return self
     backend = self.device.backend
     strides = strides_as(memory_format, shape) or contiguous_strides(shape)
     root = self.array if self.storage is None else self.storage.array
