@@ -280,6 +280,7 @@ ANSWERED = [
     ("turnout.linalg.det(e[:, :0])", 1.0),
     ("e.sort().values.shape", (0, 3)),
     ("F.softmax(e, 0).shape", (0, 3)),
+    *((f"({how}).shape", (0, 3)) for how in ("e.long() // 0", "e.long() % 0", "turnout.fmod(e.long(), turnout.tensor(0))", "e.long() // turnout.zeros(3).long()")),
     ("s.sum(0)", 2.0),
     ("s.sort().values", 2.0),
     ("s.cumsum(0)", 2.0),

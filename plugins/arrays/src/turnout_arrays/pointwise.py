@@ -235,13 +235,14 @@ def arithmetic(xp: Any) -> Table:
 
 
 def division(xp: Any) -> Table:
-    """Quotients and remainders. An integer division by zero raises because no integer can represent the result."""
+    """Quotients and remainders. An integer division by zero raises because no integer can represent the result; of no integers
+    there is none."""
 
     def check_divisor(self: Any, other: Any) -> None:
         if isinstance(self, float) or isinstance(other, float):
             return
         kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
-        if not all(kind in "biu" for kind in kinds):
+        if not all(kind in "biu" for kind in kinds) or not getattr(self, "size", 1):
             return
         if xp.__class__ is Drafts and are_postponed() and hasattr(other, "dtype"):
             note(bare(xp.any(other == 0)))

@@ -253,7 +253,7 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Out | Result:
 
 @keeps_numbers
 def floor_divide(self: Any, other: Any) -> Out | Result:
-    """Real dtypes. An integer divided by the number 0 is an error."""
+    """Real dtypes. An integer divided by the number 0 is an error, where there is one."""
     return _divided(self, other, rounds=False)
 
 
@@ -265,7 +265,7 @@ def remainder(self: Any, other: Any) -> Out | Result:
 def _divided(self: Any, other: Any, *, rounds: bool) -> Out | Result:
     computed = common_dtype(self, other)
     refuse(computed, "rounded division", BOOL, COMPLEX)
-    if computed.category == INT and not isinstance(other, Tensor) and other == 0:
+    if computed.category == INT and not isinstance(other, Tensor) and other == 0 and 0 not in self.array.shape:
         raise ArgumentError("integer division by zero")
     return two_operands(self, other, computed, rounds=rounds)
 
