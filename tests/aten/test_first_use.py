@@ -62,6 +62,15 @@ IMPORTED = {
     "the first operation parses no metadata as mail": (
         "turnout.ones(2) + 1; print(turnout.__version__ == '', 'email.parser' in sys.modules)", "False False",
     ),
+    "the first operation loads nothing that NumPy, plugins and it do not need": (
+        "import numpy; before = {*sys.modules}; turnout.ones(2) + 1\n"
+        "unneeded = {'json', 'ml_dtypes', 'pathlib', 'shlex', 'threading', 'traceback', 'urllib.parse', 'importlib_metadata'}\n"
+        "print(sorted(unneeded & sys.modules.keys() - before))", "[]",
+    ),
+    "the first operation names few operators of a backend's tables": (
+        "turnout.ones(2) + 1; from turnout.registry import REGISTRY\n"
+        "print(len(REGISTRY._operators) < 50, sum(len(table.rows) for table in REGISTRY.tables) > 800)", "True True",
+    ),
     "Tensor reads no docstrings": (
         "turnout.Tensor; print('turnout_aten.functions.docstrings' in sys.modules)", "False",
     ),

@@ -9,9 +9,9 @@ from plain_objects import Handle
 
 from outcomes import refused
 from turnout import config
-from turnout.errors import ConfigError, ConflictError, KernelSignatureError, SchemaError
+from turnout.errors import ConfigError, ConflictError, KernelSignatureError, SchemaError, UniverseError
 from turnout.keys import BackendRow
-from turnout.operators.kernels import FALLTHROUGH
+from turnout.operators.kernels import ARRAY, FALLTHROUGH, INTERNAL, Kernel
 from turnout.registry import Registrations, Registry
 from turnout.registry.preferences import preference
 
@@ -214,3 +214,85 @@ def test_a_namespace_has_one_source_and_a_functionality_one_service(registry, li
     assert refused(ConflictError, library.service, "CPU", object()) == (
         f"CPU has a service already; {library.origin} cannot offer a second one"
     )
+
+
+# ---- tables of kernels
+
+
+def register(
+    library: Registrations, names: str, *, yields: bool = False, said: str = "table", made: list[str] | None = None
+) -> None:
+    """A table at CPU for some operators of `lib`; `made` collects those whose kernels were made."""
+
+    def make(name: str, row: str) -> Kernel:
+        if made is not None:
+            made.append(name)
+        binder = lambda op, kernel, key: lambda ks, *args: f"{row} of {library.name}"  # noqa: E731
+        return Kernel(None, ARRAY, library=library, binder=binder, yields=yields)
+
+    library.impl_table("CPU", {f"lib::{name}": said for name in names.split()}, make, yields=yields)
+
+
+def test_a_kernel_of_a_table_is_made_when_its_operator_is_first_named(registry, library):
+    made = []
+    register(library, "f g h", made=made)
+    assert (made, library.provides("kernel:lib::f@CPU")) == ([], False)
+    assert library.provided() == {"kernel:lib::f@CPU", "kernel:lib::g@CPU", "kernel:lib::h@CPU"}
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    assert (run(op, tensor(registry)), made) == ("table of lib", ["lib::f"])
+    assert registry.get("lib::g", define=False).kernels.keys() == {"CPU"}
+    assert made == ["lib::f", "lib::g"]
+    assert [op.qualified_name for op in registry.dangling()] == ["lib::g", "lib::h"]
+    assert sorted(registry.operators) == ["lib::f", "lib::g", "lib::h"]
+    assert made == ["lib::f", "lib::g", "lib::h"]
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_kernels_of_tables_and_others_stand_in_the_order_of_their_registration(registry, library, is_named):
+    op = library.define("lib::f(Tensor x) -> Tensor") if is_named else None
+    said = []
+    for number in range(2):
+        register(library, "f", said=f"table {number}")
+        library.impl("f", "CPU", None, form=INTERNAL, binder=lambda op, kernel, key: None, label=f"single {number}")
+    register(library, "f", said="last")
+    op = op or library.define("lib::f(Tensor x) -> Tensor")
+    for kernel in op.kernels["CPU"]:
+        said.append(kernel.label or kernel.binder(op, kernel, "CPU")(0))
+    assert said == ["table 0 of lib", "single 0", "table 1 of lib", "single 1", "last of lib"]
+    assert run(op, tensor(registry)) == "last of lib"
+
+
+@pytest.mark.parametrize("first", ["kernel", "table"])
+def test_a_table_with_a_kernel_where_another_library_has_one_is_refused_whole(registry, library, first):
+    with Registrations("other", registry=registry) as other:
+        if first == "kernel":
+            other.impl("lib::g", "CPU", lambda x: "kernel of other")
+        else:
+            register(other, "g")
+        before = state_of(registry)
+        text = refused(ConflictError, register, library, "f g h")
+        assert "lib::g" in text
+        assert (state_of(registry), library.provided()) == (before, set())
+        refused(ConflictError, library.impl, "g", "CPU", lambda x: "kernel of lib")
+        register(library, "f g h", yields=True)
+        op = library.define("lib::g(Tensor x) -> Tensor")
+        assert run(op, tensor(registry)).endswith("of other")
+    assert run(op, tensor(registry)) == "table of lib"
+
+
+def test_undoing_a_table_takes_back_its_kernels_made_or_not(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    before = state_of(registry)
+    with Registrations("other", registry=registry) as other:
+        register(other, "f g")
+        assert run(op, tensor(registry)) == "table of other"
+        registry.get("lib::g", define=False)
+        register(other, "h")
+    assert (state_of(registry), registry.tables) == (before, ())
+    assert registry.get("lib::h", define=False) is None
+
+
+def test_a_table_at_an_unknown_key_is_refused(registry, library):
+    text = refused(UniverseError, library.impl_table, "Cpu", {"lib::f": None}, lambda name, row: Kernel(None))
+    assert text == "unknown dispatch key 'Cpu'"
+    assert registry.tables == ()

@@ -161,3 +161,40 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 100)
 def test_memory_that_was_freed_is_used_again_without_page_faults() -> None:
     # One of three runs: a system that is short of memory may take it back all the same. 390 where it gets it after each step.
     assert any(float(printed(_FAULTS)) < 20 for _ in range(3))
+
+
+# What needs bfloat16 first, and what is printed; none of it before ml_dtypes was imported for another reason.
+FIRST_BFLOAT16 = {
+    "a tensor is made": ("print(turnout.ones(2, dtype=turnout.bfloat16).dtype)", "turnout.bfloat16"),
+    "many are converted": ("print(turnout.ones(70_000).to(turnout.bfloat16).sum().dtype)", "turnout.bfloat16"),
+    "an array is taken": (
+        "import ml_dtypes, numpy; print(turnout.from_numpy(numpy.ones(2, ml_dtypes.bfloat16)))",
+        "tensor([1., 1.], dtype=turnout.bfloat16)",
+    ),
+    "an array of another dtype of that module is refused": (
+        (
+            "import ml_dtypes, numpy\n"
+            "try:\n    turnout.from_numpy(numpy.ones(2, ml_dtypes.float8_e5m2))\n"
+            "except turnout.errors.TurnoutError as error:\n    print(type(error).__name__, 'bfloat16' in str(error))"
+        ),
+        "DTypeError False",
+    ),
+    "eight threads make one": (
+        (
+            "import threading; start, made = threading.Barrier(8), []\n"
+            "def make():\n    start.wait(); made.append(turnout.ones(2).to(turnout.bfloat16).tolist())\n"
+            "threads = [threading.Thread(target=make) for _ in range(8)]\n"
+            "for each in threads: each.start()\n"
+            "for each in threads: each.join()\n"
+            "print(made == [[1.0, 1.0]] * 8)"
+        ),
+        "True",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FIRST_BFLOAT16)
+def test_bfloat16_is_named_when_it_is_first_needed(case):
+    program, shown = FIRST_BFLOAT16[case]
+    head = "import sys, turnout; sys.setswitchinterval(1e-6); turnout.ones(2) + 1; print('ml_dtypes' in sys.modules)\n"
+    assert printed(head + program) == f"False\n{shown}"

@@ -285,6 +285,8 @@ class Registry:
             own = f"backend:{key}"
             if all(k.library is not None and k.library.provides(own) for k in stack):
                 return yielding[-1]
+            if len({id(k.library) for k in stack}) == 1:
+                return stack[-1]
         overriding = [k for k in stack if k.allow_override]
         if len({id(k.library) for k in overriding}) == 1:
             return overriding[-1]
