@@ -17,7 +17,7 @@ from turnout_cli.new_plugin import rendered
 FOLDER = ROOT / "examples"
 BACKENDS = ("loopback", "torchlike")
 PLUGINS = ("profiler", "quantized", "myops", "myops_opencl")
-PROGRAMS = ("dask_programs", "gpt")
+PROGRAMS = ("dask_programs", "gpt", "serving")
 EXAMPLES = (*BACKENDS, *PLUGINS, *PROGRAMS)
 each = pytest.mark.parametrize("name", EXAMPLES)
 
@@ -30,7 +30,7 @@ def own_tests(environment, *names: str) -> None:
 
 
 def test_their_own_tests_pass(examples):
-    own_tests(examples, *PLUGINS, "gpt")
+    own_tests(examples, *PLUGINS, "gpt", "serving")
 
 
 def test_the_programs_for_dask_pass_their_own_tests(examples, need_device):

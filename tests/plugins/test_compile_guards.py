@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import cmath
 import collections
+import contextlib
 import copy
 import dataclasses
 import enum
@@ -67,6 +68,19 @@ class Made:
 
 class Inherits(Made):
     pass
+
+
+class Closes:
+    scale = 1.0
+
+    def close(self) -> None:
+        self.scale = read()
+
+
+def closed(close: Any = contextlib.closing) -> float:
+    with close(Closes()) as made:
+        pass
+    return float(made.scale)
 
 
 class Constructed:
@@ -328,6 +342,18 @@ def of_relative_import_of_a_module() -> Change:
     return function, attribute(sys.modules["user.inner"], "SCALE")
 
 
+def of_attribute_of_a_compiled_function() -> Change:
+    inner: Any = turnout.compile(lambda x: x, engine="eager")
+    inner.scale = 2.0
+    return of_call(lambda: inner.scale), attribute(inner, "scale")
+
+
+def of_new_attribute_of_a_compiled_function() -> Change:
+    inner: Any = turnout.compile(lambda x: x, engine="eager")
+    inner.rate = 2.0
+    return of_call(lambda: inner.rate if hasattr(inner, "rate") else 1.0), lambda: delattr(inner, "rate")
+
+
 CHANGES: list[Callable[[], Change]] = [
     of_function_attribute, of_partial_attribute, of_globals, of_globals_of_a_function, of_attrgetter, of_dotted_attrgetter,
     of_attrgetter_in_the_code, of_methodcaller, of_match, of_match_by_position, of_astuple, of_deepcopy, of_whole_attribute,
@@ -336,6 +362,8 @@ CHANGES: list[Callable[[], Change]] = [
     of_relative_import_of_a_module,
     lambda: (of_call(lambda: Made().scale), box),
     lambda: (of_call(lambda: Inherits().scale), box),
+    lambda: (of_call(lambda: closed()), box),
+    of_attribute_of_a_compiled_function, of_new_attribute_of_a_compiled_function,
     lambda: (of_call(lambda: Constructed().scale), box),
     lambda: ((lambda made: of_call(lambda: type(made)().scale))(Made()), box),
     lambda: (of_call(Whole(2).get), box),
@@ -476,6 +504,9 @@ UNDER_OTHER_NAMES: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (lambda x, p: x * sum(p), [(Crooked((2, n)),) for n in (2, 2, 2, 3)]),
     (lambda x, p: x * sum(p), [(Crooked(range(n)),) for n in (2, 2, 2, 3)]),
     (lambda x, p: x * p.first, [(Pair(n, 1),) for n in (2, 2, 2, 3)]),
+    (lambda x, d: x * d.maxlen, [(collections.deque([1], n),) for n in (2, 2, 2, 3)]),
+    (lambda x, a, b: x * (1 if a is b else 2), [(a, a) for a in [np.ones(2)] * 3] + [(np.ones(2), np.ones(2))]),
+    (lambda x, v: x * v._base.shape[0], [(turnout.ones(n)[:1],) for n in (2, 2, 2, 3)]),
     (lambda x, a: x * a.strides[0], [(a,) for a in [np.ones((2, 2))] * 3 + [np.asfortranarray(np.ones((2, 2)))]]),
 ]  # fmt: skip
 
@@ -486,6 +517,38 @@ def test_what_is_read_under_another_name_or_past_methods_of_a_class_is_in_the_si
     x = turnout.ones(3)
     assert [compiled(x, *call).tolist() for call in calls] == [function(x, *call).tolist() for call in calls]
     assert sum(each.calls for each in compiler.signatures(compiled)) == 2
+
+
+class Fancy(dict[str, Any]):
+    """Attributes that are not kept in a plain dict."""
+
+
+def test_attributes_in_a_dict_of_another_class_are_said_to_be_seen_by_no_signature() -> None:
+    compiled, x = turnout.compile(lambda x, o: x * o.scale, engine="eager"), turnout.ones(3)
+    for scale in (2, 2, 2, 3):
+        held = Scaled(scale)
+        held.__dict__ = Fancy(held.__dict__)
+        assert compiled(x, held).tolist() == [scale] * 3
+    assert "arguments[1].__dict__ is a Fancy, whose state cannot be compared between calls" in compiler.explain(compiled)
+
+
+HISTORIES: list[Callable[[Any], Any]] = [
+    lambda x: x * len(x.grad_fn.name()), lambda x: x * (2 if x.retains_grad else 3), lambda x: x + x.output_nr,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", HISTORIES)
+def test_how_an_input_was_computed_is_read_at_each_call(function: Any) -> None:
+    compiled = turnout.compile(function, engine="eager")
+    for make in [lambda w: w * 2, lambda w: w * 2, lambda w: w * 2, lambda w: w.exp(), lambda w: w.unbind()[1].expand(3)]:
+        ours, theirs = (make(vector().requires_grad_()) for _ in range(2))
+        for each in (ours, theirs):
+            if "exp" in type(each.grad_fn).__name__.lower() or "exp" in each.grad_fn.name().lower():
+                each.retain_grad()
+        assert compiled(ours).tolist() == function(theirs).tolist()
+    assert (
+        "the function names what tells how a tensor was computed, and arguments[0] was computed by operators that were recorded"
+    ) in compiler.explain(compiled)
 
 
 def test_inputs_over_one_memory_may_begin_anywhere_in_it() -> None:

@@ -109,6 +109,11 @@ def uncomparable(place: str, kind: str) -> str:
     return f"{place} is a {kind}, whose state cannot be compared between calls"
 
 
+def history(place: str) -> str:
+    """A tensor whose history the function may read."""
+    return f"the function names what tells how a tensor was computed, and {place} was computed by operators that were recorded"
+
+
 def outside_world(name: str) -> str:
     """A function or module with effects outside of the program."""
     return f"the function names {name}, which reads or changes what a signature does not see"

@@ -119,6 +119,7 @@ class Compiled:
         self._left: deque[tuple[Any, str, list[Any]]] = deque(maxlen=LIMIT)
         self._recent: tuple[Entry, ...] = ()  # those with a guard, the last one used first
         self._calls = 0
+        self.__turnout_own__ = frozenset(vars(self)) - frozenset(getattr(function, "__dict__", ()))
         FUNCTIONS.add(self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

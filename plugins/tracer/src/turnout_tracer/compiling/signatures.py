@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import sys
 from collections import OrderedDict, defaultdict, deque, namedtuple
+from contextlib import aclosing, closing
 from functools import cache, partial
 from operator import attrgetter, methodcaller
 from types import (
@@ -65,6 +66,10 @@ if TYPE_CHECKING:
 
 LIMIT = 100_000
 _IN_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
+# What tells how a tensor was computed.
+HISTORY = frozenset(("grad_fn", "retains_grad", "output_nr"))
+# Methods that classes of Python call, which the code of the program does not name.
+CALLED: dict[type, frozenset[str]] = {closing: frozenset(("close",)), aclosing: frozenset(("aclose",))}
 _SMALL = 4096  # bytes of an array of numbers that are compared
 
 
@@ -119,6 +124,7 @@ class Code:
             found = self.reached[id(code)] = reach_of(code)
             self.names |= found.names
             named = found.names | set(found.globals)
+            self.names |= {method for kind, methods in CALLED.items() if kind.__name__ in named for method in methods}
             self.computed = self.computed or bool(COMPUTED & named)
             self.asks_kinds = self.asks_kinds or bool(KINDS & named) or formats(code)
         return found
@@ -243,6 +249,10 @@ class Walk:
             )  # fmt: skip
             self._add(part, place)
             self.lines.is_tensor(at, part)
+            if value.node is not None and HISTORY & self._code.names:
+                self._refuse(errors.history(place_text(place)))
+            if value.view_of is not None and "_base" in self._code.names:
+                self._visit(value._base, (place, "._base"), self.lines.read(f"{at}._base"))
         if holder is not None:
             self.slots.append(Slot(index, holder, place))
 
@@ -343,8 +353,10 @@ class Walk:
         if self._again(value, place, at):
             return
         self.containers.add(id(value))
-        self._add((type(value), len(value)), place)
+        self._add((type(value), len(value), getattr(value, "maxlen", None)), place)
         self.lines.has_length(at, type(value), len(value))
+        if isinstance(value, deque):
+            self.lines.unless(f"{at}.maxlen != {value.maxlen}")
         held = self.lines.read(f"[*{at}]") if value else ""
         for i, each in enumerate(list(value)):
             self._visit(each, (place, "{...}"), self.lines.read(f"{held}[{i}]"))
@@ -419,10 +431,16 @@ class Walk:
                 lines.unless(f"{default_at} is not None")
         self._attributes(value, place, at, library)
 
+    def _attributes_of(self, value: Any, place: Any, at: str) -> tuple[Any, str]:
+        """The dict of an object, and what a guard calls it."""
+        held = getattr(value, "__dict__", None)
+        if held is not None and type(held) is not dict:
+            self._refuse(errors.uncomparable(f"{place_text(place)}.__dict__", type(held).__name__))
+        return held, self.lines.dict_of(at, held)
+
     def _attributes(self, value: Any, place: Any, at: str, lenient: bool = False) -> None:
         """Attributes that were given to an object that is no instance of a plain class: a function, a subclass of int."""
-        held = getattr(value, "__dict__", None)
-        held_at = self.lines.dict_of(at, held)
+        held, held_at = self._attributes_of(value, place, at)
         if type(held) is dict:
             for name, each in list(held.items()):
                 if name in self._code.names or self._code.computed:
@@ -511,6 +529,7 @@ class Walk:
     def _class(self, value: type, place: Any, at: str) -> None:
         """A class that the code can call."""
         self._code.computed = self._code.computed or value.__name__ in COMPUTED
+        self._code.names |= CALLED.get(value, frozenset())
         self.lines.is_the(at, value)
         self._called_class(value, place)
 
@@ -601,14 +620,15 @@ class Walk:
         elif isinstance(value, Tensor):
             self._uncomparable(value, place, at, lenient)
         elif hasattr(type(value), "__turnout_compiled__"):
-            self.lines.is_a(at, kind)
-            self._visit(value.__turnout_compiled__, place, self.lines.read(f"{at}.__turnout_compiled__"))
+            self._compiled(value, place, at)
         elif (
             type(value).__module__ == "numpy"
             and hasattr(value, "tobytes")
             and value.nbytes <= _SMALL
             and not value.dtype.hasobject
         ):
+            if self._again(value, place, at):
+                return
             laid = value.strides, value.flags.writeable
             self._add((type(value), str(value.dtype), value.shape, laid, value.tobytes()), place)
             facts = [
@@ -623,6 +643,19 @@ class Walk:
             self._identity(value, place, at)
         else:
             self._uncomparable(value, place, at, lenient)
+
+    def _compiled(self, value: Any, place: Any, at: str) -> None:
+        """A compiled function: the function itself, and attributes that the program has given to it."""
+        if self._again(value, place, at):
+            return
+        self.lines.is_a(at, type(value))
+        self._visit(value.__turnout_compiled__, place, self.lines.read(f"{at}.__turnout_compiled__"))
+        held = vars(value)
+        held_at = self.lines.read(f"{at}.__dict__")
+        self.lines.unless(f"(*{held_at},) != {self.lines.constant((*held,))}")
+        for name in [each for each in held if each in self._code.names and each not in value.__turnout_own__]:
+            self._add(name, place)
+            self._visit(held[name], (place, f".{name}"), self.lines.read(f"{held_at}[{name!r}]"), (held, name, held_at))
 
     def _getter(self, value: Any, place: Any, at: str) -> None:
         """What `operator.attrgetter` and `methodcaller` made: it names attributes, as code does."""
@@ -651,8 +684,7 @@ class Walk:
         self._kind(kind, place)
         library = any(is_library(base.__module__) and base is not object for base in kind.__mro__)
         names, computed = self._code.names, self._code.computed
-        held = getattr(value, "__dict__", None)
-        held_at = self.lines.dict_of(at, held)
+        held, held_at = self._attributes_of(value, place, at)
         if type(held) is dict:
             for name, each in list(held.items()):
                 used = name in names
