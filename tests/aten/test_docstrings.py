@@ -242,6 +242,8 @@ ERRORS = {
     ("linalg_solve", "LinAlgError"): lambda: turnout.linalg.solve(turnout.zeros(2, 2), turnout.ones(2)),
     ("linalg_cholesky", "ShapeError"): lambda: turnout.linalg.cholesky(turnout.ones(2, 3)),
     ("linalg_cholesky", "LinAlgError"): lambda: turnout.linalg.cholesky(-turnout.eye(2)),
+    ("stft", "ShapeError"): lambda: turnout.stft(turnout.ones(8), 9, center=False, return_complex=True),
+    ("stft", "DTypeError"): lambda: turnout.stft(turnout.arange(8), 4, return_complex=True),
     ("istft", "ShapeError"): lambda: turnout.istft(turnout.ones(2, 3).to(turnout.complex64), 2, 1, window=turnout.zeros(2)),
     # Families, each by one of its operators.
     ("pointwise", "DTypeError"): lambda: turnout.erf(tensor([1j])),

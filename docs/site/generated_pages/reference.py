@@ -48,7 +48,6 @@ PLACES = {
     "turnout_aten.functions.limits": "dtypes",
     "turnout_aten.functions.linear_algebra": "linear_algebra",
     "turnout_aten.functions.reductions": "reductions",
-    "turnout_aten.functions.spectrograms": "fourier",
     "turnout_aten.shapes.promotion": "dtypes",
     "turnout_aten.tensor.creation": "factories",
     "turnout_aten.tensor.interop": "factories",
