@@ -94,6 +94,8 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("i // 0", ArgumentError, "floor_divide: integer division by zero"),
     ("i % 0", ArgumentError, "remainder: integer division by zero"),
     ("i ** -1", ArgumentError, "pow: integers to negative integer powers have no integer result; convert to a float dtype first"),
+    ("i[:0] ** -1", ArgumentError, "pow: integers to negative integer powers have no integer result; convert to a float dtype first"),
+    ("i[:0].clone().pow_(-1)", ArgumentError, "pow: integers to negative integer powers have no integer result; convert to a float dtype first"),
     ("(x > 1) - (x > 2)", DTypeError, "sub: subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask"),
     ("turnout.linalg.cholesky(-turnout.eye(2))", LinAlgError, "linalg.cholesky: the input is not positive-definite: the leading minor of order 1"),
     # layers

@@ -317,6 +317,8 @@ def powers(xp: Any) -> Table:
             # As in PyTorch; a power of array modules calls the C library for each element.
             value = xp.multiply(self, self) if exponent != -1 else self
             return xp.multiply(value, self, out) if exponent == 3 else xp.true_divide(1, value, out)
+        if out is None and exponent.__class__ is int and exponent < 0 and self.dtype.kind in "iu":
+            raise NotImplementedError  # the shape function refuses it, of no elements too
         return power(self, exponent, out)
 
     def float_power(self: Any, exponent: Any, out: Any) -> Any:
