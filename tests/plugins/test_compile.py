@@ -501,6 +501,42 @@ def test_a_module_and_a_step_of_its_optimiser_are_compiled(momentum: float, stat
     assert f"eager   the call changes {state}, and a compiled call would not" in compiler.explain(compiled[0])
 
 
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "SGD"])
+@pytest.mark.parametrize("of_tensor", [False, True])
+def test_a_fused_step_reads_no_number_and_one_graph_serves_all_rates_that_are_tensors(name: str, of_tensor: bool) -> None:
+    nn = turnout.nn
+
+    def trained(wrap: Callable[[Any], Any]) -> list[Any]:
+        turnout.manual_seed(0)
+        module = nn.Linear(3, 2)
+        rate = turnout.tensor(0.1) if of_tensor else 0.1
+        optimiser = getattr(turnout.optim, name)(module.parameters(), lr=rate, fused=True)
+
+        def step(x: Any) -> Any:
+            optimiser.zero_grad()
+            loss = (module(x) ** 2).mean()
+            loss.backward()
+            nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+            optimiser.step()
+            return loss.detach()
+
+        run, found = wrap(step), []
+        for i in range(6):
+            found.append(run(turnout.ones(2, 3) * i).item())
+            if isinstance(rate, turnout.Tensor):
+                rate.mul_(0.5)
+        return [*found, *[each.tolist() for each in module.parameters()]]
+
+    compiled: list[Any] = []
+
+    def wrap(function: Any) -> Any:
+        compiled.append(turnout.compile(function, engine="eager", strict=True))
+        return compiled[-1]
+
+    assert trained(wrap) == trained(lambda function: function)
+    assert ran(compiled[0]) == 4  # all but the first two, which make state and signature
+
+
 def test_a_graph_is_compiled_with_its_state_and_may_be_edited() -> None:
     kept = turnout.tensor([5.0, 6.0, 7.0])
     graph = turnout.trace(lambda x: x * 2 + kept)(W)

@@ -115,8 +115,14 @@ class Optimizer:
             if p not in self.state:
                 self._fill(p, group)
         differentiable = group.get("differentiable", False)
-        options = {key: _plain(value, differentiable) for key, value in group.items() if key != "params"}
-        if group.get("fused"):
+        fused = group.get("fused")
+        # The fused operators take a tensor as `lr`: its number is not read, so that a compiled step serves all of them.
+        rate = group["lr"] if fused else None
+        is_kept = isinstance(rate, Tensor) and all(p.device == rate.device for p in parameters)
+        options = {
+            key: _plain(value, differentiable or (is_kept and value is rate)) for key, value in group.items() if key != "params"
+        }
+        if fused:
             for batch in self._batches(parameters, ()):
                 states = [self.state.get(p, {}) for p in batch]
                 self._fused_rule(batch, [self._gradient(p, options) for p in batch], states, options)
