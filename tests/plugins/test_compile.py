@@ -501,6 +501,17 @@ def test_a_module_and_a_step_of_its_optimiser_are_compiled(momentum: float, stat
     assert f"eager   the call changes {state}, and a compiled call would not" in compiler.explain(compiled[0])
 
 
+def test_a_check_of_shapes_and_dtypes_reads_no_value() -> None:
+    def checked(x: Any) -> Any:
+        turnout.ops.aten._assert_tensor_metadata(x, None, None, turnout.float32)
+        return x * 2
+
+    compiled = turnout.compile(checked, strict=True)
+    for i in range(3):
+        assert compiled(vector(i)).tolist() == (vector(i) * 2).tolist()
+    assert ran(compiled) == 2
+
+
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "SGD"])
 @pytest.mark.parametrize("of_tensor", [False, True])
 def test_a_fused_step_reads_no_number_and_one_graph_serves_all_rates_that_are_tensors(name: str, of_tensor: bool) -> None:

@@ -137,7 +137,8 @@ class Capture(Recording):
 _ABOUT_SHAPES = frozenset(
     ("size", "stride", "dim", "numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_contiguous",
      "storage_offset", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "is_inference", "is_conj", "is_neg",
-     "_has_compatible_shallow_copy_type", "is_leaf", "output_nr", "can_cast", "result_type", "is_set_to", "_version")
+     "_has_compatible_shallow_copy_type", "_assert_tensor_metadata", "is_leaf", "output_nr", "can_cast", "result_type",
+     "is_set_to", "_version")
 )  # fmt: skip
 
 
