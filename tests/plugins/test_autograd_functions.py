@@ -141,7 +141,7 @@ def test_what_was_saved_outlives_the_graph_with_its_ctx_unless_backward_freed_it
         "saved_tensors[0] is an output of forward, but its graph no longer exists; keep the output itself"
     )
     assert refused(RuntimeError, lambda: kept[2].saved_tensors) == (
-        "autograd.Function: an earlier backward pass freed the values that it saved\n"
+        "autograd.Function: an earlier backward pass freed the values saved for it\n"
         "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
     )
 

@@ -93,7 +93,7 @@ def test_one_phase_that_two_factors_share_changes_nothing() -> None:
         (GradientError, lambda: turnout.linalg.qr(turnout.tensor(M, requires_grad=True), "r")[1].sum().backward(),
          "linalg.qr: mode 'r' keeps no Q, which the gradient needs; use mode 'reduced'"),
         (LinAlgError, lambda: turnout.linalg.cholesky(SECOND_BAD),
-         "linalg.cholesky: the input is not positive-definite: the leading minor of order 1 of matrix 1 of the batch"),
+         "linalg.cholesky: the input is not positive-definite; see the leading minor of order 1 of matrix 1 of the batch"),
         (LinAlgError, lambda: turnout.linalg.inv(SECOND_BAD),
          "linalg.lu_factor: the matrix is singular: diagonal element 1 of U is zero in the factor of matrix 1 of the batch"),
         (LinAlgError, lambda: turnout.linalg.svdvals(turnout.full((2, 2), float("nan"))),

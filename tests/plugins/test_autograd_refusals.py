@@ -53,7 +53,7 @@ UNTRACKED = (
     "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
 )
 FREED = (
-    "{}: an earlier backward pass freed the values that it saved\n"
+    "{}: an earlier backward pass freed the values saved for it\n"
     "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
 )
 NOT_ONE = (

@@ -188,7 +188,7 @@ def test_a_second_backward_finds_nothing_and_unpacks_nothing():
     with noting(log):
         y = x.exp().sum()
     y.backward()
-    assert "aten::exp: an earlier backward pass freed the values that it saved" in refused(autograd.GradientError, y.backward)
+    assert "aten::exp: an earlier backward pass freed the values saved for it" in refused(autograd.GradientError, y.backward)
     assert log == ["pack", "unpack"]
 
 

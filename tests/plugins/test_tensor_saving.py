@@ -165,11 +165,11 @@ Point = namedtuple("Point", "x y")
 @pytest.mark.parametrize(
     ("obj", "text"),
     [
-        ({"a": [1, {2}]}, "save: obj['a'][1] is a set; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
-        (Point(1, 2), ("save: obj is a Point; files hold tensors, numbers, strings, None, dicts, lists, tuples\n"
+        ({"a": [1, {2}]}, "save: obj['a'][1] has type set; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
+        (Point(1, 2), ("save: obj has type Point; files hold tensors, numbers, strings, None, dicts, lists, tuples\n"
          "  to fix  save tuple(obj), or use pickle")),
         ([turnout.nn.Linear(1, 1).state_dict()],
-         ("save: obj[0] is a State; files hold tensors, numbers, strings, None, dicts, lists, tuples\n"
+         ("save: obj[0] has type State; files hold tensors, numbers, strings, None, dicts, lists, tuples\n"
          "  to fix  save dict(obj[0]), or use pickle")),
     ],
     ids=["a set", "a tuple of a class", "a state of a module"],

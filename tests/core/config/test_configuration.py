@@ -75,7 +75,7 @@ def error_of(function, *args, **named):
 
 
 def rejected(*rows):
-    return "the configuration is not accepted; what was in force stays" + "".join(f"\n  {row}" for row in rows)
+    return "the configuration is not accepted; the one before it stays in force" + "".join(f"\n  {row}" for row in rows)
 
 
 def test_defaults_come_from_nowhere_else(home):

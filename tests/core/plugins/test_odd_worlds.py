@@ -213,7 +213,7 @@ def test_a_choice_gives_a_device_to_one_distribution_and_disables_the_others(kno
         "known (fake-known): disabled: plugins.choose.known is 'dist-odd' (turnout.config.set)\n"
         "  | set plugins.choose.known to 'fake-known'"
     )
-    text = "the configuration is not accepted; what was in force stays\n  turnout.config.set  "
+    text = "the configuration is not accepted; the one before it stays in force\n  turnout.config.set  "
     text += "plugins.choose.known: expected a distribution that provides it (fake-known, dist-odd), got 'dist-words'"
     assert refused(ConfigError, config.set, {"plugins.choose.known": "dist-words"}) == text
 

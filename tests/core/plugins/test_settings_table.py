@@ -90,7 +90,7 @@ class Cell(NamedTuple):
     def rejected(self, *problems: str) -> str:
         """The error of a configuration that is not accepted."""
         lines = [f"  {self.where}  {problem}" for problem in problems]
-        return "\n".join(["ConfigError: the configuration is not accepted; what was in force stays", *lines])
+        return "\n".join(["ConfigError: the configuration is not accepted; the one before it stays in force", *lines])
 
     @property
     def refuses_unknown_plugins(self) -> bool:

@@ -18,7 +18,7 @@ def unreadable(path: str, variable: str, error: Exception) -> ConfigError:
 
 def not_accepted(problems: Sequence[tuple[str, str]]) -> ConfigError:
     """Everything wrong with the values of one reading or one call: pairs of place and text."""
-    return ConfigError(report("the configuration is not accepted; what was in force stays", *problems))
+    return ConfigError(report("the configuration is not accepted; the one before it stays in force", *problems))
 
 
 def foreign(path: str, owner: int, user: int) -> str:

@@ -35,7 +35,7 @@ def kernels(xp: Any) -> Table:
         except xp.linalg.LinAlgError:
             found = partial_cholesky(given, info)
         if check_errors and info.any():
-            what = "the input is not positive-definite: the leading minor of order {}"
+            what = "the input is not positive-definite; see the leading minor of order {}"
             raise failed("linalg.cholesky", info, what)
         store(xp, L, found.conj().swapaxes(-1, -2) if upper else found)
 

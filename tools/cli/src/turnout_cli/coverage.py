@@ -52,7 +52,7 @@ def coverage(ctx: click.Context, pattern: str, wanted: tuple[str, ...], missing:
     """Print what serves each operator at each key.
 
     PATTERN selects operators by name, such as '*_backward', or all overloads of one name, such as add. Exit code 1 if
-    there is no such operator, or with --missing none that lacks a kernel.
+    no operator matches or, with --missing, if none lacks a kernel.
     """
     from turnout.errors.layout import near
     from turnout.registry import REGISTRY

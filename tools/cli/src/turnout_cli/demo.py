@@ -37,11 +37,11 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
     shell_complete=device_names,
     help="Where to train, such as cpu or cuda:0; by default the configured device.",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="With --device dask: train on a cluster of so many processes.")
+@click.option("--workers", type=click.IntRange(min=1), help="With --device dask: train on a cluster of this many processes.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the training images; by default what the model needs.")
 @click.option("--seed", default=0, show_default=True, help="The seed of the split, the initial weights and the order of batches.")
 @click.option("--amp", type=click.Choice(list(PRECISIONS)), help="Mixed precision: forwards in bfloat16 or float16.")
-@compile_option("Compile the steps of the training by this engine of turnout.compile.")
+@compile_option("Compile the training steps with this engine of turnout.compile.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw loss and confusion matrix into this file.")
 @facts
 def demo(

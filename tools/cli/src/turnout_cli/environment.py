@@ -83,7 +83,7 @@ def plugins(ctx: click.Context, name: str | None, as_json: bool) -> None:
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Try every plugin and the configuration; say what is broken.
 
-    It says why, and what to do. Exit code 1 if something is broken.
+    For each problem, it says why, and what to do. Exit code 1 if something is broken.
     """
     found = _examined()
     broken = [p for p in found["plugins"] if p["state"] in BROKEN]

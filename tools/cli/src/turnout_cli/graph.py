@@ -38,19 +38,19 @@ class ProgramError(TurnoutError, RuntimeError):
 @click.command
 @click.argument("target", metavar=_TARGET)
 @click.option(
-    "--format", "format_", type=click.Choice(["dot", "svg"]), help="The format; by default that of the suffix of -o, else dot."
+    "--format", "format_", type=click.Choice(["dot", "svg"]), help="The format: by default, that of the suffix of -o or dot."
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write into this file.")
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Draw at most this many nodes and leaves, those nearest to the results."
 )
-@compile_option("Print the graph that turnout.compile gives to this engine instead, as recorded and as optimised.")
+@compile_option("Print instead the graph that turnout.compile gives to this engine, as recorded and as optimised.")
 @json_option
 def graph(target: str, format_: str | None, output: Path | None, limit: int | None, engine: str | None, as_json: bool) -> None:
     """Draw the graph of gradients behind what FUNCTION returns.
 
-    The drawing is DOT or SVG, in UTF-8. FUNCTION of FILE.py is called without arguments and returns a tensor or several,
-    in tuples, lists or dicts.
+    The drawing is DOT or SVG, in UTF-8. Turnout calls FUNCTION of FILE.py without arguments. It must return a tensor, or
+    tensors in tuples, lists or dicts.
 
     With --compile, FUNCTION is compiled, and the graph is printed as Python. Tensors of the file that it uses are inputs.
     """

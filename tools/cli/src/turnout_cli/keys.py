@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def keys(ctx: click.Context, as_json: bool) -> None:
     """List all dispatch keys, who provides each, and which are on.
 
-    The highest key is the first. A key is on or off in a new thread, and the table says why. Below it stands why the keys of
-    plugins stand where they do. Exit code 1 if a key that the setting keys.enable names cannot be switched on.
+    The highest key comes first. The table says whether each key is on in a new thread, and why. The lines below it say why
+    each key of a plugin has its place. Exit code 1 if a key that the setting keys.enable names cannot be switched on.
     """
     from turnout import config, plugins
     from turnout.errors import TurnoutError

@@ -91,18 +91,18 @@ KINDS = {
 @click.command("new-plugin")
 @click.argument("name")
 @click.option(
-    "--kind", type=click.Choice([kind for kind in KINDS if kind != FUNCTIONAL]), required=True, help="What the plugin brings."
+    "--kind", type=click.Choice([kind for kind in KINDS if kind != FUNCTIONAL]), required=True, help="What the plugin provides."
 )
-@click.option("--functional", is_flag=True, help="Of a backend: its arrays cannot be written, as those of JAX and Dask.")
-@click.option("--folder", type=click.Path(path_type=Path), help="Where it is written; by default, the folder NAME.")
+@click.option("--functional", is_flag=True, help="For a backend whose arrays cannot be written, like those of JAX and Dask.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Write the package into this folder. By default, NAME.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
-@click.option("--update", is_flag=True, help="Bring an earlier one up to date. Files that you changed are left, with a diff.")
+@click.option("--update", is_flag=True, help="Update an earlier package. Files that you changed stay; a diff is shown.")
 @facts
 def new_plugin(name: str, kind: str, functional: bool, folder: Path | None, dry_run: bool, update: bool, as_json: bool) -> None:
     """Write the package of a new plugin.
 
-    It brings a device, a functionality, or operators. It can be installed and passes its tests as it is, and holds one of each
-    thing, for you to replace.
+    The plugin provides a device, a functionality or operators. You can install the package and run its tests at once. It has
+    an example of each part, for you to replace.
     """
     if functional and kind != "backend":
         raise Problem(f"--functional is for --kind backend, and the kind is {kind}")

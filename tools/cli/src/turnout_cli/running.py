@@ -26,16 +26,16 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command
 @click.argument("model", type=_FILE)
-@click.option("--input", "inputs", type=_FILE, multiple=True, help="An array of NumPy's, .npy; one for each input, in order.")
+@click.option("--input", "inputs", type=_FILE, multiple=True, help="A NumPy file (.npy); give one for each input, in order.")
 @click.option("--device", default="cpu", show_default=True, shell_complete=device_names, help="Where to run.")
-@click.option("--output", "outputs", type=_FILE, multiple=True, help="Write a result into this .npy; one for each, in order.")
-@click.option("--compare", "expected", type=_FILE, multiple=True, help="Compare a result with this .npy; one for each, in order.")
+@click.option("--output", "outputs", type=_FILE, multiple=True, help="Write into this NumPy file; give one for each result.")
+@click.option("--compare", "expected", type=_FILE, multiple=True, help="Compare with this NumPy file; give one for each result.")
 @click.option(
     "--tolerance", type=click.FloatRange(min=0), default=CLOSE, show_default=True,
-    help="How far results may be apart, as a part of the largest number that is expected.",
+    help="The largest difference allowed, relative to the largest number expected.",
 )  # fmt: skip
-@click.option("--profile", is_flag=True, help="Say how long each operator takes, on the device too if it takes times.")
-@compile_option("Run the model by this engine of turnout.compile; the results are those of its second run, which is compiled.")
+@click.option("--profile", is_flag=True, help="Print how long each operator takes, on the device too if it can measure.")
+@compile_option("Run the model with this engine of turnout.compile. The results are those of the second run, which is compiled.")
 @facts
 def run(
     model: Path, inputs: tuple[Path, ...], device: str, outputs: tuple[Path, ...], expected: tuple[Path, ...], tolerance: float,

@@ -74,7 +74,7 @@ def text_of(found: dict[str, Any]) -> str:
 def lock(output: Path | None, as_json: bool) -> None:
     """Write down which kernel of which version serves each slot.
 
-    Without -o, the output is JSON with and without --json.
+    Without -o, it prints JSON, whether or not --json is given.
     """
     text = text_of(locked())
     if output is None:
@@ -142,7 +142,7 @@ def _different(label: str, old: dict[str, Any], new: dict[str, Any]) -> list[dic
 def diff(ctx: click.Context, old: Path, new: Path | None, as_json: bool) -> None:
     """Show what changed from the lock file OLD to NEW.
 
-    Without NEW, it is compared with this environment. Exit code 1 if something has changed.
+    Without NEW, it compares OLD with this environment. Exit code 1 if something has changed.
     """
     found = changes(read(old), read(new) if new is not None else json.loads(text_of(locked())))
     if as_json:

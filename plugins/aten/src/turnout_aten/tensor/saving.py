@@ -88,7 +88,7 @@ class _Writer:
             plain = next((kind.__name__ for kind in (dict, list, tuple) if isinstance(obj, kind)), None)
             held = "files hold tensors, numbers, strings, None, dicts, lists, tuples"
             remedy = f"\n  to fix  save {plain}({where}), or use pickle" if plain else ""
-            raise CallError(f"save: {where} is a {type(obj).__name__}; {held}{remedy}")
+            raise CallError(f"save: {where} has type {type(obj).__name__}; {held}{remedy}")
         return made
 
     def container(self, obj: Any, where: str) -> Any:

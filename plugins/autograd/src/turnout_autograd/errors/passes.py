@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def freed(name: str) -> str:
     return (
-        f"{name}: an earlier backward pass freed the values that it saved\n"
+        f"{name}: an earlier backward pass freed the values saved for it\n"
         "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
     )
 
