@@ -129,6 +129,7 @@ codegen: .venv/.stamp-install
 	$(PY) -m turnout_aten.generation
 	$(PY) -m turnout_autograd.generation
 	$(PY) -c 'import runpy; runpy.run_path("tools/stubs/setup.py")["write_stubs"]()'
+	$(PY) -c 'import runpy; runpy.run_path("core/setup.py")["write"]()'
 
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse
