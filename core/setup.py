@@ -98,4 +98,5 @@ class Sdist(sdist):
         super().run()
 
 
-setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})
+if __name__ == "__main__":
+    setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})
