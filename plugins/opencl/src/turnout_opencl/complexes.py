@@ -42,9 +42,9 @@ def _run(kernel: str, op: int, out: ClArray, x: Any, y: Any = 0, w: Any = 1) -> 
     out.place.start("complex", complex64, kernel, call, (out.buffer, *buffers), count)
 
 
-def _unary(op: int) -> Kernel:
+def _unary(op: int, name: str = "pairs") -> Kernel:
     def kernel(self: Any, out: ClArray) -> None:
-        _run("pairs", op, out, self)
+        _run(name, op, out, self)
 
     return kernel
 
@@ -144,13 +144,6 @@ def _of_truths(row: Any) -> Kernel:
     return kernel
 
 
-def _question(op: int) -> Kernel:
-    def kernel(self: ClArray, out: ClArray) -> None:
-        _run("comparisons", op, out, self)
-
-    return kernel
-
-
 # fmt: off
 KERNELS: dict[str, Kernel] = {
     **{name: _of_truths(reductions.KERNELS[name]) for name in (
@@ -159,8 +152,8 @@ KERNELS: dict[str, Kernel] = {
     **{name: _of_truths(pointwise.KERNELS[name]) for name in (
         "logical_and.out", "logical_or.out", "logical_xor.out", "logical_not.out",
     )},
-    "isnan.out":        _question(_IS_NAN),
-    "isinf.out":        _question(_IS_INFINITE),
+    "isnan.out":        _unary(_IS_NAN, "comparisons"),
+    "isinf.out":        _unary(_IS_INFINITE, "comparisons"),
     "sum.out":          lambda self, dtype, out: _total(0, self, None, out),
     "sum.IntList_out":  lambda self, dim, keepdim, dtype, out: _total(0, self, dim, out),
     "mean.dtype_out":   lambda self, dtype, out: _total(0, self, None, out, mean=True),

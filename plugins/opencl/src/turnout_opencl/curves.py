@@ -10,7 +10,7 @@ from turnout.dtypes import FLOAT
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy
-from turnout_opencl.pointwise import binary, clamp, divided, run_map, sign, test_one, unary
+from turnout_opencl.pointwise import binary, clamp, divided, run_map, run_test, sign, unary
 from turnout_opencl.programs import TYPES
 
 _LARGEST_BFLOAT16 = 3.3895313892515355e38
@@ -146,7 +146,7 @@ KERNELS = {
     "square.out":           _row(square),
     "sgn.out":              _row(sgn),
     "conj_physical.out":    _row(lambda self, out: copy(out, self)),
-    **{f"{name}.out": _row(test_one(name)) for name in ("isinf", "isposinf", "isneginf", "signbit")},
+    **{f"{name}.out": _row(unary(name, run_test)) for name in ("isinf", "isposinf", "isneginf", "signbit")},
     **{f"{name}.out": _row(binary(name)) for name in ("copysign", "hypot", "heaviside", "logaddexp", "logaddexp2")},
     "xlogy.OutTensor":      _row(binary("xlogy")),
     "special_xlog1py.out":  _row(binary("xlog1py")),

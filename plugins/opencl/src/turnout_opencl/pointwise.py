@@ -90,16 +90,20 @@ def as_bool(array: ClArray) -> ClArray:
 # ---- kernels from names
 
 
-def unary(name: str) -> Kernel:
+def unary(name: str, run: Kernel = run_map) -> Kernel:
+    """A function of one operand, or with `run_test` a question."""
+
     def kernel(self: Any, out: ClArray) -> None:
-        run_map(name, out, self)
+        run(name, out, self)
 
     return kernel
 
 
-def binary(name: str) -> Kernel:
+def binary(name: str, run: Kernel = run_map) -> Kernel:
+    """A function of two operands, or with `run_test` a question."""
+
     def kernel(self: Any, other: Any, out: ClArray) -> None:
-        run_map(name, out, self, other)
+        run(name, out, self, other)
 
     return kernel
 
@@ -146,20 +150,6 @@ def with_flag(array: ClArray, start: Callable[[Any], Any], error: Callable[[int]
     place.copy_out(flag, buffer)
     if flag[0]:
         raise error(int(flag[1]))
-
-
-def test(name: str) -> Kernel:
-    def kernel(self: Any, other: Any, out: ClArray) -> None:
-        run_test(name, out, self, other)
-
-    return kernel
-
-
-def test_one(name: str) -> Kernel:
-    def kernel(self: ClArray, out: ClArray) -> None:
-        run_test(name, out, self)
-
-    return kernel
 
 
 def logical(name: str) -> Kernel:
@@ -287,8 +277,8 @@ KERNELS = {
     "abs.out":              _row(absolute),
     "sign.out":             _row(sign),
     "bitwise_not.out":      _row(unary("not")),
-    "isnan.out":            _row(test_one("isnan")),
-    "logical_not.out":      _row(test_one("logical_not")),
+    "isnan.out":            _row(unary("isnan", run_test)),
+    "logical_not.out":      _row(unary("logical_not", run_test)),
     "gelu.out":             _row(gelu),
     "add.out":              _row(scaled("plus", "add")),
     "sub.out":              _row(scaled("minus", "sub")),
@@ -303,7 +293,7 @@ KERNELS = {
     "maximum.out":          _row(binary("maximum")),
     "minimum.out":          _row(binary("minimum")),
     "atan2.out":            _row(binary("atan2")),
-    **{f"{name}.Tensor_out": _row(test(name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name}.Tensor_out": _row(binary(name, run_test)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     **{f"{name}.out": _row(logical(name)) for name in ("logical_and", "logical_or", "logical_xor")},
     **{f"bitwise_{name}.Tensor_out": _row(binary(name)) for name in ("and", "or", "xor")},
     "where.self_out":       _row(where),

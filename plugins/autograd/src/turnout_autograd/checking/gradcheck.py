@@ -67,16 +67,8 @@ def gradcheck(
     modes.check(check_batched_grad, check_batched_forward_grad)
     func, args = in_real_numbers(func, listed(inputs))
     check = Check(func, args, eps, atol, rtol, constants=False)
-    try:
-        if check_backward_ad:
-            check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
-        if check_forward_ad:
-            TangentCheck(check).run(check_undefined_grad, check_batched_forward_grad, fast_mode)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
-    return True
+    options = nondet_tol, check_undefined_grad, check_batched_grad, check_batched_forward_grad, fast_mode
+    return modes.hold(check, *options, raises=raise_exception)
 
 
 @shortening
@@ -139,16 +131,7 @@ def gradgradcheck(
     if not first(*args, *given):
         return True
     check = Check(first, (*args, *given), eps, atol, rtol, constants=True)
-    try:
-        if check_rev_over_rev:
-            check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
-        if check_fwd_over_rev:
-            TangentCheck(check).run(check_undefined_grad, False, fast_mode)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
-    return True
+    return modes.hold(check, nondet_tol, check_undefined_grad, check_batched_grad, False, fast_mode, raises=raise_exception)
 
 
 class Modes(NamedTuple):
@@ -170,6 +153,21 @@ class Modes(NamedTuple):
             raise ArgumentError(f"{self.name}: check_batched_grad needs {self.reverse_argument}")
         if batched_forward and not self.forward:
             raise ArgumentError(f"{self.name}: check_batched_forward_grad needs {self.forward_argument}")
+
+    def hold(
+        self, check: Check, nondet_tol: float, undefined: bool, batched: bool, batched_forward: bool, fast: bool, *, raises: bool
+    ) -> bool:
+        """Whether the derivatives are what differences say. A difference raises GradcheckError, if it is to raise."""
+        try:
+            if self.reverse:
+                check.run(nondet_tol, undefined, batched, fast)
+            if self.forward:
+                TangentCheck(check).run(undefined, batched_forward, fast)
+        except GradcheckError:
+            if raises:
+                raise
+            return False
+        return True
 
 
 def _seed_leaf(value: Tensor) -> Tensor:
