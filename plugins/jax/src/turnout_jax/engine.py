@@ -101,8 +101,7 @@ def _running(
         if wrong is not None and bool(wrong):
             return None
         if on_cpu:
-            for value in made:
-                value.block_until_ready()
+            jax.block_until_ready(made)
         if held:
             # JAX may hold an array of NumPy until it looks for garbage, which it does together with Python's collector.
             gc.collect(0)
