@@ -59,7 +59,7 @@ def generated(plugin: Path) -> None:
 
 def manifests(plugin: Path) -> None:
     """The build of core lists what the manifests say."""
-    python("-c", 'import setuptools, runpy; setuptools.setup = dict; runpy.run_path("core/setup.py")["write"]()')
+    python("-c", 'import runpy; runpy.run_path("core/setup.py")["write"]()')
 
 
 CODE = ("plugins/*/src/*/generated/**/*.py*", "plugins/aten/src/*/public_functions.txt", "tools/stubs/src/**/*.pyi")
