@@ -26,7 +26,7 @@ from pretended_cuda import pretended
 import turnout
 from turnout import nn, ops
 from turnout_conformance.cases import SETS
-from turnout_cuda import picking, pointwise, programs, reduce, resize, windows
+from turnout_cuda import images, picking, pointwise, pooling, programs, reductions
 from turnout_cuda.picking import spread
 from turnout_cuda.table import raw_kernels
 
@@ -78,7 +78,7 @@ def test_every_file_of_kernels_is_a_program() -> None:
 @pytest.fixture
 def few_parts(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long rows are cut into fewer parts, each of which has a block of 256 threads: 200 elements are less than that, 493 more."""
-    monkeypatch.setattr(reduce, "_PARTS", 200)
+    monkeypatch.setattr(reductions, "_PARTS", 200)
 
 
 @pytest.mark.parametrize("operator", SETS["sizes"])
@@ -96,7 +96,7 @@ NUMBERED = (
 
 @pytest.mark.parametrize("operator", NUMBERED)
 def test_positions_of_64_bits_give_the_same(operator: str, few_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (picking, resize, windows):
+    for module in (picking, images, pooling):
         monkeypatch.setattr(module, "_NARROW", 0)
     check(operator, "pretended")
 

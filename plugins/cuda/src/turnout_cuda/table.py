@@ -7,21 +7,23 @@ from typing import Any
 from turnout_aten.kernels.rows import table_of
 from turnout_cuda import (
     foreach,
+    images,
     normalisation,
     picking,
     pointwise,
-    reduce,
-    resize,
+    pooling,
+    reductions,
     scans,
     scattering,
     softmax,
     sorting,
     steps,
-    windows,
 )
 from turnout_cuda.programs import Programs
 
-FAMILIES = (foreach, normalisation, picking, pointwise, reduce, resize, scans, scattering, softmax, sorting, steps, windows)
+FAMILIES = (
+    foreach, images, normalisation, picking, pointwise, pooling, reductions, scans, scattering, softmax, sorting, steps,
+)  # fmt: skip
 
 
 def raw_kernels(xp: Any, programs: Programs) -> dict[str, Any]:
