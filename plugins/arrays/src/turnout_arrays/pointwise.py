@@ -249,23 +249,13 @@ def division(xp: Any) -> Table:
         elif not (bool(xp.all(other != 0)) if hasattr(other, "dtype") else other):
             raise ZeroDivisionError("integer division by zero")
 
-    def floor_divide(self: Any, other: Any, out: Any = None) -> Any:
-        check_divisor(self, other)
-        if out is None:
-            return xp.floor_divide(self, other)
-        return with_numbers(xp, xp.floor_divide, self, other, out)
+    def divided(ufunc: Any) -> Any:
+        def kernel(self: Any, other: Any, out: Any = None) -> Any:
+            check_divisor(self, other)
+            return ufunc(self, other) if out is None else with_numbers(xp, ufunc, self, other, out)
 
-    def remainder(self: Any, other: Any, out: Any = None) -> Any:
-        check_divisor(self, other)
-        if out is None:
-            return xp.remainder(self, other)
-        return with_numbers(xp, xp.remainder, self, other, out)
-
-    def fmod(self: Any, other: Any, out: Any = None) -> Any:
-        check_divisor(self, other)
-        if out is None:
-            return xp.fmod(self, other)
-        return with_numbers(xp, xp.fmod, self, other, out)
+        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+        return kernel
 
     def truncated(self: Any, other: Any) -> Any:
         if self.dtype.kind not in "biu":
@@ -285,9 +275,9 @@ def division(xp: Any) -> Table:
     return {
         "div.out":              binary(xp, xp.true_divide),
         "div.out_mode":         row(div_mode),
-        "floor_divide.out":     row(floor_divide, SAME),
-        "remainder.Tensor_out": row(remainder, SAME),
-        "fmod.Tensor_out":      row(fmod, SAME),
+        "floor_divide.out":     row(divided(xp.floor_divide), SAME),
+        "remainder.Tensor_out": row(divided(xp.remainder), SAME),
+        "fmod.Tensor_out":      row(divided(xp.fmod), SAME),
     }
     # fmt: on
 

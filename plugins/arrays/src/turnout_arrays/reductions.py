@@ -196,15 +196,16 @@ def extremes(xp: Any) -> Table:
         if self.dtype.kind == "c":  # array modules order complex numbers; the shape function refuses them
             raise NotImplementedError("complex numbers have no order")
 
-    def amax(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
-        real(self)
-        value = xp.maximum.reduce(self, axes(self, dim), None, out, keepdim)
-        return value if out is not None else row_major(xp, value)
+    def extreme(name: str, ufunc: Any) -> Any:
+        def kernel(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
+            real(self)
+            value = ufunc.reduce(self, axes(self, dim), None, out, keepdim)
+            return value if out is not None else row_major(xp, value)
 
-    def amin(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
-        real(self)
-        value = xp.minimum.reduce(self, axes(self, dim), None, out, keepdim)
-        return value if out is not None else row_major(xp, value)
+        kernel.__name__ = kernel.__qualname__ = name
+        return kernel
+
+    amax, amin = extreme("amax", xp.maximum), extreme("amin", xp.minimum)
 
     def max_all(self: Any, out: Any = None) -> Any:
         real(self)
