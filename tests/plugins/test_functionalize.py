@@ -13,7 +13,7 @@ import turnout
 from collector import collect_new, collector_off, new_objects
 from outcomes import in_threads, refused
 from turnout import Tensor, library
-from turnout.errors import AliasError, ShapeError
+from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.state import DISPATCH
 from turnout_functionalize.errors import FunctionalizeError
 from turnout_functionalize.regions import REGION
@@ -325,6 +325,17 @@ def test_outputs_are_resized_but_not_views():
     out = turnout.zeros(0)
     assert functionalize(lambda x, out: turnout.add(x, x, out=out))(square(), out) is out
     assert out.tolist() == (square() * 2).tolist()
+
+
+def test_an_output_of_a_dtype_that_the_plain_call_does_not_convert_to_is_refused():
+    def select(x, out):  # how many elements there are tells no meta tensor
+        return turnout.masked_select(x, x > 1, out=out)
+
+    for call in (select, functionalize(select)):
+        assert refused(DTypeError, call, square().long(), turnout.zeros(2)) == (
+            "aten::masked_select.out: the result has dtype int64, which cannot be written into float32"
+        )
+        assert call(square(), turnout.zeros(0, dtype=turnout.float64)).dtype is turnout.float64
 
 
 def test_versions_outside_are_those_of_the_writes():

@@ -14,6 +14,7 @@ from turnout.keys import IMPLICIT, TRACKED
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.state import StateChange, in_effect
+from turnout_aten.declarations.variants import check_copied
 from turnout_aten.kernels.outputs import check_result_dtype
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.shapes.specs import Out
@@ -238,7 +239,9 @@ def _write(op: Operator, mutated: tuple[int, ...]) -> Call:
         news, others = compute(region, given, values)
         for i, new in zip(mutated, news, strict=True):
             for tensor, value in zip(_each(given[i]), _each(new), strict=True):
-                if not checked and value.dtype is not tensor.dtype:
+                if not checked and op.schema.kind == "out" and "generated" in op.tags:
+                    check_copied(op, tensor, value)
+                elif not checked and value.dtype is not tensor.dtype:
                     check_result_dtype(op, Out(value.shape, value.dtype), tensor)
                 _write_one(op, tensor, value, region)
         return _returned(op, args, mutated, others, region)

@@ -171,15 +171,22 @@ def copy_into(op: Operator, target: Any, value: Any) -> None:
         for t, v in zip(target, value, strict=True):
             copy_into(op, t, v)
     elif target is not None and value is not None:
-        from turnout_aten.kernels.outputs import check_result_dtype, resize_output
-        from turnout_aten.shapes.specs import Out
+        from turnout_aten.kernels.outputs import resize_output
 
-        if value.dtype is not target.dtype:
-            # Places, counts and flags are what they are; only what is computed like its operands is converted.
-            exact = value.dtype.category < FLOAT and op.name not in _CONVERTED
-            check_result_dtype(op, Out(value.shape, value.dtype, exact=exact or op.name in _EXACT), target)
+        check_copied(op, target, value)
         resize_output(op, target.device.backend, target, value.shape)
         target.copy_(value)
+
+
+def check_copied(op: Operator, target: Any, value: Any) -> None:
+    """Raise DTypeError where a generated out variant does not convert its result to the dtype of the out argument."""
+    from turnout_aten.kernels.outputs import check_result_dtype
+    from turnout_aten.shapes.specs import Out
+
+    if value.dtype is not target.dtype:
+        # Places, counts and flags are what they are; only what is computed like its operands is converted.
+        exact = value.dtype.category < FLOAT and op.name not in _CONVERTED
+        check_result_dtype(op, Out(value.shape, value.dtype, exact=exact or op.name in _EXACT), target)
 
 
 # Generated out variants whose integer results PyTorch converts too, and those with other results that it does not convert.
