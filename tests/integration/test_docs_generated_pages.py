@@ -214,6 +214,22 @@ def test_every_function_of_a_public_module_is_on_its_page(made):
     assert made["reference/nn.functional.rst"].count(".. py:function::") >= len(turnout.nn.functional.__all__)
 
 
+def test_a_page_begins_with_a_table_of_its_names_and_says_which_file_a_written_one_is_in(made):
+    sources = 0
+    for path, text in made.items():
+        if path in ("reference.md", "reference/tensor.rst"):
+            continue
+        table = re.findall(r"^    \* - :py:obj:`(\w+) <", text, re.MULTILINE)
+        heads = re.findall(r"^\.\. py:(?:function|class|exception):: (\w+)", text, re.MULTILINE)
+        assert table == heads, path
+        assert len(re.findall(r"^      - \S", text, re.MULTILINE)) == len(table), path
+        files = re.findall(r"\*Source:\* ``(.+?)``", text)
+        assert [file for file in files if not (ROOT / file).is_file()] == []
+        sources += len(files)
+    assert sources > 300
+    assert "``plugins/nn/src/turnout_nn/modules/linear.py``" in made["reference/nn.rst"]
+
+
 def test_every_page_of_the_reference_is_listed(made):
     listed = set(re.findall(r"^generated/(reference/\S+)$", made["reference.md"], re.MULTILINE))
     assert {f"{name}.rst" for name in listed} == made.keys() - {"reference.md"}

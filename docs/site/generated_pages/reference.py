@@ -7,14 +7,18 @@ the module that defines it (`PLACES`).
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import turnout
 from generated_pages import public_names
 from generated_pages.docstrings import described, in_python, signatures
 from turnout_aten.declarations.documentation import read
+
+ROOT = Path(__file__).resolve().parents[3]
 
 # fmt: off
 # A page of functions of `turnout` -> its title.
@@ -121,6 +125,7 @@ def files() -> dict[str, str]:
             title,
             "Names of the module ``turnout``.",
             (_object("turnout", name, getattr(turnout, name)) for name in by_page[page]),
+            summary=_summary("turnout", turnout, by_page[page]),
         )
         for page, title in FAMILIES.items()
         if by_page[page]
@@ -134,10 +139,10 @@ def files() -> dict[str, str]:
     for path, title in MODULES.items():
         module = public_names.resolve(f"turnout.{path}") if path != "devices" else turnout.devices
         introduction = described(module.__doc__).text if path not in _MAPS else described(module.__doc__).summary
-        members = [
-            _object(f"turnout.{path}", name, getattr(module, name), methods=True) for name in public_names.of_module(module)
-        ]
-        pages[path] = _page(f"turnout.{path}: {title}", introduction, members, module=f"turnout.{path}")
+        names = list(public_names.of_module(module))
+        members = [_object(f"turnout.{path}", name, getattr(module, name), methods=True) for name in names]
+        summary = _summary(f"turnout.{path}", module, names)
+        pages[path] = _page(f"turnout.{path}: {title}", introduction, members, summary=summary, module=f"turnout.{path}")
         listed["Modules"].append(path)
     made = {f"reference/{name}.rst": text + "\n" for name, text in pages.items()}
     made["reference.md"] = "\n".join(_toctree(caption, names) for caption, names in listed.items())
@@ -167,11 +172,35 @@ def _toctree(caption: str, pages: Iterable[str]) -> str:
     return "\n".join([f"## {caption}\n", ":::{toctree}", *(f"generated/reference/{page}" for page in pages), ":::\n"])
 
 
-def _page(title: str, introduction: str, objects: Iterable[str], module: str = "turnout") -> str:
+def _summary(module: str, holder: Any, names: Iterable[str]) -> str:
+    """A table of the names of a page, each a link to its place, with the first sentence of what is said there."""
+    rows = []
+    for name in names:
+        found = getattr(holder, name)
+        place = "turnout" if module != "turnout" and vars(turnout).get(name) is found else module
+        sentence = described(_heads(name, found)[1]).summary
+        rows.append(f"    * - :py:obj:`{name} <{place}.{name}>`\n      - {sentence}")
+    return "\n".join([".. list-table::\n    :widths: 30 70\n    :class: names\n", *rows]) if rows else ""
+
+
+def _source(found: Any) -> str:
+    """The file of a written function or class, a link where the build is told the address of the repository; "" for others."""
+    written = vars(found).values() if inspect.isclass(found) else (inspect.unwrap(found),)  # a class may name another module
+    codes = [value.__code__ for value in written if inspect.isfunction(value) and Path(value.__code__.co_filename).is_file()]
+    if not codes:
+        return ""
+    path, line = Path(codes[0].co_filename).resolve(), codes[0].co_firstlineno
+    if not path.is_relative_to(ROOT) or "generated" in path.parts:
+        return ""
+    name, repository = path.relative_to(ROOT).as_posix(), os.environ.get("REPOSITORY", "").rstrip("/")
+    return f"*Source:* `{name} <{repository}/blob/main/{name}#L{line}>`__" if repository else f"*Source:* ``{name}``"
+
+
+def _page(title: str, introduction: str, objects: Iterable[str], summary: str = "", module: str = "turnout") -> str:
     # Each module has one page that is its target; the pages of `turnout` share one name.
     directive = "currentmodule" if module == "turnout" else "module"
     head = [f"{title}\n{'=' * len(title)}", f".. py:{directive}:: {module}", ".. py:currentmodule:: turnout"]
-    return "\n\n".join([*head, *([introduction] if introduction else []), *objects])
+    return "\n\n".join([*head, *(part for part in (introduction, summary) if part), *objects])
 
 
 def _constants(names: Iterable[str]) -> str:
@@ -193,6 +222,7 @@ def _object(module: str, name: str, found: Any, *, methods: bool = False) -> str
     body = [described(text).text]
     if is_class and not issubclass(found, BaseException):
         body += list(_methods(found))
+    body.append(_source(found))
     kind = "class" if is_class else "function"
     if is_class and issubclass(found, BaseException):
         kind, heads = "exception", [name]
