@@ -88,6 +88,11 @@ def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
     return Row(kernel, allocates, pointwise=True, sizes=Sizes(simple=ufunc))
 
 
+def is_bool(value: Any) -> bool:
+    """Whether an array holds bools, or a number is one."""
+    return bool(value.dtype.kind == "b") if hasattr(value, "dtype") else value.__class__ is bool
+
+
 def is_half_beside_number(self: Any, other: Any, out: Any) -> bool:
     """Whether two-byte floats are computed from an array and a Python number, which array modules would round."""
     return out is not None and is_half(out) and not (hasattr(self, "dtype") and hasattr(other, "dtype"))

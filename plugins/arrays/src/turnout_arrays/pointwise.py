@@ -10,7 +10,7 @@ from math import copysign
 from typing import Any
 
 from turnout_arrays.drafts import Drafts, bare
-from turnout_arrays.numbers import binary, is_half, number_as, sign_of_zero, store, store_by, widen, with_numbers
+from turnout_arrays.numbers import binary, is_bool, is_half, number_as, sign_of_zero, store, store_by, widen, with_numbers
 from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Accepts, Row, Sizes, Steps
 from turnout_aten.tensor.checks import are_postponed, note
 
@@ -147,13 +147,15 @@ def arithmetic(xp: Any) -> Table:
         if not hasattr(value, "dtype"):
             return value * alpha
         kind = value.dtype.kind
-        if (kind in "biu" and not isinstance(alpha, int)) or (alpha is True and kind != "b"):
-            raise TypeError("alpha of integer tensors must be an integer, and a bool only of bools")
+        if kind in "biu" and not isinstance(alpha, int):
+            raise TypeError("alpha of integer tensors must be an integer")
         return times(value, alpha if kind == "f" and alpha.__class__ is float else number_as(xp, alpha, value.dtype))
 
     def sum_of(ufunc: Any) -> Any:
         def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
             if alpha != 1 or alpha is True:
+                if alpha.__class__ is bool and not (is_bool(self) and is_bool(other)):
+                    raise TypeError("a bool alpha is for sums of bools")
                 if any([hasattr(value, "dtype") and is_half(value) for value in (self, other)]):  # noqa: C419
                     if out is None:
                         raise NotImplementedError("the product is rounded with the sum, and alpha by the shape function")
