@@ -296,3 +296,27 @@ def test_a_table_at_an_unknown_key_is_refused(registry, library):
     text = refused(UniverseError, library.impl_table, "Cpu", {"lib::f": None}, lambda name, row: Kernel(None))
     assert text == "unknown dispatch key 'Cpu'"
     assert registry.tables == ()
+
+
+@pytest.mark.parametrize("register_one", [
+    lambda library, said: register(library, "f", said=said, yields=True),
+    lambda library, said: library.impl("lib::f", "CPU", lambda x: said, yields=True),
+])  # fmt: skip
+@pytest.mark.parametrize("kept", [[], ["nobody"]])
+@pytest.mark.parametrize("below", [False, True])
+def test_kernels_that_yield_conflict_again_once_no_setting_chooses_between_them(registry, register_one, kept, below):
+    configured = Registry(registry.keys, follows_config=True)
+    a, b, own = (Registrations(name, registry=configured) for name in ("a", "b", "own"))
+    op = a.define("lib::f(Tensor x) -> Tensor")
+    if below:
+        own._provided.append("backend:CPU")
+        own.impl("lib::f", "CPU", lambda x: "the backend's own")
+    with settings({'kernels.prefer."lib::f@CPU"': ["b"]}):
+        for library in (a, b):
+            register_one(library, f"kernel of {library.name}")
+        assert "kernel of b" in run(op, tensor(configured))
+    with settings({'kernels.prefer."lib::f@CPU"': kept} if kept else {}):
+        text = refused(ConflictError, run, op, tensor(configured))
+        assert text.startswith("lib::f: two kernels for CPU\n  first   a, ")
+        choose = 'choose one with the setting kernels.choose."lib::f@CPU", or uninstall one'
+        assert text.endswith(choose) == (op.kernels["CPU"][-1].binder is not None)

@@ -439,3 +439,33 @@ def test_a_program_keeps_none_of_the_tensors_of_the_first_call() -> None:
     left.clear()
     gc.collect()
     assert [each() for each in kept] == [None] * 5
+
+
+OVER_INPUTS = {
+    "a detached part": lambda w, b: w.detach()[1:],
+    "a part, detached": lambda w, b: w[1:].detach(),
+    "a part": lambda w, b: w[1:],
+    "a detached tensor in another shape": lambda w, b: w.detach().view(-1),
+    "all of the second": lambda w, b: b[:],
+    "the second": lambda w, b: b,
+    "detached twice": lambda w, b: b.detach()[1:].detach(),
+    "without gradients": lambda w, b: turnout.no_grad()(lambda: w[1:])(),
+}
+
+
+@pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in OVER_INPUTS.items()])
+@pytest.mark.parametrize("detached", ["neither", "first", "second"])
+def test_a_result_over_the_memory_of_an_input_records_and_is_a_view_where_eagers_is(function, detached):
+    compiled = turnout.compile(function, engine="eager")
+    for _ in range(3):
+        made = []
+        for call in (function, compiled):
+            w = turnout.full((3,), 2.0, requires_grad=True)
+            w, b = (w.detach() if detached == "first" else w), (w.detach() if detached == "second" else w)
+            result = call(w, b)
+            base = result._base
+            facts = (result.requires_grad, base is None, base is w, base is b, base is not None and base.requires_grad)
+            with turnout.no_grad():
+                result.mul_(3)
+            made.append((facts, w.tolist(), b.tolist()))
+        assert made[0] == made[1]

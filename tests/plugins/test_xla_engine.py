@@ -298,6 +298,16 @@ def test_a_tensor_whose_memory_others_see_stays_where_it_is(held: Any) -> None:
         assert turnout.equal(compiled_again(matrix), matrix * 2)
 
 
+def test_a_result_that_numpy_gave_another_shape_in_place_is_read_in_that_shape() -> None:
+    compiled = turnout.compile(lambda x: x * 2, engine="xla", strict=True)
+    for _ in range(3):
+        result = compiled(turnout.arange(6.0))
+    seen = result.numpy()
+    seen.shape = (2, 3)
+    for _ in range(3):
+        assert compiled(turnout.from_numpy(seen)).tolist() == [[0.0, 4.0, 8.0], [12.0, 16.0, 20.0]]
+
+
 def test_no_write_of_another_thread_is_lost_where_a_tensor_moves() -> None:
     compiled: Any = turnout.compile(lambda x: x.sum(), engine="xla", strict=True)
     for _ in range(3):

@@ -314,6 +314,18 @@ def turnout_activate(library, options):
     assert "kernel:letters::a@Alpha" in Library.registered
 
 
+def test_kernels_for_the_operators_of_a_backend_may_come_with_a_plugin_that_requires_it(site):
+    """A backend is prepared with what registers beside it, and that with what it requires: the backend itself."""
+    site.plugin("letters", manifest=LIBRARY, activation=LIBRARY_ACTIVATION)
+    site.plugin("alpha", top='requires_plugins = ["letters"]')
+    activation = LIBRARY_ACTIVATION.replace("namespace:{name}", "kernel:letters::a@Alpha")
+    written = site.plugin("zed", manifest=LIBRARY, top='requires_plugins = ["letters", "alpha"]', activation=activation)
+    written.write_text(written.read_text().replace('["zed"]', '["letters"]'))
+    plugins.require_device("alpha")
+    assert plugins.require_namespace("letters") is True
+    assert Library.registered == ["namespace:letters", "backend:Alpha", "kernel:letters::a@Alpha"]
+
+
 def test_importing_turnout_does_not_load_what_finds_plugins():
     code = (
         "import sys, turnout.plugins, turnout.config\n"

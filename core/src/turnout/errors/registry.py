@@ -17,8 +17,11 @@ def _who(kernel: Kernel) -> str:
 
 def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_override: bool) -> str:
     fix = "let one of them say allow_override=True, or uninstall one"
+    choose = f'choose one with the setting kernels.choose."{op.qualified_name}@{key}"'
     if both_override:
-        fix = f'both say allow_override=True: choose one with the setting kernels.choose."{op.qualified_name}@{key}"'
+        fix = f"both say allow_override=True: {choose}"
+    elif first.binder is not None or second.binder is not None:  # of a table, which has no such word
+        fix = f"{choose}, or uninstall one"
     head = f"{op.qualified_name}: two kernels for {key}"
     return report(head, ("first", _who(first)), ("second", _who(second)), ("to fix", fix))
 

@@ -137,10 +137,13 @@ class Manager:
                         remedy = f"use {each.name} in the main interpreter"
                         prepared[each.identity] = UnavailableError(errors.not_in_a_subinterpreter(error), remedy)
 
-    def _next(self, found: Found, prepared: Prepared, *, is_required: bool = False) -> tuple[Found | None, bool]:
+    def _next(
+        self, found: Found, prepared: Prepared, waiting: tuple[str, ...] = (), *, is_required: bool = False
+    ) -> tuple[Found | None, bool]:
         """What is to be prepared next, and whether it is required: what a plugin requires, what registers beside it, then itself.
 
-        None if nothing is left, or it cannot be used.
+        None if nothing is left, or it cannot be used. What requires one of the plugins that are `waiting` for this one cannot
+        register beside that: it is activated after it.
         """
         done = found.name in self._active or found.identity in prepared or self.is_activating([found])
         if done or found.manifest is None or not self.is_usable(found):
@@ -148,8 +151,11 @@ class Manager:
         required = [self._best(catalog().claiming("plugin", name)) for name in found.manifest.requires_plugins]
         if self.is_activating(required) or any(isinstance(prepared.get(each.identity), BaseException) for each in required):
             return None, False
+        if not {each.name for each in required}.isdisjoint(waiting):
+            return None, False
+        waiting = (*waiting, found.name)
         for each, needed in (*((each, True) for each in required), *((each, False) for each in self._beside(found, required))):
-            following = self._next(each, prepared, is_required=needed)
+            following = self._next(each, prepared, waiting, is_required=needed)
             if following[0] is not None:
                 return following
         return found, is_required

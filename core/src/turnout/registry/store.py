@@ -281,10 +281,10 @@ class Registry:
             if first < len(wish.names):
                 return [k for k in stack if wish.place(k) == first][-1]
         if yielding := [k for k in stack if k.yields]:
-            stack = [k for k in stack if not k.yields]
+            firm = [k for k in stack if not k.yields]
             own = f"backend:{key}"
-            if all(k.library is not None and k.library.provides(own) for k in stack):
-                return yielding[-1]
+            is_own = all(k.library is not None and k.library.provides(own) for k in firm)
+            stack = yielding if is_own else firm
             if len({id(k.library) for k in stack}) == 1:
                 return stack[-1]
         overriding = [k for k in stack if k.allow_override]

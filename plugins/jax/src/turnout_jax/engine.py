@@ -145,7 +145,7 @@ def _read(tensor: Any) -> Any:
     """
     array = tensor.array
     base = array.base
-    if type(base) is Result:
+    if type(base) is Result and base.value.shape == array.shape:  # NumPy's arrays may be given another shape in place
         return base.value
     if array.nbytes < LARGE or not array.flags.c_contiguous or array.__array_interface__["data"][0] % LINE == 0:
         return array

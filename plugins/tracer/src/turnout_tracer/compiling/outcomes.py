@@ -31,20 +31,27 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Geometry(NamedTuple):
-    """Where a view lies in its memory, and how it was made: for gradients or not, and whether it is a view for them at all."""
+    """Where a view lies in its memory, and how it was made.
+
+    records      for gradients or not
+    is_view      whether it is a view for gradients at all
+    is_detached  whether what it is a view of is a detached tensor over the memory, which nobody else has
+    """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
     records: bool
     is_view: bool
+    is_detached: bool = False
 
     def of(self, base: Tensor) -> Tensor:
         """This view of a tensor over the memory."""
         return during(GRAD, (int(self.records), GRAD.get()[1]), self._of, base)
 
     def _of(self, base: Tensor) -> Tensor:
-        made: Tensor = aten.as_strided(base, self.shape, self.strides, self.offset)
+        seen = base.detach() if self.is_detached else base
+        made: Tensor = aten.as_strided(seen, self.shape, self.strides, self.offset)
         return made if self.is_view else made.detach()
 
 
@@ -218,12 +225,16 @@ class Outcomes:
             self._capture.refuse(errors.result(type(tensor).__name__), line=False)
             return Outcome(True, 0)
         self.records = self.records or bool(tensor.gmask)
-        for i, each in enumerate(self._before.tensors):
-            if each.storage is not None and tensor.storage is not None and each.storage.memory is tensor.storage.memory:
-                plain = each.dtype is tensor.dtype and each.storage.counter is tensor.storage.counter
-                if not plain:
-                    self._capture.refuse(errors.unrelated_alias(), line=False)
-                return Outcome(True, i, _geometry(tensor))
+        over = [i for i, each in enumerate(self._before.tensors) if _same_memory(each, tensor)]
+        if over:
+            view, viewed = tensor.view_of, over
+            if view is not None:
+                viewed = [i for i in over if _owner(self._before.tensors[i]) is view.base]
+            at = (viewed or over)[0]
+            each = self._before.tensors[at]
+            if each.dtype is not tensor.dtype or each.shared_storage().counter is not tensor.shared_storage().counter:
+                self._capture.refuse(errors.unrelated_alias(), line=False)
+            return Outcome(True, at, _geometry(tensor)._replace(is_detached=not viewed))
         first = self._capture.first_over(tensor)
         key = id(first)
         group = self._groups.get(key)
@@ -244,6 +255,15 @@ def _difference(before: Walk, after: Walk) -> str:
     there = after if len(other) > len(one) else before
     part = there.main_key[at]
     return place_text(there.places[at]) + (f".{part}" if type(part) is str else "")  # the name of an attribute
+
+
+def _same_memory(one: Tensor, other: Tensor) -> bool:
+    return one.storage is not None and other.storage is not None and one.storage.memory is other.storage.memory
+
+
+def _owner(tensor: Tensor) -> Tensor:
+    """The tensor that owns the memory for autograd."""
+    return tensor if tensor.view_of is None else tensor.view_of.base
 
 
 def _geometry(tensor: Tensor, start: int = 0) -> Geometry:
