@@ -36,9 +36,17 @@ def outcome(call: Callable[..., Any], module: Any) -> Any:
             return "refused"
 
 
+# differs from torch: zeros would hide that the function returns nothing that has a gradient
+REFUSED_HERE = {"grad of a whole number"}
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_gives_what_torch_gives(name: str) -> None:
-    assert outcome(CALLS[name], turnout) == outcome(CALLS[name], torch)
+    ours, theirs = outcome(CALLS[name], turnout), outcome(CALLS[name], torch)
+    if name in REFUSED_HERE:
+        assert ours == "refused" != theirs
+    else:
+        assert ours == theirs
 
 
 @pytest.mark.parametrize("name", OLD_CALLS)
