@@ -18,10 +18,11 @@ BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3
 class DType:
     """One element type.
 
-    Attributes: `name` ("float32"), `itemsize` in bytes, `category` (BOOL, INT, FLOAT or COMPLEX), `is_signed`.
+    Attributes: `name` ("float32"), `itemsize` in bytes, `category` (BOOL, INT, FLOAT or COMPLEX), `is_signed`, and `kind`, as array
+    libraries write it: "b" for bool, "i" and "u" for integers, "f" and "c".
     """
 
-    __slots__ = ("category", "is_signed", "itemsize", "name")
+    __slots__ = ("category", "is_signed", "itemsize", "kind", "name")
     schema_type = "ScalarType"
 
     def __init__(self, name: str, itemsize: int, category: int, is_signed: bool) -> None:
@@ -29,6 +30,7 @@ class DType:
         self.itemsize = itemsize
         self.category = category
         self.is_signed = is_signed
+        self.kind = "u" if category == INT and not is_signed else "bifc"[category]
 
     @property
     def is_floating_point(self) -> bool:
@@ -39,11 +41,6 @@ class DType:
     def is_complex(self) -> bool:
         """Whether it is a complex dtype."""
         return self.category == COMPLEX
-
-    @property
-    def kind(self) -> str:
-        """Its kind as array libraries write it: "b" for bool, "i" and "u" for integers, "f" and "c"."""
-        return "u" if self.category == INT and not self.is_signed else "bifc"[self.category]
 
     def to_real(self) -> DType:
         """The dtype of the real part: float32 for complex64, itself otherwise."""

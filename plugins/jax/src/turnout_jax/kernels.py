@@ -17,7 +17,6 @@ from turnout_aten.plugin_api import Row
 from turnout_jax.backend import wide
 
 Call = Callable[..., Any]
-_NUMBERS = (bool, int, float, complex)
 MANY = 128  # weights of a channel, beyond which a convolution is left to XLA
 
 
@@ -36,8 +35,11 @@ def narrow(function: Call) -> Call:
 
     @wraps(function)
     def run(*args: Any) -> Any:
-        first = args[1] if args[0].__class__ in _NUMBERS else args[0]
-        return (function if first.dtype.itemsize < 8 else in_64_bits)(*args)
+        try:
+            dtype = args[0].dtype
+        except AttributeError:  # a number
+            dtype = args[1].dtype
+        return (function if dtype.itemsize < 8 else in_64_bits)(*args)
 
     return run
 

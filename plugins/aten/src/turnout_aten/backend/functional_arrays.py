@@ -100,26 +100,23 @@ class RetypedMemory:
 class FunctionalArray:
     """A part of a memory: what a tensor has for an array. Strides and offset count elements of the memory.
 
-    dtype, ndim  the type of the elements and the number of dims
+    dtype        the type of the elements
+    ndim, size   how many dims and elements there are
     value        its elements, if they are those of the memory's first value
     """
 
-    __slots__ = ("_generation", "_value", "dtype", "memory", "ndim", "offset", "shape", "strides")
+    __slots__ = ("_generation", "_value", "dtype", "memory", "ndim", "offset", "shape", "size", "strides")
 
     def __init__(self, memory: Memory | RetypedMemory, shape: Ints, strides: Ints, offset: int = 0, value: Any = None) -> None:
         self.memory = memory
         self.dtype = memory.dtype
         self.shape = shape
         self.ndim = len(shape)
+        self.size = prod(shape)
         self.strides = strides
         self.offset = offset
         self._generation = -1 if value is None else 0
         self._value = value
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return prod(self.shape)
 
     @property
     def is_row_major(self) -> bool:
