@@ -1,4 +1,5 @@
 """Rows about compiled functions: the engine `xla` against Turnout's own eager calls, and against the same program in `jax.jit`.
+And eager calls on the device `jax` against JAX's own.
 
 The first call of each side is made beforehand: it compiles.
 """
@@ -15,7 +16,7 @@ from timing import Pair, Side
 
 import turnout
 
-EAGER, JIT = "eager", "jax.jit"
+EAGER, JIT, JAX = "eager", "jax.jit", "jax"
 BATCH, FEATURES, HIDDEN, CLASSES = 64, 784, 256, 10
 LAYERS, HEADS, WIDTH, LENGTH, WORDS, TEXTS = 2, 4, 128, 64, 96, 8  # of the transformer
 
@@ -42,6 +43,9 @@ ROWS = [
     EngineRow("attention", "attention of 8 heads over 256 places", EAGER, None),
     EngineRow("transformer", "training step of a transformer of 2 layers", JIT, None),
     EngineRow("transformer", "training step of a transformer of 2 layers", EAGER, None),
+    EngineRow("add", "x + y, 4 floats on jax", JAX, None),
+    EngineRow("relu", "relu(x), 4 floats on jax", JAX, None),
+    EngineRow("sum", "x.sum(), 4 floats on jax", JAX, None),
 ]
 
 
@@ -64,8 +68,16 @@ def pair(row: EngineRow) -> Callable[[], AbstractContextManager[Pair]]:
 
 def _programs(name: str, jax: Any) -> tuple[Callable[[], Any], ...]:
     """The compiled program, the eager one, and JAX's."""
+    if name in ("add", "relu", "sum"):
+        return _calls(jax, name)
     made = {"step": _steps, "attention": _attentions, "transformer": _transformers}.get(name)
     return _chains(jax, name) if made is None else made(jax)
+
+
+def _calls(jax: Any, name: str) -> tuple[Callable[[], Any], ...]:
+    x, a = turnout.ones(4, device="jax"), jax.numpy.ones(4)
+    ours = {"add": lambda: x + x, "relu": lambda: turnout.relu(x), "sum": lambda: x.sum()}[name]
+    return ours, ours, {"add": lambda: a + a, "relu": lambda: jax.nn.relu(a), "sum": lambda: a.sum()}[name]
 
 
 def _chains(jax: Any, name: str) -> tuple[Callable[[], Any], ...]:

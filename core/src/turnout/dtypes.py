@@ -18,8 +18,8 @@ BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3
 class DType:
     """One element type.
 
-    Attributes: `name` ("float32"), `itemsize` in bytes, `category` (BOOL, INT, FLOAT or COMPLEX), `is_signed`, and `kind`, as array
-    libraries write it: "b" for bool, "i" and "u" for integers, "f" and "c".
+    Attributes: `name` ("float32"), `itemsize` in bytes, `category` (BOOL, INT, FLOAT or COMPLEX), `is_signed`, and `kind`, as
+    array libraries write it: "b" for bool, "i" and "u" for integers, "f" and "c".
     """
 
     __slots__ = ("category", "is_signed", "itemsize", "kind", "name")
