@@ -15,10 +15,8 @@ static inline PyObject *dispatch_state(void)
 /* (ks | state[0]) & state[1]; a new reference, or NULL with an error. A state is a tuple, or the list of a guard. */
 static inline PyObject *in_effect(PyObject *ks, PyObject *state)
 {
-    int pair = PyTuple_CheckExact(state) && PyTuple_GET_SIZE(state) == 2; /* which cannot change */
-    PyObject *include = pair ? Py_NewRef(PyTuple_GET_ITEM(state, 0)) : PySequence_GetItem(state, 0);
-    PyObject *keep = pair ? Py_NewRef(PyTuple_GET_ITEM(state, 1)) : PySequence_GetItem(state, 1), *both = NULL, *made = NULL;
-    if (include != NULL && keep != NULL && (both = ks == ZERO ? Py_NewRef(include) : PyNumber_Or(ks, include)) != NULL)
+    PyObject *include = PySequence_GetItem(state, 0), *keep = PySequence_GetItem(state, 1), *both = NULL, *made = NULL;
+    if (include != NULL && keep != NULL && (both = PyNumber_Or(ks, include)) != NULL)
         made = PyNumber_And(both, keep);
     Py_XDECREF(include);
     Py_XDECREF(keep);
