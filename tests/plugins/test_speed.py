@@ -387,6 +387,27 @@ def test_a_write_is_taken_and_counted(compiled_path: None):
     assert x.tolist() == [3.0, 10.0, 10.0]
 
 
+@pytest.mark.parametrize("dtype", [turnout.float32, turnout.float64, turnout.int64])
+def test_a_line_of_a_tensor_is_filled_where_it_lies(compiled_path: None, dtype: turnout.dtype):
+    value = 7 if dtype is turnout.int64 else 2.5
+    whole = turnout.zeros(3, 4, dtype=dtype)
+    whole.fill_(value), whole.fill_(0)  # resolved: from here on, calls can be taken
+    for line in whole.diagonal(1), whole[:, 2], whole.view(-1)[1::3], whole[1], whole[:1, :1].diagonal(), whole[2:, 1].t():
+        for number in value, 0:
+            expected = whole.clone()
+            places = turnout.arange(12).view(3, 4).as_strided(line.shape, line.stride(), line.storage_offset())
+            expected.view(-1).index_fill_(0, places, number)
+            before = _calls.taken()
+            line.fill_(number)
+            assert turnout.equal(whole, expected)
+            if number is value:
+                assert _calls.taken() == before + 1
+    shared = whole[0, :1].expand(3)
+    before = _calls.taken()
+    assert "several of its elements are one memory location" in refused(turnout.errors.AliasError, shared.fill_, value)
+    assert _calls.taken() == before
+
+
 def test_a_debugger_sees_the_generated_text(compiled_path: None):
     x = turnout.ones(2)
     x + x

@@ -172,19 +172,27 @@ static int element_of(PyObject *value, int type, char *number)
     return !overflow;
 }
 
-/* Write a number into all elements of a plain array; 0 where only Python knows how. */
+/* Whether an array has one dim, whose elements do not share memory: a row, a column, a diagonal, a slice. */
+static int is_line(PyArrayObject *array)
+{
+    return PyArray_NDIM(array) == 1 && PyArray_STRIDE(array, 0) && PyArray_CHKFLAGS(array, NPY_ARRAY_ALIGNED)
+        && PyArray_ISNOTSWAPPED(array);
+}
+
+/* Write a number into all elements of an array that is plain or a line; 0 where only Python knows how. */
 static int fill_array(PyArrayObject *array, PyObject *value)
 {
     char number[sizeof(double)];
     npy_intp size = PyArray_SIZE(array), itemsize = PyArray_ITEMSIZE(array);
-    if (PyLong_CheckExact(value) && PyObject_Not(value) == 1) {
+    npy_intp step = PyArray_NDIM(array) == 1 ? PyArray_STRIDE(array, 0) : itemsize;
+    if (step == itemsize && PyLong_CheckExact(value) && PyObject_Not(value) == 1) {
         memset(PyArray_DATA(array), 0, PyArray_NBYTES(array));
         return 1;
     }
     if (!element_of(value, PyArray_TYPE(array), number))
         return 0;
     for (npy_intp k = 0; k < size; k++)
-        memcpy(PyArray_BYTES(array) + k * itemsize, number, itemsize);
+        memcpy(PyArray_BYTES(array) + k * step, number, itemsize);
     return 1;
 }
 
@@ -284,8 +292,8 @@ static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         return DECLINED;
     PyArrayObject *target = (PyArrayObject *)Py_NewRef(array); /* the device's backend may be asked by Python */
     PyObject *device = SLOT(args[0], AT_DEVICE);
-    if (device != NULL && is_plain_maker(device) && SLOT(args[0], AT_ARRAY) == array && is_plain(target) && PyArray_ISWRITEABLE(target)
-        && PyArray_SIZE(target) <= SMALL_SIZE && fill_array(target, value))
+    if (device != NULL && is_plain_maker(device) && SLOT(args[0], AT_ARRAY) == array && PyArray_ISWRITEABLE(target)
+        && (is_plain(target) || is_line(target)) && PyArray_SIZE(target) <= SMALL_SIZE && fill_array(target, value))
         *result = Py_NewRef(args[0]);
     Py_DECREF(target);
     return *result == NULL ? decline_after_error() : DONE;
