@@ -13,8 +13,7 @@ from turnout.library import Library
 from turnout.operators.kernels import LazyFunction
 from turnout.registry import REGISTRY, Registrations
 from turnout.schema.kernels import check_kernel_signature
-from turnout_aten.kernels.overriding import register_over
-from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.kernels.tables import register_kernels, register_over
 
 
 @pytest.fixture

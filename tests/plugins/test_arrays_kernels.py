@@ -17,9 +17,8 @@ from outcomes import refused
 from turnout.library import Library
 from turnout.registry import Registrations
 from turnout_arrays.random import random_bits
-from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.tables import register_kernels, structured_operators
+from turnout_aten.kernels.tables import register_kernels, register_over, structured_operators
 from turnout_cpu import lapack, special
 
 KERNELS = {name: row.fn if isinstance(row, Row) else row for name, row in turnout_arrays.kernels(np).items()}

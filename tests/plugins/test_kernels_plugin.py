@@ -28,8 +28,8 @@ from turnout_arrays.random import random_bits
 from turnout_aten import operators as aten
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.contract import misfit
-from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.rows import Accepts, Row
+from turnout_aten.kernels.tables import register_over
 from turnout_aten.tensor.random import default_generator
 from turnout_conformance.pairwise import pairwise
 from turnout_cpu.kernels import kernels as rows_of_cpu

@@ -14,7 +14,7 @@ from instruction_sets import available
 import turnout
 from turnout.registry import find_operator
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels.overriding import _bound, entry_below
+from turnout_aten.kernels.binding import _bound, entry_below
 from turnout_conformance.accuracy import differs, in_64_bits, widened
 from turnout_conformance.cases import SETS
 from turnout_conformance.cases.sets.limits import Limit

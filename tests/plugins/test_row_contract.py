@@ -25,11 +25,10 @@ from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.rows import KernelFault, RowError
 from turnout_aten.kernels import rules
-from turnout_aten.kernels.cases import KERNEL
+from turnout_aten.kernels.binding import combined
 from turnout_aten.kernels.contract import misfit, row_signature
-from turnout_aten.kernels.overriding import combined
 from turnout_aten.kernels.paths import Question
-from turnout_aten.kernels.rows import COUNT, Accepts, Row, Sizes, Steps
+from turnout_aten.kernels.rows import COUNT, KERNEL, Accepts, Row, Sizes, Steps
 from turnout_aten.kernels.tables import register_kernels
 from turnout_conformance import cases as operator_cases
 from turnout_conformance.cases import CASES

@@ -15,7 +15,7 @@ from turnout.registry import REGISTRY, Registrations
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.declarations import load_yaml
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels.tables import shape_function
+from turnout_aten.kernels.binding import shape_function
 from turnout_aten.shapes.specs import Out
 
 tensor = turnout.tensor

@@ -12,9 +12,8 @@ from turnout_aten.backend.overlap import Extent, partly_overlap
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.files import replacing
 from turnout_aten.functions.docstrings import describe
-from turnout_aten.kernels.overriding import register_over
 from turnout_aten.kernels.rows import Accepts, Row, Sizes
-from turnout_aten.kernels.tables import register_kernels, structured_operators
+from turnout_aten.kernels.tables import register_kernels, register_over, structured_operators
 from turnout_aten.shapes.extents import contiguous_strides, iterated_strides
 from turnout_aten.tensor.backend_keys import with_key, without_key
 from turnout_aten.tensor.devices import device

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from turnout.plugins import hookimpl
-from turnout_aten.kernels.overriding import register_over
-from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.kernels.tables import register_kernels, register_over
 from turnout_cpu import normalisation
 from turnout_cpu.backend import CPUBackend
 from turnout_cpu.kernels import kernels

@@ -12,8 +12,7 @@ from turnout.errors import NoKernelError
 from turnout.plugins import hookimpl
 from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
-from turnout_aten.kernels.overriding import register_over
-from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.kernels.tables import register_kernels, register_over
 from turnout_cuda import attention, convolutions, dropout, matrix_products
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.foreach import element_operators

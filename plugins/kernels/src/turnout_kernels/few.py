@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_aten.kernels.overriding import only_few
-from turnout_aten.kernels.rows import Compiled, Row
+from turnout_aten.kernels.rows import Compiled, Row, only_few
 from turnout_kernels import _native
 
 FUNCTIONS: Any = _native.functions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy  # noqa: F401 - whole, before the extension module asks for a part of what another thread may be importing
 
 from turnout.plugins import hookimpl
-from turnout_aten.kernels.overriding import register_over
+from turnout_aten.kernels.tables import register_over
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations

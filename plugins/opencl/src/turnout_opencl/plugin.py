@@ -8,8 +8,7 @@ from typing import Any
 from turnout.plugins import hookimpl
 from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host
-from turnout_aten.kernels.overriding import register_over
-from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.kernels.tables import register_kernels, register_over
 from turnout_opencl.backend import OpenCLBackend
 from turnout_opencl.convolutions import OVER
 from turnout_opencl.devices import found_devices

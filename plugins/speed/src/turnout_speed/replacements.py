@@ -26,11 +26,10 @@ from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, ZERO, Ending, Equal, Inferred
-from turnout_aten.kernels.described import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
 from turnout_aten.kernels.facts import NOTHING, facts_of
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
-from turnout_aten.kernels.rows import COUNT, FREEDOM, Steps
-from turnout_aten.kernels.stepping import preparing, program_of
+from turnout_aten.kernels.rows import COUNT, FREEDOM, Compiled, Move, Steps
+from turnout_aten.kernels.specs import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
 from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
@@ -50,8 +49,7 @@ if TYPE_CHECKING:
     from turnout.operators.calls import Source
     from turnout.operators.kernels import Kernel
     from turnout.schema import Argument
-    from turnout_aten.kernels.described import KernelSpec
-    from turnout_aten.kernels.rows import Row
+    from turnout_aten.kernels.specs import KernelSpec, Wrapper
 
 
 def configure() -> None:
@@ -71,24 +69,23 @@ def configure() -> None:
 # ---- kernels
 
 
-def array_kernel(made: Any, spec: KernelSpec, source: Source, general: Any = None) -> Any:
+def array_kernel(made: Any, spec: Wrapper, source: Source, general: Any = None) -> Any:
     """The wrapper of an array kernel whose arrays are NumPy's: what it returns is new, or is written into the first tensor."""
-    inputs, backend, inplace = spec.inputs, spec.backend, spec.form == INTO
+    inputs, kernel, backend, inplace = spec.inputs, spec.kernel, spec.kernel.backend, spec.form == INTO
     assert inputs is not None
-    assert spec.structured is not None
     if backend.array_type is not numpy.ndarray or len(inputs.arguments) > MOST:
         return made
-    row, names = inputs.row, [a.name for a in inputs.arguments]
+    accepts, names = inputs.accepts, [a.name for a in inputs.arguments]
     arguments = tuple([(a.role, a.default, -1 if a.rank is None else a.rank) for a in inputs.arguments])
     return _calls.array_kernel(
-        made, arguments=arguments, cases=_cases(spec, source), keys=backend.keys, sized=inputs.sized, large=spec.large,
-        general=general or spec.general, program=_program(program_of(spec.structured, row), row, names), as_array=spec.as_array,
-        kept=inputs.kept, bools=row.accepts.bools, refuses=row.accepts.refuses, unsure=inputs.unsure, inplace=inplace,
-        ordered=row.pointwise and not inplace,
+        made, arguments=arguments, cases=_cases(spec, source), keys=backend.keys, sized=kernel.sized, large=spec.large,
+        general=general or spec.general, program=_program(kernel.steps, names, ranked=bool(accepts.ranks)),
+        as_array=spec.as_array, kept=inputs.kept, bools=accepts.bools, refuses=accepts.refuses, unsure=inputs.unsure,
+        inplace=inplace, ordered=kernel.pointwise and not inplace,
     )  # fmt: skip
 
 
-def _cases(spec: KernelSpec, source: Source) -> tuple[tuple[Any, ...], ...]:
+def _cases(spec: Wrapper, source: Source) -> tuple[tuple[Any, ...], ...]:
     """The cases of a wrapper as the extension module reads them."""
     return tuple([(_framed(source, case.run), case.upto, case.halves, case.brief) for case in spec.cases])
 
@@ -96,8 +93,8 @@ def _cases(spec: KernelSpec, source: Source) -> tuple[tuple[Any, ...], ...]:
 _OF_STEP, _COUNT, _FREEDOM = 16, 48, 49  # how the extension module numbers operands
 
 
-def _program(program: Steps, row: Row, names: Sequence[str]) -> Any:
-    """Steps of a row as the extension module reads them, or None."""
+def _program(program: Steps, names: Sequence[str], *, ranked: bool) -> Any:
+    """Steps as the extension module reads them, or None. `ranked` says that the arguments must have certain dims."""
     made = []
     for ufunc, *given in program.steps:
         operands = [_operand(value, names) for value in given]
@@ -105,7 +102,7 @@ def _program(program: Steps, row: Row, names: Sequence[str]) -> Any:
             return None
         made.append((ufunc, *operands))
     at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim", "correction")]
-    return (tuple(made), program.upto or 1 << 30, *at, not row.accepts.ranks) if made else None
+    return (tuple(made), program.upto or 1 << 30, *at, not ranked) if made else None
 
 
 def _operand(value: Any, names: Sequence[str]) -> Any:
@@ -116,13 +113,12 @@ def _operand(value: Any, names: Sequence[str]) -> Any:
     return value if isinstance(value, float) else _OF_STEP + value
 
 
-def plain_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
+def plain_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
     """The wrapper of a row without a shape function: of tensors that must be given, with one tensor as the result."""
-    op, backend, row = spec.op, spec.backend, spec.row
-    assert row is not None
+    op, backend, program = spec.kernel.op, spec.kernel.backend, spec.kernel.program
     arguments, returns = op.schema.arguments, op.schema.returns
-    if row.compiled is not None and not any(a.type.is_tensor for a in arguments):
-        return _calls.draw_kernel(made, *row.compiled) if backend.new_array is numpy.empty else made
+    if isinstance(program, Compiled) and not any(a.type.is_tensor for a in arguments):
+        return _calls.draw_kernel(made, *program) if backend.new_array is numpy.empty else made
     others = any(a.type.is_tensor_list or a.is_write for a in arguments) or "nondeterministic_seeded" in op.tags
     if others or len(returns) != 1 or not returns[0].type.is_tensor or backend.array_type is not numpy.ndarray:
         return made
@@ -131,18 +127,16 @@ def plain_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     roles = {"Tensor": "tensor", "Tensor?": "absent"}
     rows = tuple((roles.get(a.type.canonical, "value"), MISSING, -1) for a in arguments)
     rest = source.line(spec.lines["below"]) if "below" in spec.lines else None
-    program = _program(row.program, row, [a.name for a in arguments]) if isinstance(row.program, Steps) else None
+    steps = _program(program, [a.name for a in arguments], ranked=False) if isinstance(program, Steps) else None
     return _calls.array_kernel(
-        made, arguments=rows, cases=((spec.cases[0].run, 0, 0, False),), keys=backend.keys, program=program,
-        below=spec.general, few=row.sizes.upto, rest=rest, finish=partial(wrap_result, backend),
+        made, arguments=rows, cases=((spec.cases[0].run, 0, 0, False),), keys=backend.keys, program=steps,
+        below=spec.general, few=spec.kernel.few, rest=rest, finish=partial(wrap_result, backend),
     )  # fmt: skip
 
 
-def plan_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
+def plan_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
     """The wrapper of an array kernel that is given its outputs, by kept answers of the shape function."""
-    s, backend, row = spec.structured, spec.backend, spec.row
-    assert s is not None
-    assert row is not None
+    kernel, s, backend = spec.kernel, spec.kernel.shaped, spec.kernel.backend
     roles = [_role(a) for a in s.inputs]
     if backend.new_array is not numpy.empty or len(roles) > MOST or None in roles:
         return made
@@ -178,33 +172,35 @@ def plan_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
     # The Python function learns what is found out here when a call ends well, as it would have: a call that fails, whose lines
     # are shown, finds it as it would without.
     kept = [a.name for a in s.inputs if a.type.is_tensor_like]
-    plans = Plans(backend, kept, s.plain, s.precomputed, _prepared(preparing(s, backend, row), backend, row))
+    plans = Plans(backend, kept, s.plain, s.precomputed, _prepared(kernel))
     own: dict[str, Any] = {
         "KNOWN": spec.known, "OWN": plans.known, "ANSWER": plans.answer, "SHAPE": s.answer, "ASKED": set(),
         "__name__": __name__, **SOURCE_NAMES,
     }  # fmt: skip
     exec(compile("\n".join(lines), source.file, "exec"), own)
     find, learned = own.pop("find"), own.pop("learned")  # functions among their own globals would be a cycle
-    sized = s.names.index(row.sizes.by) if row.sizes.by else next(i for i, a in enumerate(s.inputs) if a.type.is_tensor_like)
     count = s.outs or len(s.op.schema.returns)
-    steps = row.program if isinstance(row.program, Steps) and not s.precomputed else Steps(())
-    program = _program(steps, row, s.names)
+    program, steps = kernel.program, None
+    if isinstance(program, Steps) and not s.precomputed:
+        steps = _program(program, s.names, ranked=kernel.inputs is not None and bool(kernel.inputs.accepts.ranks))
     defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])
     return _calls.plan_kernel(
-        made, find=find, learned=learned, cases=_cases(spec, source), sized=sized, keys=backend.keys,
-        as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count, moves=row.move,
-        compiled=row.compiled, program=program,
+        made, find=find, learned=learned, cases=_cases(spec, source), sized=kernel.sized, keys=backend.keys,
+        as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count,
+        moves=program.value if isinstance(program, Move) else "", compiled=program if isinstance(program, Compiled) else None,
+        program=steps,
     )  # fmt: skip
 
 
-def _prepared(prepare: Any, backend: Any, row: Row) -> Any:
-    """What makes a function for the calls of one plan, in the context that the row's kernel is called in."""
-    if prepare is None or row.quiet:
+def _prepared(kernel: KernelSpec) -> Any:
+    """What makes a function for the calls of one plan, in the context that the kernel is called in."""
+    prepare = kernel.prepare
+    if prepare is None or kernel.quiet:
         return prepare
 
     def prepared(result: Any, args: Any) -> Any:
         ready = prepare(result, args)
-        return None if ready is None else backend.in_kernel_context(ready)
+        return None if ready is None else kernel.backend.in_kernel_context(ready)
 
     return prepared
 
@@ -219,10 +215,9 @@ def _role(argument: Argument) -> str | None:
     return "value"
 
 
-def into_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
+def into_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
     """The wrapper of a variant that writes: it makes the result, or copies what the functional variant computes."""
-    s = spec.structured
-    assert s is not None
+    s = spec.kernel.shaped
     copies = made
     if len(s.inputs) < MOST and _calls.is_compiled(spec.below):
         copies = _calls.into_kernel(made, spec.below, len(s.inputs), len(s.inputs) if s.outs else 0)
@@ -255,9 +250,9 @@ def _framed(source: Source, fn: Any) -> Any:
     return source.framed(fn)
 
 
-def custom_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
+def custom_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
     """The wrapper of a kernel of the user. The lines of its text that call anything are called from C, as functions."""
-    arguments, backend = spec.op.schema.arguments, spec.backend
+    arguments, backend = spec.kernel.op.schema.arguments, spec.kernel.backend
     count = len(arguments)
     if backend.array_type is not numpy.ndarray or count > MOST:
         return made
@@ -271,7 +266,7 @@ def custom_kernel(made: Any, spec: KernelSpec, source: Source) -> Any:
 FORMS = {MAKES: array_kernel, PLANNED: plan_kernel, INTO: into_kernel, SHAPELESS: plain_kernel, CUSTOM: custom_kernel}
 
 
-def kernel(made: Any, _: Any, spec: KernelSpec, source: Source) -> Any:
+def kernel(made: Any, _: Any, spec: Wrapper, source: Source) -> Any:
     """The wrapper of an array kernel."""
     return FORMS[spec.form](made, spec, source)
 
@@ -473,7 +468,7 @@ REPLACEMENTS = {
     "turnout.registry.core_kernels:selecting":                select_kernel,
     "turnout_aten.kernels.factories:bind_factory":            factory_kernel,
     "turnout.operators.calls:entry_point":                    call,
-    "turnout_aten.kernels.described:wrapper":                 kernel,
+    "turnout_aten.kernels.specs:wrapper":                     kernel,
     "turnout.operators.kernels:guarded":                      guard_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
     "turnout_aten.views.recording:counting_writes_of_self":   write_kernel,

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnout.registry import REGISTRY
 from turnout_aten.backend.functional_arrays import FunctionalArray
 from turnout_aten.backend.functional_backend import values_in
 from turnout_aten.errors import rows as errors
-from turnout_aten.kernels.rows import Row, Sizes
-from turnout_aten.kernels.tables import called_with, checked_rows, register_kernels
+from turnout_aten.kernels.rows import SIMPLE
+from turnout_aten.kernels.tables import called_with, register_through
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
     from turnout.registry import Registrations
     from turnout_aten.backend.functional_backend import FunctionalBackend
+
+    Call = Callable[..., Any]
 
 
 class Wanted(NamedTuple):
@@ -41,14 +43,21 @@ def register_functional_kernels(
     without outputs, such as `nonzero`, returns its new values. A row that says `allocates` is also called without a `Wanted`, and
     then returns what it makes. One RegistrationError reports all rows that name no operator or cannot be called so.
     """
-    rows = checked_rows(library, backend.name, table, namespace)
-    register_kernels(library, backend, {name: _row(backend, name, row) for name, row in rows.items()}, namespace=namespace)
+    register_through(library, backend, table, namespace, partial(_around, backend))
 
 
-def _row(backend: FunctionalBackend, name: str, row: Row) -> Row:
-    function, alone = row.fn, _making(backend, row.fn)
-    given = len(called_with(name)[0])
-    count = len(REGISTRY.find(name).schema.out_arguments)
+def _around(backend: FunctionalBackend, name: str) -> Callable[[str, Call], Call]:
+    """What stands around the functions of the row of this name: it takes arrays for values, and writes the outputs."""
+    names, count, _ = called_with(name)
+
+    def around(word: str, function: Call) -> Call:
+        return _making(backend, function) if word == SIMPLE else _kernel(backend, name, function, len(names), count)
+
+    return around
+
+
+def _kernel(backend: FunctionalBackend, name: str, function: Call, given: int, count: int) -> Call:
+    alone = _making(backend, function)
 
     def kernel(*args: Any) -> Any:
         if len(args) < given or not count:
@@ -67,14 +76,10 @@ def _row(backend: FunctionalBackend, name: str, row: Row) -> Row:
 
     kernel.__name__ = kernel.__qualname__ = getattr(function, "__name__", name)
     kernel.__wrapped__ = function  # type: ignore[attr-defined]  # so that `explain` names the function that computes
-    if not count:
-        return Row(kernel)
-    simple = row.sizes.simple
-    sizes = Sizes() if simple is None else Sizes(row.sizes.upto, simple=_making(backend, simple))
-    return Row(kernel, row.allocates, pointwise=row.pointwise, accepts=row.accepts, sizes=sizes)
+    return kernel
 
 
-def _making(backend: FunctionalBackend, function: Callable[..., Any]) -> Callable[..., Any]:
+def _making(backend: FunctionalBackend, function: Call) -> Call:
     """A function of values as one of arrays, whose results are new arrays on the device of one that it is given."""
     function, as_array = backend.in_kernel_context(function), backend.as_array
 
@@ -92,7 +97,7 @@ def _making(backend: FunctionalBackend, function: Callable[..., Any]) -> Callabl
     return made
 
 
-def _fitted(backend: FunctionalBackend, name: str, function: Callable[..., Any], value: Any, out: FunctionalArray) -> Any:
+def _fitted(backend: FunctionalBackend, name: str, function: Call, value: Any, out: FunctionalArray) -> Any:
     """A row's value as the output needs it."""
     value = backend.as_value(value)
     found = backend.dtype_of_value(value)

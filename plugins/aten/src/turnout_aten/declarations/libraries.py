@@ -169,19 +169,18 @@ def _arrays_of(key: str) -> TensorBackend:
 
 def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[str, ...]]) -> Any:
     def bind_structured(op: Operator, kernel: Kernel, key: str) -> Call:
-        from turnout_aten.kernels.rows import Row
+        from turnout_aten.kernels.binding import structured
         from turnout_aten.kernels.structured import Structured
-        from turnout_aten.kernels.tables import structured
 
-        return structured(kind, Structured(op, shape, dict(precomputed)), _arrays_of(key), Row(kernel.fn))
+        return structured(kind, Structured(op, shape, dict(precomputed)), _arrays_of(key), kernel.fn)
 
     return bind_structured
 
 
 def _plain_binder(op: Operator, kernel: Kernel, key: str) -> Call:
-    from turnout_aten.kernels.unstructured import plain
+    from turnout_aten.kernels.binding import unstructured
 
-    return plain(op, _arrays_of(key), kernel.fn)
+    return unstructured(op, _arrays_of(key), kernel.fn)
 
 
 def _autogen_binder(kind: str, source: str) -> Any:

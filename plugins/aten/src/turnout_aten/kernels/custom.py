@@ -10,10 +10,10 @@ from turnout.operators import Operator
 from turnout.operators.calls import Line, Source
 from turnout.operators.kernels import Kernel
 from turnout.operators.stubs import compile_function
-from turnout_aten.kernels.cases import KERNEL, Case
-from turnout_aten.kernels.described import CUSTOM, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
+from turnout_aten.kernels.rows import KERNEL
 from turnout_aten.kernels.rules import ruled_kernel
+from turnout_aten.kernels.specs import CUSTOM, Case, KernelSpec, Wrapper, wrapper
 from turnout_aten.kernels.structured import to_array
 from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor.levels import CLOCK
@@ -76,7 +76,8 @@ def on_arrays(op: Operator, kernel: Kernel, backend: TensorBackend, general: Cal
         "finish": lambda made, args: verify(op, kernel, wrap_result(backend, made, args), args),
     }  # fmt: skip
     source = Source(f"<kernel of {op.qualified_name} at {backend.name}>", "on_arrays", namespace)
-    spec = KernelSpec(CUSTOM, op, backend, (Case(KERNEL, kernel.fn),), general, lines=called)
+    described = KernelSpec(op, backend, kernel.fn, (Case(KERNEL, kernel.fn),))
+    spec = Wrapper(CUSTOM, described, described.cases, general, lines=called)
     return wrapper(compile_function("\n".join(lines) + "\n", source.function, source.file, namespace), spec, source)
 
 

@@ -9,23 +9,21 @@ from turnout.errors import DTypeError, ShapeError
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.outputs import check_result_dtype, check_writable
 from turnout_aten.kernels.planning import kept_answers
-from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.structured import Structured, invoking
+from turnout_aten.kernels.specs import KernelSpec
 from turnout_aten.kernels.writes import copying
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnout_aten.backend.tensor_backend import TensorBackend
-
     Call = Callable[..., Any]
 
 
-def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
-    """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
-    answer = kept_answers(s, backend)
-    invoke = invoking(s, backend, row)
+def inplace(kernel: KernelSpec, below: Call | None) -> Call:
+    """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it. `below` is
+    the wrapper of the functional variant, or None."""
+    s, backend, invoke = kernel.shaped, kernel.backend, kernel.invoking()
+    answer, pointwise = kept_answers(s, backend), kernel.pointwise
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
@@ -45,7 +43,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 )
             check_writable(s.op, backend, target, args[1:])
             array = target.array
-            direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
+            direct = pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             written = array if direct else backend.empty(out.shape, out.dtype, target.device)
             invoke(s.kernel_arguments(backend, args, result), (written,))
             if written is not array:
@@ -55,4 +53,4 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return target
 
-    return copying(s, backend, row, general)
+    return copying(kernel, below, general)

@@ -8,8 +8,7 @@ from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.planning import kept_answers
-from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.structured import Structured, invoking
+from turnout_aten.kernels.specs import KernelSpec
 from turnout_aten.kernels.writes import copying
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
+def out(kernel: KernelSpec, below: Call | None) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
-    through a proxy."""
-    answer = kept_answers(s, backend)
-    invoke = invoking(s, backend, row)
+    through a proxy. `below` is the wrapper of the functional variant, of an operator with one output, or None."""
+    s, backend, invoke = kernel.shaped, kernel.backend, kernel.invoking()
+    answer, pointwise = kept_answers(s, backend), kernel.pointwise
     count = s.outs
 
     def wrapped(ks: int, *args: Any) -> Any:
@@ -38,7 +37,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
             for spec, target in zip(result.outs, targets, strict=True):
                 check_result_dtype(s.op, spec, target)
                 check_writable(s.op, backend, target, ())
-                if row.pointwise and target.shape != spec.shape and any(target is value for value in inputs):
+                if pointwise and target.shape != spec.shape and any(target is value for value in inputs):
                     raise ShapeError(
                         f"{s.op.qualified_name}: an output of shape {list(target.shape)} that is an input too cannot hold the "
                         f"result of shape {list(spec.shape)}"
@@ -50,7 +49,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 resize_output(s.op, backend, target, spec.shape, spec.strides)
                 check_writable(s.op, backend, target, inputs)
                 direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
-                direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
+                direct = direct and (pointwise or not any(shares(target, value) for value in inputs))
                 written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
             invoke(arguments, written)
             for array, target in zip(written, targets, strict=True):
@@ -61,9 +60,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return targets[0] if count == 1 else targets
 
-    if count != 1:
-        return wrapped
-    return copying(s, backend, row, wrapped)
+    return copying(kernel, below, wrapped)
 
 
 # ---- checks of what is written

@@ -16,10 +16,9 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from turnout.operators.stubs import python_name
-from turnout_aten.kernels.cases import KERNEL
-from turnout_aten.kernels.described import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import KERNEL
 from turnout_aten.kernels.rules import ASKED
+from turnout_aten.kernels.specs import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
     from turnout_aten.backend.tensor_backend import TensorBackend
-    from turnout_aten.kernels.described import KernelSpec
+    from turnout_aten.kernels.specs import Wrapper
     from turnout_aten.kernels.structured import Structured
 
     Call = Callable[..., Any]
@@ -70,9 +69,9 @@ class Question:
         self.learning, self.silent = True, ""
         self.results: Sequence[Any] = ()
 
-    def ruled(self, op: Operator, row: Row, s: Structured | None) -> Row:
-        """The row with functions that say where they are called. Random numbers, which move none, are never asked for."""
-        self.silent = "; few elements without its function" if row.program is not None else ""
+    def around(self, s: Structured | None, *, programmed: bool) -> Callable[[str, Call], Call]:
+        """What stands around the functions of a kernel: they say where they are called."""
+        self.silent = "; few elements without its function" if programmed else ""
 
         def around(word: str, fn: Call) -> Call:
             def said(*args: Any, **_: Any) -> Any:
@@ -85,8 +84,7 @@ class Question:
 
             return said
 
-        made = row.through(around)
-        return made if op.schema.takes_tensors else made.but(program=row.program)
+        return around
 
     def below(self, call: Call, *, is_array_kernel: bool) -> Call:
         """What a row over another kernel leaves a call to."""
@@ -160,14 +158,14 @@ def _again(question: Question, backend: TensorBackend, targets: list[Tensor]) ->
 def _why_not(call: Call | None, args: list[Any]) -> str:
     """Why a wrapper leaves a call to what stands below it: the first of its conditions that does not hold."""
     variables = getattr(call, "__globals__", {})
-    spec: KernelSpec | None = variables.get("DESCRIBED", (None,))[0]
+    spec: Wrapper | None = variables.get("DESCRIBED", (None,))[0]
     if spec is None:
         return ""
-    names = [python_name(a.name) for a in spec.op.schema.arguments]
+    names = [python_name(a.name) for a in spec.kernel.op.schema.arguments]
     given = dict(zip(names, args, strict=False))
     given |= {f"{name}_a": value.array for name, value in given.items() if isinstance(value, Tensor)}
     if spec.form == INTO:
-        given["_own"] = next(v.array for a, v in zip(spec.op.schema.arguments, args, strict=True) if a.is_write)
+        given["_own"] = next(v.array for a, v in zip(spec.kernel.op.schema.arguments, args, strict=True) if a.is_write)
     for source, otherwise in spec.conditions:
         with suppress(AttributeError, NameError):  # a number in place of a tensor, or an array of another backend
             if not eval(source, variables, given):

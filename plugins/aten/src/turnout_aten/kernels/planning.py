@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function, python_name
-from turnout_aten.kernels.cases import FEW, KERNEL, cases_of, choice
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.described import PLANNED, KernelSpec, wrapper
 from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, Plans, array_lines, converted, key_source
-from turnout_aten.kernels.rows import Move, Row
-from turnout_aten.kernels.stepping import preparing
+from turnout_aten.kernels.rows import FEW, KERNEL, Move
+from turnout_aten.kernels.specs import PLANNED, KernelSpec, Wrapper, choice, in_context, wrapper
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 
@@ -28,13 +26,14 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, compute: Call) -> Call:
+def planned(kernel: KernelSpec, general: Call, compute: Call) -> Call:
     """The functional variant as generated source: the planned path, then `general`. Its locals begin with an underscore, because
     an argument of the operator may have any other name (`values` of index_put)."""
+    s, backend = kernel.shaped, kernel.backend
     names = [python_name(a.name) for a in s.inputs]
     tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
     kept = [a.name for a in s.inputs if python_name(a.name) in tensors]
-    plans = Plans(backend, kept, s.plain, s.precomputed, preparing(s, backend, row))
+    plans = Plans(backend, kept, s.plain, s.precomputed, kernel.prepare)
     given = ", ".join(names)
     count = s.outs or len(s.op.schema.returns)
     outs = [f"out{i}" for i in range(count)]
@@ -75,7 +74,7 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         "            if _plan is None:",  # an error is told of the arguments as they were
         "                return compute(_first, SHAPE)",
     ]
-    joins = row.program is Move.JOIN and backend.joined is not None and backend.row_major is not None
+    joins = kernel.program is Move.JOIN and backend.joined is not None and backend.row_major is not None
     lines = [
         f"def planned(ks, {given}):",
         *(_joining(names) if joins else ()),
@@ -90,7 +89,7 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         "    try:",
         *("        " + line for line in _replacing(s)),
         *made,
-        *("        " + line for line in _calling(s, backend, row, outs)),
+        *("        " + line for line in _calling(kernel, outs)),
         "    except Exception:",
         "        _failed = True",  # not here: an error below would be shown with this one as its context
         "    if _failed:",
@@ -100,14 +99,14 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         *results,
         f"    return {'t' if count == 1 else '(' + ', '.join(f't{i}' for i in range(count)) + ')'}",
     ]
-    namespace = _namespace(s, backend, row) | {
+    namespace = _namespace(kernel) | {
         "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
         "EMPTY": backend.empty, "KEYS": backend.keys, "CLOCK": CLOCK, "Tensor": Tensor, "partial": partial, "PREPARE": prepare,
         "LEARN": plans.learn, "JOINED": backend.joined, "ROW_MAJOR": backend.row_major,
     }  # fmt: skip
     source = Source(f"<{backend.name} plans of {s.op.qualified_name}>", "planned", namespace)
-    cases = cases_of(row, around=(lambda fn: fn) if row.quiet else backend.in_kernel_context)
-    spec = KernelSpec(PLANNED, s.op, backend, cases, general, row, s, known=plans.known)
+    cases = kernel.cases if kernel.quiet else in_context(backend, kernel.cases)
+    spec = Wrapper(PLANNED, kernel, cases, general, known=plans.known)
     return wrapper(compile_function("\n".join(lines) + "\n", source.function, source.file, namespace), spec, source)
 
 
@@ -150,25 +149,26 @@ def _replacing(s: Structured) -> list[str]:
     return lines
 
 
-def _calling(s: Structured, backend: TensorBackend, row: Row, outs: list[str]) -> list[str]:
+def _calling(kernel: KernelSpec, outs: list[str]) -> list[str]:
     """The source that calls the kernel in its context, with the arguments of a plan: `_made` is what it returns."""
-    first = (row.sizes.by or next(python_name(a.name) for a in s.inputs if a.type.is_tensor_like)) + "_a"
-    function = choice(cases_of(row), {FEW: FEW, KERNEL: KERNEL}, [first, outs[0]])
-    return calling_lines(f"(_ready or ({function}))({', '.join([*_passed(s), *outs])})", backend, quiet=row.quiet)
+    s = kernel.shaped
+    sized = python_name(s.names[kernel.sized]) + "_a"
+    function = choice(kernel.cases, {FEW: FEW, KERNEL: KERNEL}, [sized, outs[0]])
+    return calling_lines(f"(_ready or ({function}))({', '.join([*_passed(s), *outs])})", kernel.backend, quiet=kernel.quiet)
 
 
-def _namespace(s: Structured, backend: TensorBackend, row: Row) -> dict[str, Any]:
+def _namespace(kernel: KernelSpec) -> dict[str, Any]:
     """What the source of planned paths reads."""
-    name = s.op.qualified_name
-    bare = row.quiet or backend.silence is not None
+    name, backend, fn = kernel.op.qualified_name, kernel.backend, kernel.fn
+    bare = kernel.quiet or backend.silence is not None
 
     def check(made: Any, arrays: tuple[Any, ...]) -> None:
-        check_returned(name, backend, row.fn, made, arrays)
+        check_returned(name, backend, fn, made, arrays)
 
     return {
         "__name__": backend.wrapper_module, "NEW": backend.new_array, "BACKEND": backend, "CHECK": check, "AS_GIVEN": AS_GIVEN,
         "converted": converted, **SOURCE_NAMES, **silencing(backend),
-        **{case.name: case.run for case in cases_of(row, around=(lambda fn: fn) if bare else backend.in_kernel_context)},
+        **{case.name: case.run for case in (kernel.cases if bare else in_context(backend, kernel.cases))},
     }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 A `Row` has eight options. Three of them are values of their own: which calls the kernel may be given at once (`Accepts`), what
 serves few elements (`Sizes`), and what a compiled call path runs in place of the kernel (`Steps`, a `Move` or `Compiled`).
-`problem` says which options do not fit together; it is asked when rows are registered.
+`problem` says which options do not fit together; it is asked when rows are registered. Note 0001 draws where a row goes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from enum import Enum
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from turnout_aten.kernels.cases import FEW, KERNEL, PREPARED, SIMPLE
-
 Call = Callable[..., Any]
+
+SIMPLE, FEW, KERNEL = "simple", "few", "kernel"  # what texts call the functions of a row
+PREPARED = "prepared"  # the word for what a plan calls in their place
 
 ALWAYS = "always"  # inputs of one dtype give that dtype, for every dtype that the kernel accepts
 SAME = "same"  # the result is used only if it has the inputs' dtype; otherwise the general path converts
@@ -150,16 +151,6 @@ class Row(NamedTuple):
             prepares=None if prepares is None else prepared,
         )  # fmt: skip
 
-    @property
-    def move(self) -> str:
-        """The word for its `Move`, or ""."""
-        return self.program.value if isinstance(self.program, Move) else ""
-
-    @property
-    def compiled(self) -> Compiled | None:
-        """Its program, if that is a function in C."""
-        return self.program if isinstance(self.program, Compiled) else None
-
     def problem(self, arguments: Sequence[str]) -> str:
         """Why its options do not fit together, for an operator with these arguments; "" if they do."""
         return next(self._problems(arguments), "")
@@ -192,6 +183,11 @@ class Row(NamedTuple):
                     yield f"step {at} reads {operand!r}, which is not an argument"
                 if operand.__class__ is int and not 0 <= operand < at:
                     yield f"step {at} reads step {operand}, which is not before it"
+
+
+def only_few(*args: Any) -> Any:
+    """The kernel of a row that has a `Compiled` program and nothing else."""
+    return NotImplemented
 
 
 def table_of(families: Iterable[ModuleType], rows: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:

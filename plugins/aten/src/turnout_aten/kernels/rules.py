@@ -2,9 +2,9 @@
 
 All paths take their functions from a row, or from the kernel that a user registered: the general one, generated texts, what plans
 keep, writes, and the compiled call path. So a rule is written once, as what stands around such a function, and applied at the
-three places that make wrappers: of operators with a shape function (`tables.structured`), without one (`unstructured.plain`), and
-of kernels of the user (`custom.bind_array_kernel`). What a row's `program` says is left out meanwhile, because some paths run it
-without the function. Which path serves a call does not change.
+two places that make kernels of functions: of rows (`binding`), and of kernels of the user (`custom.bind_array_kernel`). What a
+row's `program` says is left out meanwhile, because some paths run it without the function. Which path serves a call does not
+change.
 
 A row of an operator with a shape function is also held to its contract. Each call first writes into two outputs of its own, which
 were filled with two different values: what differs then was not written.
@@ -21,9 +21,8 @@ from turnout import config
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout_aten.errors import rows as errors
-from turnout_aten.kernels.cases import KERNEL, SIMPLE
 from turnout_aten.kernels.contract import NOT_ARRAYS, check_returned
-from turnout_aten.kernels.rows import ALWAYS, Row
+from turnout_aten.kernels.rows import ALWAYS, KERNEL, SIMPLE
 from turnout_aten.tensor import host_bytes
 from turnout_aten.tensor.tensor import wrap
 
@@ -49,24 +48,39 @@ ASKED = Asking()
 FINITE = "finite"  # the tag of operators that give finite numbers for finite real ones
 
 
-def ruled(op: Operator, backend: TensorBackend, row: Row, s: Structured | None = None) -> Row:
-    """A row with what all array kernels have around their functions. `s` is the operator's shape function, where it has one."""
+def around(
+    op: Operator, backend: TensorBackend, s: Structured | None = None, allocates: str = "", *, programmed: bool = False
+) -> Callable[[str, Call], Call] | None:
+    """`around(word, function)`, which stands around the functions of an array kernel; None while nothing does.
+
+    `s` is the operator's shape function, where it has one; `allocates` what the row says of the results that it makes, and
+    `programmed` whether it has a program.
+    """
     question = ASKED.question
     if question is not None:
-        return question.ruled(op, row, s)
+        return question.around(s, programmed=programmed)
     if not config.get("debug.kernels"):
-        return row
+        return None
 
-    def around(word: str, fn: Call) -> Call:
-        return _checked(op, backend, fn, None if s is None or not backend.has_values else _Contract(s, backend, row, fn, word))
+    def checking(word: str, fn: Call) -> Call:
+        contract = None if s is None or not backend.has_values else _Contract(s, backend, allocates, fn, word)
+        return _checked(op, backend, fn, contract)
 
-    return row.through(around)
+    return checking
+
+
+def keeps_program(op: Operator) -> bool:
+    """Whether a program stays beside functions that have something around them. Random numbers are drawn by it, and `explain`
+    does not ask for these."""
+    return ASKED.question is not None and not op.schema.takes_tensors
 
 
 def ruled_kernel(op: Operator, backend: TensorBackend, kernel: Kernel) -> Kernel:
     """The same for a kernel of the user on arrays."""
-    row = ruled(op, backend, Row(kernel.fn))
-    return kernel if row.fn is kernel.fn else Kernel(row.fn, ARRAY, library=kernel.library, label=kernel.name)
+    stands = around(op, backend)
+    if stands is None:
+        return kernel
+    return Kernel(stands(KERNEL, kernel.fn), ARRAY, library=kernel.library, label=kernel.name)
 
 
 def _checked(op: Operator, backend: TensorBackend, fn: Call, contract: _Contract | None) -> Call:
@@ -134,7 +148,7 @@ class _Contract(NamedTuple):
 
     s: Structured
     backend: TensorBackend
-    row: Row
+    allocates: str
     fn: Call
     word: str
 
@@ -147,7 +161,7 @@ class _Contract(NamedTuple):
         if not outs:
             return self._made(args, None)
         inputs, expected, seen = args[: len(args) - len(outs)], [self._facts(out) for out in outs], []
-        if self.row.allocates and self.word == KERNEL and self.backend.array_type is not None:
+        if self.allocates and self.word == KERNEL and self.backend.array_type is not None:
             self._try_alone(inputs, expected[0])
         for value in (0, 1):
             aside = [self._like(out) for out in outs]
@@ -182,7 +196,7 @@ class _Contract(NamedTuple):
         array = made if made.__class__ is self.backend.array_type else self.backend.as_array(made)
         found = self._facts(array)
         shape, dtype = expected or self._answer(inputs) or found
-        keeps = self.row.allocates == ALWAYS and len({self.backend.dtype_of(value) for value in _arrays(inputs)}) == 1
+        keeps = self.allocates == ALWAYS and len({self.backend.dtype_of(value) for value in _arrays(inputs)}) == 1
         self._expect(array, (shape, dtype if keeps else found[1]))
         return made
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import float32, float64
 from turnout.operators.stubs import compile_function, python_name
-from turnout_aten.kernels.rows import COUNT, FREEDOM, Row, Steps
+from turnout_aten.kernels.rows import COUNT, FREEDOM, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,11 +37,12 @@ def reduces(step: tuple[Any, ...]) -> bool:
     return len(step) == 2 and getattr(step[0], "nin", 0) == 2
 
 
-def preparing(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Result, Sequence[Any]], Call | None] | None:
-    """What makes the function that a plan calls in place of the kernel: of the row's steps, or by its own `prepares`."""
-    prepares = row.prepares
+def preparing(
+    prepares: Call | None, steps: Steps, s: Structured, backend: TensorBackend
+) -> Callable[[Result, Sequence[Any]], Call | None] | None:
+    """What makes the function that a plan calls in place of the kernel: of its steps, or by what its row `prepares`."""
     if prepares is None or s.precomputed or s.lists or backend.new_array is None:
-        return stepping(s, backend, row)
+        return stepping(steps, s, backend)
     array_type = backend.array_type
 
     def prepared(result: Result, args: Sequence[Any]) -> Call | None:
@@ -65,13 +66,13 @@ def preparing(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Resu
     return prepared
 
 
-def stepping(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Result, Sequence[Any]], Call | None] | None:
-    """What makes the function of a plan, of the shape function's answer and the arguments. None for a row without steps.
+def stepping(program: Steps, s: Structured, backend: TensorBackend) -> Callable[[Result, Sequence[Any]], Call | None] | None:
+    """What makes the function of a plan, of the shape function's answer and the arguments. None without steps.
 
     It serves row-major tensors of one shape and dtype, float32 or float64, like the output's, and the usual values of arguments
     that no step names. It is None for any other call as well.
     """
-    steps, limit = program_of(s, row)
+    steps, limit = program
     named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
     others = [a for a in s.inputs if a.name in s.plain and a.name not in named and a.name not in _OF_REDUCTIONS]
     functions = all(by_elements(function) for function, *_ in steps)
@@ -110,7 +111,7 @@ def stepping(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Resul
         freedom = count - (1 if correction is None else correction)
         if freedom <= 0 and any(FREEDOM in given for _, *given in steps):
             return None
-        if not made:  # once for all plans of the row
+        if not made:  # once for all plans of the kernel
             made.append(_compiled(s, backend, steps))
         # As arrays: an array module takes twice as long for a Python number.
         numbers = [backend.empty((), out.dtype, tensors[0].device) for _ in range(2)]
@@ -121,15 +122,14 @@ def stepping(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Resul
     return prepared
 
 
-def program_of(s: Structured, row: Row) -> Steps:
-    """The steps of a row. A row that is a function of the array module is one step."""
-    if isinstance(row.program, Steps):
-        return row.program
-    function = row.sizes.simple or row.fn
+def steps_of(program: Any, function: Any, upto: int, s: Structured) -> Steps:
+    """The steps of a kernel. One whose `function`, for up to so many elements, is one of the array module is one step."""
+    if isinstance(program, Steps):
+        return program
     operands = [name for i, name in enumerate(s.names) if name in s.tensors or (i == 1 and name == "other")]
     if getattr(function, "nin", None) != len(operands) or getattr(function, "nout", None) != 1:
         return Steps(())
-    return Steps(((function, *operands),), row.sizes.upto)
+    return Steps(((function, *operands),), upto)
 
 
 def _compiled(s: Structured, backend: TensorBackend, steps: tuple[tuple[Any, ...], ...]) -> Call:
@@ -197,14 +197,15 @@ def _lines(
 
 
 def steps_at_once(
-    s: Structured, backend: TensorBackend, row: Row, arrays: dict[str, str], *, out: str
+    program: Any, s: Structured, backend: TensorBackend, arrays: dict[str, str], *, out: str
 ) -> tuple[str, list[str], dict[str, Any]] | None:
-    """The steps of a row that makes its result, as source: when they serve a call, the lines that set `out`, and what they read.
+    """The steps of a kernel that makes its result, as source: when they serve a call, the lines that set `out`, and what they
+    read.
 
-    They need no plan: an array module says by itself that it has no such dim. None for a row without steps, and for one with
-    arguments that change what it computes. `arrays` are the names of the tensors' arrays, by argument.
+    They need no plan: an array module says by itself that it has no such dim. None for a program that is no steps, and for
+    one with arguments that change what it computes. `arrays` are the names of the tensors' arrays, by argument.
     """
-    steps, limit = row.program if isinstance(row.program, Steps) else Steps(())
+    steps, limit = program if isinstance(program, Steps) else Steps(())
     named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
     numbers = [a.name for a in s.inputs if a.name in named and a.name in s.plain]
     over_dims = "dim" in s.names

@@ -3,9 +3,9 @@
 Each variant has a wrapper (in `functional`, `inplace` and `outputs`): it turns the kernel into a callable of the internal
 convention on tensors. Each wrapper has a *general path*: ask the shape function, allocate or check the outputs, call the kernel.
 Other paths come before it. The *planned path* (`planning`) takes what the shape function answered for a call with the same shapes
-and dtypes. The *fast path* (`fast_paths`), if the row allows it, comes first of all: the dtypes are the same and the kernel
-allocates. A write copies what the functional variant computes (`writes`). If one of them raises, the general path runs, so that
-errors do not depend on the path.
+and dtypes. The *fast path*, if the row allows it, comes first of all: the dtypes are the same and the kernel allocates. A write
+copies what the functional variant computes (`writes`). If one of them raises, the general path runs, so that errors do not depend
+on the path.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout_aten.kernels.cases import cases_of, chooser
-from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.specs import Result, as_result
 from turnout_aten.tensor.tensor import Tensor
 
@@ -130,19 +127,3 @@ def first_device(args: Sequence[Any]) -> Device:
                 if isinstance(element, Tensor):
                     return element.device
     raise AssertionError("a backend's structured kernel was called without a tensor")
-
-
-def invoking(s: Structured, backend: TensorBackend, row: Row) -> Callable[[Sequence[Any], Sequence[Any]], None]:
-    """`invoke(arrays, outs)`, by which general paths call a kernel: the case that serves them, in its context.
-
-    Raises RowError where it returns something that is no output.
-    """
-    at = s.names.index(row.sizes.by) if row.sizes.by else 0
-    choose, name = chooser(cases_of(row, around=backend.in_kernel_context), at, backend.array_type), s.op.qualified_name
-
-    def invoke(arrays: Sequence[Any], outs: Sequence[Any]) -> None:
-        made = choose(arrays, outs[0])(*arrays, *outs)
-        if made is not None:
-            check_returned(name, backend, row.fn, made, outs)
-
-    return invoke

@@ -6,44 +6,33 @@ out operator serves all variants that share its shape function: functional, in-p
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import turnout.schema  # noqa: F401 - rows are checked under the lock, where nothing may be imported
 from turnout import plugins
 from turnout.errors import RegistrationError
-from turnout.operators.kernels import ARRAY, Kernel
-from turnout.registry import REGISTRY
+from turnout.keys import IMPLICIT, TRACKED
+from turnout.operators.kernels import ARRAY, INTERNAL, Kernel, bind
+from turnout.registry import REGISTRY, Registrations
 from turnout_aten.declarations.tables import standard
 from turnout_aten.errors import backends as texts
 from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels.binding import Over, PlainBinder, StructuredBinder
 from turnout_aten.kernels.contract import misfit, row_signature
-from turnout_aten.kernels.functional import functional
-from turnout_aten.kernels.inplace import inplace
-from turnout_aten.kernels.outputs import out
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.rules import ruled
-from turnout_aten.kernels.standing import does
-from turnout_aten.kernels.structured import Structured
-from turnout_aten.kernels.unstructured import finished, plain
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from turnout.operators import Operator
-    from turnout.registry import Registrations
     from turnout_aten.backend.tensor_backend import TensorBackend
 
     Call = Callable[..., Any]
-
-# The kind of a variant -> what makes its wrapper.
-VARIANTS = {"functional": functional, "inplace": inplace, "out": out}
-
-
-def structured(kind: str, s: Structured, backend: TensorBackend, row: Row) -> Call:
-    """The wrapper of a variant of an operator with a shape function."""
-    return VARIANTS[kind](s, backend, ruled(s.op, backend, row, s))
+    Around = Callable[[str, Call], Call]
 
 
 def register_kernels(
@@ -55,10 +44,23 @@ def register_kernels(
     or cannot be called so, before anything is registered. Another is about a backend whose row and class disagree about
     whether its arrays can be written.
     """
+    register_through(library, backend, table, namespace, None)
+
+
+def register_through(
+    library: Registrations,
+    backend: TensorBackend,
+    table: Mapping[str, Any],
+    namespace: str,
+    around: Callable[[str], Around] | None,
+) -> None:
+    """`register_kernels` with what stands around the functions of each row, by its name: a function for `Row.through`."""
     if library.registry.keys.backend_rows[backend.name].functional_only is not backend.is_functional:
         text = texts.not_declared_functional if backend.is_functional else texts.not_functional
         raise RegistrationError(text(library.origin, type(backend).__name__, backend.name))
     rows = checked_rows(library, backend.name, table, namespace)
+    if around is not None:
+        rows = {name: row.through(around(name)) for name, row in rows.items()}
 
     def kernel(variant: str, name: str) -> Kernel:
         return Kernel(rows[name].fn, ARRAY, library=library, binder=binder_of(variant, name, rows[name]))
@@ -66,6 +68,34 @@ def register_kernels(
     library.impl_table(backend.name, served_by(rows), kernel)
     if namespace == "aten":
         plugins.require_namespace(namespace)  # kernels of other packages for this backend are there from its first use on
+
+
+def register_over(
+    library: Registrations, backend: str, table: Mapping[str, Any], *, namespace: str = "aten", yields: bool = True
+) -> None:
+    """Register rows for a backend of another package, by its name in dispatch keys. The backend may come later.
+
+    A row is that of `register_kernels`, and may return NotImplemented. One whose `sizes` say `upto` is not asked where the first
+    tensor (or the size) and the output have up to so many elements, so that small calls are as fast as without it. If the
+    operator is composed of others for its gradient (CompositeImplicitAutograd), calls that record a gradient stay composed.
+    Kernels that a program registers come before these.
+
+    With `yields=False` they are rows of the backend's own library, over composite kernels: those of other packages come first.
+    """
+    rows = {
+        name: row if row.accepts.unless is None else asking(row, inputs_of(name), library.origin)
+        for name, row in checked_rows(library, backend, table, namespace).items()
+    }
+
+    def kernel(variant: str, name: str) -> Kernel:
+        fn, binder = rows[name].fn, Over(binder_of(variant, name, rows[name]))
+        label = f"{getattr(fn, '__name__', 'kernel')}, or the kernel below"
+        return Kernel(fn, ARRAY, library=library, binder=binder, yields=yields, may_decline=True, label=label)
+
+    library.impl_table(backend, served_by(rows), kernel, yields=yields)
+    for name in rows:
+        if name not in STRUCTURED and _is_composed(library, name):
+            _compose(library, name)
 
 
 def checked_rows(library: Registrations, backend: str, table: Mapping[str, Any], namespace: str) -> dict[str, Row]:
@@ -128,44 +158,95 @@ def inputs_of(name: str) -> int:
     return len(given) - outputs
 
 
-class StructuredBinder:
-    """Binds a row to one variant of a structured operator."""
-
-    __slots__ = ("group", "kind", "precomputed", "row")
-
-    def __init__(self, row: Row, kind: str, group: str, precomputed: Mapping[str, Any]) -> None:
-        self.row, self.kind, self.group, self.precomputed = row, kind, group, precomputed
-
-    def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
-        facts = Structured(op, shape_function(self.group), self.precomputed)
-        return does(self.row.move or "row", structured(self.kind, facts, backend_at(op, key), self.row))
-
-
-class PlainBinder:
-    """Binds a row to an operator without a shape function."""
-
-    __slots__ = ("row",)
-
-    def __init__(self, row: Row) -> None:
-        self.row = row
-
-    def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
-        backend = backend_at(op, key)
-        return finished(op, backend, plain(op, backend, self.row.fn, row=self.row))
-
-
-def backend_at(op: Operator, key: str) -> TensorBackend:
-    """The backend with this key, which has tables of rows only if it holds tensors."""
-    backend: Any = op.registry.backends[key]
-    return backend
-
-
-def shape_function(group: str) -> Call:
-    """The shape function of a standard structured operator, by its out variant's name."""
-    family = import_module(f"turnout_aten.shapes.{STRUCTURED[group][3]}")
-    return family.SHAPES[group.removeprefix("aten::")]
-
-
 def structured_operators() -> list[str]:
     """The qualified names of the standard structured out operators. A backend's table should have a row for each."""
     return list(STRUCTURED)
+
+
+# ---- rows over those of others
+
+
+class Leaves(NamedTuple):
+    """What is asked before the kernel of a row over others: the package, its question, and how many arguments are inputs."""
+
+    package: str
+    unless: Callable[..., str | None]
+    inputs: int
+
+    def reason(self, args: Sequence[Any]) -> str | None:
+        """Why the row leaves a call with these arguments to what is below it."""
+        return self.unless(*args[: self.inputs])
+
+
+def asking(row: Row, inputs: int, package: str) -> Row:
+    """A row whose functions are called for calls that it does not leave, and nothing in their place."""
+    assert row.accepts.unless is not None
+    leaves = Leaves(package, row.accepts.unless, inputs)
+
+    def around(word: str, fn: Call) -> Call:
+        @wraps(fn)
+        def kernel(*args: Any) -> Any:
+            return fn(*args) if leaves.reason(args) is None else NotImplemented
+
+        kernel.leaves = (leaves,)  # type: ignore[attr-defined]
+        return kernel
+
+    return row.but(sizes=row.sizes._replace(simple=None)).through(around)
+
+
+def _is_composed(library: Registrations, name: str) -> bool:
+    """Whether an operator is composed of others for its gradient. A standard operator is not defined for the question."""
+    overload = standard().named(name)
+    return IMPLICIT in (library.registry.find(name).kernels if overload is None else dict(overload.kernels))
+
+
+# (registry, operator) -> the group that has its composed kernel, and how many packages need it.
+_SHARED: dict[tuple[int, str], tuple[Registrations, int]] = {}
+
+
+def _compose(library: Registrations, name: str) -> None:
+    """Keep calls that record a gradient composed, until `library` is undone: one kernel for all packages with such a row."""
+    key = id(library.registry), name
+
+    def release() -> None:
+        group, count = _SHARED.pop(key)
+        if count > 1:
+            _SHARED[key] = group, count - 1
+        else:
+            group.undo()
+
+    with library.registry.lock:
+        if key not in _SHARED:
+            group = Registrations("composed", package="turnout_aten", registry=library.registry)
+            how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "composed of operators"}
+            group.impl(name, "Autograd", None, binder=_composed, composes=_is_recorded, **how)
+            _SHARED[key] = group, 0
+        _SHARED[key] = _SHARED[key][0], _SHARED[key][1] + 1
+        library.on_undo(release)
+
+
+def _composed(op: Operator, kernel: Kernel, key: str) -> Call:
+    """The operator's composite kernel, whose operators record their gradients. Where none is recorded, the call goes on below."""
+    composite = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, key)
+
+    def composed(ks: int, *args: Any) -> Any:
+        if GRAD.get()[0] and _is_recorded(args):
+            return composite(ks, *args)
+        ks &= ~TRACKED
+        return op.lookup(ks)(ks, *args)
+
+    return composed
+
+
+def _is_recorded(args: tuple[Any, ...]) -> bool:
+    """Whether a call records a gradient. Loops, because a generator would cost small calls a tenth of their time."""
+    enabled = GRAD.get()[0]
+    for value in args:
+        if isinstance(value, Tensor):
+            if value.gmask & enabled:
+                return True
+        elif value.__class__ is list or value.__class__ is tuple:
+            for each in value:
+                if isinstance(each, Tensor) and each.gmask & enabled:
+                    return True
+    return False

@@ -10,13 +10,10 @@ from turnout.devices import Device
 from turnout.operators.calls import Line, Source
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.errors.failures import retell
-from turnout_aten.kernels.cases import KERNEL, Case
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.described import SHAPELESS, KernelSpec, wrapper
 from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.kernels.planning import calling_lines, silencing
-from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.rules import ruled
+from turnout_aten.kernels.specs import SHAPELESS, KernelSpec, Wrapper, in_context, wrapper
 from turnout_aten.kernels.structured import AS_IS, to_array
 from turnout_aten.shapes.extents import contiguous_strides
 from turnout_aten.shapes.layouts import RESULTS
@@ -32,15 +29,14 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
-def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, row: Row | None = None) -> Call:
+def plain(kernel: KernelSpec, below: Call | None = None, *, repeatable: bool = True) -> Call:
     """The wrapper of a kernel without a shape function: it passes arrays for tensors and returns tensors for arrays.
 
-    In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever `fn` returns. Where it
-    returns NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to as many elements as
-    the row's limit. A kernel with a row may run again after an error: it has no effect but its result.
+    In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever the kernel returns.
+    Where that is NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to as many
+    elements as are `few`. A `repeatable` kernel may run again after an error: it has no effect but its result.
     """
-    repeatable, row = row is not None, ruled(op, backend, Row(fn) if row is None else row)
-    fn, limit, quiet = row.fn, row.sizes.upto, row.quiet
+    op, backend, fn, limit, quiet = kernel.op, kernel.backend, kernel.fn, kernel.few, kernel.quiet
     schema = op.schema
     names = [python_name(a.name) for a in schema.arguments]
     given = ", ".join(names)
@@ -96,18 +92,17 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
             lines += [f"    if _made.__class__ is ARRAY and {at} is not None and {at} is BACKEND.place and not BACKEND.indexed:"]
             lines += _wrapped(at)
         lines += [f"    return WRAP_RESULT(BACKEND, _made, {everything})"]
-    quietly = backend.in_kernel_context(fn) if silent else fn
+    cases = in_context(backend, kernel.cases) if silent else kernel.cases
     namespace = {
         "__name__": __name__, "TENSOR": Tensor, "PROD": prod, "BELOW": below, "OP": op, "BACKEND": backend, "TO_ARRAY": to_array,
-        "CHECK_WRITABLE": check_writable, "FN": fn, "QUIETLY": quietly, "AS_IS": AS_IS,
+        "CHECK_WRITABLE": check_writable, "FN": fn, "QUIETLY": cases[0].run, "AS_IS": AS_IS,
         "Tensor": Tensor, "CLOCK": CLOCK,
         "RETELL": retell, "CHECK": check_returned, "ROW": fn, "WRAP": wrap, "WRAP_RESULT": wrap_result,
         "ARRAY": backend.array_type, **silencing(backend),
     }  # fmt: skip
     source = Source(f"<{backend.name} call of {op.qualified_name}>", "wrapped", namespace)
     made = compile_function("\n".join(lines) + "\n", source.function, source.file, namespace)
-    spec = KernelSpec(SHAPELESS, op, backend, (Case(KERNEL, quietly),), below, row, lines=called)
-    return wrapper(made, spec, source) if repeatable else made
+    return wrapper(made, Wrapper(SHAPELESS, kernel, cases, below, lines=called), source) if repeatable else made
 
 
 def _wrapped(device: str) -> list[str]:

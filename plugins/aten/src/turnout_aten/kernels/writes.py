@@ -12,17 +12,12 @@ from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function, python_name
 from turnout.registry import find_operator
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels.cases import cases_of
-from turnout_aten.kernels.described import INTO, KernelSpec, wrapper
-from turnout_aten.kernels.fast_paths import Inputs
-from turnout_aten.kernels.functional import functional
-from turnout_aten.kernels.rows import ALWAYS, SAME, Row
+from turnout_aten.kernels.rows import ALWAYS, SAME
+from turnout_aten.kernels.specs import INTO, KernelSpec, Wrapper, wrapper
 from turnout_aten.kernels.structured import Structured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from turnout_aten.backend.tensor_backend import TensorBackend
 
     Call = Callable[..., Any]
 
@@ -30,12 +25,13 @@ if TYPE_CHECKING:
 _MOST = 1 << 15
 
 
-def copying(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
-    """The variant that writes one tensor, an input or the one output, as generated source: the copy, then `general`. Its locals
-    begin with an underscore, because an argument of the operator may have any other name."""
-    below = _functional(s, backend, row)
-    if below is None or backend.array_type is None or backend.new_array is None:
+def copying(kernel: KernelSpec, below: Call | None, general: Call) -> Call:
+    """The variant that writes one tensor, an input or the one output, as generated source: the copy of what `below` makes, then
+    `general`, which is all if there is none. Its locals begin with an underscore, because an argument of the operator may have
+    any other name."""
+    if below is None:
         return general
+    s, backend = kernel.shaped, kernel.backend
     outs, names = s.op.schema.out_arguments, [python_name(a.name) for a in s.inputs]
     target = python_name(outs[0].name) if outs else names[0]
     given, all_given = ", ".join(names), ", ".join([*names, *(python_name(a.name) for a in outs)])
@@ -71,21 +67,21 @@ def written(ks, {all_given}):
     )  # fmt: skip
     made = compile_function(text, source.function, source.file, source.variables)
     # In place, a kernel that makes its result needs no tensor around it, and may write many elements into the tensor itself.
-    makes = not outs and row.allocates in (ALWAYS, SAME) and not s.precomputed
-    return wrapper(made, KernelSpec(
-        INTO, s.op, backend, cases_of(row, makes=True), general, row, s, Inputs(s, row) if makes else None,
-        large=backend.in_kernel_context(row.fn) if row.pointwise and row.allocates == ALWAYS else None, below=below,
-        conditions=conditions,
+    inputs = kernel.inputs if not outs and kernel.inputs is not None and kernel.inputs.allocates in (ALWAYS, SAME) else None
+    large = kernel.pointwise and inputs is not None and inputs.allocates == ALWAYS
+    return wrapper(made, Wrapper(
+        INTO, kernel, kernel.making, general, inputs=inputs, large=backend.in_kernel_context(kernel.fn) if large else None,
+        below=below, conditions=conditions,
     ), source)  # fmt: skip
 
 
-def _functional(s: Structured, backend: TensorBackend, row: Row) -> Call | None:
-    """The wrapper of the functional variant with the same arguments, if there is one."""
+def same_inputs(s: Structured) -> Structured | None:
+    """The functional variant with the same arguments as one that writes one tensor, if there is one."""
     wanted = [(a.name, a.type.canonical) for a in s.inputs]
-    for served, *_ in STRUCTURED.values():
+    for served, *_ in STRUCTURED.values() if s.outs < 2 else ():
         if s.op.qualified_name in served:
             for name in [name for name, kind in served.items() if kind == "functional"]:
                 op = find_operator(name)
                 if [(a.name, a.type.canonical) for a in op.schema.arguments] == wanted:
-                    return functional(Structured(op, s.shape, s.precomputed), backend, row)
+                    return Structured(op, s.shape, s.precomputed)
     return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from turnout_aten import operators as aten
-from turnout_aten.kernels.tables import shape_function
+from turnout_aten.kernels.binding import shape_function
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.levels import moved
 from turnout_batched.values import example

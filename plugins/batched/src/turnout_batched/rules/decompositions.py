@@ -9,7 +9,7 @@ from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.composites.copies import zero_dims
-from turnout_aten.kernels.tables import shape_function
+from turnout_aten.kernels.binding import shape_function
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.tensor.tensor import Tensor
 
