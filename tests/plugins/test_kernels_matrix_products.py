@@ -16,8 +16,8 @@ from outcomes import refused
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites import view_gradients
+from turnout_aten.kernels.binding import unstructured
 from turnout_aten.kernels.rows import Row
-from turnout_aten.kernels.unstructured import plain
 from turnout_conformance.comparing import Raised, outcome
 from turnout_conformance.pairwise import pairwise
 
@@ -96,7 +96,7 @@ def test_integers_and_what_does_not_fit_go_to_the_kernel_below_once() -> None:
     calls: list[tuple[Any, ...]] = []
     row = Row(lambda *given: calls.append(given) or NotImplemented)
     op = find_operator("aten::select_backward")
-    kernel = plain(op, turnout.ones(1).device.backend, row.fn, below=lambda ks, *args: args, row=row)
+    kernel = unstructured(op, turnout.ones(1).device.backend, row, lambda ks, *args: args)
     given = turnout.ones(2), (2, 2), 0, 1
     assert kernel(given[0].keys, *given) == given
     assert len(calls) == 1
@@ -108,7 +108,7 @@ def test_what_a_row_without_a_shape_function_raises_is_told_as_without_a_compile
     def broken(*given: Any) -> Any:
         raise ZeroDivisionError("a kernel")
 
-    kernel = plain(find_operator("aten::select_backward"), turnout.ones(1).device.backend, broken, row=Row(broken))
+    kernel = unstructured(find_operator("aten::select_backward"), turnout.ones(1).device.backend, Row(broken))
     x = turnout.ones(2)
     said = refused(turnout.errors.ArgumentError, kernel, x.keys, x, (2, 2), 0, 1)
     assert said.startswith("aten::select_backward: a kernel\n")

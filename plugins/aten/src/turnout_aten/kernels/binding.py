@@ -49,6 +49,14 @@ if TYPE_CHECKING:
 # ---- what a kernel that has a row is bound by
 
 
+def binder_of(variant: str, name: str, row: Row) -> StructuredBinder | PlainBinder:
+    """What binds the row of this name to one of the operators that it serves."""
+    if name not in STRUCTURED:
+        return PlainBinder(row)
+    served, precomputed, *_ = STRUCTURED[name]
+    return StructuredBinder(row, served[variant], name, precomputed)
+
+
 class StructuredBinder:
     """Binds a row to one variant of a structured operator."""
 
@@ -73,7 +81,7 @@ class PlainBinder:
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
         backend = backend_at(op, key)
-        return finished(op, backend, plain(_plain_kernel(op, backend, self.row)))
+        return finished(op, backend, unstructured(op, backend, self.row))
 
 
 class Over:
@@ -92,7 +100,7 @@ class Over:
         call = _missing(op, key, backend) if entry is None else _bound(op, entry, key)
         if isinstance(self.binder, StructuredBinder):
             return call
-        return finished(op, backend, plain(_plain_kernel(op, backend, self.binder.row), call))
+        return finished(op, backend, unstructured(op, backend, self.binder.row, call))
 
     def structured(self, op: Operator, kernel: Kernel, key: str) -> StructuredBinder | None:
         """Its row and those below as one; None where what is below has no outputs to write, or this has none."""
@@ -135,9 +143,10 @@ def structured(kind: str, s: Structured, backend: TensorBackend, row: Row | Call
     return inplace(kernel, below) if kind == "inplace" else out(kernel, below)
 
 
-def unstructured(op: Operator, backend: TensorBackend, fn: Call) -> Call:
-    """The wrapper of a kernel without options, of an operator without a shape function."""
-    return plain(_plain_kernel(op, backend, Row(fn)), repeatable=False)
+def unstructured(op: Operator, backend: TensorBackend, row: Row | Call, below: Call | None = None) -> Call:
+    """The wrapper of an operator without a shape function, for a row, or for a kernel of the user, which may run once."""
+    repeatable = isinstance(row, Row)
+    return plain(_plain_kernel(op, backend, row if isinstance(row, Row) else Row(row)), below, repeatable=repeatable)
 
 
 def _structured_kernel(s: Structured, backend: TensorBackend, row: Row) -> KernelSpec:

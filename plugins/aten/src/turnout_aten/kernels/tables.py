@@ -19,7 +19,7 @@ from turnout_aten.declarations.tables import standard
 from turnout_aten.errors import backends as texts
 from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
-from turnout_aten.kernels.binding import Over, PlainBinder, StructuredBinder
+from turnout_aten.kernels.binding import Over, binder_of
 from turnout_aten.kernels.contract import misfit, row_signature
 from turnout_aten.kernels.rows import Row
 from turnout_aten.tensor.levels import GRAD
@@ -122,14 +122,6 @@ def checked_rows(library: Registrations, backend: str, table: Mapping[str, Any],
 def served_by(rows: Iterable[str]) -> dict[str, str]:
     """The operators that rows serve: each with the name of its row."""
     return {variant: name for name in rows for variant in (STRUCTURED[name][0] if name in STRUCTURED else (name,))}
-
-
-def binder_of(variant: str, name: str, row: Row) -> StructuredBinder | PlainBinder:
-    """What binds the row of this name to one of the operators that it serves."""
-    if name not in STRUCTURED:
-        return PlainBinder(row)
-    served, precomputed, *_ = STRUCTURED[name]
-    return StructuredBinder(row, served[variant], name, precomputed)
 
 
 def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
