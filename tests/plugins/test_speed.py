@@ -541,6 +541,10 @@ PLANNED: dict[str, Any] = {
     "find": f, "learned": f, "cases": ONE, "keys": 0, "as_given": None, "passed": (0,), "defaults": (None,), "outs": 1,
 }  # fmt: skip
 CUSTOM: dict[str, Any] = {"call": f, "general": f, "finish": f, "keys": 1, "arguments": 1}
+RECORDED: dict[str, Any] = {
+    "tracked": 1, "next_seq": f, "metas": f, "unlike": f, "kept": f, "node": type("Node", (), {"edges": 1}),
+    "differentiable": (0,), "saves": (),
+}  # fmt: skip
 # A maker, its arguments, what it says.
 REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (_calls.call, (f, ((), (), (), ()), None, None, None), ValueError, "too many targets, or results of no tuple"),
@@ -583,9 +587,13 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
         )
     ),
     (_calls.custom_kernel, (f,), TypeError, "a kernel of the user needs all that its text calls"),
-    (_calls.getter, (f, f, f, f, f, f), ValueError, "a setter needs all of its operators"),
-    (_calls.record_kernel, (f, {}, 1, 1, 1, f, f, f, f, type("Node", (), {"edges": 1}), (0,), (), "", -1), TypeError,
-     "Node.edges is not a slot"),
+    *(
+        (partial(_calls.getter, **dict.fromkeys(names, f)), (f,), TypeError, "a getter has four operators, and a setter eight")
+        for names in (("select", "slice", "unsqueeze"), ("select", "slice", "unsqueeze", "index", "put"), ())
+    ),
+    (partial(_calls.record_kernel, **RECORDED), (f, {}, 1, 1), TypeError, "Node.edges is not a slot"),
+    (partial(_calls.record_kernel, node=RECORDED["node"]), (f, {}, 1, 1), ValueError, "a wrong number of arguments"),
+    (partial(_calls.record_kernel, fits="none"), (f, {}, 1, 1), ValueError, "unknown word none"),
 ]  # fmt: skip
 
 
@@ -699,6 +707,15 @@ def test_no_function_of_the_call_path_in_c_has_more_than_60_lines():
                 found[file.name, begin[0]], begin = at - begin[1] + 1, None
     assert found["plans.h", "plan_run"] > 10
     assert not {name: lines for name, lines in found.items() if lines > 60}
+
+
+def test_makers_in_c_are_given_more_than_six_values_by_their_names():
+    folder, found = Path(_calls.__file__).parent, {}
+    for file in [*folder.glob("*.c"), *folder.glob("native/*.h")]:
+        for values in re.findall(r'PyArg_ParseTuple\(\w[^"]*"([^"]*)"', file.read_text(encoding="utf-8")):
+            found[file.name, values] = len(re.findall(r"[A-Za-z]", values))
+    assert len(found) > 20
+    assert not {name: count for name, count in found.items() if count > 6}
 
 
 def test_everything_that_is_replaced_is_marked():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context, copy_context
+from functools import partial
 from typing import Any
 
 import pytest
@@ -242,18 +243,22 @@ def test_an_error_inside_of_a_block_leaves_its_lists_as_they_were() -> None:
 def f() -> None: ...
 
 
-RULE, TANGENT = (f, 0, f, None, 1, (0,), 0), (f, f, {}, f, 1, (0,), False)
+GIVEN = f, f, 1, (0,)
+RULE = partial(_rules.rule_kernel, kind=0, call=None, switches=0)
+TANGENT = partial(_rules.tangent_kernel, cache={}, resolve=f)
 # A maker, its arguments, what it says.
 REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
-    (_rules.rule_kernel, (*RULE, {}), KeyError, "'LEVELS'"),
-    (_rules.rule_kernel, (f, 7, f, None, 1, (0,), 0, NAMES), ValueError, "not the parts of a rule"),
-    (_rules.rule_kernel, (f, 1, f, None, 1, (0,), 0, NAMES), ValueError, "not the parts of a rule"),
-    (_rules.rule_kernel, (f, 0, f, None, 1, (3,), 0, NAMES | {}), ValueError, "no such argument"),
-    (_rules.rule_kernel, (*RULE, NAMES | {"Value": type("Value", (), {"value": 1})}), TypeError, "Value.value is not a slot"),
-    (_rules.tangent_kernel, (*TANGENT, {}), KeyError, "'ACTIVE'"),
-    (_rules.tangent_kernel, (*TANGENT, forward.NAMES | {"Tangents": int}), ValueError, "not the parts of a tangent"),
-    (_rules.tangent_kernel, (f, f, {}, f, 1, (3,), False, forward.NAMES), ValueError, "no such argument"),
-    (_rules.tangent_kernel, (*TANGENT, forward.NAMES | {"Level": type("Level", (), {"columns": 1})}), TypeError,
+    (RULE, (*GIVEN, {}), KeyError, "'LEVELS'"),
+    (partial(RULE, kind=7), (*GIVEN, NAMES), ValueError, "not the parts of a rule"),
+    (partial(RULE, kind=1), (*GIVEN, NAMES), ValueError, "not the parts of a rule"),
+    (_rules.rule_kernel, (*GIVEN, NAMES), ValueError, "not the parts of a rule"),
+    (RULE, (f, f, 1, (3,), NAMES | {}), ValueError, "no such argument"),
+    (RULE, (*GIVEN, NAMES | {"Value": type("Value", (), {"value": 1})}), TypeError, "Value.value is not a slot"),
+    (TANGENT, (*GIVEN, {}), KeyError, "'ACTIVE'"),
+    (TANGENT, (*GIVEN, forward.NAMES | {"Tangents": int}), ValueError, "not the parts of a tangent"),
+    (_rules.tangent_kernel, (*GIVEN, forward.NAMES), ValueError, "not the parts of a tangent"),
+    (TANGENT, (f, f, 1, (3,), forward.NAMES), ValueError, "no such argument"),
+    (TANGENT, (*GIVEN, forward.NAMES | {"Level": type("Level", (), {"columns": 1})}), TypeError,
      "Level.columns is not a slot"),
 ]  # fmt: skip
 

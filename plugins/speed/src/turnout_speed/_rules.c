@@ -316,13 +316,15 @@ static int places(PyObject *given, int arguments, int *at)
     return (int)PyTuple_GET_SIZE(given);
 }
 
-/* (function, kind, rule, call or None, number of arguments, positions of tensors, switches, names of turnout_batched) */
-static PyObject *make_rule_kernel(PyObject *module, PyObject *given)
+/* rule_kernel(function, rule, arguments, tensors, names, *, kind, call, switches): the number of arguments, the positions of tensors and
+ * the names of turnout_batched; `call` is None where the rule does not get one. */
+static PyObject *make_rule_kernel(PyObject *module, PyObject *given, PyObject *named)
 {
-    PyObject *function, *rule, *call, *at, *switches, *names;
-    int kind, arguments;
-    if (!PyArg_ParseTuple(given, "OiOOiO!OO!", &function, &kind, &rule, &call, &arguments, &PyTuple_Type, &at, &switches,
-                          &PyDict_Type, &names))
+    static char *fields[] = {"", "", "", "", "", "kind", "call", "switches", NULL};
+    PyObject *function, *rule, *call = Py_None, *at, *switches = NULL, *names;
+    int kind = OTHER, arguments;
+    if (!PyArg_ParseTupleAndKeywords(given, named, "OOiO!O!|$iOO", fields, &function, &rule, &arguments, &PyTuple_Type, &at,
+                                     &PyDict_Type, &names, &kind, &call, &switches))
         return NULL;
     static const char *const needed[] = {"LEVELS", "SHARED", "BATCHED", "wrapped", "is_shared", "spread", "Tensor", "Value", "Level"};
     PyObject *found[9];
@@ -331,7 +333,7 @@ static PyObject *make_rule_kernel(PyObject *module, PyObject *given)
             PyErr_Format(PyExc_KeyError, "%s", needed[i]);
             return NULL;
         }
-    if (arguments > MOST || PyTuple_GET_SIZE(at) > arguments || !PyDict_CheckExact(found[1]) || !PyType_Check(found[6])
+    if (switches == NULL || arguments > MOST || PyTuple_GET_SIZE(at) > arguments || !PyDict_CheckExact(found[1]) || !PyType_Check(found[6])
         || !PyType_Check(found[7]) || !PyType_Check(found[8]) || kind < OTHER || kind > ALIGNED || (kind != OTHER && call == Py_None)) {
         PyErr_SetString(PyExc_ValueError, "not the parts of a rule");
         return NULL;
@@ -679,13 +681,15 @@ static Outcome tangent_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
 
 FACE(TangentKernelType, "TangentKernel", TangentKernel, HOLDS(TangentKernel, storage), face_traverse, face_clear);
 
-/* (function, rule, cache, resolve, number of arguments, positions of tensors, whether the rule is a kernel, names of turnout_autograd) */
-static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
+/* tangent_kernel(function, rule, arguments, tensors, names, *, cache, resolve, through): the number of arguments, the positions of
+ * tensors and the names of turnout_autograd; `through` says that the rule is a kernel. */
+static PyObject *make_tangent_kernel(PyObject *module, PyObject *given, PyObject *named)
 {
-    PyObject *function, *compute, *cache, *resolve, *at, *names;
-    int arguments, through;
-    if (!PyArg_ParseTuple(given, "OOO!OiO!pO!", &function, &compute, &PyDict_Type, &cache, &resolve, &arguments, &PyTuple_Type, &at,
-                          &through, &PyDict_Type, &names))
+    static char *fields[] = {"", "", "", "", "", "cache", "resolve", "through", NULL};
+    PyObject *function, *compute, *cache = NULL, *resolve = NULL, *at, *names;
+    int arguments, through = 0;
+    if (!PyArg_ParseTupleAndKeywords(given, named, "OOiO!O!|$O!Op", fields, &function, &compute, &arguments, &PyTuple_Type, &at,
+                                     &PyDict_Type, &names, &PyDict_Type, &cache, &resolve, &through))
         return NULL;
     static const char *const needed[] = {"ACTIVE", "LEVELS", "GRAD", "FORWARD", "BELOW", "tangents_of", "attach", "keep_tangents",
                                          "Tangents", "Level", "Storage"};
@@ -695,7 +699,7 @@ static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
             PyErr_Format(PyExc_KeyError, "%s", needed[i]);
             return NULL;
         }
-    if (arguments > MOST || PyTuple_GET_SIZE(at) > arguments || !PyType_Check(found[8]) || !PyType_Check(found[9])
+    if (cache == NULL || resolve == NULL || arguments > MOST || PyTuple_GET_SIZE(at) > arguments || !PyType_Check(found[8]) || !PyType_Check(found[9])
         || !PyType_Check(found[10]) || !PyType_IsSubtype((PyTypeObject *)found[8], &PyDict_Type)) {
         PyErr_SetString(PyExc_ValueError, "not the parts of a tangent");
         return NULL;
@@ -744,8 +748,8 @@ static PyMethodDef functions[] = {
     {"taken", taken, METH_NOARGS, "taken()\n--\n\nHow many calls at Batched were finished here."},
     {"pushed", pushed, METH_NOARGS, "pushed()\n--\n\nHow many calls at Forward were finished here."},
     {"configure", configure, METH_VARARGS, "configure(tensor, stub_builtins, dispatch, restore)\n--\n\nName what calls read."},
-    {"rule_kernel", make_rule_kernel, METH_VARARGS, "The kernel at Batched of an operator that has a rule."},
-    {"tangent_kernel", make_tangent_kernel, METH_VARARGS, "The kernel at Forward of an operator that returns one tensor."},
+    {"rule_kernel", (PyCFunction)(void (*)(void))make_rule_kernel, METH_VARARGS | METH_KEYWORDS, "The kernel at Batched of an operator that has a rule."},
+    {"tangent_kernel", (PyCFunction)(void (*)(void))make_tangent_kernel, METH_VARARGS | METH_KEYWORDS, "The kernel at Forward of an operator that returns one tensor."},
     {NULL},
 };
 

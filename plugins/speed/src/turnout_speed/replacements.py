@@ -282,9 +282,11 @@ def record_kernel(made: Any, op: Operator, family: ModuleType) -> Any:
     if row[6]:
         _add_formula(row[0], row[3], row[4] != "", row[6])
     f = vars(family)
-    makers = (TRACKED, f["next_seq"], f["metas"], f["unlike"], f["Kept"])
-    node, arguments, *records = row[:6]
-    return _calls.record_kernel(made, op.cache, BELOW_AUTOGRAD, arguments, *makers, node, *records)
+    node, arguments, differentiable, saves, fits, dtype_argument = row[:6]
+    return _calls.record_kernel(
+        made, op.cache, BELOW_AUTOGRAD, arguments, tracked=TRACKED, next_seq=f["next_seq"], metas=f["metas"], unlike=f["unlike"],
+        kept=f["Kept"], node=node, differentiable=differentiable, saves=saves, fits=fits, dtype_argument=dtype_argument,
+    )  # fmt: skip
 
 
 def _add_formula(node: type, saves: Sequence[Any], fits: bool, gradients: Sequence[Any]) -> None:
@@ -344,8 +346,8 @@ def view_kernel(made: Any, op: Operator) -> Any:
     returns = [str(r.type) for r in op.schema.returns]
     if op.schema.arguments[0].annotation is None or returns not in (["Tensor"], ["Tensor[]"]):
         return made
-    reaches_all, is_list = op.qualified_name == AS_STRIDED, returns == ["Tensor[]"]
-    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach, reaches_all, is_list)
+    is_as_strided, is_list = op.qualified_name == AS_STRIDED, returns == ["Tensor[]"]
+    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach, is_as_strided=is_as_strided, is_list=is_list)
 
 
 def rule_kernel(made: Any, op: Operator, rule: Any, kind: str, call: Any, switches: int, names: dict[str, Any]) -> Any:
@@ -355,7 +357,8 @@ def rule_kernel(made: Any, op: Operator, rule: Any, kind: str, call: Any, switch
     if lists or len(arguments) > MOST or any(a.is_write for a in arguments):
         return made
     at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
-    return _rules.rule_kernel(made, ("", "unary", "aligned").index(kind), rule, call, len(arguments), at, switches, names)
+    number = ("", "unary", "aligned").index(kind)
+    return _rules.rule_kernel(made, rule, len(arguments), at, names, kind=number, call=call, switches=switches)
 
 
 def tangent_kernel(made: Any, op: Operator, rule: Any, reads: Any, names: dict[str, Any]) -> Any:
@@ -365,7 +368,7 @@ def tangent_kernel(made: Any, op: Operator, rule: Any, reads: Any, names: dict[s
     if others or len(arguments) > MOST or len(returns) != 1 or not returns[0].type.is_tensor:
         return made
     at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
-    return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, False, names)
+    return _rules.tangent_kernel(made, rule, len(arguments), at, names, cache=op.cache, resolve=op.resolve)
 
 
 def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> Any:
@@ -374,7 +377,7 @@ def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> 
     if any(a.type.is_tensor_list for a in arguments) or len(arguments) > MOST:
         return made
     at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
-    return _rules.tangent_kernel(made, parts, op.cache, op.resolve, len(arguments), at, True, names)
+    return _rules.tangent_kernel(made, parts, len(arguments), at, names, cache=op.cache, resolve=op.resolve, through=True)
 
 
 _WHEN = {
@@ -435,9 +438,9 @@ def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     if op.schema.kind == "inplace":
         return _calls.fill_kernel(made, fills if isinstance(fills, int) else None)
     names = [a.name for a in op.schema.arguments]
-    at = [names.index(name) if name in names else -1 for name in ("self", "size", fills, "dtype", "device")]
-    number = fills if isinstance(fills, int) else None
-    return _calls.factory_kernel(made, fills is not None, number, *at)
+    places = {"like": "self", "size": "size", "value": fills, "dtype": "dtype", "device": "device"}
+    at = {field: names.index(name) for field, name in places.items() if name in names}
+    return _calls.factory_kernel(made, fills=fills is not None, number=fills if isinstance(fills, int) else None, **at)
 
 
 def late_method(made: Any, function: Any, name: str) -> Any:
@@ -449,9 +452,10 @@ def late_method(made: Any, function: Any, name: str) -> Any:
         return _calls.call(made, (row_of(Target(op, (Given(0),), 1)),), None, None, None)
     if function is not indexing.get and function is not indexing.set:
         return made
-    views = ("select.int", "slice.Tensor", "unsqueeze", "index.Tensor")
-    names = views if function is indexing.get else (*views, "index_put_", "copy_", "fill_.Scalar", "full")
-    return _calls.getter(made, *[find_operator(f"aten::{name}") for name in names])
+    names = {"select": "select.int", "slice": "slice.Tensor", "unsqueeze": "unsqueeze", "index": "index.Tensor"}
+    if function is indexing.set:
+        names |= {"put": "index_put_", "copy": "copy_", "fill": "fill_.Scalar", "full": "full"}
+    return _calls.getter(made, **{field: find_operator(f"aten::{name}") for field, name in names.items()})
 
 
 def plain_root(made: Any) -> Any:

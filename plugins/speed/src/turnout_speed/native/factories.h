@@ -254,13 +254,14 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-/* (function, whether it fills, the number or None, places of: the tensor that it is like, size, value, dtype,
- * device; -1 where there is no such argument) */
-static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
+/* factory_kernel(function, *, fills, number, ...): whether it fills, and with what number. Places of arguments: the tensor that it is
+ * like, size, value, dtype and device; -1 where there is no such argument. */
+static PyObject *make_factory_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    PyObject *function, *number;
-    int fills, like, size, value, dtype, device;
-    if (!PyArg_ParseTuple(args, "OpOiiiii", &function, &fills, &number, &like, &size, &value, &dtype, &device))
+    static char *names[] = {"", "fills", "number", "like", "size", "value", "dtype", "device", NULL};
+    PyObject *function, *number = Py_None;
+    int fills = 0, like = -1, size = -1, value = -1, dtype = -1, device = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$pOiiiii", names, &function, &fills, &number, &like, &size, &value, &dtype, &device))
         return NULL;
     FactoryKernel *made = (FactoryKernel *)new_face(&FactoryKernelType, function, kernel_vectorcall, factory_run);
     if (made == NULL)

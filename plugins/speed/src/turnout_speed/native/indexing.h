@@ -204,15 +204,21 @@ static PyObject *setter_vectorcall(PyObject *self, PyObject *const *args, size_t
     return PyObject_Vectorcall(((Getter *)self)->face.function, args, nargsf, kwnames);
 }
 
-/* (function, select.int, slice.Tensor, unsqueeze, index.Tensor[, index_put_, copy_, fill_.Scalar, full]) */
-static PyObject *make_getter(PyObject *module, PyObject *args)
+/* getter(function, *, select, slice, ...): operators by the names of the fields. A setter has all of them, a getter the first four. */
+static PyObject *make_getter(PyObject *module, PyObject *args, PyObject *named)
 {
+    static char *names[] = {"", "select", "slice", "unsqueeze", "index", "put", "copy", "fill", "full", NULL};
     PyObject *function, *ops[8] = {NULL};
-    if (!PyArg_ParseTuple(args, "OOOOO|OOOO", &function, ops, ops + 1, ops + 2, ops + 3, ops + 4, ops + 5, ops + 6,
-                          ops + 7))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OOOOOOOO", names, &function, ops, ops + 1, ops + 2, ops + 3, ops + 4, ops + 5,
+                                     ops + 6, ops + 7))
         return NULL;
-    if ((ops[4] == NULL) != (ops[7] == NULL)) {
-        PyErr_SetString(PyExc_ValueError, "a setter needs all of its operators");
+    int read = 0, written = 0;
+    for (int i = 0; i < 4; i++) {
+        read += ops[i] != NULL;
+        written += ops[4 + i] != NULL;
+    }
+    if (read < 4 || (written > 0 && written < 4)) {
+        PyErr_SetString(PyExc_TypeError, "a getter has four operators, and a setter eight");
         return NULL;
     }
     Getter *made = (Getter *)new_face(&GetterType, function, ops[7] == NULL ? getter_vectorcall : setter_vectorcall, NULL);

@@ -237,21 +237,26 @@ static int read_save(RecordKernel *made, Save *save, PyObject *row)
     return save->version_at < 0 ? -1 : 0;
 }
 
-/* (function, cache, below, number of arguments[, tracked, next_seq, metas, unlike, kept, node class, differentiable arguments, saves,
- * fits, dtype argument or -1]). Without the second part, only Python makes its records. */
-static PyObject *make_record_kernel(PyObject *module, PyObject *args)
+/* record_kernel(function, cache, below, arguments, *, ...): the fields of RecordKernel by their names. Without `node`, only Python
+ * makes its records; with it, all others are given. */
+static PyObject *make_record_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    PyObject *function, *cache, *below, *tracked, *next_seq, *metas, *unlike, *kept, *node = NULL, *differentiable = NULL, *saves = NULL;
+    static char *names[] = {"", "", "", "", "tracked", "next_seq", "metas", "unlike", "kept", "node", "differentiable", "saves", "fits",
+                            "dtype_argument", NULL};
+    PyObject *function, *cache, *below, *tracked = NULL, *next_seq = NULL, *metas = NULL, *unlike = NULL, *kept = NULL, *node = NULL,
+             *differentiable = NULL, *saves = NULL;
     const char *fits = "";
     int arguments, dtype_argument = -1;
-    if (!PyArg_ParseTuple(args, "OO!Oi|OOOOOO!O!O!si", &function, &PyDict_Type, &cache, &below, &arguments, &tracked, &next_seq, &metas,
-                          &unlike, &kept, &PyType_Type, &node, &PyTuple_Type, &differentiable, &PyTuple_Type, &saves, &fits,
-                          &dtype_argument))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OO!Oi|$OOOOOO!O!O!si", names, &function, &PyDict_Type, &cache, &below, &arguments,
+                                     &tracked, &next_seq, &metas, &unlike, &kept, &PyType_Type, &node, &PyTuple_Type, &differentiable,
+                                     &PyTuple_Type, &saves, &fits, &dtype_argument))
         return NULL;
     int wanted = index_of(FITS, fits);
     if (wanted < 0)
         return NULL;
-    if (arguments > MOST || (node != NULL && saves == NULL)
+    int whole = tracked != NULL && next_seq != NULL && metas != NULL && unlike != NULL && kept != NULL && differentiable != NULL
+                && saves != NULL;
+    if (arguments > MOST || (node != NULL && !whole)
         || (node != NULL && (PyTuple_GET_SIZE(differentiable) > MOST || PyTuple_GET_SIZE(saves) > 2 * MOST
             || (wanted == FITS_PAIR && PyTuple_GET_SIZE(differentiable) != 2) || PyTuple_GET_SIZE(differentiable) == 0))) {
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");

@@ -253,12 +253,15 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     return made == NULL ? decline_after_error() : DONE;
 }
 
-/* (function, op, cache, below, attach, whether it may leave the memory of what is viewed, whether it gives a list) */
-static PyObject *make_view_kernel(PyObject *module, PyObject *args)
+/* view_kernel(function, op, cache, below, attach, *, is_as_strided, is_list): whether it may leave the memory of what is viewed, and
+ * whether it gives a list */
+static PyObject *make_view_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
+    static char *names[] = {"", "", "", "", "", "is_as_strided", "is_list", NULL};
     PyObject *function, *op, *cache, *below, *attach;
-    int is_as_strided, is_list;
-    if (!PyArg_ParseTuple(args, "OOO!OOpp", &function, &op, &PyDict_Type, &cache, &below, &attach, &is_as_strided, &is_list))
+    int is_as_strided = 0, is_list = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOO!OO|$pp", names, &function, &op, &PyDict_Type, &cache, &below, &attach,
+                                     &is_as_strided, &is_list))
         return NULL;
     ViewKernel *made = (ViewKernel *)new_face(&ViewKernelType, function, kernel_vectorcall, view_run);
     if (made == NULL)
