@@ -21,6 +21,7 @@ from turnout.registry import REGISTRY
 from turnout_autograd.engine import accumulation
 from turnout_autograd.engine import sweep as engine
 from turnout_autograd.errors import GradientError
+from turnout_autograd.generation import kernel_source
 from turnout_autograd.passes import roots
 from turnout_conformance.cases import OperatorCase
 from turnout_conformance.cases.differentiable import DIFFERENTIABLE, RANDOM, as_function, is_recorded, sample_calls
@@ -29,6 +30,10 @@ _calls = pytest.importorskip("turnout_speed._calls", reason="turnout-speed was i
 
 
 pytestmark = pytest.mark.usefixtures("compiled_path")
+
+
+def test_the_functions_that_are_written_as_data_are_those_of_the_extension_module() -> None:
+    assert {*kernel_source.FUNCTIONS, "scaled back"} == {*_calls.FORMULA_WORDS}
 
 
 def without(monkeypatch: pytest.MonkeyPatch) -> None:

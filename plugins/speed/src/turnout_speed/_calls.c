@@ -255,8 +255,13 @@ static int fill(PyObject *module)
     if (FORMULAS == NULL || ONE == NULL || ZERO == NULL || FULL_OPTIONS == NULL || NO_TEXT == NULL)
         return -1;
     PyObject *built_for = Py_BuildValue("{ssss}", "turnout-aten", QUOTED(FOR_ATEN), "turnout-core", QUOTED(FOR_CORE));
-    int failed = built_for == NULL || PyModule_AddObjectRef(module, "BUILT_FOR", built_for) < 0;
+    PyObject *words = function_words();
+    int failed = built_for == NULL || PyModule_AddObjectRef(module, "BUILT_FOR", built_for) < 0
+                 || PyModule_AddObjectRef(module, "FORMULA_WORDS", words) < 0
+                 || PyModule_AddIntConstant(module, "FORMULA_REGISTERS", REGISTERS) < 0
+                 || PyModule_AddIntConstant(module, "FORMULA_OPERANDS", OPERANDS) < 0;
     Py_XDECREF(built_for);
+    Py_XDECREF(words);
     return failed ? -1 : 0;
 }
 

@@ -1,6 +1,9 @@
 from typing import Any
 
 BUILT_FOR: dict[str, str]
+FORMULA_WORDS: tuple[str, ...]
+FORMULA_REGISTERS: int
+FORMULA_OPERANDS: int
 
 def taken() -> int: ...
 def configure(names: dict[str, Any], /) -> None: ...

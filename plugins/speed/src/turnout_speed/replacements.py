@@ -306,16 +306,19 @@ def _add_formula(node: type, saves: Sequence[Any], fits: bool, gradients: Sequen
         else:
             word, *given = made
             operands = tuple([place(each, edge) for each in given])
-            operator = _WORDS.get(word, word)
-            call = sys.intern(word[1:]) if word[0] == "." else getattr(aten, operator) if operator else None
-            steps.append(("method" if word[0] == "." else word if word in _WORDS else "operator", call, operands))
+            if word[0] == ".":
+                steps.append(("method", sys.intern(word[1:]), operands))
+            elif word in _calls.FORMULA_WORDS:
+                steps.append((word, getattr(aten, _CALLED[word]) if word in _CALLED else None, operands))
+            else:
+                steps.append(("operator", getattr(aten, word), operands))
             found = ("step", len(steps) - 1)
         needs[found] = needs.get(found, 0) | 1 << edge
         return found
 
     results = [place(made, edge) for edge, made in enumerate(gradients)]
     before = {"read": 1, "number": 1 + len(reads), "step": 1 + len(reads) + len(numbers)}
-    if before["step"] + len(steps) > REGISTERS or any(len(given) > OPERANDS for *_, given in steps):
+    if before["step"] + len(steps) > _calls.FORMULA_REGISTERS or any(len(g) > _calls.FORMULA_OPERANDS for *_, g in steps):
         return
 
     def register(found: Any) -> int:
@@ -328,12 +331,7 @@ def _add_formula(node: type, saves: Sequence[Any], fits: bool, gradients: Sequen
     )  # fmt: skip
 
 
-# Functions of the formulas that the extension module has, and the overload that it calls for one of them.
-_WORDS = {
-    "conj": "", "expand": "", "scaled": "", "scaled back": "", "sum_to": "sum__dim_IntList", "turned": "", "mm_self_grad": "",
-    "mm_mat2_grad": "",
-}  # fmt: skip
-REGISTERS, OPERANDS = 24, 6  # of a formula, in the extension module
+_CALLED = {"sum_to": "sum__dim_IntList"}  # the overload that the extension module calls for one of its functions
 
 
 def run_ahead(made: Any, node: type, freed: Any, freed_output: Any) -> Any:

@@ -103,14 +103,14 @@ class _Stubs(ast.NodeTransformer):
 _METHODS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv"}
 
 
-# What formulas call, and a sweep that runs ahead knows.
-_FUNCTIONS = frozenset(("conj", "expand", "scaled", "sum_to", "turned", "mm_self_grad", "mm_mat2_grad"))
+# What formulas call, and a sweep that runs ahead knows (`STEP_WORDS` of turnout-speed; a test compares them).
+FUNCTIONS = frozenset(("conj", "expand", "scaled", "sum_to", "turned", "mm_self_grad", "mm_mat2_grad"))
 
 
 def calls_of(uses: Uses) -> Any:
     """A formula as data, None if it is more than calls of methods, operators and a few functions.
 
-    A name is `grad` or a slot, ("number", n) a constant, any other tuple a call: a function of `_FUNCTIONS` or "scaled back", a
+    A name is `grad` or a slot, ("number", n) a constant, any other tuple a call: a function of `FUNCTIONS` or "scaled back", a
     ".method" or an operator, and what it is given.
     """
     try:
@@ -157,7 +157,7 @@ class _Calls:
         name = function.id if isinstance(function, ast.Name) else ""
         if name == "scaled" and isinstance(given[1], ast.UnaryOp):
             return ("scaled back", self.tensor(self.read(given[0])), self.read(given[1].operand))
-        if name in _FUNCTIONS:
+        if name in FUNCTIONS:
             return (name, *map(self.read, given))
         raise _MoreThanCalls
 

@@ -538,6 +538,21 @@ static const char *const STEP_WORDS[] = {
     "conj", "expand", "scaled", "scaled back", "sum_to", "turned", "mm_self_grad", "mm_mat2_grad", "method", "operator", NULL,
 };
 
+/* The words for functions, which stand before those for methods and operators; a new reference, or NULL with an error. */
+static PyObject *function_words(void)
+{
+    PyObject *made = PyList_New(0);
+    for (int i = 0; made != NULL && strcmp(STEP_WORDS[i], "method") != 0; i++) {
+        PyObject *word = PyUnicode_InternFromString(STEP_WORDS[i]);
+        if (word == NULL || PyList_Append(made, word) < 0)
+            Py_CLEAR(made);
+        Py_XDECREF(word);
+    }
+    PyObject *words = made == NULL ? NULL : PyList_AsTuple(made);
+    Py_XDECREF(made);
+    return words;
+}
+
 /* What a maker has stored in a formula goes with it. */
 static void free_formula(Formula *formula)
 {
