@@ -15,20 +15,22 @@ from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.kernels import binding
 from turnout_aten.kernels.facts import Facts
 from turnout_aten.kernels.tables import register_kernels, register_over
+from turnout_aten.shapes.specs import ShapeFacts
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [path for place in ("core", "plugins", "tools") for path in (ROOT / place).glob("**/src/**/*.py")]
+FACTS = {*Facts._fields, *ShapeFacts._fields}
 # A bound composite kernel has its shortcut beside it, which is no fact but the callable made of one.
 MADE = {"core/src/turnout/operators/kernels.py": ["shortcut"]}
 
 
 def asked(source: str) -> list[str]:
     """The facts that a source asks a function for by their names: these say nothing when a fact is renamed, or moves."""
-    if not any(name in source for name in Facts._fields) or "attr(" not in source:  # not worth the time
+    if not any(name in source for name in FACTS) or "attr(" not in source:  # not worth the time
         return []
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     texts = [node.args[1] for node in calls if node.func.id in ("getattr", "hasattr") and len(node.args) > 1]
-    return [each.value for each in texts if isinstance(each, ast.Constant) and each.value in Facts._fields]
+    return [each.value for each in texts if isinstance(each, ast.Constant) and each.value in FACTS]
 
 
 def test_no_source_asks_for_a_fact_by_its_name():

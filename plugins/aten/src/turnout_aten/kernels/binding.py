@@ -28,7 +28,20 @@ from turnout_aten.kernels.facts import facts_of
 from turnout_aten.kernels.functional import functional
 from turnout_aten.kernels.inplace import inplace
 from turnout_aten.kernels.outputs import out
-from turnout_aten.kernels.rows import FEW, KERNEL, SIMPLE, Accepts, Compiled, Move, Row, Sizes, Steps, only_few
+from turnout_aten.kernels.rows import (
+    FEW,
+    KERNEL,
+    SIMPLE,
+    Accepts,
+    Compiled,
+    Move,
+    Row,
+    Sizes,
+    Steps,
+    leaves_of,
+    leaving,
+    only_few,
+)
 from turnout_aten.kernels.specs import Case, Inputs, KernelSpec
 from turnout_aten.kernels.standing import does
 from turnout_aten.kernels.stepping import preparing, steps_of
@@ -202,7 +215,7 @@ def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
 def _missing(op: Operator, key: str, backend: TensorBackend) -> Call:
     def call_missing(ks: int, *args: Any) -> Any:
         arrays = [to_array(backend, each) for each in args]
-        found = [each for k in op.kernels[key] for each in getattr(k.fn, "leaves", ())]
+        found = [each for k in op.kernels[key] for each in leaves_of(k.fn)]
         reasons = [(leaves.package, reason) for leaves in found if (reason := leaves.reason(arrays)) is not None]
         raise NoKernelError(errors.all_leave(op.qualified_name, key, reasons))
 
@@ -225,7 +238,7 @@ def combined(above: Row, below: Row, op: Operator, inputs: int) -> Row:
         return second(*args) if made is NotImplemented else made
 
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
-    kernel.leaves = (*getattr(first, "leaves", ()), *getattr(second, "leaves", ()))  # type: ignore[attr-defined]
+    leaving(kernel, *leaves_of(first), *leaves_of(second))
     sizes, over = above.sizes, above.sizes.over
     few = (below.sizes.fn or second) if sizes.upto and op.schema.arguments[0].type.canonical == "Tensor" else None
     # Where every argument is required, the row below is its own `simple`.

@@ -50,7 +50,7 @@ def functional(kernel: KernelSpec) -> Call:
         return compute(args, s.answer)
 
     if backend.array_type is None:
-        kept = backend.keeps_answers and s.plannable and not hasattr(s.shape, "prepare")
+        kept = backend.keeps_answers and s.plannable and s.facts.prepare is None
         return planned(kernel, general, compute) if kept else general
     if (backend.new_array is not None or backend.keeps_answers) and s.plannable:
         general = planned(kernel, general, compute)

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from turnout.operators.stubs import python_name
-from turnout_aten.kernels.rows import KERNEL
+from turnout_aten.kernels.rows import KERNEL, leaves_of
 from turnout_aten.kernels.rules import ASKED
 from turnout_aten.kernels.specs import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -43,7 +43,7 @@ GENERAL = frozenset(f"turnout_aten.kernels.{name}" for name in ("functional", "i
 def left(fn: Call, args: Sequence[Any]) -> str:
     """Which rows leave a call to those below them, and why, in words."""
     told = ""
-    for leaves in getattr(fn, "leaves", ()):
+    for leaves in leaves_of(fn):
         reason = leaves.reason(args)
         if reason is None:
             break

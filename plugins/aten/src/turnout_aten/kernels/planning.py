@@ -62,7 +62,7 @@ def planned(kernel: KernelSpec, general: Call, compute: Call) -> Call:
         "except (AttributeError, IndexError, TypeError):",
         "    _key = None",
     ]
-    prepare = getattr(s.shape, "prepare", None)
+    prepare = s.facts.prepare
     again = [
         "    if _plan is None and _key is not None:",
         f"        _given = PREPARE({given})",

@@ -185,6 +185,29 @@ class Row(NamedTuple):
                     yield f"step {at} reads step {operand}, which is not before it"
 
 
+class Leaves(NamedTuple):
+    """What is asked before the kernel of a row over another one: the package, its question, and how many arguments are inputs."""
+
+    package: str
+    unless: Callable[..., str | None]
+    inputs: int
+
+    def reason(self, args: Sequence[Any]) -> str | None:
+        """Why the row leaves a call with these arguments to what is below it."""
+        return self.unless(*args[: self.inputs])
+
+
+def leaving(kernel: Call, *leaves: Leaves) -> Call:
+    """A kernel that leaves calls to what is below it, and says of which."""
+    kernel.leaves = leaves  # type: ignore[attr-defined]
+    return kernel
+
+
+def leaves_of(kernel: Call) -> tuple[Leaves, ...]:
+    """What is asked before a kernel, in order."""
+    return getattr(kernel, "leaves", ())
+
+
 def only_few(*args: Any) -> Any:
     """The kernel of a row that has a `Compiled` program and nothing else."""
     return NotImplemented

@@ -94,7 +94,7 @@ class Inputs:
         self.tensors = self._with(TENSOR)
         numbers = self._with(NUMBER)
         self.unsure = allocates == SAME or bool(numbers and allocates != BOOL)
-        self.kept = bool(numbers) and hasattr(s.shape, "keeps_numbers")
+        self.kept = bool(numbers) and s.facts.keeps_numbers
 
     def _with(self, role: str) -> list[str]:
         return [python_name(a.name) for a in self.arguments if a.role == role]

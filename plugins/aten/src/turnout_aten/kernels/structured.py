@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout_aten.shapes.specs import Result, as_result
+from turnout_aten.shapes.specs import Result, as_result, shape_facts
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -32,11 +32,13 @@ class Structured:
     op          the variant
     shape       the group's shape function, called with the functional arguments
     precomputed argument name -> the names that replace it for the kernel; "" -> additional names
+    facts       what the shape function says of itself
     given       how many arguments the kernel gets before its outputs
     """
 
     __slots__ = (
         "dtype_at",
+        "facts",
         "given",
         "inputs",
         "lists",
@@ -54,6 +56,7 @@ class Structured:
     def __init__(self, op: Operator, shape: ShapeFunction, precomputed: Mapping[str, tuple[str, ...]]) -> None:
         self.op = op
         self.shape = shape
+        self.facts = shape_facts(shape)
         self.precomputed = precomputed
         schema = op.schema
         outs = {a.name for a in schema.out_arguments}
@@ -69,7 +72,7 @@ class Structured:
         self.plannable = bool(self.required) and not any(
             a.type.canonical.startswith("Generator") or (a.type.is_tensor_like and a.name in precomputed) for a in self.inputs
         )
-        self.dtype_at = self.names.index("dtype") if getattr(shape, "dtype_of_out", False) and "dtype" in self.names else None
+        self.dtype_at = self.names.index("dtype") if self.facts.dtype_of_out and "dtype" in self.names else None
 
     def answer(self, *args: Any) -> Result:
         """What the shape function says of these arguments."""

@@ -7,7 +7,7 @@ out operator serves all variants that share its shape function: functional, in-p
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import turnout.schema  # noqa: F401 - rows are checked under the lock, where nothing may be imported
 from turnout import plugins
@@ -21,12 +21,12 @@ from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.binding import Over, binder_of
 from turnout_aten.kernels.contract import misfit, row_signature
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import Leaves, Row, leaving
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from turnout.operators import Operator
     from turnout_aten.backend.tensor_backend import TensorBackend
@@ -158,18 +158,6 @@ def structured_operators() -> list[str]:
 # ---- rows over those of others
 
 
-class Leaves(NamedTuple):
-    """What is asked before the kernel of a row over others: the package, its question, and how many arguments are inputs."""
-
-    package: str
-    unless: Callable[..., str | None]
-    inputs: int
-
-    def reason(self, args: Sequence[Any]) -> str | None:
-        """Why the row leaves a call with these arguments to what is below it."""
-        return self.unless(*args[: self.inputs])
-
-
 def asking(row: Row, inputs: int, package: str) -> Row:
     """A row whose functions are called for calls that it does not leave, and nothing in their place."""
     assert row.accepts.unless is not None
@@ -180,8 +168,7 @@ def asking(row: Row, inputs: int, package: str) -> Row:
         def kernel(*args: Any) -> Any:
             return fn(*args) if leaves.reason(args) is None else NotImplemented
 
-        kernel.leaves = (leaves,)  # type: ignore[attr-defined]
-        return kernel
+        return leaving(kernel, leaves)
 
     return row.but(sizes=row.sizes._replace(simple=None)).through(around)
 

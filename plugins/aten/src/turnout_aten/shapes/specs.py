@@ -7,6 +7,8 @@ operators, and raises the operator's errors; it is the Meta kernel too.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,25 +61,48 @@ def as_result(answer: Out | tuple[Out, ...] | Result) -> Result:
     return answer if isinstance(answer, Result) else Result(answer)
 
 
-def in_dtype_of_out(shape: F) -> F:
-    """Mark a shape function: an output that is given, or self in place, decides the dtype unless `dtype` does."""
-    shape.dtype_of_out = True  # type: ignore[attr-defined]
-    return shape
+class ShapeFacts(NamedTuple):
+    """What a shape function says of itself, beside what it answers.
+
+    dtype_of_out   an output that is given, or self in place, decides the dtype unless `dtype` does
+    keeps_numbers  a number beside two-byte floats is computed as it is, and only the result is rounded. All others round the
+                   number to the dtype first (`two_operands`), as PyTorch does
+    prepare        answers for what it makes of the arguments can be kept where those for the arguments cannot: it returns other
+                   arguments with the same result, or None
+    """
+
+    dtype_of_out: bool = False
+    keeps_numbers: bool = False
+    prepare: Callable[..., tuple[Any, ...] | None] | None = None
 
 
-def keeps_numbers(shape: F) -> F:
-    """Mark a shape function: a number beside two-byte floats is computed as it is, and only the result is rounded. All others
-    round the number to the dtype first (`two_operands`), as PyTorch does."""
-    shape.keeps_numbers = True  # type: ignore[attr-defined]
-    return shape
+_NONE = ShapeFacts()
 
 
-def prepared_by(prepare: Callable[..., tuple[Any, ...] | None]) -> Callable[[F], F]:
-    """Says that answers for what `prepare` makes of the arguments can be kept where those for the arguments cannot: it returns
-    other arguments with the same result, or None."""
+def shape_facts(shape: Any) -> ShapeFacts:
+    """What a shape function says of itself."""
+    found: ShapeFacts = getattr(shape, "facts", _NONE)
+    return found
 
+
+def _says(**facts: Any) -> Callable[[F], F]:
     def mark(shape: F) -> F:
-        shape.prepare = prepare  # type: ignore[attr-defined]
+        shape.facts = shape_facts(shape)._replace(**facts)  # type: ignore[attr-defined]
         return shape
 
     return mark
+
+
+def in_dtype_of_out(shape: F) -> F:
+    """Mark a shape function: see `ShapeFacts.dtype_of_out`."""
+    return _says(dtype_of_out=True)(shape)
+
+
+def keeps_numbers(shape: F) -> F:
+    """Mark a shape function: see `ShapeFacts.keeps_numbers`."""
+    return _says(keeps_numbers=True)(shape)
+
+
+def prepared_by(prepare: Callable[..., tuple[Any, ...] | None]) -> Callable[[F], F]:
+    """Mark a shape function: see `ShapeFacts.prepare`."""
+    return _says(prepare=prepare)
