@@ -692,6 +692,7 @@ def test_nothing_of_a_text_is_read_while_every_operator_case_runs():
     for file in [*folder.glob("*.c"), *folder.glob("native/*.h")]:
         words = ("linecache", "getsource", "__code__", "__globals__", "PyFunction_Get")
         assert not [word for word in words if word in file.read_text(encoding="utf-8")], file
+    assert not [file for file in folder.glob("*.py") if re.search(r"^(import|from) re\b", file.read_text("utf-8"), re.MULTILINE)]
     assert run(READING) == "[] True ['__code__']"
 
 

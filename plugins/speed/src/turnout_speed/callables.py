@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ KINDS = {
     "Tensor": "Tensor", "Scalar": "Scalar", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
     "ScalarType": "ScalarType", "Device": "Device", "MemoryFormat": "str",
 }  # fmt: skip
-_INTS = re.compile(r"(?:int|SymInt)\[(\d*)\]\??")
 MOST = 12  # arguments
 
 
@@ -68,14 +66,20 @@ def rows_of(arguments: Sequence[Argument], sources: Sequence[Given]) -> tuple[An
         canonical = argument.type.canonical
         default = argument.default if argument.has_default else MISSING
         optional = canonical.endswith("?") or default is None
-        ints = _INTS.fullmatch(canonical)
-        kind = "ints" if ints else KINDS.get(canonical.rstrip("?"))
+        ints = _ints(argument.type)
+        kind = "ints" if ints is not None else KINDS.get(canonical.rstrip("?"))
         if canonical in ("Tensor[]", "Tensor?[]"):
             kind, optional = "tensors", "?[" in canonical
         elif kind is None and canonical.endswith("?") and not argument.type.is_tensor_like:
             kind = "none"  # a generator, a layout, floats: only where it is not given
         if kind is None or (kind == "Tensor" and argument.has_default and not canonical.endswith("?")):
             return None
-        size = int(ints[1] or 0) if ints else 0
-        rows.append((kind, optional, size, source.position, default, source.keyword or None))
+        rows.append((kind, optional, ints or 0, source.position, default, source.keyword or None))
     return tuple(rows) if len(rows) <= MOST else None
+
+
+def _ints(kind: Any) -> int | None:
+    """The size of a list of ints, 0 for any; None of any other type."""
+    listed = kind.elem if kind.is_optional else kind
+    is_of_ints = kind.is_list and listed.elem is kind.base and kind.base.canonical in ("int", "SymInt")
+    return (listed.size or 0) if is_of_ints else None
