@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib
+import inspect
 import subprocess
 import sys
 import threading
 import traceback
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 from installed_folder import LIBRARY, LIBRARY_ACTIVATION, Library
@@ -511,3 +514,14 @@ def test_an_import_under_the_lock_is_an_error_where_the_setting_says_so(site):
         assert plugins.activate("alpha").state == "active"
     finally:
         forbid_imports()
+
+
+def test_the_plugin_layer_answers_what_the_layers_below_ask():
+    file = importlib.import_module("turnout.config.installed").__file__
+    tree = ast.parse(Path(str(file)).read_text("utf-8"))
+    (answers,) = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "Answers"]
+    asked = {
+        each.name: [a.arg for a in (*each.args.args[1:], *each.args.kwonlyargs)] for each in answers.body if hasattr(each, "args")
+    }
+    assert len(asked) == 10
+    assert {name: [*inspect.signature(getattr(plugins, name)).parameters] for name in asked} == asked
