@@ -187,6 +187,42 @@ def test_few_files_read_the_state_of_dispatch_and_one_of_each_language_knows_the
     assert {path.name for path in folders if FORMULA.search(path.read_text("utf-8"))} == {"state.py", "stubs.py", "state.h"}
 
 
+# ---- classes of objects
+
+
+EXCHANGED = re.compile(r"\.__class__\s*=(?!=)|__setattr__\(.*__class__|\bsetattr\(.*__class__|\bPy_SET_TYPE\b|\bob_type\s*=(?!=)")
+# What becomes an object of another class, because users see its type: file -> (how often, why).
+BECOMES = {
+    "turnout/plugins/public_names.py": (1, "a module that has members: how Python lets a module answer for a name"),
+    "turnout_nn/modules/lazy.py": (1, "a lazy module is of its plain class after the first call, as in PyTorch"),
+    "turnout_nn/utils/parametrize.py": (2, "a module with a parametrization has a class of its own, as in PyTorch"),
+    "turnout_nn/parameters.py": (1, "a parameter that gets its shape is the object that an optimiser knows"),
+    "turnout_functionalize/values.py": (1, "a tensor that outlives its function is an ordinary one then"),
+    "turnout_autograd/hooks/packing.py": (1, "a node that others have as their edge unpacks before its formula runs"),
+}
+
+
+def test_no_object_changes_its_class_but_where_users_see_its_type_or_hold_it():
+    found: dict[str, int] = {}
+    for path in (path for one in EVERY for path in one.source.rglob("*") if path.suffix in (".py", ".h", ".c")):
+        times = sum(bool(EXCHANGED.search(line)) for line in path.read_text("utf-8").splitlines())
+        if times:
+            found["/".join(path.parts[path.parts.index("src") + 1 :])] = times
+    assert found == {file: times for file, (times, _) in BECOMES.items()}
+
+
+@pytest.mark.parametrize("line", [
+    "    storage.__class__ = Other", "x.__class__=Other", 'object.__setattr__(x, "__class__", Other)',
+    "setattr(x, '__class__', Other)", "    Py_SET_TYPE(made, Other);", "    made->ob_type = Other;",
+])  # fmt: skip
+def test_a_change_of_class_is_found_in_every_spelling(line: str):
+    assert EXCHANGED.search(line)
+
+
+def test_a_comparison_of_classes_is_no_change():
+    assert not any(map(EXCHANGED.search, ["x.__class__ == Other", "x.__class__ is Other", "x->ob_type == Other"]))
+
+
 def private_uses(own: str, module: str, read: Module) -> list[str]:
     """Names with a leading underscore that `module` takes from another distribution, by an import or as turnout.a._b."""
     found = []

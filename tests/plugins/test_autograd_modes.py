@@ -302,6 +302,17 @@ def test_functional_gradients_do_not_care(p):
     )
 
 
+def test_a_write_after_a_functional_gradient_has_saved_an_inference_tensor_is_noticed(p):
+    with turnout.inference_mode():
+        made = turnout.ones(3, dtype=turnout.float64)
+        _, pull = turnout.func.vjp(lambda t: t * made, p)
+        assert pull(p)[0].tolist() == p.tolist()
+        made.add_(1)
+        assert refused(RuntimeError, lambda: pull(p)).startswith(
+            "aten::mul.Tensor: its saved 'other', a tensor float64 [3], was changed"
+        )
+
+
 def test_backward_inside_accumulates_normal_gradients(x):
     total = (x * x).sum()
     inference(total.backward)

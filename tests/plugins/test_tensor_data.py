@@ -276,3 +276,46 @@ def test_a_tensor_and_its_data_share_memory_in_every_copy():
     assert all(a.is_alias_of(b) for a, b in [*pairs, (fake, data)])
     data.add_(1)
     assert (fake._version, data._version) == (0, 1)
+
+
+def _kinds() -> dict[str, Any]:
+    """By its kind: a tensor, the tensor that owns its memory, and whether its writes count for that one."""
+    owner, retyped, apart, adopted = (turnout.ones(4) for _ in range(4))
+    view, bits, alone, taken = owner[:2], retyped.view(turnout.int32), apart.data, turnout.zeros(2)
+    taken.data = adopted
+    with turnout.inference_mode():
+        uncounted = turnout.ones(2)
+    return {
+        "own": (view, owner, True), "retyped": (bits, retyped, True), "apart": (alone, apart, False),
+        "adopted": (taken, adopted, True), "uncounted": (uncounted, uncounted, False),
+    }  # fmt: skip
+
+
+def test_storages_are_of_one_class_and_say_their_kind():
+    for kind, (tensor, owner, _) in _kinds().items():
+        assert type(tensor.storage).__name__ == "Storage"
+        assert tensor.storage.kind == kind
+        assert tensor.storage.memory is owner.storage.memory
+        assert owner.storage.kind == ("uncounted" if kind == "uncounted" else "own")
+
+
+@pytest.mark.parametrize("write", [
+    lambda t: t.fill_(2), lambda t: t.bump_version(), lambda t: t.__setitem__(0, 3), lambda t: t.unsqueeze_(0),
+    lambda t: turnout.ops.aten.mul_.Tensor(t, t),
+])  # fmt: skip
+def test_a_write_counts_where_the_kind_of_its_storage_says(write: Callable[[Any], Any]):
+    for kind, (tensor, owner, counts) in _kinds().items():
+        with turnout.inference_mode(kind == "uncounted"):
+            before, owners = tensor.version(), owner.version()
+            write(tensor)
+            assert tensor.version() - before == (kind != "uncounted"), kind
+            assert owner.version() - owners == counts, kind
+
+
+def test_views_of_each_kind_have_the_version_of_what_they_view():
+    for kind, (tensor, _, _) in _kinds().items():
+        with turnout.inference_mode(kind == "uncounted"):
+            before = tensor.version()
+            tensor.view(-1)[:1].fill_(3)
+            assert tensor.version() - before == (kind != "uncounted"), kind
+            assert tensor.reshape(-1)[0].item() == 3, kind

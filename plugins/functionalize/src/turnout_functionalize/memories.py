@@ -12,7 +12,7 @@ from turnout.errors import AliasError
 from turnout.guards import during
 from turnout.registry import REGISTRY
 from turnout_aten.shapes.extents import is_dense
-from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.levels import GRAD, IMPERATIVE
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import SHARES_STORAGE
 from turnout_functionalize import errors
@@ -21,8 +21,6 @@ from turnout_functionalize.regions import FORWARD, Region
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
-
-_IMPERATIVE = 1  # the bit of imperative autograd
 
 
 class Memory:
@@ -198,7 +196,7 @@ def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool, counted:
     old = memory.base
     if memory.root is not None:
         base = _laid_out(op, base, memory.root.stride(), memory.region)
-    if recorded and old.gmask & GRAD.get()[0] & _IMPERATIVE and old.node is None:
+    if recorded and old.gmask & GRAD.get()[0] & IMPERATIVE and old.node is None:
         raise AliasError(errors.leaf_written(op.qualified_name))
     if not recorded and old.gmask:
         base = _with_history_of(old, base, memory.region)

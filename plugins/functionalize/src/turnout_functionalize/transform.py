@@ -146,7 +146,7 @@ def _copy_back(region: Region) -> None:
 def _copy(original: Tensor, value: Tensor) -> None:
     if original.shape != value.shape:  # an output that the function resized
         aten.resize_(original, value.shape)
-    original.shared_storage().ver -= 1  # each write was counted when it was made
+    original.shared_storage().count(-1)  # each write was counted when it was made
     aten.copy_(original, value)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.keys import TRACKED
+from turnout.operators.stubs import compile_function
 from turnout.registry import REGISTRY
-from turnout_aten.tensor.levels import GRAD
-from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.tensor.levels import CLOCK, GRAD
+from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 from turnout_aten.tensor.wrappers import WrapperTensor
 from turnout_functionalize import errors
 from turnout_functionalize.geometry import shadow_of
@@ -173,11 +174,20 @@ class FunctionalTensor(WrapperTensor):
         return f"<functional {part.memory.region.run(repr, part.value())}>"
 
 
+def _compiled() -> Any:
+    of_values = {f"t.{name}" for name, value in vars(FunctionalTensor).items() if isinstance(value, property)}
+    made = [line for line in wrapping_lines(keys="KEY", cls="FunctionalTensor") if line.partition(" = ")[0] not in of_values]
+    lines = ["def fresh(array, device):", *(f"    {line}" for line in [*made, "return t"]), ""]
+    namespace = {"FunctionalTensor": FunctionalTensor, "KEY": KEY, "CLOCK": CLOCK, "__name__": __name__}
+    return compile_function("\n".join(lines), "fresh", "<new functional tensor>", namespace)
+
+
+_fresh = _compiled()
+
+
 def functional_tensor(part: Part) -> Tensor:
     """The tensor of a part of a memory."""
-    made = wrap(part, part.last.device)
-    made.__class__ = FunctionalTensor
-    made.keys = KEY
+    made = _fresh(part, part.last.device)
     part.memory.region.alive[id(made)] = made
     return made
 

@@ -36,8 +36,8 @@
 
 /* ---- what is known of Turnout: set once by `configure` */
 
-static PyTypeObject *Storage, *SharingStorage, *View, *SIZE;
-static Py_ssize_t AT_OFFSET, AT_ROOT, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAIN, AT_SEEN, AT_MULTI, AT_NO_GRAD, AT_MAKER,
+static PyTypeObject *Storage, *View, *SIZE;
+static Py_ssize_t AT_OFFSET, AT_ROOT, AT_OF, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAIN, AT_SEEN, AT_MULTI, AT_NO_GRAD, AT_MAKER,
     AT_BACKEND, AT_EPOCH;
 static PyObject *FRESH, *GRAD, *DTYPE, *DEVICE;
 static PyObject *CLOCK, *MISSING;
@@ -154,7 +154,8 @@ static PyObject *configure(PyObject *module, PyObject *names)
         const char *name;
         Py_ssize_t *at;
     } slots[] = {
-        {&Tensor, "offset", &AT_OFFSET}, {&Storage, "array", &AT_ROOT}, {&Storage, "ver", &AT_STORAGE_VER},
+        {&Tensor, "offset", &AT_OFFSET}, {&Storage, "array", &AT_ROOT}, {&Storage, "of", &AT_OF},
+        {&Storage, "ver", &AT_STORAGE_VER},
         {&Storage, "views", &AT_VIEWS}, {&View, "base", &AT_BASE}, {&View, "chain", &AT_CHAIN}, {&View, "seen", &AT_SEEN},
         {&View, "multi", &AT_MULTI}, {&View, "no_grad", &AT_NO_GRAD}, {&View, "maker", &AT_MAKER},
     };
@@ -162,7 +163,7 @@ static PyObject *configure(PyObject *module, PyObject *names)
         const char *name;
         PyObject **to;
     } values[] = {
-        {"Tensor", (PyObject **)&Tensor}, {"Storage", (PyObject **)&Storage}, {"SharingStorage", (PyObject **)&SharingStorage}, {"View", (PyObject **)&View}, {"Size", (PyObject **)&SIZE},
+        {"Tensor", (PyObject **)&Tensor}, {"Storage", (PyObject **)&Storage}, {"View", (PyObject **)&View}, {"Size", (PyObject **)&SIZE},
         {"DType", &DTYPE}, {"Device", &DEVICE}, {"STUB_BUILTINS", &STUB_BUILTINS}, {"DISPATCH", &DISPATCH}, {"FRESH", &FRESH},
         {"GRAD", &GRAD}, {"CLOCK", &CLOCK}, {"MISSING", &MISSING}, {"TRACKED", &TRACKED}, {"FAKE_MODE", &FAKE_MODE}, {"EMPTY", &EMPTY},
         {"DEFAULT_DTYPES", &DEFAULT_DTYPES}, {"DEFAULT_DEVICES", &DEFAULT_DEVICES}, {"OVERRIDES", &OVERRIDES},

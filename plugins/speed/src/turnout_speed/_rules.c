@@ -413,7 +413,8 @@ static PyObject *version_of(TangentKernel *self, PyObject *tensor)
     PyObject *storage = SLOT(tensor, AT_STORAGE);
     if (storage == Py_None)
         return SLOT(tensor, AT_VER);
-    return storage != NULL && Py_IS_TYPE(storage, self->storage) ? SLOT(storage, self->at_count) : NULL;
+    PyObject *version = storage != NULL && Py_IS_TYPE(storage, self->storage) ? SLOT(storage, self->at_count) : NULL;
+    return version == Py_None ? NULL : version;
 }
 
 /* `tangents_of(tensor)`, new: None where the tensor has none. */

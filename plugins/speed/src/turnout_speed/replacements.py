@@ -36,7 +36,7 @@ from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.random import default_generator
 from turnout_aten.tensor.size import Size
-from turnout_aten.tensor.storage import SharingStorage, Storage, View
+from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import AS_STRIDED, attach
 from turnout_speed import _calls, _rules
@@ -58,7 +58,7 @@ def configure() -> None:
     _rules.configure(Tensor, STUB_BUILTINS, DISPATCH, restore)
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
-        "DType": DType, "Device": Device, "Storage": Storage, "SharingStorage": SharingStorage, "View": View,
+        "DType": DType, "Device": Device, "Storage": Storage, "View": View,
         "Size": Size, "FAKE_MODE": FAKE_MODE,
         "EMPTY": numpy.empty, "DEFAULT_DTYPES": dtypes.DEFAULT, "DEFAULT_DEVICES": devices.DEFAULT, "OVERRIDES": config.OVERRIDES,
         "DEFAULT_GENERATOR": default_generator, "TRACKED": TRACKED, "MISSING": MISSING, "restore": restore,

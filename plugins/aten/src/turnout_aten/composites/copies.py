@@ -355,7 +355,7 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
         root = grown
         if self.storage is not None:
             inference = self.is_inference()
-            self.storage, self.view_of = Storage(root, 0 if inference else self.storage.ver), None
+            self.storage, self.view_of = Storage(root, 0 if inference else self.storage.version()), None
             if inference:
                 mark(self)
     self.array = backend.strided(root, shape, strides, offset)

@@ -45,7 +45,8 @@ def copying(kernel: KernelSpec, below: Call | None, general: Call) -> Call:
     for other in others:
         name = python_name(other.name)
         absent = f"{name} is None or " if other.type.canonical.endswith("?") else ""
-        apart = " and ".join([f"{name}.storage is not {target}.storage", *(f"{t}.storage.is_owner" for t in (name, target))])
+        owners = [f"{each}.storage.of is None" for each in (name, target)]
+        apart = " and ".join([f"{name}.storage is not {target}.storage", *owners])
         test = f"({absent}{name}.storage is None or {target}.storage is None or {apart})"
         conditions.append((test, f"{target} and {name} may share memory"))
     text = f"""\

@@ -8,36 +8,10 @@ from turnout.dtypes import FLOAT
 from turnout.errors import AliasError, CallError, DTypeError
 from turnout.keys import KEYS, TRACKED
 from turnout_aten.tensor.grad_mode import tracked_levels
-from turnout_aten.tensor.storage import RetypedStorage, Storage
 from turnout_aten.tensor.tensor import Tensor
 
 _OWN = TRACKED | KEYS.bit("Python")  # keys of the tensor itself; the others depend on its device
 _BATCHED = KEYS.bit("Batched")
-
-
-class AdoptedStorage(RetypedStorage):
-    """Memory taken over from another tensor. Its versions are those of that memory plus a fixed amount.
-
-    A node that saved the tensor before sees another version; a node that saved the other tensor sees writes through this one.
-    """
-
-    __slots__ = ("_ahead",)
-
-    def __init__(self, of: Storage, ahead: int) -> None:
-        super().__init__(of.array, of)
-        self._ahead = ahead
-
-    @property
-    def counter(self) -> Storage:
-        return self
-
-    @property
-    def ver(self) -> int:
-        return self._of.ver + self._ahead
-
-    @ver.setter
-    def ver(self, value: int) -> None:
-        self._of.ver = value - self._ahead
 
 
 def adopt(self: Tensor, value: Any) -> None:
@@ -63,8 +37,8 @@ def adopt(self: Tensor, value: Any) -> None:
         tracked_levels(view)  # its history is brought up to date for the last time
         view.view_of = None
     storage = value.shared_storage()
-    ahead = 0 if storage.memory.is_inference else max(self.version() + 1 - storage.ver, 0)
-    self.storage = AdoptedStorage(storage, ahead)
+    ahead = 0 if value.is_inference() else max(self.version() + 1 - storage.version(), 0)
+    self.storage = storage.adopted(ahead)
     self.offset = value.offset
     self.array = value.array
     self.device = value.device

@@ -143,8 +143,10 @@ def _put_at_once(tensor: Tensor, index: Any, value: float) -> bool:
         return False
     if storage is None:
         tensor.ver += 1
-    else:
+    elif storage.ver is not None:
         storage.ver += 1
+    else:
+        storage.count()
     return True
 
 

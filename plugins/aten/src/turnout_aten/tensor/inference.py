@@ -1,7 +1,7 @@
 """Inference tensors: tensors made in `inference_mode`, without versions and never part of a gradient.
 
 Inside the mode the key Inference is included, above Autograd. Every call passes through this module, continues without Autograd,
-and its new tensors get the key and a storage of another class. That storage raises when its version is read. Saving a tensor
+and its new tensors get the key and storages of the kind UNCOUNTED, which raise when the version is read. Saving a tensor
 for backward always reads the version, so the check adds no cost. Outside the mode the key on the tensors brings calls here, and
 writes are refused before anything is written.
 
@@ -20,8 +20,8 @@ from turnout.operators.values import tensors_in
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.grad_mode import FORWARD, INFERENCE
-from turnout_aten.tensor.levels import GRAD
-from turnout_aten.tensor.storage import Storage
+from turnout_aten.tensor.levels import GRAD, IMPERATIVE
+from turnout_aten.tensor.storage import UNCOUNTED, Storage
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -32,35 +32,11 @@ if TYPE_CHECKING:
 _BELOW = ~INFERENCE
 _UNRECORDED = BELOW_AUTOGRAD & _BELOW
 _NO_VIEWS = _BELOW & ~KEYS.bit("ADInplaceOrView")
-_IMPERATIVE = 1  # the bit of imperative autograd
-
-
-_LET: Any = Storage.__dict__["ver"]  # the slot of `ver`; 1 here means that a functional gradient has saved the tensor
-
-
-class InferenceStorage(Storage):
-    """The storage of inference tensors and of their views."""
-
-    __slots__ = ()
-    is_inference = True
-
-    @property
-    def ver(self) -> int:
-        """0 inside the mode. Outside, reading it means that the tensor is about to be saved: raises AliasError."""
-        if GRAD.get()[0] & ~_IMPERATIVE:
-            _LET.__set__(self, 1)
-        elif not DISPATCH.get()[0] & INFERENCE and not _LET.__get__(self):
-            raise AliasError(texts.inference_saved())
-        return 0
-
-    @ver.setter
-    def ver(self, value: int) -> None:
-        """Writes are not counted."""
 
 
 def _inside() -> bool:
     """Whether calls make inference tensors now."""
-    return bool(DISPATCH.get()[0] & INFERENCE) and not GRAD.get()[0] & ~_IMPERATIVE
+    return bool(DISPATCH.get()[0] & INFERENCE) and not GRAD.get()[0] & ~IMPERATIVE
 
 
 def mark(tensor: Tensor) -> Tensor:
@@ -69,8 +45,8 @@ def mark(tensor: Tensor) -> Tensor:
         tensor.offset = 0
         tensor.storage = Storage(tensor.array, 0)
     storage = tensor.storage.memory
-    storage.__class__ = InferenceStorage
-    _LET.__set__(storage, 0)
+    if storage.kind is not UNCOUNTED:
+        storage.kind, storage.ver = UNCOUNTED, None
     tensor.keys |= INFERENCE
     return tensor
 
@@ -93,7 +69,7 @@ def _making(op: Operator) -> Callable[..., Any]:
     takes_lists = any(a.type.is_tensor_list for a in op.schema.arguments)
 
     def make_inference(ks: int, *args: Any) -> Any:
-        inside = DISPATCH.get()[0] & INFERENCE and not GRAD.get()[0] & ~_IMPERATIVE
+        inside = DISPATCH.get()[0] & INFERENCE and not GRAD.get()[0] & ~IMPERATIVE
         if IMPLICIT in kernels:
             # A composite kernel stands at Autograd. Below that key, its writes and views would be counted twice: here and in its
             # calls, which mark what they make.
@@ -132,7 +108,7 @@ def _is_inference(value: Any) -> bool:
 
 def _mark_result(tensor: Tensor, args: tuple[Any, ...], inside: int) -> None:
     storage = tensor.storage
-    if storage is not None and storage.memory.is_inference:
+    if storage is not None and storage.memory.kind is UNCOUNTED:
         tensor.keys |= INFERENCE
     elif inside and not _is_shared(tensor, args):
         mark(tensor)

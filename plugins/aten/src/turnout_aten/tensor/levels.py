@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-# (enabled, allowed): gradient levels that record now, and levels that enable_grad may turn on. Bit 0 is imperative autograd.
+IMPERATIVE = 1  # the bit of imperative autograd among gradient levels
+# (enabled, allowed): gradient levels that record now, and levels that enable_grad may turn on.
 GRAD: ContextVar[Sequence[int]] = ContextVar("turnout.grad", default=(1, 1))
 # The active vmap levels, outermost first.
 LEVELS: ContextVar[tuple[Any, ...]] = ContextVar("turnout.levels", default=())

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import weakref
 
+from turnout.errors import AliasError
+from turnout_aten.tensor.grad_mode import is_inference_mode_enabled
+from turnout_aten.tensor.levels import GRAD, IMPERATIVE, VERSION_MASK
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -14,82 +18,95 @@ if TYPE_CHECKING:
     Chain = tuple[tuple[Operator, tuple[Any, ...], int | None], ...]
 
 
+OWN = "own"
+UNCOUNTED = "uncounted"
+RETYPED = "retyped"
+APART = "apart"
+ADOPTED = "adopted"
+
+
 class Storage:
     """The root array, the version counter, and weak references to the views of a memory.
 
     It is not a tensor, so that a detached alias does not keep the graph of the original tensor alive.
+
+    array  the array that views are made of
+    kind   OWN        the memory and the version are its own
+           UNCOUNTED  the memory of an inference tensor: writes are not counted
+           RETYPED    the memory and the version of `of`, as elements of another dtype, for `view(dtype)`
+           APART      the memory of `of`, with a version and views of its own, for `x.data`
+           ADOPTED    the memory of `of`, taken over by another tensor. The version is `ahead` of that of `of`: a node that saved
+                      the tensor before sees another version; a node that saved the other tensor sees writes through this one
+    of     the storage that owns the memory or counts its writes; None where this one does
+    ver    the version; None where it is not in this field: `version()` knows it, and `count()` counts a write
+    views  the views of the memory
     """
 
-    __slots__ = ("array", "ver", "views")
-    is_inference = False
-    is_owner = True  # of its memory
+    __slots__ = ("ahead", "array", "kind", "of", "ver", "views")
+    ahead: int  # of the kind ADOPTED alone
 
     def __init__(self, array: Any, ver: int) -> None:
         self.array = array
-        self.ver: int = ver
+        self.kind = OWN
+        self.of: Storage | None = None
+        self.ver: int | None = ver
         self.views: list[weakref.ref[Tensor]] = []
 
+    def retyped(self, array: Any) -> Storage:
+        """This memory as `array`, which has elements of another dtype."""
+        return self._sharing(array, RETYPED, self.counter)
+
+    def apart(self) -> Storage:
+        """This memory with a version and views of its own."""
+        made = Storage(self.array, self.version() & ~VERSION_MASK)
+        made.kind, made.of = APART, self.memory
+        return made
+
+    def adopted(self, ahead: int) -> Storage:
+        """This memory for another tensor, whose version is so much ahead."""
+        made = self._sharing(self.array, ADOPTED, self)
+        made.ahead = ahead
+        return made
+
+    def _sharing(self, array: Any, kind: str, of: Storage) -> Storage:
+        made = Storage(array, 0)
+        made.kind, made.of, made.ver, made.views = kind, of, None, self.views
+        return made
+
     @property
     def memory(self) -> Storage:
-        """The storage that owns the memory: this one."""
-        return self
+        """The storage that owns the memory."""
+        return self if self.of is None else self.of.memory
 
     @property
     def counter(self) -> Storage:
-        """The storage that has the version counter and the views: this one."""
-        return self
+        """The storage whose version and views these are; one that is ahead of another counts as another."""
+        return self if self.of is None or self.kind is not RETYPED else self.of.counter
 
+    def version(self) -> int:
+        """The version. That of an inference tensor is 0 in `inference_mode`.
 
-class SharingStorage(Storage):
-    """Memory that another storage owns. Tensors whose storages differ may share it: the storages' `memory` is compared."""
+        Outside, reading it means that the tensor is about to be saved: raises AliasError. A functional gradient may save it; from
+        then on its writes are counted.
+        """
+        if self.ver is not None:
+            return self.ver
+        if self.of is not None:
+            return self.of.version() + (self.ahead if self.kind is ADOPTED else 0)
+        if GRAD.get()[0] & ~IMPERATIVE:
+            self.ver = 0
+        elif not is_inference_mode_enabled():
+            from turnout_aten.errors.tensors import inference_saved
 
-    __slots__ = ("_of",)
-    is_owner = False
-    _of: Storage
+            raise AliasError(inference_saved())
+        return 0
 
-    @property
-    def memory(self) -> Storage:
-        return self._of.memory
-
-
-class RetypedStorage(SharingStorage):
-    """A storage's memory as elements of another dtype, for `view(dtype)`. It shares the version counter."""
-
-    __slots__ = ()
-
-    def __init__(self, array: Any, of: Storage) -> None:
-        self.array = array
-        self._of = of
-
-    @property
-    def counter(self) -> Storage:
-        return self._of.counter
-
-    @property
-    def ver(self) -> int:
-        return self._of.ver
-
-    @ver.setter
-    def ver(self, value: int) -> None:
-        self._of.ver = value
-
-    @property
-    def views(self) -> list[weakref.ref[Tensor]]:
-        return self._of.views
-
-    @views.setter
-    def views(self, value: list[weakref.ref[Tensor]]) -> None:
-        self._of.views = value
-
-
-class DataStorage(SharingStorage):
-    """A storage's memory for `x.data`: with a version counter and views of its own."""
-
-    __slots__ = ()
-
-    def __init__(self, of: Storage, ver: int) -> None:
-        super().__init__(of.array, ver)
-        self._of = of.memory
+    def count(self, writes: int = 1) -> None:
+        """Count writes."""
+        if self.ver is not None:
+            self.ver += writes
+        elif self.of is not None:
+            self.of.count(writes)
 
 
 class View:

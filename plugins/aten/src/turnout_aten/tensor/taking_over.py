@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
-from turnout_aten.tensor.storage import Storage
+from turnout_aten.tensor.storage import OWN
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -31,7 +31,7 @@ def is_alone(tensor: Tensor) -> bool:
     if tensor.view_of is not None:
         return False
     if storage is not None:
-        if type(storage) is not Storage or getrefcount(storage) > _LOCAL + 1 or storage.array is not tensor.array:
+        if storage.kind is not OWN or getrefcount(storage) > _LOCAL + 1 or storage.array is not tensor.array:
             return False
         references = 2
     alone: bool = tensor.device.backend.held_alone(tensor.array, references)

@@ -25,7 +25,7 @@ from turnout_aten.tensor.pinning import is_pinned
 from turnout_aten.tensor.reads import reads
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.size import new as new_size
-from turnout_aten.tensor.storage import DataStorage, Storage, View
+from turnout_aten.tensor.storage import UNCOUNTED, Storage, View
 from turnout_aten.tensor.type_names import cuda_device, named_type, type_name
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     device   a `Device`
     gmask    the gradient levels that track it, an int of bits; bit 0 is `requires_grad`
     node     the tape's node that made it, or None; its type belongs to the Autograd functionality
-    ver      the version while no other tensor shares the memory; after that, `storage.ver` is the version
+    ver      the version while no other tensor shares the memory; after that, `storage` knows it
     storage  None until the tensor is first aliased
     view_of  None, or the `View` record
     offset   in elements from the storage's root; set when `storage` is
@@ -340,7 +340,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             True
         """
         storage = self.storage
-        return self.ver if storage is None else storage.ver
+        return self.ver if storage is None else storage.ver if storage.ver is not None else storage.version()
 
     @property
     def _version(self) -> int:
@@ -361,8 +361,10 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         storage = self.storage
         if storage is None:
             self.ver += 1
-        else:
+        elif storage.ver is not None:
             storage.ver += 1
+        else:
+            storage.count()
 
     def count_apart(self) -> None:
         """Give a new alias a version counter of its own, which its views will share: writes into one do not count for the other.
@@ -376,8 +378,8 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             (True, False)
         """
         storage = self.storage
-        if storage is not None and not storage.memory.is_inference:
-            self.storage = DataStorage(storage, storage.ver & ~VERSION_MASK)
+        if storage is not None and storage.memory.kind is not UNCOUNTED:
+            self.storage = storage.apart()
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in `inference_mode`: then it has no version and is never saved for a gradient.
@@ -386,7 +388,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             >>> turnout.tensor([1]).is_inference()
             False
         """
-        return self.storage is not None and self.storage.memory.is_inference
+        return self.storage is not None and self.storage.memory.kind is UNCOUNTED
 
     def shared_storage(self) -> Storage:
         """The storage record, made when the tensor is first aliased.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.errors import ShapeError
-from turnout_aten.tensor.storage import RetypedStorage
 from turnout_aten.tensor.tensor import wrap
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _of_dtype(self: Tensor, dtype: DType, geometry: Geometry) -> Tensor:
     made = wrap(
         backend.empty(shape, dtype, self.device) if 0 in shape else backend.strided(root, shape, strides, offset), self.device
     )
-    made.storage = counter if root is counter.array else RetypedStorage(root, counter)
+    made.storage = counter if root is counter.array else counter.retyped(root)
     made.offset = offset
     return made
 

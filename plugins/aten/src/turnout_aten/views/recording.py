@@ -89,6 +89,8 @@ def count_write({given}):
     _storage = {self}.storage
     if _storage is None:
         {self}.ver += 1
+    elif _storage.ver is None:
+        _storage.count()
     else:
         _storage.ver += 1
     return _result
@@ -245,7 +247,7 @@ def _recording_several(count: int) -> Callable[..., Any]:
         "                    view = View()",
         "                    view.base = base",
         "                    view.chain = (*before, (op, args, i))",
-        "                    view.seen = storage.ver",
+        "                    view.seen = storage.version() if storage.ver is None else storage.ver",
         "                    view.multi = True",
         "                    view.no_grad = no_grad",
         "                    view.maker = maker",
@@ -276,7 +278,7 @@ def record_lines(links: str = "((op, args, None),)") -> list[str]:
     return [
         "old = self.view_of",
         "view = View()",
-        "view.seen = storage.ver",
+        "view.seen = storage.version() if storage.ver is None else storage.ver",
         "if old is None:",
         *(f"    view.{name} = {value}" for name, value in first.items()),
         "else:",
@@ -299,12 +301,13 @@ def _recorded(result: Any, viewed: Any, op: Operator, rest: tuple[Any, ...]) -> 
         base, chain = (viewed, ()) if old is None else (old.base, old.chain)
         no_grad = not GRAD.get()[0] or (old is not None and old.no_grad)
         maker = "" if old is None else old.maker
+        seen = 0 if storage is None else storage.version() if storage.ver is None else storage.ver
         for i, each in enumerate(result):
             if each.__class__ is not Tensor or each is viewed or storage is None or each.storage is not storage:
                 attach(each, viewed, op, rest, i)
                 continue
             view = each.view_of = View()  # without the frame of `attach`
-            view.base, view.chain, view.seen, view.multi = base, (*chain, (op, rest, i)), storage.ver, True
+            view.base, view.chain, view.seen, view.multi = base, (*chain, (op, rest, i)), seen, True
             view.no_grad, view.maker = no_grad, maker
             if len(storage.views) >= _PRUNE_AT:
                 _prune_alone(storage.views)
@@ -366,7 +369,8 @@ def attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], in
         base, chain = old.base, (*old.chain, link)
         multi = multi or old.multi
         no_grad = no_grad or old.no_grad
-    made.view_of = view_record(base, chain, storage.ver, multi, no_grad, "" if old is None else old.maker)
+    seen = storage.version() if storage.ver is None else storage.ver
+    made.view_of = view_record(base, chain, seen, multi, no_grad, "" if old is None else old.maker)
     if len(storage.views) >= _PRUNE_AT:
         _prune_alone(storage.views)
     storage.views.append(ref(made))

@@ -82,7 +82,7 @@ def _filled(parts: list[str]) -> list[str]:
 def _tensor(saved: Any, version: Any) -> str:
     """A saved tensor, and whether backward would refuse it."""
     if isinstance(saved, Kept):
-        text, now, version = errors.tensor_text(wrap(saved.array, saved.device)), saved.storage.ver, saved.version
+        text, now, version = errors.tensor_text(wrap(saved.array, saved.device)), saved.storage.version(), saved.version
     else:
         text, now = errors.tensor_text(saved), saved.version()
     return text if now == version else f"{text}, changed in place since"

@@ -42,7 +42,7 @@ def spoiled(node: Node, argument: str, tensor: Any, version: int) -> NoReturn:
 def check_saved(node: Node, argument: str, tensor: Any, version: int) -> Any:
     """The saved tensor, when it may still be used. Raises GradientError when it was freed, AliasError when it was changed."""
     storage = tensor.storage
-    if (tensor.ver if storage is None else storage.ver) != version:
+    if (tensor.ver if storage is None else storage.version() if storage.ver is None else storage.ver) != version:
         spoiled(node, argument, tensor, version)
     return tensor
 
@@ -68,16 +68,16 @@ class Kept(Saved):
         self.device = tensor.device
         self.storage = storage
         self.offset = tensor.offset
-        self.version = storage.ver
+        self.version = storage.version() if storage.ver is None else storage.ver
         self.gmask = gmask
         self.index = index
 
     def tensor(self, node: Node, argument: str) -> Tensor:
         """The output again, as the node's output where that is recorded. Raises AliasError when it was changed."""
         made = wrap(self.array, self.device)
-        made.storage = self.storage
+        made.storage = storage = self.storage
         made.offset = self.offset
-        if self.storage.ver != self.version:
+        if (storage.version() if storage.ver is None else storage.ver) != self.version:
             spoiled(node, argument, made, self.version)
         if self.gmask & GRAD.get()[0]:
             attach(made, node if self.index < 0 else Output(node, self.index), self.gmask)

@@ -24,6 +24,11 @@ def local(name: str) -> str:
     return name + "_" if iskeyword(name) else name
 
 
+def _version(var: str) -> str:
+    """The source of a tensor's version, as `Tensor.version` finds it, where `s` is the tensor's storage."""
+    return f"{var}.ver if s is None else s.version() if s.ver is None else s.ver"
+
+
 def kind_of(type_text: str) -> str:
     """Which of the five kinds of argument a type is."""
     if type_text in (TENSOR, OPTIONAL):
@@ -307,7 +312,7 @@ class Writer:
                 lines += [
                     f"{var} = node.{var}",
                     f"s = {var}.storage",
-                    f"if ({var}.ver if s is None else s.ver) != node.{name}_version:",
+                    f"if ({_version(var)}) != node.{name}_version:",
                     f"    spoiled(node, {name!r}, {var}, node.{name}_version)",
                 ]
             else:
@@ -488,7 +493,7 @@ class Writer:
             value = f"None if {local(self.entry.unless[name])} else {var}"
             return (f"node.{var} = t = {value}", f"node.{name}_version = version_of(t)")
         if self.kinds[name] == TENSOR:
-            return (f"node.{var} = {var}", f"s = {var}.storage", f"node.{name}_version = {var}.ver if s is None else s.ver")
+            return (f"node.{var} = {var}", f"s = {var}.storage", f"node.{name}_version = {_version(var)}")
         read = "version_of" if self.kinds[name] == OPTIONAL else "versions_of"
         return (f"node.{var} = {var}", f"node.{name}_version = {read}({var})")
 

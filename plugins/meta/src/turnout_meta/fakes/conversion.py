@@ -12,7 +12,6 @@ from turnout_aten.shapes.extents import contiguous_strides, wrap_dim
 from turnout_aten.tensor.grad_mode import enable_grad, no_grad
 from turnout_aten.tensor.inference import mark
 from turnout_aten.tensor.levels import LEVELS
-from turnout_aten.tensor.storage import RetypedStorage
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_meta.backend import MetaArray
 from turnout_meta.fakes import errors
@@ -88,7 +87,7 @@ class Conversions:
             root = storage.memory.array
             array = root if root.dtype is tensor.dtype else self._backend(tensor).retyped(root, tensor.dtype)
             made = wrap(self._backend(tensor).strided(array, tensor.shape, tensor.stride(), tensor.storage_offset()), fake.device)
-            made.storage, made.offset = RetypedStorage(array, storage.counter), tensor.storage_offset()
+            made.storage, made.offset = storage.counter.retyped(array), tensor.storage_offset()
             if other.shared_storage().counter is not counter:
                 made.count_apart()
             return made

@@ -66,12 +66,26 @@ static Outcome write_many(ArrayKernel *self, PyArrayObject *first, PyObject *con
     return DONE;
 }
 
+/* Whether a storage has its version in its own field. */
+static int has_version(PyObject *storage)
+{
+    return Py_IS_TYPE(storage, Storage) && SLOT(storage, AT_STORAGE_VER) != NULL && SLOT(storage, AT_STORAGE_VER) != Py_None;
+}
+
+/* The version of a storage. A new reference, or NULL with an error. */
+static PyObject *version_in(PyObject *storage)
+{
+    return has_version(storage) ? Py_NewRef(SLOT(storage, AT_STORAGE_VER)) : PyObject_CallMethodNoArgs(storage, S_VERSION);
+}
+
+static int owns_memory(PyObject *storage) { return Py_IS_TYPE(storage, Storage) && SLOT(storage, AT_OF) == Py_None; }
+
 /* Whether two storages may be of one memory; where a tensor has none, nobody shares its memory. */
 static int may_share(PyObject *storage, PyObject *other)
 {
     if (storage == Py_None || other == Py_None || other == NULL)
         return 0;
-    return storage == other || PyType_IsSubtype(Py_TYPE(storage), SharingStorage) || PyType_IsSubtype(Py_TYPE(other), SharingStorage);
+    return storage == other || !owns_memory(storage) || !owns_memory(other);
 }
 
 /* What the kernel returned in place of an array as one: 0 with an error, or without one if it is none. */

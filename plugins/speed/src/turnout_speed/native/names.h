@@ -5,7 +5,7 @@
     X(INDEXED, "indexed") X(IS_DEFERRED, "is_deferred") X(KEEPS, "keeps") X(KEYS, "keys") X(MM, "mm")                   \
     X(NATIVE, "native") X(NEG, "__neg__") X(NEW_ARRAY, "new_array") X(PLACE, "place")     \
     X(RELEASE, "release") X(REMEMBERED, "remembered") X(RESOLVE_DEVICE, "resolve_device") X(SHAPE, "shape")             \
-    X(SHARED_STORAGE, "shared_storage") X(SPREAD, "spread") X(TANGENTS, "tangents") X(TENSOR, "tensor") X(VER, "ver")   \
+    X(SHARED_STORAGE, "shared_storage") X(SPREAD, "spread") X(TANGENTS, "tangents") X(TENSOR, "tensor") X(VERSION, "version")   \
     X(VIEW_ARRAY, "view_array")
 
 #define DECLARE(NAME, TEXT) static PyObject *S_##NAME;

@@ -70,7 +70,7 @@ static PyObject *edges_to(RecordKernel *self, PyObject *const *args, unsigned tr
 static PyObject *version_of(PyObject *tensor)
 {
     PyObject *storage = Py_XNewRef(SLOT(tensor, AT_STORAGE));
-    PyObject *version = storage == Py_None ? Py_XNewRef(SLOT(tensor, AT_VER)) : storage == NULL ? NULL : PyObject_GetAttr(storage, S_VER);
+    PyObject *version = storage == Py_None ? Py_XNewRef(SLOT(tensor, AT_VER)) : storage == NULL ? NULL : version_in(storage);
     Py_XDECREF(storage);
     return version;
 }
@@ -152,8 +152,7 @@ static int is_up_to_date(PyObject *tensor)
     PyObject *view = SLOT(tensor, AT_VIEW_OF), *storage = SLOT(tensor, AT_STORAGE);
     if (view == Py_None)
         return 1;
-    if (view == NULL || !Py_IS_TYPE(view, View) || SLOT(view, AT_SEEN) == NULL || storage == NULL || !Py_IS_TYPE(storage, Storage)
-        || SLOT(storage, AT_STORAGE_VER) == NULL)
+    if (view == NULL || !Py_IS_TYPE(view, View) || SLOT(view, AT_SEEN) == NULL || storage == NULL || !has_version(storage))
         return 0;
     return PyObject_RichCompareBool(SLOT(view, AT_SEEN), SLOT(storage, AT_STORAGE_VER), Py_EQ) == 1;
 }

@@ -244,7 +244,7 @@ static PyObject *read_saved(const Read *read, PyObject *node)
         PyObject *saved = Py_XNewRef(SLOT(node, read->version_at)), *version = NULL;
         PyObject *storage = Py_IS_TYPE(value, Tensor) ? Py_XNewRef(SLOT(value, AT_STORAGE)) : NULL;
         if (storage != NULL)
-            version = storage == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : PyObject_GetAttr(storage, S_VER);
+            version = storage == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : version_in(storage);
         if (version == NULL || saved == NULL || PyObject_RichCompareBool(version, saved, Py_EQ) != 1)
             Py_CLEAR(value);
         Py_XDECREF(saved);

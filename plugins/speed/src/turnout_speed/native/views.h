@@ -237,7 +237,7 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         storage = NULL;
     else
         storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
-    int shares = storage != NULL && Py_IS_TYPE(storage, Storage);
+    int shares = storage != NULL && has_version(storage);
     if (shares && self->is_list)
         made = views_by(self, geometry, keys, device, storage, args, n);
     else if (shares)
@@ -287,7 +287,7 @@ typedef struct {
 static int count_write(PyObject *tensor)
 {
     PyObject *storage = SLOT(tensor, AT_STORAGE);
-    PyObject **counter = storage == Py_None ? &SLOT(tensor, AT_VER) : Py_IS_TYPE(storage, Storage) ? &SLOT(storage, AT_STORAGE_VER) : NULL;
+    PyObject **counter = storage == Py_None ? &SLOT(tensor, AT_VER) : has_version(storage) ? &SLOT(storage, AT_STORAGE_VER) : NULL;
     PyObject *one = counter == NULL || *counter == NULL ? NULL : PyLong_FromLong(1), *next = one == NULL ? NULL : PyNumber_Add(*counter, one);
     Py_XDECREF(one);
     if (next != NULL)
@@ -303,7 +303,7 @@ static Outcome write_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     if (n <= self->at || !Py_IS_TYPE(args[self->at], Tensor))
         return DECLINED;
     PyObject *written = args[self->at], *storage = SLOT(written, AT_STORAGE), *view = SLOT(written, AT_VIEW_OF);
-    if (storage == NULL || !(storage == Py_None || (Py_IS_TYPE(storage, Storage) && SLOT(storage, AT_STORAGE_VER) != NULL))
+    if (storage == NULL || !(storage == Py_None || has_version(storage))
         || SLOT(written, AT_VER) == NULL || view == NULL
         || !(view == Py_None || (Py_IS_TYPE(view, View) && SLOT(view, AT_NO_GRAD) == Py_False)))
         return DECLINED;
