@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 
 import pytest
@@ -43,7 +44,7 @@ def torchlike_is_the_example(reader: Reader) -> None:
 
 
 def the_wheel_of_ledger_is_whole_and_proved(reader: Reader) -> None:
-    """It has its files and no other, and the kit proves it in its own context too."""
+    """It has its files and no other, keys have the order that the page says, and the kit proves it in its own context too."""
     [wheel] = (reader.clone / "dist").glob("*.whl")
     assert {name for name in zipfile.ZipFile(wheel).namelist() if "dist-info" not in name} == {
         "turnout_ledger/__init__.py",
@@ -51,6 +52,11 @@ def the_wheel_of_ledger_is_whole_and_proved(reader: Reader) -> None:
         "turnout_ledger/plugin.toml",
     }
     assert broken_links(FUNCTIONALITY) == []
+    [sentence] = re.findall(r"some of these keys are (.*), in this order", FUNCTIONALITY.read_text(encoding="utf-8"))
+    named = re.findall(r"`(\w+)`", sentence)
+    order = [line.split()[0] for line in reader.done("turnout keys --wide").splitlines()]
+    assert len(named) == 5
+    assert sorted(named, key=order.index) == named
     context = "--turnout-key=Ledger --turnout-key-context=Ledger=turnout_ledger.counting:counting"
     reader.done(f"pytest -q --pyargs turnout_conformance {context} -k 'mm or cumsum or relu'")
 

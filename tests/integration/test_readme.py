@@ -27,8 +27,13 @@ def test_every_file_command_and_program_of_the_readme_works_and_prints_what_it_s
 
 
 def test_the_outputs_shown_are_compared_not_skipped():
-    assert is_as_shown("a ... c\n", "a b c\n")
-    assert not is_as_shown("a ... c\n", "a b d\n")
+    assert not is_as_shown("a ... c\n", "a b c\n")
+    assert not is_as_shown("a b\n", "a c\n")
+    assert not is_as_shown("tensor([1.000])\n", "tensor([2.000])\n")
+    assert not is_as_shown("(turnout-cpu 0.1.0, /a/turnout_cpu/a.py:1)", "(turnout-cpu 0.1.0, /a/turnout_cpu/b.py:1)")
+    assert not is_as_shown("  set in  /a/turnout.toml:3", "  set in  /a/turnout.toml:4")
+    line = "-> CPU  sin (turnout-cpu {}, {}/turnout_cpu/kernels.py:{})  {} us\n"
+    assert is_as_shown(line.format("0.1.0", "/home/me", 7, "  7.5"), line.format("1.2.10", "/var/x", 81, "3212.0"))
     kinds = [block.kind for block in blocks(README) if not block.file]
     for i, kind in enumerate(kinds):
         assert kind != "text" or kinds[i - 1] in ("python", "sh")
