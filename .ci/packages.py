@@ -103,8 +103,9 @@ def main() -> int:
         print("\n".join(problems) or "all wheels have their extension modules")
         return bool(problems)
     out.mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True)
-    os.environ.setdefault("SOURCE_DATE_EPOCH", commit.stdout.strip())  # the same tree gives the same files
+    if "SOURCE_DATE_EPOCH" not in os.environ:  # the same tree gives the same files
+        commit = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True)
+        os.environ["SOURCE_DATE_EPOCH"] = commit.stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
         for project in copy(Path(folder), options.repository):
             command = [sys.executable, "-W", "ignore", "-c", SDIST, str(out)]
