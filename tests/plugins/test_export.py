@@ -19,6 +19,7 @@ import turnout
 from outcomes import refused
 from turnout import export
 from turnout.errors import CallError, DeviceError, FileFormatError
+from turnout_aten.tensor.taking_over import is_alone
 
 FILES = Path(__file__).parent / "exported"
 KINDS = ("core", "training")
@@ -43,6 +44,12 @@ def test_a_saved_program_computes_what_it_computed_in_pytorch(kind):
     turnout.testing.assert_close(graph.state["n.running_var"], turnout.tensor([1.7437, 14.4]), atol=1e-4, rtol=0)
     graph(turnout.ones(9, 3))
     assert graph.state["calls"].item() == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_state_of_a_graph_is_alone_with_its_memory(kind):
+    graph = export.load(FILES / f"{kind}.pt2")
+    assert {name for name, tensor in graph.state.items() if not is_alone(tensor)} == set()
 
 
 @pytest.mark.parametrize("kind", KINDS)

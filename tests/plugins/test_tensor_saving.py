@@ -13,6 +13,7 @@ import pytest
 import turnout
 from outcomes import refused
 from turnout.errors import AliasError, CallError, FileFormatError
+from turnout_aten.tensor.taking_over import is_alone
 
 
 def pair() -> tuple[turnout.Tensor, turnout.Tensor]:
@@ -83,6 +84,25 @@ def test_one_tensor_that_is_met_twice_is_one_in_the_copy(way: str) -> None:
     assert inner["again"] is first
     assert view is not first
     assert view.is_alias_of(first)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_that_is_all_of_its_memory_is_alone_with_it(way: str) -> None:
+    for x in (turnout.ones(2, 3), turnout.tensor(5.0), turnout.zeros(0, 3), turnout.arange(6)[:4].clone()):
+        again = WAYS[way](x)
+        assert is_alone(again)
+        view = again.view(-1)
+        assert not is_alone(again)
+        assert view.is_alias_of(again)
+    assert not any(map(is_alone, WAYS[way](list(pair()))))
+    x = turnout.arange(6).view(2, 3)
+    for parts in ([x, x[1]], [x[1], x]):
+        again = WAYS[way](parts)
+        assert not any(map(is_alone, again))
+        again[0].fill_(9)
+        for each, part in zip(again, parts, strict=True):
+            assert each.as_strided((3,), (1,), 3).tolist() == [9, 9, 9]
+            assert (each.storage_offset(), each.shape) == (part.storage_offset(), part.shape)
 
 
 class Named(turnout.Tensor):

@@ -45,11 +45,18 @@ def flat_memory(tensor: Tensor) -> Any:
 
 
 def tensor_at(flat: Any, place: Place, where: TensorDevice, storage: Storage | None) -> Tensor:
-    """A tensor at a place of a flat array."""
+    """A tensor at a place of a flat array. One that is all of its storage is the root of it, as if it had been made there."""
     offset, shape, strides = place
     made = wrap(where.backend.strided(flat, tuple(shape), tuple(strides), offset), where)
     made.storage = storage
     made.offset = offset
+    if (
+        storage is not None
+        and where.backend.has_values
+        and made.numel() == where.backend.storage_size(flat)
+        and made.is_contiguous()
+    ):
+        storage.array = made.array
     return made
 
 
