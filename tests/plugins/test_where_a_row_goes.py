@@ -65,8 +65,8 @@ def test_the_drawing_has_at_most_five_files_for_a_row_and_none_twice():
 def test_no_other_file_of_the_tensor_library_names_the_class():
     row, spec = drawn()
     assert naming("Row", "rows", ATEN) == sorted([*row, PUBLIC])
-    wrappers = {"kernels/specs.py", "kernels/custom.py", row[-1]}  # its class, a kernel of the user, and where it is made
-    assert {*naming("KernelSpec", "specs", ATEN)} == {*spec, *wrappers}
+    others = {"kernels/custom.py", row[-1]}  # a kernel of the user, and where that of a row is made
+    assert {*naming("KernelSpec", "specs", ATEN)} == {*spec, *others}
 
 
 def test_the_compiled_call_path_names_no_row():

@@ -30,6 +30,7 @@ from turnout_aten.kernels.facts import NOTHING, facts_of
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
 from turnout_aten.kernels.rows import COUNT, FREEDOM, Compiled, Move, Steps
 from turnout_aten.kernels.specs import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
+from turnout_aten.kernels.stepping import preparing, steps_of
 from turnout_aten.kernels.unstructured import wrap_result
 from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
@@ -79,7 +80,7 @@ def array_kernel(made: Any, spec: Wrapper, source: Source, general: Any = None) 
     arguments = tuple([(a.role, a.default, -1 if a.rank is None else a.rank) for a in inputs.arguments])
     return _calls.array_kernel(
         made, arguments=arguments, cases=_cases(spec, source), keys=backend.keys, sized=kernel.sized, large=spec.large,
-        general=general or spec.general, program=_program(kernel.steps, names, ranked=bool(accepts.ranks)),
+        general=general or spec.general, program=_program(steps_of(kernel), names, ranked=bool(accepts.ranks)),
         as_array=spec.as_array, kept=inputs.kept, bools=accepts.bools, refuses=accepts.refuses, unsure=inputs.unsure,
         inplace=inplace, ordered=kernel.pointwise and not inplace,
     )  # fmt: skip
@@ -194,7 +195,7 @@ def plan_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
 
 def _prepared(kernel: KernelSpec) -> Any:
     """What makes a function for the calls of one plan, in the context that the kernel is called in."""
-    prepare = kernel.prepare
+    prepare = preparing(kernel)
     if prepare is None or kernel.quiet:
         return prepare
 

@@ -44,7 +44,6 @@ from turnout_aten.kernels.rows import (
 )
 from turnout_aten.kernels.specs import Case, Inputs, KernelSpec
 from turnout_aten.kernels.standing import does
-from turnout_aten.kernels.stepping import preparing, steps_of
 from turnout_aten.kernels.structured import Structured, to_array
 from turnout_aten.kernels.unstructured import finished, plain
 from turnout_aten.kernels.writes import same_inputs
@@ -146,50 +145,44 @@ def shape_function(group: str) -> Call:
 
 def structured(kind: str, s: Structured, backend: TensorBackend, row: Row | Call) -> Call:
     """The wrapper of a variant of an operator with a shape function, for a row or a kernel without options."""
-    row = _ruled(s.op, backend, row if isinstance(row, Row) else Row(row), s)
-    kernel = _structured_kernel(s, backend, row)
+    row = row if isinstance(row, Row) else Row(row)
+    kernel = _kernel(s.op, backend, row, s)
     if kind == "functional":
         return functional(kernel)
     copies = backend.array_type is not None and backend.new_array is not None
     same = same_inputs(s) if copies else None
-    below = None if same is None else functional(_structured_kernel(same, backend, row))
+    below = None if same is None else functional(_kernel(s.op, backend, row, same))
     return inplace(kernel, below) if kind == "inplace" else out(kernel, below)
 
 
 def unstructured(op: Operator, backend: TensorBackend, row: Row | Call, below: Call | None = None) -> Call:
     """The wrapper of an operator without a shape function, for a row, or for a kernel of the user, which may run once."""
     repeatable = isinstance(row, Row)
-    return plain(_plain_kernel(op, backend, row if isinstance(row, Row) else Row(row)), below, repeatable=repeatable)
+    return plain(_kernel(op, backend, row if isinstance(row, Row) else Row(row)), below, repeatable=repeatable)
 
 
-def _structured_kernel(s: Structured, backend: TensorBackend, row: Row) -> KernelSpec:
+def _kernel(op: Operator, backend: TensorBackend, row: Row, s: Structured | None = None) -> KernelSpec:
+    """The kernel of a row. What holds for all kernels is around its functions, and names `op`.
+
+    `s` is the operator that is served, which may be the functional variant below `op`; None without a shape function.
+    """
+    around = rules.around(op, backend, s, row.allocates, programmed=row.program is not None)
+    if around is not None:
+        program = row.program if rules.keeps_program(op) else None
+        row = row.through(around).but(program=program)
     sizes = row.sizes
-    sized = s.names.index(sizes.by) if sizes.by else next(i for i, a in enumerate(s.inputs) if a.type.is_tensor_like)
-    few = (Case(FEW, sizes.fn, sizes.fewest, sizes.fewest),) if sizes.fn is not None else ()
-    cases = (*few, Case(KERNEL, row.fn))
-    simple = (Case(SIMPLE, sizes.simple, sizes.upto, sizes.fewest, brief=True),) if sizes.simple is not None else ()
+    cases: tuple[Case, ...] = (Case(KERNEL, row.fn),)
+    if s is None:
+        return KernelSpec(op, backend, row.fn, cases, few=sizes.upto, quiet=row.quiet, program=row.program)
+    if sizes.fn is not None:
+        cases = (Case(FEW, sizes.fn, sizes.fewest, sizes.fewest), *cases)
+    simple = () if sizes.simple is None else (Case(SIMPLE, sizes.simple, sizes.upto, sizes.fewest, brief=True),)
     makes = bool(row.allocates and s.tensors) and not s.precomputed and backend.array_type is not None
-    steps = steps_of(row.program, sizes.simple or row.fn, sizes.upto, s)
+    sized = s.names.index(sizes.by) if sizes.by else next(i for i, a in enumerate(s.inputs) if a.type.is_tensor_like)
     return KernelSpec(
         s.op, backend, row.fn, cases, (*simple, *cases), s, Inputs(s, row.accepts, row.allocates) if makes else None, sized,
-        pointwise=row.pointwise, quiet=row.quiet, program=row.program, steps=steps,
-        prepare=preparing(row.prepares, steps, s, backend),
+        sizes.upto, row.pointwise, row.quiet, row.program, row.prepares,
     )  # fmt: skip
-
-
-def _plain_kernel(op: Operator, backend: TensorBackend, row: Row) -> KernelSpec:
-    row = _ruled(op, backend, row)
-    cases = (Case(KERNEL, row.fn),)
-    return KernelSpec(op, backend, row.fn, cases, few=row.sizes.upto, quiet=row.quiet, program=row.program)
-
-
-def _ruled(op: Operator, backend: TensorBackend, row: Row, s: Structured | None = None) -> Row:
-    """A row with what holds for all kernels around its functions."""
-    around = rules.around(op, backend, s, row.allocates, programmed=row.program is not None)
-    if around is None:
-        return row
-    made = row.through(around)
-    return made.but(program=row.program) if rules.keeps_program(op) else made
 
 
 # ---- what is below a row

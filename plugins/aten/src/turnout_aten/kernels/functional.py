@@ -104,7 +104,7 @@ def wrapped({", ".join(["ks", *arguments])}):
 def _computing(kernel: KernelSpec, inputs: Inputs) -> tuple[str, dict[str, Any]]:
     """The source that makes `array` by the kernel's steps or its functions, in lines of the third level, and what it reads."""
     call = f"array = {inputs.call_source(kernel.making, kernel.sized)}"
-    steps = steps_at_once(kernel.program, kernel.shaped, kernel.backend, inputs.arrays, out="array")
+    steps = steps_at_once(kernel, inputs.arrays, out="array")
     if steps is None:
         return call, {}
     when, lines, variables = steps

@@ -14,6 +14,7 @@ from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, Plans, array_lines, converted, key_source
 from turnout_aten.kernels.rows import FEW, KERNEL, Move
 from turnout_aten.kernels.specs import PLANNED, KernelSpec, Wrapper, choice, in_context, wrapper
+from turnout_aten.kernels.stepping import preparing
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 
@@ -33,7 +34,7 @@ def planned(kernel: KernelSpec, general: Call, compute: Call) -> Call:
     names = [python_name(a.name) for a in s.inputs]
     tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
     kept = [a.name for a in s.inputs if python_name(a.name) in tensors]
-    plans = Plans(backend, kept, s.plain, s.precomputed, kernel.prepare)
+    plans = Plans(backend, kept, s.plain, s.precomputed, preparing(kernel))
     given = ", ".join(names)
     count = s.outs or len(s.op.schema.returns)
     outs = [f"out{i}" for i in range(count)]

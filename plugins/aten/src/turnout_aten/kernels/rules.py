@@ -63,7 +63,7 @@ def around(
         return None
 
     def checking(word: str, fn: Call) -> Call:
-        contract = None if s is None or not backend.has_values else _Contract(s, backend, allocates, fn, word)
+        contract = None if s is None or not backend.has_values else _Contract(op, s, backend, allocates, fn, word)
         return _checked(op, backend, fn, contract)
 
     return checking
@@ -146,6 +146,7 @@ def _are_finite(backend: TensorBackend, values: Iterable[Any]) -> bool:
 class _Contract(NamedTuple):
     """What a function of a row must do for an operator with a shape function."""
 
+    op: Operator
     s: Structured
     backend: TensorBackend
     allocates: str
@@ -170,12 +171,12 @@ class _Contract(NamedTuple):
             self._write((*inputs, *aside), aside, expected)
             seen.append([bytes(self.backend.to_host(array)) for array in aside])
         if seen[0] != seen[1]:
-            raise errors.not_written(self.s.op.qualified_name, self.backend.name, self.fn)
+            raise errors.not_written(self.op.qualified_name, self.backend.name, self.fn)
         return self._write(args, outs, expected)
 
     def _write(self, args: Sequence[Any], outs: Sequence[Any], expected: Sequence[Any]) -> Any:
         made = self.fn(*args)
-        check_returned(self.s.op.qualified_name, self.backend, self.fn, made, outs)
+        check_returned(self.op.qualified_name, self.backend, self.fn, made, outs)
         for out, before in zip(outs, expected, strict=True):
             self._expect(out, before)
         return made
@@ -192,7 +193,7 @@ class _Contract(NamedTuple):
         """The result that the function makes. Where the row does not say ALWAYS, another dtype is converted later."""
         made = self.fn(*inputs)
         if made.__class__ in NOT_ARRAYS:
-            raise errors.not_an_array(self.s.op.qualified_name, self.backend.name, self.fn, made)
+            raise errors.not_an_array(self.op.qualified_name, self.backend.name, self.fn, made)
         array = made if made.__class__ is self.backend.array_type else self.backend.as_array(made)
         found = self._facts(array)
         shape, dtype = expected or self._answer(inputs) or found
@@ -221,7 +222,7 @@ class _Contract(NamedTuple):
     def _expect(self, array: Any, wanted: tuple[Any, str]) -> None:
         found = self._facts(array)
         if found != wanted:
-            raise errors.changed(self.s.op.qualified_name, self.backend.name, self.fn, wanted, found)
+            raise errors.changed(self.op.qualified_name, self.backend.name, self.fn, wanted, found)
 
     def _facts(self, array: Any) -> tuple[Any, str]:
         return tuple(array.shape), self.backend.dtype_of(array).name

@@ -148,12 +148,11 @@ class KernelSpec(NamedTuple):
     structured  the operator with its shape function; None without one
     inputs      the calls for which it makes its result; None: it never does
     sized       the place of the argument whose elements are counted
-    few         up to so many elements are left to what is below it, where something is
+    few         so many elements are few: of a kernel without a shape function, they are left to what is below it
     pointwise   an output may be the same array as an input
     quiet       it is called outside the backend's context
     program     what it does, for whoever can do it without the kernel
-    steps       what it computes, in steps; that it is one function of the array module is one step
-    prepare     makes what a plan calls in place of the kernel, of the shape function's answer and a call's arguments, or None
+    prepares    `Row.prepares`
     """
 
     op: Operator
@@ -168,8 +167,7 @@ class KernelSpec(NamedTuple):
     pointwise: bool = False
     quiet: bool = False
     program: Steps | Move | Compiled | None = None
-    steps: Steps = Steps(())
-    prepare: Callable[[Any, Sequence[Any]], Call | None] | None = None
+    prepares: Call | None = None
 
     @property
     def shaped(self) -> Structured:

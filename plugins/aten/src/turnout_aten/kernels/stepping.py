@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.kernels.specs import KernelSpec
     from turnout_aten.kernels.structured import Structured
     from turnout_aten.shapes.specs import Result
 
@@ -37,12 +38,11 @@ def reduces(step: tuple[Any, ...]) -> bool:
     return len(step) == 2 and getattr(step[0], "nin", 0) == 2
 
 
-def preparing(
-    prepares: Call | None, steps: Steps, s: Structured, backend: TensorBackend
-) -> Callable[[Result, Sequence[Any]], Call | None] | None:
+def preparing(kernel: KernelSpec) -> Callable[[Result, Sequence[Any]], Call | None] | None:
     """What makes the function that a plan calls in place of the kernel: of its steps, or by what its row `prepares`."""
+    s, backend, prepares = kernel.shaped, kernel.backend, kernel.prepares
     if prepares is None or s.precomputed or s.lists or backend.new_array is None:
-        return stepping(steps, s, backend)
+        return stepping(steps_of(kernel), s, backend)
     array_type = backend.array_type
 
     def prepared(result: Result, args: Sequence[Any]) -> Call | None:
@@ -122,14 +122,15 @@ def stepping(program: Steps, s: Structured, backend: TensorBackend) -> Callable[
     return prepared
 
 
-def steps_of(program: Any, function: Any, upto: int, s: Structured) -> Steps:
-    """The steps of a kernel. One whose `function`, for up to so many elements, is one of the array module is one step."""
-    if isinstance(program, Steps):
-        return program
+def steps_of(kernel: KernelSpec) -> Steps:
+    """The steps of a kernel. One that is a function of the array module is one step."""
+    if isinstance(kernel.program, Steps):
+        return kernel.program
+    s, function = kernel.shaped, next((case.run for case in kernel.making if case.brief), kernel.fn)
     operands = [name for i, name in enumerate(s.names) if name in s.tensors or (i == 1 and name == "other")]
     if getattr(function, "nin", None) != len(operands) or getattr(function, "nout", None) != 1:
         return Steps(())
-    return Steps(((function, *operands),), upto)
+    return Steps(((function, *operands),), kernel.few)
 
 
 def _compiled(s: Structured, backend: TensorBackend, steps: tuple[tuple[Any, ...], ...]) -> Call:
@@ -196,16 +197,15 @@ def _lines(
     return lines, variables
 
 
-def steps_at_once(
-    program: Any, s: Structured, backend: TensorBackend, arrays: dict[str, str], *, out: str
-) -> tuple[str, list[str], dict[str, Any]] | None:
+def steps_at_once(kernel: KernelSpec, arrays: dict[str, str], *, out: str) -> tuple[str, list[str], dict[str, Any]] | None:
     """The steps of a kernel that makes its result, as source: when they serve a call, the lines that set `out`, and what they
     read.
 
     They need no plan: an array module says by itself that it has no such dim. None for a program that is no steps, and for
     one with arguments that change what it computes. `arrays` are the names of the tensors' arrays, by argument.
     """
-    steps, limit = program if isinstance(program, Steps) else Steps(())
+    s, backend = kernel.shaped, kernel.backend
+    steps, limit = kernel.program if isinstance(kernel.program, Steps) else Steps(())
     named = {operand for _, *given in steps for operand in given if operand.__class__ is str}
     numbers = [a.name for a in s.inputs if a.name in named and a.name in s.plain]
     over_dims = "dim" in s.names
