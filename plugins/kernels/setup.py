@@ -14,8 +14,8 @@ from setuptools.command.build_ext import build_ext
 FOLDER = "src/turnout_kernels/native"
 HEADERS = [
     "job", "pool", "halves", "transposes", "functions", "sums", "expressions", "pointwise", "rows", "reductions", "scattering",
-    "images", "convolutions", "recurrent", "matrix_products", "batches", "moving", "random", "words", "compiled_functions", "few",
-    "kernels",
+    "images", "convolutions", "recurrent", "matrix_products", "batches", "indexing", "random", "words", "compiled_functions",
+    "few", "kernels",
 ]  # fmt: skip
 # A build of Python without the GIL has no stable ABI.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")

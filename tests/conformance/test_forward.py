@@ -24,7 +24,7 @@ from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase, Sample, close
 from turnout_conformance.comparing import about, find, flat, form, shown, tensors
 from turnout_conformance.making import Make, arguments, of_each_kind, row_major, samples, spread
-from turnout_cpu import lapack, special
+from turnout_cpu import decompositions, special
 
 
 class Second(ArrayBackend):
@@ -52,7 +52,7 @@ def second_device() -> Iterator[None]:
         backend = Second(np)
         library.backend(backend)
         library.backend(Forbidden(np))
-        register_kernels(library, backend, lapack.kernels() | special.kernels() | kernels(np))
+        register_kernels(library, backend, decompositions.kernels() | special.kernels() | kernels(np))
         yield
 
 

@@ -187,6 +187,56 @@ def test_few_files_read_the_state_of_dispatch_and_one_of_each_language_knows_the
     assert {path.name for path in folders if FORMULA.search(path.read_text("utf-8"))} == {"state.py", "stubs.py", "state.h"}
 
 
+# ---- one name for a family of operators
+
+
+HAS_ROWS = {"kernels", "KERNELS", "KERNELS_BY_OPERATOR"}
+# Modules with rows whose name is no family's -> why.
+OF_SEVERAL = {
+    "turnout_cpu.blocks": "element-wise rows of any family, which share work among threads",
+    "turnout_cpu.rows": "rows of any family that share lines of an array among threads",
+    "turnout_cuda.dropout": "one kernel for what a composite of several families does",
+    "turnout_kernels.few": "rows of any family that serve few elements alone",
+    "turnout_kernels.rows": "loops over lines of an array: softmax, norms, running sums, order",
+    "turnout_opencl.complexes": "rows of any family for complex64, beside those of the family",
+}  # fmt: skip
+
+
+def families() -> set[str]:
+    """The names of families: modules of shape functions and composites, and files of gradients."""
+    aten, autograd = ROOT / "plugins/aten/src/turnout_aten", ROOT / "plugins/autograd/src/turnout_autograd"
+    found = [*(aten / "shapes").glob("*.py"), *(aten / "composites").glob("*.py"), *(autograd / "declarations").glob("*.yaml")]
+    return {path.stem for path in found}
+
+
+def modules_with_rows() -> set[str]:
+    """The modules beside the one that puts the table of a backend together."""
+    found = set()
+    for folder in (ROOT / "plugins").glob("*/src/turnout_*"):
+        for path in folder.glob("*.py"):
+            statements = ast.parse(path.read_text("utf-8")).body
+            assigned = [t for s in statements if isinstance(s, ast.Assign) for t in s.targets]
+            assigned += [s.target for s in statements if isinstance(s, ast.AnnAssign)]
+            names = {s.name for s in statements if isinstance(s, ast.FunctionDef)}
+            names |= {t.id for t in assigned if isinstance(t, ast.Name)}
+            if names & HAS_ROWS and path.stem not in ("table", "kernels", "native"):
+                found.add(f"{folder.name}.{path.stem}")
+    return found
+
+
+def test_a_family_of_operators_has_one_name_in_all_backends():
+    known, found = families(), modules_with_rows()
+    assert {"turnout_arrays.sorting", "turnout_cuda.indexing", "turnout_kernels.pointwise", "turnout_opencl.indexing"} < found
+    assert {name for name in found if name.partition(".")[2] not in known} == OF_SEVERAL.keys()
+
+
+def test_a_program_in_cuda_c_has_the_name_of_the_module_that_calls_it_or_of_a_part_of_a_family():
+    folder = ROOT / "plugins/cuda/src/turnout_cuda"
+    parts = {"arithmetic", "functions", "batch", "random"}  # of `pointwise`, `normalisation`, `dropout`
+    programs = {path.stem for path in (folder / "kernels").glob("*.cu")}
+    assert programs - {path.stem for path in folder.glob("*.py")} == parts
+
+
 # ---- classes of objects
 
 

@@ -105,7 +105,7 @@ OF_LISTS = {"adam_step", "sgd_step", "adagrad_step", "each_element"}
 
 def kinds(kernel: str) -> set[str]:
     """The kinds of elements that a kernel is compiled for."""
-    if programs.programs_by_kernel()[kernel] == "picking":
+    if programs.programs_by_kernel()[kernel] == "indexing":
         return set(programs.MOVED.values())
     if kernel.startswith("running_whole"):  # integers are the same in the programs of all dtypes
         return {"float32"}

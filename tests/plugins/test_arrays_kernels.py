@@ -19,7 +19,7 @@ from turnout.registry import Registrations
 from turnout_arrays.random import random_bits
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import register_kernels, register_over, structured_operators
-from turnout_cpu import lapack, special
+from turnout_cpu import decompositions, special
 
 KERNELS = {name: row.fn if isinstance(row, Row) else row for name, row in turnout_arrays.kernels(np).items()}
 
@@ -33,7 +33,7 @@ def test_library_imports_no_array_module() -> None:
 
 
 def test_every_structured_operator_has_a_row() -> None:
-    cpu_only = lapack.kernels().keys() | special.kernels().keys()
+    cpu_only = decompositions.kernels().keys() | special.kernels().keys()
     assert not cpu_only & KERNELS.keys()
     assert {name.removeprefix("aten::") for name in structured_operators()} <= KERNELS.keys() | cpu_only
 

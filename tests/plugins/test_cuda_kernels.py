@@ -26,8 +26,8 @@ from pretended_cuda import pretended
 import turnout
 from turnout import nn, ops
 from turnout_conformance.cases import SETS
-from turnout_cuda import images, picking, pointwise, pooling, programs, reductions
-from turnout_cuda.picking import spread
+from turnout_cuda import images, indexing, pointwise, pooling, programs, reductions
+from turnout_cuda.indexing import spread
 from turnout_cuda.table import raw_kernels
 
 F = nn.functional
@@ -49,7 +49,7 @@ def backend() -> Iterator[Any]:
 @pytest.mark.parametrize("kind", [*programs.DTYPES, *programs.MOVED.values()])
 def test_nvcc_compiles_every_kernel_for_all_kinds_of_elements(kind: str, arch: str) -> None:
     assert NVCC is not None
-    compiled = programs.PROGRAMS if kind in programs.DTYPES else ("picking",)
+    compiled = programs.PROGRAMS if kind in programs.DTYPES else ("indexing",)
     text = "\n".join(dict.fromkeys(part for name in compiled for part in programs.parts(name)))
     flags = ["-Werror=all-warnings", f"-arch={arch}", "-cubin", *programs.options(kind)]
     version = subprocess.run([NVCC, "--version"], check=True, capture_output=True).stdout
@@ -96,7 +96,7 @@ NUMBERED = (
 
 @pytest.mark.parametrize("operator", NUMBERED)
 def test_positions_of_64_bits_give_the_same(operator: str, few_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (picking, images, pooling):
+    for module in (indexing, images, pooling):
         monkeypatch.setattr(module, "_NARROW", 0)
     check(operator, "pretended")
 

@@ -1,7 +1,7 @@
 """The kernel library of the NumPy-like backends, parameterised by the array module.
 
 Start with `kernels(xp)`: the table from operator to function, combined from one module per concern (`pointwise`, `elementary`,
-`activations`, `polynomials`, `reductions`, `decompositions`, `indexing`, `losses`, `random`, ...). A backend derives from
+`activations`, `reductions`, `decompositions`, `indexing`, `losses`, `random`, ...). A backend derives from
 `ArrayBackend` (in `backend`). Where arrays cannot be written, it derives from `FunctionalArrayBackend` (in `functional`), and
 `functional_kernels(xp)` is the table. Nothing here imports an array module: the plugin imports it and passes it as `xp`.
 """

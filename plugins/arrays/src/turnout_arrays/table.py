@@ -15,8 +15,8 @@ from turnout_arrays import (
     losses,
     matrix_products,
     normalisation,
+    orthogonal_polynomials,
     pointwise,
-    polynomials,
     pooling,
     reductions,
     scattering,
@@ -27,7 +27,7 @@ from turnout_aten.kernels.rows import table_of
 
 FAMILIES = (
     activations, convolutions, decompositions, elementary, fourier, images, indexing, losses, matrix_products, normalisation,
-    pointwise, polynomials, pooling, reductions, scattering, sorting, statistics,
+    orthogonal_polynomials, pointwise, pooling, reductions, scattering, sorting, statistics,
 )  # fmt: skip
 
 

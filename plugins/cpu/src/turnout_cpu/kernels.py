@@ -9,13 +9,13 @@ import numpy as np
 import turnout_arrays
 from turnout_arrays.numbers import is_half_beside_number
 from turnout_aten.kernels.rows import ALWAYS, SAME, Accepts, Row, Sizes
-from turnout_cpu import blocks, halves, lapack, rows, scattering, special
+from turnout_cpu import blocks, decompositions, halves, rows, scattering, special
 from turnout_cpu.pool import LARGE, Pool
 
 
 def kernels(pool: Pool) -> dict[str, Any]:
     """Operator -> kernel."""
-    shared = turnout_arrays.kernels(np) | lapack.kernels() | special.kernels()
+    shared = turnout_arrays.kernels(np) | decompositions.kernels() | special.kernels()
     shared |= blocks.kernels(pool, shared) | scattering.kernels(shared)
     # fmt: off
     return shared | rows.kernels(pool, shared) | {

@@ -15,7 +15,7 @@ from turnout_cuda.floats import kind
 from turnout_cuda.programs import name_of
 
 Arrays = Sequence[Any]
-_CHUNK = 4096  # as in kernels/steps.cu
+_CHUNK = 4096  # as in kernels/optimisers.cu
 _KEPT = 64  # tables
 _COLUMNS = 5  # of addresses
 

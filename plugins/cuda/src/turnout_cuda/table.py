@@ -8,21 +8,22 @@ from turnout_aten.kernels.rows import table_of
 from turnout_cuda import (
     foreach,
     images,
+    indexing,
     normalisation,
-    picking,
+    optimisers,
     pointwise,
     pooling,
     reductions,
-    scans,
     scattering,
     softmax,
     sorting,
-    steps,
+    statistics,
 )
 from turnout_cuda.programs import Programs
 
 FAMILIES = (
-    foreach, images, normalisation, picking, pointwise, pooling, reductions, scans, scattering, softmax, sorting, steps,
+    foreach, images, indexing, normalisation, optimisers, pointwise, pooling, reductions, scattering, softmax, sorting,
+    statistics,
 )  # fmt: skip
 
 

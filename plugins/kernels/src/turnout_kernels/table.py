@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten.kernels.rows import table_of
-from turnout_kernels import attention, few, images, matrix_products, moving, pointwise, random, recurrent, reductions, rows
+from turnout_kernels import attention, few, images, indexing, matrix_products, pointwise, random, recurrent, reductions, rows
 
-FAMILIES = (attention, few, images, matrix_products, moving, pointwise, random, recurrent, reductions, rows)
+FAMILIES = (attention, few, images, indexing, matrix_products, pointwise, random, recurrent, reductions, rows)
 
 
 def kernels() -> dict[str, Any]:

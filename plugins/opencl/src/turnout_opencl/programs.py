@@ -136,7 +136,7 @@ _FLOATS = {
     "atan2": "atan2(x, y)",
 }
 # The rarer ones are a program of their own, compiled when one of them is first called.
-_CURVES = {
+_RARER = {
     **_shared(
         "atan", "cosh", "sinh", "tan", "log2", "log10", "hypot", "addcdiv", "silu", "mish", "softplus", "elu", "leaky_relu",
         "hardsigmoid", "hardswish", "hardshrink", "softshrink",
@@ -187,7 +187,7 @@ _SINES = {"sin": "sines(x, 0)", "cos": "sines(x, 1)"}
 
 NUMBERS = {
     name: i
-    for i, name in enumerate(dict.fromkeys((*_ANY, *_NUMBERS, *_FLOATS, *_INTEGERS, *_BOOLS, *_CURVES, *_SPECIAL, *_DIVISORS)))
+    for i, name in enumerate(dict.fromkeys((*_ANY, *_NUMBERS, *_FLOATS, *_INTEGERS, *_BOOLS, *_RARER, *_SPECIAL, *_DIVISORS)))
 }
 TESTS = {name: i for i, name in enumerate(_TESTS)}
 SOURCES = {dtype: i for i, dtype in enumerate(TYPES)}
@@ -197,7 +197,7 @@ def map_program(name: str, dtype: DType) -> str:
     """The program that has an element-wise function."""
     if name in _SPECIAL or name in _DIVISORS:
         return "special"
-    return "curves" if name in _CURVES and TYPES[dtype].kind == "float" else "map"
+    return "elementary" if name in _RARER and TYPES[dtype].kind == "float" else "map"
 
 
 def map_cases(kind: str) -> dict[str, str]:
@@ -217,8 +217,8 @@ def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
         name, rows, columns = template.split(":")
         blocks = f"#define ROWS {rows}\n#define {_COLUMNS[name]} {columns}\n"
         return _preamble(name, kind, double) + blocks + _template(name)
-    text = _template("map" if template in ("curves", "special") else template)
-    if template in ("map", "curves", "special"):
+    text = _template("map" if template in ("elementary", "special") else template)
+    if template in ("map", "elementary", "special"):
         named = _named(template, kind)
         cases = [f"    case {NUMBERS[name]}: r = (T)({value}); break;" for name, value in named.items()]
     elif template == "test":
@@ -234,7 +234,7 @@ def _preamble(template: str, kind: ElementType, double: bool, lanes: int = 0) ->
         text += "typedef ulong word64;\n" + words_source()
     if template == "cast" or kind.dtype.name == "bfloat16":
         text += _BFLOAT
-    if template in ("map", "curves", "special", "test", "cast") and kind.kind != "moved":
+    if template in ("map", "elementary", "special", "test", "cast") and kind.kind != "moved":
         text += _template("functions")
     return text + (_template("special") if template == "special" else "")
 
@@ -242,7 +242,7 @@ def _preamble(template: str, kind: ElementType, double: bool, lanes: int = 0) ->
 def _named(template: str, kind: ElementType) -> dict[str, str]:
     if template == "special":
         return _SPECIAL if kind.kind == "float" else _DIVISORS
-    return _CURVES if template == "curves" else map_cases(kind.kind)
+    return _RARER if template == "elementary" else map_cases(kind.kind)
 
 
 # ---- sweeps: one reduction

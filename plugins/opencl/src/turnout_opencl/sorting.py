@@ -10,7 +10,7 @@ from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed
-from turnout_opencl.moving import places, take
+from turnout_opencl.indexing import places, take
 from turnout_opencl.pointwise import as_bool, dense, run_map
 from turnout_opencl.programs import TYPES
 from turnout_opencl.reductions import lines

@@ -16,11 +16,11 @@ from turnout_aten.kernels.rows import Row, table_of
 from turnout_opencl import (
     complexes,
     convolutions,
-    curves,
+    elementary,
     images,
+    indexing,
     losses,
     matrix_products,
-    moving,
     normalisation,
     pointwise,
     pooling,
@@ -31,7 +31,7 @@ from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend
 
 FAMILIES = (
-    pointwise, curves, reductions, matrix_products, losses, moving, sorting, convolutions, pooling, images, normalisation,
+    pointwise, elementary, reductions, matrix_products, losses, indexing, sorting, convolutions, pooling, images, normalisation,
 )  # fmt: skip
 
 # Rows that only move elements -> the arguments whose elements they move. The last argument is where they go.

@@ -80,7 +80,7 @@ BY_TYPE(recurrent)
 BY_TYPE(matrix_products)
 BY_TYPE(batches)
 #undef BY_TYPE
-#include "moving.h"
+#include "indexing.h"
 #include "random.h"
 #undef K
 #undef LONGEST

@@ -1,4 +1,4 @@
-"""Element-wise kernels of the program `curves` and a few beside them: rarer functions, activations, special values."""
+"""Element-wise kernels of the program `elementary` and a few beside them: rarer functions, activations, special values."""
 
 from __future__ import annotations
 
