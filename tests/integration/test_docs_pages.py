@@ -155,6 +155,13 @@ def test_the_table_of_devices_has_every_device_of_the_workspace():
     assert len(rows) == len(found) > 5
 
 
+def test_a_note_is_one_page():
+    notes = sorted((DOCS / "notes").glob("*.md"))
+    assert len(notes) > 30
+    assert {note.name: lines for note in notes if (lines := note.read_text(encoding="utf-8").count("\n")) > 75} == {}
+    assert {note.name: size for note in notes if (size := note.stat().st_size) > 6000} == {}
+
+
 def test_what_sources_and_pages_cite_is_in_the_repository():
     cited: set[str] = set()
     for file in tracked(("core", "plugins", "tools", "examples", "docs", "README.md", "CONTRIBUTING.md")):
