@@ -15,7 +15,7 @@ FOLDER = "src/turnout_kernels/native"
 HEADERS = [
     "job", "pool", "halves", "transposes", "functions", "sums", "expressions", "pointwise", "rows", "reductions", "scattering",
     "images", "convolutions", "recurrent", "matrix_products", "batches", "indexing", "random", "words", "compiled_functions",
-    "few", "kernels",
+    "few", "kernels", "one_interpreter",
 ]  # fmt: skip
 # A build of Python without the GIL has no stable ABI.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")

@@ -237,6 +237,35 @@ def test_a_program_in_cuda_c_has_the_name_of_the_module_that_calls_it_or_of_a_pa
     assert programs - {path.stem for path in folder.glob("*.py")} == parts
 
 
+# ---- C
+
+
+FUNCTION = re.compile(r"^([A-Za-z_]+ [^\n;={]*\([^;={]*\))\s*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+
+
+def functions_in_c(text: str) -> dict[str, str]:
+    """What each function of some lines does, without blanks -> its head."""
+    return {short: head for head, body in FUNCTION.findall(text) if len(short := "".join(body.split())) > 80}
+
+
+def test_no_function_in_c_stands_twice():
+    found: dict[str, list[str]] = {}
+    for path in (path for one in EVERY for path in one.source.rglob("*") if path.suffix in (".c", ".h", ".cu", ".cuh", ".cl")):
+        if not path.is_symlink():
+            for body, head in functions_in_c(path.read_text("utf-8")).items():
+                found.setdefault(body, []).append(f"{path.name}: {head}")
+    assert len(found) > 400
+    assert [heads for heads in found.values() if len(heads) > 1] == []
+
+
+def test_a_function_in_c_is_found_with_its_body():
+    body = (
+        "    int here = 0;\n    for (int i = 0; i < 100; i++)\n        here += values[i] * values[i];\n" + "    more(here);\n" * 4
+    )
+    text = f"#define ONE 1\nint declared(int);\n\nstatic int added(const int *values)\n{{\n{body}}}\n"
+    assert functions_in_c(text) == {"".join(body.split()): "static int added(const int *values)"}
+
+
 # ---- classes of objects
 
 

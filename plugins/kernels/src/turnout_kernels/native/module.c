@@ -13,6 +13,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "one_interpreter.h"
 #include "job.h"
 #include "pool.h"
 
@@ -478,19 +479,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Names are kept in static variables, so one interpreter of a process has the module. It may import it again. */
-static int is_of_this_interpreter(void)
-{
-    static int64_t owner = -1;
-    int64_t here = PyInterpreterState_GetID(PyInterpreterState_Get());
-    if (owner >= 0 && owner != here) {
-        PyErr_SetString(PyExc_ImportError, "another interpreter of this process has loaded it");
-        return 0;
-    }
-    owner = here;
-    return here >= 0;
-}
-
 static int add_names(PyObject *module, const char *as, const char *const *texts, long count)
 {
     PyObject *names = PyTuple_New(count);
@@ -524,10 +512,8 @@ static int fill(PyObject *module)
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, (void *)fill},
-#ifdef Py_mod_multiple_interpreters /* not in the stable ABI of 3.11, nor is the next one */
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
+    ONE_INTERPRETER
+#ifdef Py_mod_gil /* not in the stable ABI of 3.11 */
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif
     {0, NULL},

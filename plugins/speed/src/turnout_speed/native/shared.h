@@ -9,6 +9,7 @@
 #include <numpy/arrayobject.h>
 
 #include "names.h"
+#include "one_interpreter.h"
 
 #define DIMS 32
 #define MOST 12 /* arguments of an operator; one with more keeps its Python function */
@@ -20,25 +21,7 @@ static PyObject *STUB_BUILTINS, *DISPATCH, *RESTORE, *ZERO;
 
 #define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
 
-/* Classes and names are kept in static variables, so one interpreter of a process has a module. It may import it again. */
-static int is_of_this_interpreter(void)
-{
-    static int64_t owner = -1;
-    int64_t here = PyInterpreterState_GetID(PyInterpreterState_Get());
-    if (owner >= 0 && owner != here) {
-        PyErr_SetString(PyExc_ImportError, "another interpreter of this process has loaded it");
-        return 0;
-    }
-    owner = here;
-    return here >= 0;
-}
-
 /* What a module needs. The GIL: a slot that is read is borrowed until the next call that may run something else. */
-#ifdef Py_mod_multiple_interpreters
-#define ONE_INTERPRETER {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#else
-#define ONE_INTERPRETER
-#endif
 #ifdef Py_mod_gil
 #define WITH_GIL {Py_mod_gil, Py_MOD_GIL_USED},
 #else

@@ -1,0 +1,1 @@
+../../../../aten/src/turnout_aten/kernels/one_interpreter.h
