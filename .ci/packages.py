@@ -65,12 +65,17 @@ def cross(out: Path, sdist: Path, python: str, machine: str, zig: str, work: Pat
     target = f"{machine}-linux-gnu.{'.'.join(map(str, GLIBC))}"
     compiler.write_text(f'#!/bin/sh\nexec {shlex.quote(zig)} -m ziglang cc -target {target} "$@"\n', encoding="utf-8")
     compiler.chmod(0o755)
-    asked = "import sys; print(*sys.version_info[:2], sep='')"
-    version = subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True).stdout.strip()
+    asked = "import sys, sysconfig; print(sys.version_info[1], sysconfig.get_config_var('MULTIARCH'))"
+    minor, multiarch = subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
+    # Debian's headers include one from a folder of the processor in /usr/include, where zig does not look.
+    own, headers = Path("/usr/include", multiarch, f"python3.{minor}"), work / f"headers-{minor}"
+    if own.is_dir() and not (link := headers / f"{machine}-linux-gnu" / own.name).exists():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(own)
     wheels(
         out, [sdist], python, f"--config-settings=--build-option=--plat-name=manylinux_{GLIBC[0]}_{GLIBC[1]}_{machine}",
-        CC=str(compiler), LDSHARED=f"{compiler} -shared", CFLAGS="-g0",
-        SETUPTOOLS_EXT_SUFFIX=f".cpython-{version}-{machine}-linux-gnu.so",
+        CC=str(compiler), LDSHARED=f"{compiler} -shared", CFLAGS=f"-g0 -isystem {headers}",
+        SETUPTOOLS_EXT_SUFFIX=f".cpython-3{minor}-{machine}-linux-gnu.so",
     )  # fmt: skip
 
 
