@@ -319,7 +319,7 @@ def test_a_guard_tells_calls_apart_that_look_alike(one: Any, other: Any) -> None
 
 @pytest.mark.parametrize("kind", ["is_plain", "has_text", "is_a", "is_tensor", "unless"])
 def test_a_guard_that_asks_too_little_is_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guards.Lines, kind, lambda *given: None)
+    monkeypatch.setattr(guards.Lines, kind, lambda *given, **options: None)
     with pytest.raises((AssertionError, ValueError)):
         compared(range(400))
 

@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from decimal import Decimal, getcontext
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from numpy import random as drawn
 
 import turnout
 from turnout import compiler
+from turnout_tracer.compiling.guards import shared
 
 BOX = [2.0]
 
@@ -549,6 +551,45 @@ def test_how_an_input_was_computed_is_read_at_each_call(function: Any) -> None:
     assert (
         "the function names what tells how a tensor was computed, and arguments[0] was computed by operators that were recorded"
     ) in compiler.explain(compiled)
+
+
+def laid_out(random: Random) -> turnout.Tensor:
+    """A tensor of few elements, dense or not, of which some have the shape of others."""
+    shape = random.choice([(2, 2), (1, 2), (0, 2), (2, 1, 2), ()])
+    return random.choice(
+        [
+            turnout.ones(shape), turnout.ones(shape[::-1]).permute([*range(len(shape))][::-1]),
+            turnout.ones([*shape, 2])[..., 0], turnout.ones(shape[1:]).expand(shape),
+        ]
+    )  # fmt: skip
+
+
+def test_other_strides_are_another_signature() -> None:
+    function: Any = operator.methodcaller("stride")
+    random = Random(1)
+    given = [laid_out(random).detach() for _ in range(300)]
+    compiled = turnout.compile(lambda x: (x * 2, *function(x)), engine="eager", strict=True)
+    for x in given:
+        made, *strides = compiled(x)
+        assert (tuple(strides), made.shape) == (x.stride(), x.shape)
+    facts = {(x.shape, x.stride()) for x in given}
+    assert len(compiler.signatures(compiled)) == len(facts)
+    assert sum(each.calls for each in compiler.signatures(compiled)) == len(given) - len(facts)
+
+
+def test_tensors_over_one_memory_are_found_in_groups() -> None:
+    ways: list[Callable[[Any], Any]] = [
+        lambda x: x.view(-1), lambda x: x.detach(), lambda x: x.data, lambda x: x.view(turnout.int32), lambda x: x.clone(),
+        lambda x: x,
+    ]  # fmt: skip
+    random = Random(2)
+    for _ in range(500):
+        tensors: list[Any] = []
+        for _ in range(random.randrange(7)):
+            tensors.append(random.choice(ways)(random.choice([*tensors, turnout.ones(4)])))
+        memories = [None if each.storage is None else each.storage.memory for each in tensors]
+        together = [[i for i, other in enumerate(memories) if other is each] for each in dict.fromkeys(memories) if each]
+        assert shared(tensors) == [group for group in together if len(group) > 1]
 
 
 def test_inputs_over_one_memory_may_begin_anywhere_in_it() -> None:

@@ -65,6 +65,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
             self.joined = joining(xp)
         if own.strides is ArrayBackend.strides:
             self.row_major = attrgetter("flags.c_contiguous")
+            self.raw_strides = attrgetter("strides")
         if not self.indexed and own.strided is ArrayBackend.strided:
             self.view_array = xp.ndarray
             if own.item is ArrayBackend.item:

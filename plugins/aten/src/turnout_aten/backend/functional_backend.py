@@ -47,6 +47,7 @@ class FunctionalBackend(TensorBackend):
     traced: Any = ()  # classes of values without elements, of a program that your library traces: nothing keeps one
     is_functional = True
     keeps_answers = True
+    raw_strides = attrgetter("strides")
     row_major = attrgetter("is_row_major")
 
     def __init__(self) -> None:

@@ -49,6 +49,8 @@ class TensorBackend(KernelCalls, OneStep, Exchange, PinnedMemory):
     zero_array      the same with zeros in it. None: `fill` writes them
     native          dtype -> what `native_dtype` gives, where `new_array` is there
     dtypes          what an array has as `dtype` -> its dtype, for all that `dtype_of` knows. None: `dtype_of` is asked
+    raw_strides     what an array says of its strides, in units of its own: arrays of one shape and dtype that say the same have
+                    the same strides. None: `strides` is asked
     row_major       whether an array lies in memory row by row, without gaps. None: its strides are asked for
     view_array      (shape, native dtype, root, start and strides in bytes) -> an array over the memory of a row-major root. None:
                     `strided` does that
@@ -69,6 +71,7 @@ class TensorBackend(KernelCalls, OneStep, Exchange, PinnedMemory):
     zero_array: Callable[[Ints, Any], Any] | None = None
     native: Mapping[DType, Any] = MappingProxyType({})
     dtypes: Mapping[Any, DType] | None = None
+    raw_strides: Callable[[Any], Ints] | None = None
     row_major: Callable[[Any], bool] | None = None
     view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
     joined: Callable[[list[Any], int], Any] | None = None

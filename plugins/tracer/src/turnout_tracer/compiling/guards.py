@@ -13,12 +13,13 @@ from turnout import config
 from turnout.dtypes import get_default_dtype
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
+from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import CellType
 
-    from turnout_tracer.graph import Graph
+    from turnout_aten.tensor.storage import Storage
 
 LIMIT = 20_000  # lines; a longer walk is done again at each call
 # Keys of `Tensor.extra` that need no guard of their own: the gradient is walked, the node is made anew when it is needed.
@@ -34,12 +35,14 @@ def is_odd(extra: Mapping[str, Any] | None) -> bool:
 
 def shared(tensors: Sequence[Tensor]) -> list[list[int]]:
     """The groups of tensors that share memory, by number."""
-    if sum(each.storage is not None for each in tensors) < 2:
+    storages = [storage for each in tensors if (storage := each.storage) is not None]
+    memories = [each if each.is_owner else each.memory for each in storages]
+    if len(set(memories)) == len(memories):
         return []
-    groups: dict[int, list[int]] = {}
+    groups: dict[Storage, list[int]] = {}
     for i, tensor in enumerate(tensors):
         if tensor.storage is not None:
-            groups.setdefault(id(tensor.storage.memory), []).append(i)
+            groups.setdefault(tensor.storage.memory, []).append(i)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -68,7 +71,7 @@ def is_unset(slot: Any, value: Any) -> bool:
 
 _NAMES: dict[str, Any] = {
     "is_odd": is_odd, "shared": shared, "is_empty": is_empty, "is_unset": is_unset, "parts_of": parts_of,
-    "modules": sys.modules, "Tensor": Tensor, "strings": {str}, "get": config.get,
+    "modules": sys.modules, "Tensor": Tensor, "Graph": Graph, "strings": {str}, "get": config.get,
     "grad": GRAD.get, "default_dtype": get_default_dtype,
 }  # fmt: skip
 
@@ -157,14 +160,17 @@ class Lines:
             self.unless(f"type({found}) is not dict", found)
         return found
 
-    def is_tensor(self, at: str, part: tuple[Any, ...]) -> None:
-        """It is a tensor with these facts, which are a part of a key."""
+    def is_tensor(self, at: str, part: tuple[Any, ...], array: Any) -> None:
+        """It is a tensor with these facts, which are a part of a key, and the strides of this array."""
         _, dtype, device, shape, strides, keys, tracked, no_node, role, offset, no_view = part
-        kept = self.constant(device)
+        kept, raw = self.constant(device), device.backend.raw_strides
+        moved = f"{at}.stride() != {strides}"
+        if raw is not None:  # to ask for strides takes longer than for all other facts together
+            moved = f"{at}.device.backend.raw_strides({at}.array) != {raw(array)}"
         self.unless(
             f"type({at}) is not Tensor", f"{at}.dtype is not {self.constant(dtype)}", f"{at}.shape != {shape}",
-            f"{at}.keys != {keys}", f"{at}.gmask != {tracked}", f"{at}.stride() != {strides}",
-            f"({at}.device is not {kept} and {at}.device != {kept})",
+            f"{at}.keys != {keys}", f"{at}.gmask != {tracked}",
+            f"({at}.device is not {kept} and {at}.device != {kept})", moved,
             f"{at}.node is {'not ' if no_node else ''}None", f"{at}.view_of is {'not ' if no_view else ''}None",
             light=f"type({at}) is not Tensor or {at}.shape != {shape}",
         )  # fmt: skip
@@ -197,6 +203,7 @@ class Lines:
             f"(*grad(),) != {grad}",
             f"get('default_device') != {self.constant(device)}",
             f"default_dtype() is not {self.constant(dtype)}",
+            light="",
         )
 
     def differs(self, at: str) -> None:

@@ -248,7 +248,7 @@ class Walk:
                 value.node is None, role_of(value), offset, value.view_of is None,
             )  # fmt: skip
             self._add(part, place)
-            self.lines.is_tensor(at, part)
+            self.lines.is_tensor(at, part, value.array)
             if value.node is not None and HISTORY & self._code.names:
                 self._refuse(errors.history(place_text(place)))
             if value.view_of is not None and "_base" in self._code.names:
@@ -306,7 +306,8 @@ class Walk:
         parts = parts_of(value)
         ids = tuple(map(id, parts))
         self._add((Graph, value.replay, ids), place)
-        self.lines.is_a(at, Graph, f"{at}.replay != {value.replay!r}", f"(*map(id, parts_of({at})),) != {ids}")
+        asked = f"type({at}) is not Graph", f"{at}.replay != {value.replay!r}", f"(*map(id, parts_of({at})),) != {ids}"
+        self.lines.unless(*asked, light=f"{at} is not {self.lines.constant(value)}")
         self.keep += parts
         for i, constant in enumerate(value.constants):
             self._visit(constant.tensor, (place, ".constants"), self.lines.read(f"{at}.constants[{i}].tensor"))
