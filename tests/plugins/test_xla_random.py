@@ -183,3 +183,12 @@ def test_threads_draw_each_word_once() -> None:
     turnout.manual_seed(8)
     turnout.rand(4)
     assert sorted(drawn) == sorted(turnout.rand(320).tolist())
+
+
+def test_a_generator_that_nothing_draws_from_may_be_an_argument() -> None:
+    compiled: Any = turnout.compile(lambda generator, x: x + 1, engine="xla", strict=True)
+    for device in ("cpu", "jax"):
+        generator = turnout.Generator(device).manual_seed(3)
+        for _ in range(3):
+            assert compiled(generator, turnout.ones(2, device=device)).tolist() == [2.0, 2.0]
+        assert generator.get_state() == turnout.Generator(device).manual_seed(3).get_state()

@@ -13,6 +13,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from ctypes import Array, c_char
+from functools import lru_cache, partial
+from math import prod
 from typing import Any
 
 import jax
@@ -34,6 +37,7 @@ from turnout_jax.backend import STANDS_FOR_DEFAULT, wide
 Run = Callable[..., list[Any]]
 LINE = 64  # bytes, at a multiple of which XLA's arrays begin
 LARGE = 1 << 16  # bytes of arrays for which it pays to see where they begin
+KINDS = 1024  # shapes and dtypes of which it is known that a value of XLA has them
 EACH = 4096  # numbers that take an eager call of cpu as long as the call itself
 
 
@@ -64,14 +68,17 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         compiled = wide(lowered.compile)()
         # JAX makes 32 bits of what goes in, and of what a callback gives.
         call = wide(compiled) if program.callbacks or any(dtype.itemsize > 4 for _, dtype in facts) else compiled
-        results = [_result(each.shape, each.dtype, device) for each in lowered.out_info[1]]
-        run = _running(graph, program, call, _read, results, device, options["written"])
+        kinds = [result_class(*each) for each in facts[: program.count]]
+        made: list[Callable[[Any], Any]] = [
+            partial(_result, result_class(each.shape, each.dtype), device) for each in lowered.out_info[1]
+        ]
+        run = _running(graph, program, call, _read, kinds, made, device, options["written"])
     else:
         call = wide(jitted)
         if device.backend.indexed:  # a program that reads no input would run on the first device
             call = device.backend.guarded(call, device)
-        results = [turnout.as_tensor] * len(graph.results)
-        run = _running(graph, program, call, lambda tensor: tensor.array.value(), results, device, ())
+        made = [turnout.as_tensor] * len(graph.results)
+        run = _running(graph, program, call, lambda tensor, _: tensor.array.value(), facts[: program.count], made, device, ())
     run.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
     return run
 
@@ -85,23 +92,26 @@ def small(work: int, least: int) -> str:
 
 
 def _running(
-    graph: Graph, program: Program, call: Callable[..., Any], read: Callable[[Any], Any], results: list[Callable[[Any], Any]],
-    device: Any, written: Sequence[int],
+    graph: Graph, program: Program, call: Callable[..., Any], read: Callable[[Any, Any], Any], kinds: Sequence[Any],
+    results: list[Callable[[Any], Any]], device: Any, written: Sequence[int],
 ) -> Run:  # fmt: skip
-    """What calls a compiled program with what `read` gives of each tensor, and makes tensors of the results."""
+    """What calls a compiled program with what `read` gives of each tensor and its kind, and makes tensors of the results."""
 
     def run(*given: Any) -> list[Any]:
-        tensors = finished(given, *call(*map(read, given)))
+        tensors = finished(given, *call(*map(read, given, kinds)))  # a generator that nothing draws from stands after the tensors
         return graph(*given) if tensors is None else tensors  # which raises what is wrong
 
     def finished(given: Sequence[Any], wrong: Any, made: Sequence[Any]) -> list[Any] | None:
         """The results, or None where a check has found something wrong. All that can be is done while XLA computes."""
         tensors = [make(value) for make, value in zip(results, made, strict=True)]
-        held = any(type(given[i].array.base) is not Result for i in written)
-        if wrong is not None and bool(wrong):
-            return None
+        held = any(type(given[i].array.base) is not kinds[i] for i in written)
         if on_cpu:
-            jax.block_until_ready(made)
+            check = None if wrong is None else over(wrong, CHECK)  # to ask JAX for the bool takes 20 us
+            jax.block_until_ready((wrong, made))
+        else:
+            check = wrong
+        if check:
+            return None
         if held:
             # JAX may hold an array of NumPy until it looks for garbage, which it does together with Python's collector.
             gc.collect(0)
@@ -113,7 +123,7 @@ def _running(
             return graph(*given)  # one generator in two places: its words go to both in turn
         states = [each.reserve(words) for each, words in zip(generators, program.drawn, strict=True)]
         drawn = np.array([start_of(*state) for state in states], np.uint64)
-        tensors = finished(given, *call(*map(read, given[:count]), drawn))
+        tensors = finished(given, *call(*map(read, given, kinds), drawn))
         if tensors is not None:
             return tensors
         for generator, state in zip(generators, states, strict=True):
@@ -137,16 +147,16 @@ def native(dtype: Any) -> Any:
 # ---- calls
 
 
-def _read(tensor: Any) -> Any:
-    """What XLA gets of a tensor of `cpu`: the value of XLA that it lies over, or its array.
+def _read(tensor: Any, kind: type[Result]) -> Any:
+    """What XLA gets of a tensor of `cpu`: the value of XLA that it lies over, if that is of this kind, or its array.
 
     XLA copies an array that does not begin at a multiple of 64 bytes, at each call, and takes two or three times as long for it
     as NumPy. A large one is copied here, and the tensor then lies over the copy, if nobody else sees its memory.
     """
     array = tensor.array
-    base = array.base
-    if type(base) is Result and base.value.shape == array.shape:  # NumPy's arrays may be given another shape in place
-        return base.value
+    base: Any = array.base
+    if type(base) is kind:  # NumPy's arrays may be given another shape in place
+        return base.held
     if array.nbytes < LARGE or not array.flags.c_contiguous or array.__array_interface__["data"][0] % LINE == 0:
         return array
     version, room = tensor.version(), np.empty(array.nbytes + LINE, np.uint8)
@@ -158,27 +168,40 @@ def _read(tensor: Any) -> Any:
     return there
 
 
-def _result(shape: tuple[int, ...], dtype: Any, device: Any) -> Callable[[Any], Any]:
-    """What makes a tensor of `cpu` over a value of XLA, which may be computed later."""
-    is_bfloat16 = dtype.kind == "V"  # of which NumPy's interface has no name
-    facts = {"version": 3, "shape": shape, "typestr": f"|V{dtype.itemsize}" if is_bfloat16 else dtype.str}
+class Result(Array[c_char]):
+    """A value of XLA as writable memory, over which NumPy's arrays may lie: nobody else has it.
 
-    def over(value: Any) -> Any:
-        array = np.asarray(Result(value, facts))
-        return wrap(array.view(dtype) if is_bfloat16 else array, device)
+    held   the value, which keeps the memory alive
+    facts  its shape and dtype
+    """
 
-    return over
-
-
-class Result:
-    """A value of XLA that NumPy sees as writable memory: nobody else has it."""
-
-    __slots__ = ("__array_interface__", "value")
+    __slots__ = ("held",)
+    _type_, _length_ = c_char, 0
     made_for_tensor = True  # for `held_alone` of the backend of cpu
+    held: Any
+    facts: tuple[tuple[int, ...], Any]
 
-    def __init__(self, value: Any, facts: Mapping[str, Any]) -> None:
-        self.value = value  # keeps the memory alive
-        self.__array_interface__ = {**facts, "data": (value.unsafe_buffer_pointer(), False)}
+
+@lru_cache(KINDS)
+def result_class(shape: tuple[int, ...], dtype: Any) -> type[Result]:
+    """The class of values of a shape and dtype: an array over one of them has both, and nothing has to be asked of the value."""
+    length = prod(shape) * dtype.itemsize
+    return type("Result", (Result,), {"__slots__": (), "_type_": c_char, "_length_": length, "facts": (shape, dtype)})
+
+
+def over(value: Any, kind: type[Result]) -> Any:
+    """An array of NumPy over a value of XLA, which may be computed later."""
+    memory: Any = kind.from_address(value.unsafe_buffer_pointer())
+    memory.held = value
+    return np.ndarray(*kind.facts, memory)
+
+
+def _result(kind: type[Result], device: Any, value: Any) -> Any:
+    """A tensor of `cpu` over a value of XLA."""
+    return wrap(over(value, kind), device)
+
+
+CHECK = result_class((), np.dtype(bool))
 
 
 # ---- what JAX traces
