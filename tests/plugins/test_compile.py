@@ -548,6 +548,33 @@ def test_a_fused_step_reads_no_number_and_one_graph_serves_all_rates_that_are_te
     assert ran(compiled[0]) == 4  # all but the first two, which make state and signature
 
 
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_a_step_that_reads_numbers_runs_eagerly_with_one_warning(is_scaled: bool) -> None:
+    def trained(wrap: Callable[[Any], Any]) -> list[Any]:
+        turnout.manual_seed(0)
+        module = turnout.nn.Linear(3, 2)
+        rule = turnout.optim.SGD if is_scaled else turnout.optim.Adam
+        optimiser, scaler = rule(module.parameters(), lr=0.1), turnout.amp.GradScaler("cpu", enabled=is_scaled)
+
+        def step(x: Any) -> Any:
+            optimiser.zero_grad()
+            loss = (module(x) ** 2).mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimiser)
+            scaler.update()
+            return loss.detach()
+
+        run = wrap(step)
+        return [*[run(turnout.ones(2, 3) * i).item() for i in range(4)], *[each.tolist() for each in module.parameters()]]
+
+    with pytest.warns(compiler.CompileWarning) as caught:
+        found = trained(lambda step: turnout.compile(step, engine="eager"))
+    assert found == trained(lambda step: step)
+    [warning] = caught
+    why = "compile: step runs eagerly: the call takes values out of a tensor: aten::_local_scalar_dense, at "
+    assert str(warning.message).startswith(why)
+
+
 def test_a_graph_is_compiled_with_its_state_and_may_be_edited() -> None:
     kept = turnout.tensor([5.0, 6.0, 7.0])
     graph = turnout.trace(lambda x: x * 2 + kept)(W)
