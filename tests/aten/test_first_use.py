@@ -234,11 +234,15 @@ def test_names_that_no_operator_has_are_attribute_errors():
 
 
 def test_every_stub_is_found_by_its_name():
-    for packet, overloads in tables.standard().names().items():
-        assert sorted(overloads) == sorted(o.overload for o in REGISTRY.packets["aten"][packet])
-        for overload in overloads:
-            found = tables.standard().find(f"{packet}__{overload}" if overload else packet)
-            assert found.qualified_name == f"aten::{packet}.{overload}".removesuffix(".")
+    table = tables.standard()
+    for packet in table:
+        overloads = {o.qualified_name: o.overload for o in REGISTRY.packets["aten"][packet]}
+        assert sorted(overloads) == sorted(found.qualified_name for found in table.overloads(packet))
+        for name, overload in overloads.items():
+            assert table.find(f"{packet}__{overload}" if overload else packet) is table.named(name)
+            assert table.knows(name)
+    for name in ("aten::ad", "aten::dd", "aten::add.", "aten::add.default", "aten::add.Tensr", "add", "mine::add.Tensor", ""):
+        assert not table.knows(name)
 
 
 def test_every_name_in_the_lists_is_there_and_says_what_it_calls():
@@ -264,8 +268,11 @@ class Fruits:
         self.defining: set[str] = set()
         self.asked: list[str] = []
 
-    def names(self) -> dict[str, tuple[str, ...]]:
-        return {"peel": ("", "twice")}
+    def names(self) -> list[str]:
+        return ["peel"]
+
+    def knows(self, qualified_name: str) -> bool:
+        return qualified_name in ("fruit::peel", "fruit::peel.twice")
 
     def define(self, name: str) -> None:
         self.asked.append(name)

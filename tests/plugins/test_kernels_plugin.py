@@ -270,7 +270,7 @@ def test_rows_over_those_that_allocate_may_be_called_without_an_output() -> None
     for name, row in kernels().items():
         if f"aten::{name}" in STRUCTURED and getattr(below[name], "allocates", ""):
             given, outputs, _ = STRUCTURED[f"aten::{name}"][2]
-            assert not misfit(getattr(row, "fn", row), [len(given) - outputs]), name
+            assert not misfit(getattr(row, "fn", row), len(given) - outputs), name
 
 
 def test_wrong_calls_of_the_extension_module_are_errors() -> None:

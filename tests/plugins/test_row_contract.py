@@ -363,7 +363,7 @@ class Method:
     ],
 )
 def test_what_a_function_takes_is_read_from_it(fn, counts, problem):
-    assert misfit(fn, counts) == problem
+    assert misfit(fn, *counts) == problem
 
 
 def test_a_row_is_called_with_the_arguments_of_its_schema_or_what_the_shape_function_replaces_them_by():

@@ -19,7 +19,7 @@ from turnout.state import hide_fresh, unsettle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import Any, Protocol
 
     from turnout.devices import Backend
@@ -37,8 +37,11 @@ if TYPE_CHECKING:
         def define(self, name: str) -> None:
             """Define the overloads of one name, if there are any, and register their kernels. Under the lock: imports nothing."""
 
-        def names(self) -> Mapping[str, tuple[str, ...]]:
-            """Packet -> overloads, for all operators that it can define."""
+        def names(self) -> Iterable[str]:
+            """The packets of all operators that it can define."""
+
+        def knows(self, qualified_name: str) -> bool:
+            """Whether it can define this operator."""
 
         def fitted(self, op: Operator, args: tuple[Any, ...]) -> tuple[Operator, tuple[Any, ...]]:
             """The call that is meant where a stub met what is not a tensor: this one, or one that takes such a value."""
@@ -186,10 +189,8 @@ class Registry:
         op = self._operators.get(qualified_name)
         if op is not None and op.schema_text is not None:
             return True
-        namespace, _, rest = qualified_name.partition("::")
-        source = self._sources.get(namespace)
-        name, _, overload = rest.partition(".")
-        return source is not None and overload in source.names().get(name, ())
+        source = self._sources.get(qualified_name.partition("::")[0])
+        return source is not None and source.knows(qualified_name)
 
     def key_name(self, key: str) -> str:
         """The present name of a key at which kernels can be registered.

@@ -10,7 +10,7 @@ from turnout_aten.declarations import tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from turnout.operators import Operator
@@ -46,9 +46,13 @@ class StandardOperators:
         for overload in tables.standard().overloads(name):
             self._define(overload)
 
-    def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Packet -> overloads."""
-        return tables.standard().names()
+    def names(self) -> Iterable[str]:
+        """The packets."""
+        return tables.standard()
+
+    def knows(self, qualified_name: str) -> bool:
+        """Whether it is one of the standard operators."""
+        return tables.standard().knows(qualified_name)
 
     def fitted(self, op: Operator, args: tuple[Any, ...]) -> tuple[Operator, tuple[Any, ...]]:
         """The call with numbers in the place of tensors, if the operator takes them there."""

@@ -103,6 +103,11 @@ class Overload:
         return f"<Overload {self.qualified_name}>"
 
 
+def packet_of(qualified_name: str) -> str:
+    """The packet of aten::add.Tensor, which is add."""
+    return qualified_name.partition("::")[2].partition(".")[0]
+
+
 class Table:
     """The overloads of a generated table by packet: `rows` is packet -> the texts of its rows, with `END` between them."""
 
@@ -120,7 +125,7 @@ class Table:
             made = self._made.setdefault(packet, tuple([Overload(Row.read(row)) for row in rows.split(END)]))
         return made
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
 
     def find(self, identifier: str) -> Overload | None:
@@ -136,29 +141,13 @@ class Table:
 
     def named(self, qualified_name: str) -> Overload | None:
         """The overload aten::add.Tensor."""
-        packet = qualified_name.partition("::")[2].partition(".")[0]
-        return next((found for found in self.overloads(packet) if found.qualified_name == qualified_name), None)
+        return next(
+            (found for found in self.overloads(packet_of(qualified_name)) if found.qualified_name == qualified_name), None
+        )
 
-    def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Packet -> the names of its overloads, of the whole table."""
-        return _Names(self._rows)
-
-
-class _Names(Mapping[str, tuple[str, ...]]):
-    """The names of overloads, read from the rows of a packet when they are asked for."""
-
-    def __init__(self, rows: Mapping[str, str]) -> None:
-        self._rows = rows
-
-    def __getitem__(self, packet: str) -> tuple[str, ...]:
-        heads = [row.split("\t", 4)[4].partition("(")[0] for row in self._rows[packet].split(END)]
-        return tuple([head.partition(".")[2] for head in heads])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+    def knows(self, qualified_name: str) -> bool:
+        """Whether the table has the overload aten::add.Tensor. No row is read for it."""
+        return f"\t{qualified_name}(" in self._rows.get(packet_of(qualified_name), "")
 
 
 _STANDARD: dict[str, Table] = {}

@@ -223,7 +223,7 @@ def combined(above: Row, below: Row, op: Operator, inputs: int) -> Row:
     first, second = above.fn, below.fn
     if first is only_few:
         return below.but(program=above.program)
-    if misfit(getattr(first, "__wrapped__", first), [inputs]):  # it makes no result
+    if misfit(getattr(first, "__wrapped__", first), inputs):  # it makes no result
         below = below.but(allocates="", accepts=Accepts(), sizes=below.sizes._replace(simple=None))
 
     def kernel(*args: Any) -> Any:

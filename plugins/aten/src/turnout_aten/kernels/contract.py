@@ -37,8 +37,8 @@ def row_signature(schema: FunctionSchema, precomputed: Mapping[str, tuple[str, .
     return (*names, *extra, *outputs), len(outputs), required + len(extra)
 
 
-def misfit(fn: Any, counts: Sequence[int]) -> str:
-    """What a function takes, if it cannot be called with one of these numbers of positional arguments; "" if it can.
+def misfit(fn: Any, *counts: int) -> str:
+    """What a function takes, if it cannot be called with each of these numbers of positional arguments; "" if it can.
 
     A function that does not say what it takes, such as a builtin, is let through.
     """
@@ -48,7 +48,7 @@ def misfit(fn: Any, counts: Sequence[int]) -> str:
     least, most, keywords = taken
     if keywords:
         return f"the keyword-only {', '.join(keywords)}"
-    if all(least <= count and (most is None or count <= most) for count in counts):
+    if least <= min(counts) and (most is None or max(counts) <= most):
         return ""
     if most is None:
         return f"at least {least} positional arguments"

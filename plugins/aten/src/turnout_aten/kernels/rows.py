@@ -163,11 +163,11 @@ class Row(NamedTuple):
             if not isinstance(getattr(self, name), wanted):
                 yield f"{name} is {getattr(self, name)!r}; expected {wanted.__name__}(...)"
                 return
-        if not isinstance(self.program, (Steps, Move, Compiled, type(None))):
+        if self.program is not None and not isinstance(self.program, (Steps, Move, Compiled)):
             yield f"program is {self.program!r}; expected Steps(...), a Move or Compiled(...)"
         if not self.allocates and accepts != Accepts(unless=accepts.unless):
             yield "refuses, bools and ranks are about calls for which the kernel allocates the result; give allocates, too"
-        if set(accepts.refuses) - set("biufcV"):
+        if accepts.refuses.strip("biufcV"):
             yield f"refuses is {accepts.refuses!r}; expected letters of 'biufcV'"
         if not self.allocates and sizes.simple is not None:
             yield "simple makes its result; give allocates, too"

@@ -110,10 +110,15 @@ def checked_rows(library: Registrations, backend: str, table: Mapping[str, Any],
     if unknown:
         raise RegistrationError(f"{library.origin}: the table of {backend} names no operator: {', '.join(unknown)}")
     made = {name: value if isinstance(value, Row) else Row(value) for name, value in rows.items()}
-    problems = [(name, fn, takes, given) for name, row in made.items() for fn, takes, given in _misfits(name, row)]
+    problems: list[tuple[str, Call, str, tuple[str, ...]]] = []
+    unfit: list[tuple[str, str]] = []
+    for name, row in made.items():
+        given, outputs, required = called_with(name)
+        problems += [(name, *each) for each in _misfits(row, given, outputs, required)]
+        if problem := row.problem(given):
+            unfit.append((name, problem))
     if problems:
         raise RegistrationError(errors.not_callable_so(library.origin, backend, problems))
-    unfit = [(name, problem) for name, row in made.items() if (problem := row.problem(called_with(name)[0]))]
     if unfit:
         raise RegistrationError(errors.options_unfit(library.origin, backend, unfit))
     return made
@@ -124,16 +129,14 @@ def served_by(rows: Iterable[str]) -> dict[str, str]:
     return {variant: name for name in rows for variant in (STRUCTURED[name][0] if name in STRUCTURED else (name,))}
 
 
-def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
+def _misfits(row: Row, given: tuple[str, ...], outputs: int, required: int) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
     """The functions of a row that cannot be called, with what they take and what they are called with."""
-    given, outputs, required = called_with(name)
-    inputs = len(given) - outputs
-    takes = misfit(row.fn, [len(given), inputs] if row.allocates else [len(given)])
+    takes = misfit(row.fn, len(given), len(given) - (outputs if row.allocates else 0))
     if takes:
         yield row.fn, takes, given
     simple = row.sizes.simple
-    if simple is not None and misfit(simple, [required]):
-        yield simple, misfit(simple, [required]), given[:required]
+    if simple is not None and (takes := misfit(simple, required)):
+        yield simple, takes, given[:required]
 
 
 def called_with(name: str) -> tuple[tuple[str, ...], int, int]:
