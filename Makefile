@@ -34,7 +34,7 @@ INDEX_tools/cli := [demo]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 # Tests on all cores; ARGS="-n 0" runs them in one process. `make test ARGS="--selection rest"` is what `make test-all` adds.
 SHARED := -q -n auto --dist worksteal -o console_output_style=classic
-TOOLS  := array-api-strict hypothesis mypy "pyright[nodejs]" pytest pytest-timeout pytest-xdist ruff types-PyYAML
+TOOLS  := array-api-strict hypothesis ipython mypy "pyright[nodejs]" pytest pytest-timeout pytest-xdist ruff types-PyYAML
 
 .PHONY: help setup demo test test-all sweeps seconds core-alone bench oracle lint format wheels release docs codegen freeze clean
 .DELETE_ON_ERROR:

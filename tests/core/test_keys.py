@@ -236,3 +236,8 @@ def test_an_alias_is_not_added_twice_nor_to_a_fixed_space():
         (KeySpace(Universe([("Dense", "")], ["CPU"])), "All", "this key space is fixed: it was made from a universe"),
     ):
         assert refused(UniverseError, space.add_alias, alias, []) == text
+
+
+def test_a_key_set_is_made_of_names():
+    for keys in (3.5, [1, "CPU"]):
+        assert refused(UniverseError, KeySpace().mask, keys) == f"a key set is made of bits, or of names of keys, got {keys!r}"

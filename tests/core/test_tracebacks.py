@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import sys
 import threading
 import traceback
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +17,7 @@ from plain_objects import backends, box  # noqa: F401
 import turnout
 from turnout.errors import ConfigError, ShapeError
 from turnout.operators import shorten
+from turnout.operators.tracebacks import shorten_class
 from turnout.registry import Registrations
 
 INTERNAL = ["made"]
@@ -117,3 +121,92 @@ def test_a_kernel_of_the_program_keeps_its_frames(backends: None) -> None:  # no
         op = turnout.ops.t.failing.default
         for call in (op, op, op.stub, turnout.ops.t.failing):
             assert names_of(raised(call, box(1.0))) == ["<lambda>", "users"]
+
+
+CLASSES = """
+from __future__ import annotations
+from turnout.errors import ShapeError
+class Base:
+    __unwrapped__ = ("quick",)
+    def __init__(self, size: int, *, name: str = "x") -> None:
+        self.size = size + 1
+    def method(self, function):
+        "Calls it."
+        return function()
+    def quick(self):
+        raise ShapeError("quick")
+    @classmethod
+    def made(cls, size):
+        return cls(size)
+    @staticmethod
+    def plain():
+        raise ShapeError("plain")
+    def each(self, count: int):
+        yield from range(count)
+        raise ShapeError("each")
+    def abstract(self):
+        raise NotImplementedError("abstract")
+class Derived(Base):
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        if size < 0:
+            raise ShapeError("negative")
+class Hot(Derived):
+    __unwrapped__ = ("*",)
+    def slow(self):
+        raise ShapeError("slow")
+"""
+
+
+@pytest.fixture
+def made() -> Any:
+    """A module of Turnout with the classes, of which `Derived` and so `Base` are shortened."""
+    module = types.ModuleType("turnout.made_classes")
+    sys.modules[module.__name__] = module
+    exec(CLASSES, vars(module))
+    signature = inspect.signature(module.Derived), inspect.signature(module.Base)
+    shorten_class(module.Derived)
+    shorten_class(module.Hot)
+    assert (inspect.signature(module.Derived), inspect.signature(module.Base)) == signature
+    yield module
+    del sys.modules[module.__name__]
+
+
+def test_errors_of_constructors_and_methods_of_a_class_show_no_frame_of_turnout(made: Any) -> None:
+    one = made.Derived(2)
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: made.Derived(-1), lambda: made.Derived(), lambda: made.Derived(1, 2), lambda: made.Derived.made(-1), one.plain,
+        lambda: list(one.each(2)), lambda: one.each(1, 2), one.abstract, lambda: one.method(1, 2),
+    )  # fmt: skip
+    for call in calls:
+        assert set(names_of(raised(call))) <= {"<lambda>"}, call
+    assert names_of(raised(one.method, users)) == ["users"]
+    assert list(zip(one.each(3), range(2), strict=False)) == [(0, 0), (1, 1)]
+    text = "Derived: argument 'size' must be an int, got str 'x'"
+    assert str(raised(made.Derived, "x")) == text
+    assert str(raised(one.each(None).__next__)) == "each: argument 'count' must be an int, got None"
+    with turnout.config.override(traceback="full"):
+        assert {"__init__", "call"} <= set(names_of(raised(made.Derived, -1)))
+
+
+def test_what_a_class_leaves_out_stays_as_it_is(made: Any) -> None:
+    assert names_of(raised(made.Derived(1).quick)) == ["quick"]
+    assert names_of(raised(made.Hot(1).slow)) == ["slow"]
+    assert not hasattr(made.Hot.slow, "__wrapped__")
+    wrapped = made.Derived.__init__
+    shorten_class(made.Derived)
+    assert made.Derived.__init__ is wrapped  # once
+
+
+def test_a_shortened_class_is_pickled_described_and_derived_from_as_before(made: Any) -> None:
+    one = made.Derived(4)
+    again = pickle.loads(pickle.dumps(one))
+    assert (type(again), again.size, isinstance(again, made.Base)) == (made.Derived, 5, True)
+    assert (made.Base.method.__name__, made.Base.method.__doc__) == ("method", "Calls it.")
+    assert pickle.loads(pickle.dumps(made.Base.method)) is made.Base.method
+
+    class Own(made.Derived):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__(-3)
+
+    assert names_of(raised(Own)) == ["__init__"]  # the program's own

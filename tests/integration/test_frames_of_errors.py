@@ -120,7 +120,6 @@ def test_pytest_shows_the_line_of_the_program_alone(speed: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("speed", ["on", "off"])
 def test_ipython_shows_the_line_of_the_program_alone(speed: str, tmp_path: Path) -> None:
-    pytest.importorskip("IPython", reason="IPython is not installed")
     for traceback, shows in (("short", False), ("full", True)):
         variables = {"TURNOUT_SPEED": speed, "TURNOUT_TRACEBACK": traceback, "IPYTHONDIR": str(tmp_path)}
         run = subprocess.run(
@@ -187,3 +186,93 @@ def test_wrong_arguments_show_no_frame_of_turnout_in_nearly_all_public_functions
     assert not unnamed, "an error that does not name the argument, or shows where Turnout met with it"
     assert int(tried) > 3000
     assert set(found) <= LEFT
+
+
+# Classes that only Turnout makes: each method of `turnout.keys` and `turnout.operators` trusts its caller.
+INTERNAL = (
+    "turnout.keys.", "turnout.operators.", "turnout.guards.", "turnout.registry.", "turnout.schema.", "turnout.devices.",
+    "turnout.autograd.Handle",
+)  # fmt: skip
+OF_CLASSES = """
+import inspect, sys, traceback, types
+import turnout as m
+from turnout.plugins import is_ours
+odd, p = type("Odd", (), {})(), m.nn.Parameter(m.ones(2, 3))
+classes, seen = {}, set()
+def walk(place, path):
+    for name in sorted(dir(place)):
+        try:
+            value = None if name[0] == "_" else getattr(place, name)
+        except Exception:  # a device that is not there
+            continue
+        if isinstance(value, types.ModuleType) and is_ours(value.__name__) and value.__name__ not in seen:
+            seen.add(value.__name__)
+            walk(value, f"{path}.{name}")
+        elif isinstance(value, type) and is_ours(value.__module__) and not issubclass(value, BaseException):
+            classes.setdefault(value, f"{path}.{name}")
+walk(m, "turnout")
+found, tried = {}, [0, 0]
+def attempt(which, label, function, *args, **kwargs):
+    try:
+        made = function(*args, **kwargs)
+        return next(made, None) if inspect.isgenerator(made) else made
+    except Exception as error:
+        # What a signature does not take, and what Turnout says; a class of Python's, such as an enum, says the rest.
+        about = isinstance(error, (m.TurnoutError, NotImplementedError)) or any(
+            word in str(error) for word in ("required positional argument", "positional arguments but", "unexpected keyword")
+        )
+        tried[which] += about
+        frames = [f.f_globals.get("__name__", "") for f, _ in traceback.walk_tb(error.__traceback__)]
+        if (about or which == 0) and any(is_ours(name) for name in frames):
+            found.setdefault(label, f"{type(error).__name__}: {str(error).splitlines()[:1]} {args} {frames}")
+ONE = [(), ("x",), (odd,), ("a", 1), (1, 2, 3), (p,), ([p],), (-1,), (odd, odd, odd), ({},), (None,), (lambda: 1,), ("x",) * 12]
+ONE += [(3, -2), ([],), ([p], -1), (m.ones(2), "a", 7.5)]
+sgd = m.optim.SGD([p], lr=0.1)
+MADE = [(), (3,), (3, 2), (2, 2, 2), (sgd,), (sgd, 1), (sgd, [1]), (sgd, lambda e: 1.0), ([p],), (m.ones(2),), ("cpu",)]
+MADE += [(m.nn.Linear(3, 2),), ({},), ([1, 2, 3],), ([1, 2, 3], 2, True), (lambda x: x,), (4, 2), (8, 2, 1), (1, [5], [6])]
+TWO = [("x",), (odd,), ("x", odd), (odd, odd, odd), (99,), (-1, "x"), ([odd],), ({"a": 1},), (None,), (1,) * 12]
+done = set()
+for cls, path in sorted(classes.items(), key=lambda each: each[1]):
+    made = None
+    if path.startswith(tuple(sys.argv[1].split())):
+        continue
+    for args in ONE:
+        for named in ({}, {"nosuch": 1}, {"lr": -1}, {"device": "nowhere"}):
+            attempt(0, path, cls, *args, **named)
+    for args in MADE:
+        if made is None:
+            try:
+                made = cls(*args)
+            except Exception:
+                pass
+    if made is None or issubclass(cls, m.Tensor):
+        continue
+    for name in dir(cls):
+        by_syntax = name in ("__call__", "__getitem__", "__setitem__")
+        if name in ("save", "sets", "left", "forward") or (name[0] == "_" and not by_syntax):
+            continue
+        method = getattr(cls, name, None)
+        if callable(method) and not isinstance(method, type) and method not in done:
+            done.add(method)
+            for args in TWO:
+                attempt(1, f"{path}.{name}", getattr(made, name), *args)
+for label, text in found.items():
+    print(label, text)
+print(len(classes), *tried)
+"""
+# Methods that Turnout calls, and those of registrations, which plugins call while they are activated.
+LEFT_OF_CLASSES = {
+    "turnout.DispatchMode.dispatch", "turnout.FakeMode.device", "turnout.FakeMode.generator", "turnout.autograd.Node.backward",
+    *(f"turnout.plugins.Registrations.{name}" for name in ("alias", "define", "fallback", "fallthrough", "functionality")),
+    "turnout.plugins.Registrations.impl",
+}  # fmt: skip
+
+
+def test_wrong_arguments_show_no_frame_of_turnout_in_any_public_class() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", OF_CLASSES, " ".join(INTERNAL)]
+    *found, counted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    classes, constructors, methods = map(int, counted.split())
+    assert classes > 300
+    assert constructors > 3000
+    assert methods > 1000
+    assert [line for line in found if line.split()[0] not in LEFT_OF_CLASSES] == []

@@ -132,7 +132,7 @@ class Early(nn.Module):
 
 REFUSED = """
 Early()
-    AttributeError: Early: 'inner' cannot be assigned before Module.__init__ has run
+    MemberError: Early: 'inner' cannot be assigned before Module.__init__ has run
       to fix  call super().__init__() first in __init__
 setattr(Net(), 'scale', 1.0)
     CallError: Net: 'scale' is a parameter, so it can be set to a parameter or None; got float
@@ -149,9 +149,9 @@ Net().register_buffer('b', 1)
 Net().add_module('m', 1)
     CallError: add_module: expected a module or None, got int
 Net().add_module('a.b', None)
-    AttributeError: add_module: a name must be a str without dots and not empty, got 'a.b'
+    MemberError: add_module: a name must be a str without dots and not empty, got 'a.b'
 Net().register_buffer('forward', None)
-    AttributeError: register_buffer: Net has an attribute 'forward' already
+    MemberError: register_buffer: Net has an attribute 'forward' already
 nn.Parameter([1.0])
     CallError: Parameter: data must be a tensor, got list
 nn.Buffer(1.0)
@@ -161,13 +161,13 @@ nn.Module()(1)
 Net().wieght
     AttributeError: 'Net' object has no attribute 'wieght'
 Net().get_parameter('layers.0.wieght')
-    AttributeError: get_parameter: 'layers.0.wieght': Linear has no 'wieght'; did you mean weight?
+    MemberError: get_parameter: 'layers.0.wieght': Linear has no 'wieght'; did you mean weight?
 Net().get_submodule('scale')
-    AttributeError: get_submodule: 'scale' is a Tensor, not a module
+    MemberError: get_submodule: 'scale' is a Tensor, not a module
 Net().get_submodule('scale.x')
-    AttributeError: get_submodule: 'scale.x' is a Tensor, not a module
+    MemberError: get_submodule: 'scale.x' is a Tensor, not a module
 Net().get_buffer('scale')
-    AttributeError: get_buffer: 'scale' is a Tensor, not a buffer
+    MemberError: get_buffer: 'scale' is a Tensor, not a buffer
 Net().train(1)
     CallError: train: mode must be True or False, got 1
 Net().to(turnout.int64)

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import sys
+import warnings
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -367,3 +368,40 @@ def test_no_optimiser_compares_or_iterates_what_is_no_number() -> None:
                 except ArgumentError:
                     continue
     assert not unnamed
+
+
+def warned_at(*calls: Any) -> list[tuple[str, int]]:
+    """Where each call, in a line of its own, warns."""
+    found = []
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        found += [(each.filename, each.lineno - call.__code__.co_firstlineno) for each in caught]
+    return found
+
+
+def test_warnings_of_constructors_and_methods_point_at_the_line_of_the_program():
+    weight = turnout.zeros(2, requires_grad=True)
+
+    class Stack(turnout.nn.LSTM):
+        def __init__(self) -> None:
+            super().__init__(2, 3, dropout=0.5)
+
+    def scheduled() -> None:
+        optimizer = turnout.optim.SGD([weight], lr=0.1)
+        turnout.optim.lr_scheduler.StepLR(optimizer, 1).step()
+
+    def epoch() -> None:
+        optimizer = turnout.optim.SGD([weight], lr=0.1)
+        turnout.optim.lr_scheduler.ReduceLROnPlateau(optimizer).step(1.0, epoch=1)
+
+    assert warned_at(
+        lambda: turnout.nn.LSTM(2, 3, dropout=0.5), lambda: turnout.nn.RNNBase("LSTM", 2, 3, dropout=0.5),
+        lambda: turnout.optim.SGD([weight, weight], lr=0.1), lambda: turnout.optim.AdamW([weight, weight]),
+        lambda: turnout.nn.init.kaiming_normal_(turnout.zeros(0, 2)),
+    ) == [(__file__, 0)] * 5  # fmt: skip
+    assert warned_at(scheduled, epoch) == [(__file__, 2)] * 2
+    with pytest.warns(UserWarning, match="no effect with one layer") as caught:
+        Stack()
+    assert [(each.filename, each.lineno) for each in caught] == [(__file__, Stack.__init__.__code__.co_firstlineno + 1)]

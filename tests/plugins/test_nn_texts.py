@@ -153,6 +153,20 @@ hooked()
     CallError: a hook before a step must return None or a pair (args, kwargs), got 3
 swa_utils.get_ema_avg_fn(2.0)
     ArgumentError: get_ema_avg_fn: decay must be between 0 and 1, got 2
+swa_utils.AveragedModel(3)
+    CallError: AveragedModel: model must be a Module, got int
+optim.SGD(3)
+    CallError: SGD: params must be an iterable of tensors or groups, got int
+lrs.MultiStepLR(sgd(), 3)
+    CallError: MultiStepLR: milestones must be an iterable of epochs, got int
+data.StackDataset(3)
+    CallError: StackDataset: a data set must have a length, got int
+nn.Upsample(scale_factor='2')
+    CallError: Upsample: scale_factor must be a number, or one for each dimension, got str
+nn.Embedding('3', 2)
+    CallError: Embedding: argument 'num_embeddings' must be an int, got str '3'
+nn.ModuleList()['x']
+    CallError: ModuleList: argument 'idx' must be an int or a slice, got str 'x'
 swa_utils.AveragedModel(weighted(), avg_fn=max, multi_avg_fn=max)
     ArgumentError: AveragedModel: avg_fn and multi_avg_fn exclude each other
 swa_utils.SWALR(sgd(), 0.1, anneal_epochs=-1)

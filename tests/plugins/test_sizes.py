@@ -54,6 +54,7 @@ def test_one_length_is_an_int() -> None:
 
 def test_other_elements_are_refused() -> None:
     assert refused(TypeError, Size, [2, 2.5]) == "Size: expected ints, got float at position 1"
+    assert refused(TypeError, Size, 2) == "Size: expected ints in a sequence, got int"
     assert refused(TypeError, lambda: Size([2]) + ("3",)) == "Size: expected ints, got str at position 0"
     with pytest.raises(TypeError):
         Size([2]) + [3]  # type: ignore[operator]

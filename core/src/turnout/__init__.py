@@ -30,6 +30,7 @@ from turnout.dtypes import (  # isort: skip
 from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.operators.tracebacks import shorten as _shorten
+from turnout.operators.tracebacks import shorten_class as _shorten_class
 from turnout.plugins.module_finder import MissingMembers as _MissingMembers
 from turnout.plugins.module_finder import ModuleFinder as _ModuleFinder
 from turnout.registry.namespaces import ops as ops
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     __version__: str
 
 dtype = DType
+_shorten_class(DispatchKeySet)
 
 _sys.meta_path.insert(0, _ModuleFinder(_sys.modules[__name__], lambda *path: plugins.facade().module(*path)))
 _sys.meta_path.append(_MissingMembers)

@@ -71,6 +71,14 @@ class Device(Guard):
             return known
         if isinstance(type, Device):
             return type
+        try:
+            return cls._made(type, index)
+        except Exception as error:
+            installed().shorten(error)
+            raise
+
+    @classmethod
+    def _made(cls, type: str, index: int | None) -> Device:
         if not isinstance(type, str):
             raise DeviceError(f"a device is named by a string such as 'cpu' or 'cuda:0', got {type!r}")
         if index is None and ":" in type:
@@ -89,7 +97,7 @@ class Device(Guard):
         with LOCK:  # otherwise a backend that is registered meanwhile would miss this device
             found = _INTERNED.get((type, index))
             if found is None:
-                found = super().__new__(cls)
+                found = object.__new__(cls)
                 found.type, found.index = type, index
                 found.backend = _BACKENDS.get(type) or _Inactive(type)  # type: ignore[assignment]
                 _INTERNED[type, index] = found

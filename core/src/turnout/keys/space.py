@@ -274,8 +274,11 @@ class KeySpace:
         if isinstance(keys, int):
             return int(keys)
         if isinstance(keys, str):
-            keys = (keys,)
-        return reduce(or_, map(self._mask_of, keys), 0)
+            return self._mask_of(keys)
+        names = list(keys) if hasattr(keys, "__iter__") else [keys]
+        if not all(isinstance(name, str) for name in names):
+            raise UniverseError(f"a key set is made of bits, or of names of keys, got {keys!r}")
+        return reduce(or_, map(self._mask_of, names), 0)
 
     def rows_of(self, name: str) -> list[Functionality]:
         """The row of a functionality, or those for which a name such as Autocast stands; empty for any other name."""

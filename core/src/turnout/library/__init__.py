@@ -20,6 +20,7 @@ from turnout import plugins
 from turnout.library.custom import CustomOpDef, custom_op
 from turnout.library.fake import FakeContext, get_ctx
 from turnout.library.libraries import Library, fallthrough_kernel
+from turnout.operators.tracebacks import shorten_class
 from turnout.schema.infer import infer_schema
 
 from turnout.library.functions import (  # isort: skip
@@ -31,6 +32,9 @@ __all__ = ["CustomOpDef", "FakeContext", "Library", "custom_op", "define", "fall
     "impl_abstract", "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
     "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton"]  # fmt: skip
 __dir__ = __all__.copy
+
+for _class in (CustomOpDef, FakeContext, Library):
+    shorten_class(_class)
 
 opcheck: Any
 triton_op: Any

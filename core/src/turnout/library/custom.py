@@ -23,6 +23,7 @@ from turnout.library import fake, rules
 from turnout.library.results import checked
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
+from turnout.operators.tracebacks import shortening
 from turnout.registry import REGISTRY, Registrations
 from turnout.registry.modes import add_rule
 from turnout.schema import FunctionSchema
@@ -43,6 +44,7 @@ Form = tuple[Call, bool]  # a function, and whether it takes arrays
 CUSTOM: dict[str, CustomOpDef] = {}
 
 
+@shortening
 def custom_op(
     name: str, fn: Call | None = None, /, *, mutates_args: str | Iterable[str], device_types: Devices = None,
     schema: str | None = None, tags: str | Iterable[str] | None = None, arrays: bool = False,

@@ -15,6 +15,7 @@ from turnout.library import fake, rules
 from turnout.library.custom import CUSTOM, CustomOpDef
 from turnout.library.libraries import Library, calling_package, kept, key_of, parse_nameless, parse_namespace, registered
 from turnout.operators import Operator
+from turnout.operators.tracebacks import shortening
 from turnout.registry import REGISTRY
 from turnout.registry.modes import add_rule
 
@@ -23,6 +24,7 @@ Named = str | Operator | CustomOpDef
 Words = str | Iterable[str]
 
 
+@shortening
 def define(
     qualname: str | Library, schema: str, alias_analysis: str = "", *, lib: Library | None = None, tags: Words = ()
 ) -> Any:
@@ -45,6 +47,7 @@ def define(
     return None
 
 
+@shortening
 def impl(
     qualname: str | Library, types: Words, func: Call | str | None = None, *, lib: Library | None = None, arrays: bool = False
 ) -> Any:
@@ -75,6 +78,7 @@ def impl(
     return registered("impl", func, lambda f: library.impl_all(name, keys, f, arrays=arrays))  # type: ignore[arg-type]
 
 
+@shortening
 def register_kernel(
     op: Named, device_types: Words | None, func: Call | None = None, /, *, lib: Library | None = None, arrays: bool = False
 ) -> Any:
@@ -99,6 +103,7 @@ def register_kernel(
     return registered("register_kernel", func, lambda f: target.impl_all(name, keys, f, arrays=arrays))
 
 
+@shortening
 def register_fake(
     op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool | None = None
 ) -> Any:
@@ -117,6 +122,7 @@ def register_fake(
     return registered("register_fake", func, lambda f: target.impl_all(name, fake.fake_keys(), f, **how))
 
 
+@shortening
 def register_autograd(op: Named, backward: Call, /, *, setup_context: Call | None = None, lib: Library | None = None) -> None:
     """Register the gradient of an operator that is defined already: see `CustomOpDef.register_autograd`.
 
@@ -130,6 +136,7 @@ def register_autograd(op: Named, backward: Call, /, *, setup_context: Call | Non
     rules.add_gradient(target.impl_all, name, REGISTRY.find(name).schema, backward, setup_context)
 
 
+@shortening
 def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None) -> None:
     """Inside `turnout.autocast(device_type)`, cast the floating-point arguments of an operator, and run it without autocast.
     See `CustomOpDef.register_autocast`. Raises ConflictError when another package has a rule.
@@ -144,6 +151,7 @@ def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib
     rules.add_cast(target.impl_all, name, device_type, cast_inputs)
 
 
+@shortening
 def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None = None, opaque: bool = False) -> Any:
     """Register how an operator computes a batch inside `turnout.vmap`; a decorator if `func` is omitted.
     Raises CallError for a value that is not a function, ConflictError when another package has a rule.
@@ -161,6 +169,7 @@ def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None
 impl_abstract = register_fake  # its former name, which ported code still uses
 
 
+@shortening
 def register_torch_dispatch(op: Named, cls: type, func: Call | None = None, /, *, lib: Library | None = None) -> Any:
     """Register how a mode or Tensor subclass handles `op`; a decorator without `func`. Raises CallError, ConflictError.
 
@@ -178,6 +187,7 @@ def register_torch_dispatch(op: Named, cls: type, func: Call | None = None, /, *
     return registered("register_torch_dispatch", func, lambda f: add_rule(target.registrations, name, cls, f))
 
 
+@shortening
 def get_kernel(op: Named, dispatch_key: str) -> Call:
     """The kernel that serves a runtime key of `op` now, as a function of its arguments. Raises NoKernelError, UniverseError.
 
@@ -203,5 +213,5 @@ def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomO
     handle = CUSTOM.get(name)
     if handle is not None:
         return handle, name
-    library = kept(namespace, calling_package(depth=2)) if lib is None else lib
+    library = kept(namespace, calling_package()) if lib is None else lib
     return library, library.qualified(name)

@@ -11,6 +11,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any, NoReturn
 
 from turnout import plugins
@@ -18,7 +19,7 @@ from turnout.errors import CallError, ConflictError, NoKernelError, Registration
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT, IMPLICIT, DispatchKeySet
-from turnout.operators import Operator
+from turnout.operators import Operator, shorten
 from turnout.operators.kernels import ARRAY, FALLTHROUGH, INTERNAL, UNBOXED, Kernel
 from turnout.plugins import providers
 from turnout.registry import REGISTRY, Registrations
@@ -42,9 +43,12 @@ def fallthrough_kernel() -> NoReturn:
     raise NotImplementedError("fallthrough_kernel stands for no kernel and is never called")
 
 
-def calling_package(depth: int = 1) -> str:
-    """The top-level package of the caller, `depth` frames above the function that calls this."""
-    name: str = sys._getframe(depth + 1).f_globals.get("__name__", "")
+def calling_package() -> str:
+    """The top-level package of the first caller outside of core."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None and f"{name}.".startswith(("turnout.", ".")):
+        name, frame = str(frame.f_globals.get("__name__", "")), frame.f_back
     return name.partition(".")[0]
 
 
@@ -62,6 +66,13 @@ class Library:
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        try:
+            self._begin(ns, kind, dispatch_key, calling_package())
+        except Exception as error:
+            shorten(error)
+            raise
+
+    def _begin(self, ns: str, kind: str, dispatch_key: str, package: str) -> None:
         if kind not in _KINDS:
             raise LibraryError(texts.UNKNOWN_KIND.format(kind))
         if not isinstance(ns, str) or not ns.isidentifier():
@@ -74,7 +85,7 @@ class Library:
         self.ns = ns
         self.kind = kind
         self.dispatch_key = REGISTRY.key_name(dispatch_key) if dispatch_key else ""
-        self.registrations = Registrations(ns, package=calling_package())
+        self.registrations = Registrations(ns, package=package)
         self._live = True
         # Not at exit, where clearing all caches would cost every process time.
         weakref.finalize(self, _undo_collected, self.registrations).atexit = False

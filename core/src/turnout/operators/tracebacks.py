@@ -8,6 +8,8 @@ functionality reads in a traceback, it reads before its own public function rais
 from __future__ import annotations
 
 from functools import wraps
+from types import FunctionType
+from weakref import WeakSet
 
 from turnout import config
 from turnout.config.installed import installed
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 # An error of these says what is wrong with a call, wherever it was raised.
-_ABOUT_CALLS = (TurnoutError, Warning)
+_ABOUT_CALLS = (TurnoutError, NotImplementedError, Warning)
 _UNTOUCHED = (StopIteration, StopAsyncIteration)  # Python's own protocols
 
 
@@ -50,8 +52,8 @@ def shorten(error: Exception) -> None:
 def shortening(function: Callable[P, R]) -> Callable[P, R]:
     """A decorator: the function shortens the errors that leave it. It costs a frame, so small functions have their own `try`.
 
-    A call that the signature does not take shows no frame of Turnout. Where an argument that is annotated as a tensor is none,
-    what the function ran into is a CallError that names the argument.
+    A call that the signature does not take shows no frame of Turnout. Where an argument is not what its annotation says, what the
+    function ran into is a CallError that names the argument.
     """
 
     @wraps(function)
@@ -59,10 +61,10 @@ def shortening(function: Callable[P, R]) -> Callable[P, R]:
         try:
             try:
                 return function(*args, **kwargs)
-            except (AttributeError, TypeError) as error:
+            except (AttributeError, TypeError, ValueError) as error:
                 if error.__traceback__ is not None and error.__traceback__.tb_next is None and not _shows_all():
                     error.__traceback__ = None  # the signature does not take the call
-                elif wrong := _no_tensor(function, args, kwargs, error):
+                elif wrong := _wrong_argument(function, args, kwargs, error):
                     raise wrong from None
                 raise
         except Exception as error:
@@ -70,6 +72,72 @@ def shortening(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def _shortening_steps(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`shortening`, of a generator function, whose errors leave its steps."""
+
+    @wraps(function)
+    def begin(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return _steps(function(*args, **kwargs), function, args, kwargs)
+        except TypeError as error:  # the signature does not take the call: no line of the function has run
+            if not _shows_all():
+                error.__traceback__ = None
+            raise
+
+    return begin
+
+
+def _steps(generator: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    try:
+        try:
+            return (yield from generator)
+        except (AttributeError, TypeError, ValueError) as error:
+            if wrong := _wrong_argument(function, args, kwargs, error):
+                raise wrong from None
+            raise
+    except Exception as error:
+        shorten(error)
+        raise
+
+
+def shorten_class(cls: type) -> None:
+    """Let the constructor and the public methods of a class of Turnout and of its bases shorten the errors that leave them.
+
+    They are wrapped in place, once. Functions that call `shorten` themselves stay as they are, and so do those that the class
+    or a base names in `__unwrapped__`, because a call of them must not cost a frame more. "*" is all of a class and its bases.
+    """
+    for each in cls.__mro__:
+        if "*" in vars(each).get("__unwrapped__", ()):
+            return
+        if each in _SHORTENED or each.__module__ == "builtins" or not _is_ours(each.__module__):
+            continue
+        _SHORTENED.add(each)
+        left = {name for base in each.__mro__ for name in vars(base).get("__unwrapped__", ())}
+        for name, value in list(vars(each).items()):
+            if (name[0] != "_" or name in _CALLED_BY_SYNTAX) and name not in left and (made := _wrapped(value)) is not None:
+                setattr(each, name, made)
+
+
+_SHORTENED: WeakSet[type] = WeakSet()
+_CALLED_BY_SYNTAX = {
+    "__new__", "__init__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "__delitem__", "__contains__",
+    "__iter__", "__next__", "__len__", "__add__", "__iadd__", "__mul__",
+}  # fmt: skip
+_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect is slow
+
+
+def _wrapped(value: Any) -> Any:
+    """What replaces a member of a class; None for one that stays."""
+    if isinstance(value, (classmethod, staticmethod)):
+        inner = _wrapped(value.__func__)
+        return None if inner is None else type(value)(inner)
+    if not isinstance(value, FunctionType) or value.__globals__ is globals() or "shorten" in value.__code__.co_names:
+        return None
+    if not _is_ours(str(value.__globals__.get("__name__", ""))):
+        return None
+    return (_shortening_steps if value.__code__.co_flags & _GENERATOR else shortening)(value)
 
 
 def shortening_as(named: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -89,8 +157,8 @@ def shortening_as(named: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[
     return around
 
 
-def _no_tensor(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], error: Exception) -> CallError | None:
-    """What is wrong with a call, if an argument that is annotated as a tensor is none and Turnout's own code met with that."""
+def _wrong_argument(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], error: Exception) -> CallError | None:
+    """What is wrong with a call, if an argument is not what its annotation says and Turnout's own code met with that."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -100,14 +168,58 @@ def _no_tensor(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], 
 
     parameters = signature(function).parameters
     for name, value in signature(function).bind(*args, **kwargs).arguments.items():
-        annotation = parameters[name].annotation
-        if (annotation == "Tensor" or (annotation == "Tensor | None" and value is not None)) and not is_tensor(value):
-            return CallError(texts.wrong_type(function.__name__, name, "a tensor", value))
+        kinds = [_KINDS.get(part.partition("[")[0]) for part in _parts(str(parameters[name].annotation))]
+        if all(kind is not None and not kind[1](value) for kind in kinds):
+            named = function.__name__ if function.__name__ not in _CALLED_BY_SYNTAX or not args else _class_of(args[0]).__name__
+            return CallError(texts.wrong_type(named, name, " or ".join(kind[0] for kind in kinds if kind is not None), value))
     return None
 
 
+def _parts(annotation: str) -> list[str]:
+    """What stands between the bars of an annotation that are outside of its brackets."""
+    parts, depth = [""], 0
+    for letter in annotation:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "|" and not depth:
+            parts.append("")
+        elif letter != " ":
+            parts[-1] += letter
+    return parts
+
+
+def _class_of(first: Any) -> type:
+    return first if isinstance(first, type) else type(first)
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__float__") or hasattr(value, "__index__") or is_tensor(value)
+
+
+# A part of an annotation -> what it is in words, and whether a value is one. An annotation with any other part says nothing.
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "Tensor": ("a tensor", is_tensor),
+    "None": ("None", lambda value: value is None),
+    "bool": ("a bool", lambda value: True),  # anything is true or false
+    "int": ("an int", lambda value: hasattr(value, "__index__")),
+    "float": ("a number", _is_number),
+    "str": ("a str", lambda value: isinstance(value, str)),
+    "slice": ("a slice", lambda value: isinstance(value, slice)),
+    "tuple": ("a tuple", lambda value: isinstance(value, tuple)),
+    "list": ("a list", lambda value: isinstance(value, list)),
+    "dict": ("a dict", lambda value: isinstance(value, dict)),
+    "Sequence": ("a sequence", lambda value: hasattr(value, "__getitem__") and hasattr(value, "__len__")),
+    "Iterable": ("an iterable", lambda value: hasattr(value, "__iter__") or hasattr(value, "__getitem__")),
+    "Mapping": ("a mapping", lambda value: hasattr(value, "keys")),
+    "Callable": ("callable", callable),
+}
+
+
 def _ours(entry: TracebackType) -> bool:
-    return installed().is_ours(str(entry.tb_frame.f_globals.get("__name__", "")))
+    return _is_ours(str(entry.tb_frame.f_globals.get("__name__", "")))
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith("turnout.") or installed().is_ours(module)
 
 
 def _shows_all() -> bool:

@@ -17,6 +17,7 @@ from turnout.config import LOCK
 from turnout.config.installed import connect, replaceable
 from turnout.config.lock import new_lock
 from turnout.keys import KEYS
+from turnout.operators.tracebacks import shorten as shorten
 from turnout.plugins.environment import ACTIVE, NAMED, PLUGIN_API, catalog, forget_catalog
 from turnout.registry import REGISTRY, Registrations
 

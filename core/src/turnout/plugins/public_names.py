@@ -18,6 +18,7 @@ from turnout import config
 from turnout.config import LOCK
 from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
+from turnout.operators.tracebacks import shorten_class
 from turnout.plugins import providers
 from turnout.plugins.collector import collector_paused
 from turnout.plugins.discovery import Found
@@ -218,6 +219,8 @@ def _known(place: str, name: str) -> tuple[str, str]:
 def publish(value: Any, name: str, package: str) -> None:
     """Let a class or function of a plugin name the public module where users find it; of a module, what it has by their names.
 
+    Errors that leave a class of Turnout are shortened from then on.
+
     Of the modules that a module has, only those inside it are its own: the others it imports. What both have is the outer one's.
     """
     if isinstance(value, ModuleType):
@@ -225,7 +228,10 @@ def publish(value: Any, name: str, package: str) -> None:
         for each in sorted(own, key=lambda each: (isinstance(own[each], ModuleType), each)):
             if not isinstance(own[each], ModuleType) or own[each].__name__.startswith(f"{value.__name__}."):
                 publish(own[each], each, f"{package}.{name}")
-    elif isinstance(value, (type, FunctionType)) and value.__qualname__ == name:
+        return
+    if isinstance(value, type):
+        shorten_class(value)
+    if isinstance(value, (type, FunctionType)) and value.__qualname__ == name:
         manifests = [found.manifest for found in catalog().found if found.manifest is not None]
         if any(value.__module__.partition(".")[0] == manifest.module.partition(".")[0] for manifest in manifests):
             offered = any(manifest.offers("").all.get(name) == value.__module__ for manifest in manifests)

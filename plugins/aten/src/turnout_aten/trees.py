@@ -53,6 +53,7 @@ class Structure:
     """The structure of a tree: the kind of node, its branches, and the rest of the node's state; LEAF for a leaf."""
 
     __slots__ = ("branches", "held", "keys", "kind")
+    __unwrapped__ = ("*",)  # only `flatten` makes them
 
     def __init__(self, kind: type, keys: tuple[Any, ...], branches: tuple[Any, ...], held: Any = None) -> None:
         self.kind = kind

@@ -8,6 +8,7 @@ from turnout.errors import CallError, DisabledError
 from turnout.errors import plugins as errors
 from turnout.guards import Guard
 from turnout.keys import AUTOCAST, KEYS
+from turnout.operators import shorten
 from turnout.registry import REGISTRY
 from turnout.state import StateChange, in_effect
 from turnout_aten.tensor.devices import place
@@ -39,11 +40,15 @@ class autocast(Guard):
     def __init__(
         self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
-        if not isinstance(device_type, str):
-            raise CallError(f"autocast: device_type must be a str such as 'cpu', got {type(device_type).__name__}")
-        self.device_type = device(device_type).type
+        try:
+            if not isinstance(device_type, str):
+                raise CallError(f"autocast: device_type must be a str such as 'cpu', got {type(device_type).__name__}")
+            self.device_type = device(device_type).type
+            self.enabled = bool(enabled)
+        except Exception as error:
+            shorten(error)
+            raise
         self.dtype = dtype
-        self.enabled = bool(enabled)
         self.cache_enabled = cache_enabled
 
     def sets(self) -> Changes:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
+import turnout
 from turnout.errors import TurnoutError, near, report
 
 if TYPE_CHECKING:
@@ -12,6 +15,25 @@ if TYPE_CHECKING:
 
 class StateError(TurnoutError, RuntimeError):
     """A state that a module cannot load, because names or shapes differ."""
+
+
+class MemberError(TurnoutError, AttributeError):
+    """A member of a module that it does not have, that it has already, or that cannot be one."""
+
+
+def leave_out_last_frame(error: Exception) -> None:
+    """Of a call that a method does not take: the frame of the function that asked for this is the last one then."""
+    entry = error.__traceback__
+    if isinstance(error, TypeError) and entry is not None and entry.tb_next is None and turnout.config.get("traceback") != "full":
+        error.__traceback__ = None
+
+
+def warn(text: str) -> None:
+    """Warn at the line of the program that led here, however many calls of Turnout are between."""
+    line, level, frame = turnout.user_frame(), 1, sys._getframe()
+    while line is not None and frame.f_back is not None and (frame.f_code.co_filename, frame.f_lineno) != line[:2]:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
 
 
 def _class(value: object) -> str:
@@ -136,6 +158,10 @@ def same_with_strides(name: str, stride: Sequence[int]) -> str:
 
 def wrong_padding_mode(name: str, mode: object, known: Sequence[str]) -> str:
     return f"{name}: padding_mode must be one of {', '.join(map(repr, known))}; got {mode!r}"
+
+
+def wrong_factor(name: str, factor: object) -> str:
+    return f"{name}: scale_factor must be a number, or one for each dimension, got {type(factor).__name__}"
 
 
 def wrong_output_size(name: str, given: Sequence[int], ndim: int) -> str:

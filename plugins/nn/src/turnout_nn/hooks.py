@@ -13,6 +13,7 @@ from turnout.autograd import Function
 
 import turnout
 from turnout import Tensor
+from turnout_nn import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,12 +144,10 @@ def _joined(first: Hooks, second: Hooks) -> Hooks:
 
 
 def _call_after_failure(hook: Hook, module: Module, args: Any, kwargs: Any) -> None:
-    import warnings
-
     try:
         hook.function(module, args, kwargs, None) if hook.with_kwargs else hook.function(module, args, None)
     except Exception as error:  # noqa: BLE001 - the error of `forward` is the one to raise
-        warnings.warn(f"a forward hook with always_call=True raised {error!r} after another error", stacklevel=2)
+        errors.warn(f"a forward hook with always_call=True raised {error!r} after another error")
 
 
 class _Passes:

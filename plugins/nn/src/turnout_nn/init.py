@@ -8,11 +8,11 @@ generator of the tensor's device.
 from __future__ import annotations
 
 import math
-import warnings
 
 import turnout
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.plugin_api import describe
+from turnout_nn import errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -353,7 +353,7 @@ def _of_rank(name: str, tensor: Tensor, low: int, high: int) -> None:
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation gain / sqrt(fan), or None for a tensor without elements."""
     if 0 in tensor.shape:
-        warnings.warn("nn.init: a tensor without elements has nothing to initialise", stacklevel=3)
+        errors.warn("nn.init: a tensor without elements has nothing to initialise")
         return None
     if mode not in ("fan_in", "fan_out"):
         raise ArgumentError(f"nn.init: mode must be 'fan_in' or 'fan_out', got {mode!r}")

@@ -43,6 +43,8 @@ class Module:
         ['slope']
     """
 
+    __unwrapped__ = ("forward",)  # `__call__` has a `try`
+
     training: bool
     _parameter_names: dict[str, None]
     _buffer_names: dict[str, bool]
@@ -65,30 +67,35 @@ class Module:
                 return hooks.call(self, self._module_hooks, args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
+            errors.leave_out_last_frame(error)
             shorten(error)
             raise
 
     # ---- members
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Tensor):
-            role = role_of(value)
-            if role == PARAMETER or isinstance(value, Parameter):
-                _place(self, name, "_parameter_names", None)
-                value = registered(FOR_ALL.parameters, self, name, value)
-            elif role in (BUFFER, TEMPORARY):
-                _place(self, name, "_buffer_names", role == BUFFER)
-                value = registered(FOR_ALL.buffers, self, name, value)
-            elif name in self.__dict__:
-                _check(self, name, value, "buffer")
-                if FOR_ALL.buffers and name in self._buffer_names:
+        try:
+            if isinstance(value, Tensor):
+                role = role_of(value)
+                if role == PARAMETER or isinstance(value, Parameter):
+                    _place(self, name, "_parameter_names", None)
+                    value = registered(FOR_ALL.parameters, self, name, value)
+                elif role in (BUFFER, TEMPORARY):
+                    _place(self, name, "_buffer_names", role == BUFFER)
                     value = registered(FOR_ALL.buffers, self, name, value)
-        elif isinstance(value, Module):
-            _place(self, name, "_module_names", None)
-            value = registered(FOR_ALL.modules, self, name, value)
-        elif value is not None and name in self.__dict__:
-            _check(self, name, value, "")
-        object.__setattr__(self, name, value)
+                elif name in self.__dict__:
+                    _check(self, name, value, "buffer")
+                    if FOR_ALL.buffers and name in self._buffer_names:
+                        value = registered(FOR_ALL.buffers, self, name, value)
+            elif isinstance(value, Module):
+                _place(self, name, "_module_names", None)
+                value = registered(FOR_ALL.modules, self, name, value)
+            elif value is not None and name in self.__dict__:
+                _check(self, name, value, "")
+            object.__setattr__(self, name, value)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
@@ -255,7 +262,7 @@ class Module:
         holder, name = _at(self, "get_submodule", target)
         found = getattr(holder, name)
         if not isinstance(found, Module):
-            raise AttributeError(errors.not_what_was_asked("get_submodule", target, "module", found))
+            raise errors.MemberError(errors.not_what_was_asked("get_submodule", target, "module", found))
         return found
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
@@ -271,7 +278,7 @@ class Module:
         above, _, name = target.rpartition(".")
         holder = self.get_submodule(above)
         if not name:
-            raise AttributeError(errors.bad_name("set_submodule", target))
+            raise errors.MemberError(errors.bad_name("set_submodule", target))
         if strict or hasattr(holder, name):
             self.get_submodule(target)
         setattr(holder, name, module)
@@ -627,7 +634,7 @@ def _place(module: Module, name: str, table: str, mark: Any) -> None:
     """Register a name in one table, and in no other."""
     own = module.__dict__
     if table not in own:
-        raise AttributeError(errors.not_initialised(module, name))
+        raise errors.MemberError(errors.not_initialised(module, name))
     if name not in own[table] or table == "_buffer_names":
         for each in _TABLES:
             if each != table:
@@ -645,11 +652,11 @@ def _check(module: Module, name: str, value: Any, allowed: str) -> None:
 def _check_name(module: Module, function: str, name: Any, table: str) -> None:
     """Raise AttributeError for a name that cannot be registered in a table."""
     if table not in module.__dict__:
-        raise AttributeError(errors.not_initialised(module, name))
+        raise errors.MemberError(errors.not_initialised(module, name))
     if not isinstance(name, str) or not name or "." in name:
-        raise AttributeError(errors.bad_name(function, name))
+        raise errors.MemberError(errors.bad_name(function, name))
     if hasattr(module, name) and name not in module.__dict__[table]:
-        raise AttributeError(errors.name_taken(function, module, name))
+        raise errors.MemberError(errors.name_taken(function, module, name))
 
 
 def _named(root: Module, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
@@ -673,10 +680,10 @@ def _at(root: Module, function: str, path: str) -> tuple[Any, str]:
     for name in path.split("."):
         holder = found
         if not isinstance(holder, Module):
-            raise AttributeError(errors.not_what_was_asked(function, path, "module", holder))
+            raise errors.MemberError(errors.not_what_was_asked(function, path, "module", holder))
         if not hasattr(holder, name):
             known = [each for table in _TABLES for each in holder.__dict__[table]]
-            raise AttributeError(errors.no_member(function, holder, path, name, known))
+            raise errors.MemberError(errors.no_member(function, holder, path, name, known))
         found = getattr(holder, name)
     return holder, path.rpartition(".")[2]
 
@@ -685,7 +692,7 @@ def _member(root: Module, function: str, target: str, table: str, kind: str) -> 
     """What a path names, which must be registered in a table."""
     holder, name = _at(root, function, target)
     if name not in holder.__dict__[table]:
-        raise AttributeError(errors.not_what_was_asked(function, target, kind, getattr(holder, name)))
+        raise errors.MemberError(errors.not_what_was_asked(function, target, kind, getattr(holder, name)))
     return getattr(holder, name)
 
 

@@ -21,6 +21,7 @@ class Ref:
     """
 
     __slots__ = ("index",)
+    __unwrapped__ = ("*",)  # a trace makes one for each value
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -45,6 +46,8 @@ class Node:
     no_grad  it ran, and runs, with gradients switched off
     line     the line of the program that it was traced from, if a functionality with `asks_lines` was on; no part of a file
     """
+
+    __unwrapped__ = ("*",)
 
     op: Operator
     args: tuple[Any, ...]

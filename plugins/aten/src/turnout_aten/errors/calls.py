@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def wrong_result_count(name: str, fields: tuple[str, ...], given: int) -> str:
-    """A named result made from a sequence of another length."""
+def wrong_result_count(name: str, fields: tuple[str, ...], given: int | str) -> str:
+    """A named result made from a sequence of another length, or from no sequence: `given` is the length or the type."""
     return f"{name}: takes a sequence of {len(fields)} values ({', '.join(fields)}), got {given}"
 
 

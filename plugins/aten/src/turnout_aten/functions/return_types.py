@@ -9,6 +9,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 from turnout.errors import CallError
+from turnout.operators import shorten
 from turnout_aten.declarations import tables
 from turnout_aten.errors import calls as texts
 from turnout_aten.generation.packets import Packet, result_fields, return_type_name
@@ -34,9 +35,15 @@ class ReturnType(tuple):  # type: ignore[type-arg]
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __new__(cls, values: Iterable[Any]) -> Self:
-        made = tuple.__new__(cls, values)
-        if len(made) != len(cls._fields):
-            raise CallError(texts.wrong_result_count(cls.__qualname__, cls._fields, len(made)))
+        try:
+            if not hasattr(values, "__iter__") and not hasattr(values, "__getitem__"):
+                raise CallError(texts.wrong_result_count(cls.__qualname__, cls._fields, type(values).__name__))
+            made = tuple.__new__(cls, values)
+            if len(made) != len(cls._fields):
+                raise CallError(texts.wrong_result_count(cls.__qualname__, cls._fields, len(made)))
+        except Exception as error:
+            shorten(error)
+            raise
         return made
 
     @classmethod

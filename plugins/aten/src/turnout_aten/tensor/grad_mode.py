@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from turnout.guards import Guard
 from turnout.keys import KEYS, TRACKED
-from turnout.operators.tracebacks import shortening
+from turnout.operators.tracebacks import shorten, shortening
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import GRAD
@@ -60,10 +60,17 @@ class _Mode(Guard):
     """Sets GRAD while entered. As a decorator, it is entered for each call of a function, or each step of a generator."""
 
     __slots__ = ()
+    __unwrapped__ = ("*",)
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         made = object.__new__(cls)
-        return made if function is None else made(function)  # `@no_grad` without brackets
+        if function is None:
+            return made
+        try:
+            return made(function)  # `@no_grad` without brackets
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _again(self) -> _Mode:
         return type(self)()
@@ -129,10 +136,14 @@ class set_grad_enabled(_Mode):
     _before: Sequence[int] | None
 
     def __new__(cls, mode: bool) -> Any:
-        return super().__new__(cls)
+        return object.__new__(cls)
 
     def __init__(self, mode: bool) -> None:
-        self._mode = bool(mode)
+        try:
+            self._mode = bool(mode)
+        except Exception as error:
+            shorten(error)
+            raise
         self._before = GRAD.get()
         ((_, value),) = self.sets()
         GRAD.set(value)
@@ -167,9 +178,13 @@ class inference_mode(_Mode):
     __slots__ = ("_mode",)
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
-        made = super().__new__(cls)
-        made._mode = mode is True or bool(mode)
-        return made(mode) if callable(mode) else made
+        made = object.__new__(cls)
+        try:
+            made._mode = mode is True or bool(mode)
+            return made(mode) if callable(mode) else made
+        except Exception as error:
+            shorten(error)
+            raise
 
     _mode: bool
 

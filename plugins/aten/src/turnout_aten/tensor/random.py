@@ -38,6 +38,7 @@ class Generator:
 
     __module__ = "turnout"
     __slots__ = ("_offset", "_seed", "device")
+    __unwrapped__ = ("reserve",)  # each random call has one
     schema_type = "Generator"
 
     def __init__(self, device: str | Device = "cpu") -> None:

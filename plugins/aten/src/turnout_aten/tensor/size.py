@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from operator import index
 
+from turnout.errors import CallError
+from turnout.operators import shorten
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,15 +33,22 @@ class Size(tuple[int, ...]):
     """
 
     __module__ = "turnout"
+    __unwrapped__ = ("*",)
     __slots__ = ()
 
     def __new__(cls, lengths: Iterable[SupportsIndex] = ()) -> Self:
         made: list[Any] = []
-        for i, length in enumerate(lengths):
-            try:
-                made.append(length if getattr(type(length), "symbolic_length", False) else index(length))
-            except TypeError:
-                raise TypeError(f"Size: expected ints, got {type(length).__name__} at position {i}") from None
+        try:
+            if not hasattr(lengths, "__iter__") and not hasattr(lengths, "__getitem__"):
+                raise CallError(f"Size: expected ints in a sequence, got {type(lengths).__name__}")
+            for length in lengths:
+                try:
+                    made.append(length if getattr(type(length), "symbolic_length", False) else index(length))
+                except TypeError:
+                    raise CallError(f"Size: expected ints, got {type(length).__name__} at position {len(made)}") from None
+        except Exception as error:
+            shorten(error)
+            raise
         return new(cls, made)
 
     def numel(self) -> int:

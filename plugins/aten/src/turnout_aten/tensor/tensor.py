@@ -63,6 +63,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         "__weakref__", "array", "device", "extra", "gmask", "keys", "node", "offset", "storage", "ver", "view_of",
     )  # fmt: skip
 
+    __unwrapped__ = ("*",)  # methods that a small call uses have a `try` of their own
     schema_type = "Tensor"  # in annotations of custom operators
     __array_priority__ = 1000  # NumPy's scalars and arrays leave an operator to the tensor
 

@@ -43,6 +43,7 @@ class Node:
     """
 
     __slots__ = ("edges", "extra", "seq")
+    __unwrapped__ = ("backward", "plain", "release")  # a pass calls them for each node
 
     op_name = ""
     unary = False

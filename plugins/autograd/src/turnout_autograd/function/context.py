@@ -22,6 +22,8 @@ class FunctionCtx:
     needs_input_grad  per argument of forward, whether its gradient is wanted
     """
 
+    __unwrapped__ = ("__init__",)
+
     def __init__(self) -> None:
         self.needs_input_grad: tuple[bool, ...] = ()
         self._to_save: tuple[Tensor | None, ...] = ()

@@ -49,6 +49,8 @@ class FakeMode(Guard):
         FakeTensor(..., device='cuda:0', size=(1000000, 1000000))
     """
 
+    __unwrapped__ = ("at", "device", "generator", "item")  # what operators ask
+
     def __init__(self, *, allow_non_fake_inputs: bool = False, dynamic: bool = False) -> None:
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self.dynamic = dynamic

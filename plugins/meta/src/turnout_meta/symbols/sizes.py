@@ -39,6 +39,7 @@ class SymInt:
     """
 
     __slots__ = ("_expression", "_scope")
+    __unwrapped__ = ("*",)  # shape functions calculate with them
     schema_type = "SymInt"
     symbolic_length = True  # `turnout.Size` takes it for a length
 
@@ -270,6 +271,7 @@ Integral.register(SymInt)  # it may stand where an operator takes a number
 class SymBool:
     """A comparison of sizes that their bounds do not decide. `turnout.check` makes it a fact; its truth may be an error."""
 
+    __unwrapped__ = ("*",)
     __slots__ = ("_difference", "_holds", "_left", "_relation", "_right", "_scope", "_sign")
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import turnout
 from turnout import Tensor
-from turnout.errors import ArgumentError
+from turnout.errors import ArgumentError, CallError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -75,6 +75,9 @@ class StackDataset(Dataset[Any]):
         if bool(args) == bool(kwargs):
             raise ArgumentError("StackDataset: expected either data sets or data sets by name")
         self.datasets = args or kwargs
+        for each in args or kwargs.values():
+            if not hasattr(each, "__len__"):
+                raise CallError(f"StackDataset: a data set must have a length, got {type(each).__name__}")
         lengths = [len(each) for each in args or kwargs.values()]
         if len(set(lengths)) > 1:
             raise ArgumentError(f"StackDataset: data sets must have one length, got {lengths}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import turnout
 from turnout.errors import ArgumentError, DeviceError
+from turnout_nn import errors
 from turnout_nn.data.batches import default_collate, default_convert, pinned
 from turnout_nn.data.datasets import Dataset, IterableDataset
 from turnout_nn.data.samplers import BatchSampler, RandomSampler, SequentialSampler
@@ -163,7 +163,7 @@ def _pinned(batches: Iterator[Any]) -> Iterator[Any]:
         try:
             copy = pinned(batch)
         except DeviceError as error:
-            warnings.warn(f"DataLoader: batches are not in page-locked memory: {str(error).splitlines()[0]}", stacklevel=2)
+            errors.warn(f"DataLoader: batches are not in page-locked memory: {str(error).splitlines()[0]}")
             yield batch
             yield from batches
         else:

@@ -390,7 +390,7 @@ class ParameterDict(Module):
         if not isinstance(key, str):
             raise CallError(errors.bad_name(type(self).__name__, key))
         if key not in self._keys and hasattr(self, key):
-            raise AttributeError(errors.name_taken(type(self).__name__, self, key))
+            raise errors.MemberError(errors.name_taken(type(self).__name__, self, key))
         self._keys[key] = None
         setattr(self, key, _as_parameter(value))
 

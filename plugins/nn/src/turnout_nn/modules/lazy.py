@@ -74,7 +74,11 @@ class _Lazy(OfDims):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Learn the size of the input, become a plain module, and call that."""
-        self.initialize_parameters(*args, **kwargs)
+        try:
+            self.initialize_parameters(*args, **kwargs)
+        except TypeError as error:
+            errors.leave_out_last_frame(error)
+            raise
         return self(*args, **kwargs)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:

@@ -7,7 +7,6 @@ sequences, as is a layer with a projection, which no operator has.
 
 from __future__ import annotations
 
-import warnings
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.plugin_api import describe
+from turnout_nn import errors
 from turnout_nn.descriptions import described
 from turnout_nn.module import Module
 from turnout_nn.modules.linear import fill_uniform
@@ -67,7 +67,7 @@ class RNNBase(Module):
         if proj_size and mode != "LSTM":
             raise ArgumentError(f"{name}: proj_size needs an LSTM, got mode {mode!r}")
         if dropout > 0 and num_layers == 1:
-            warnings.warn(f"{name}: dropout={dropout} has no effect with one layer: none follows the last", stacklevel=3)
+            errors.warn(f"{name}: dropout={dropout} has no effect with one layer: none follows the last")
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size

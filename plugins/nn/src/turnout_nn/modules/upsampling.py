@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from turnout.nn import functional
 
 from turnout import Tensor
+from turnout.errors import CallError
+from turnout_nn import errors
 from turnout_nn.descriptions import described
 from turnout_nn.layers import Layer, layer
 from turnout_nn.module import Module
@@ -41,6 +43,9 @@ class Upsample(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.size = size
+        for factor in scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,):
+            if factor is not None and (isinstance(factor, str) or not hasattr(factor, "__float__")):
+                raise CallError(errors.wrong_factor(type(self).__name__, factor))
         if isinstance(scale_factor, (tuple, list)):
             self.scale_factor: Any = tuple(map(float, scale_factor))
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from copy import deepcopy
 from functools import wraps
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError
+from turnout.operators import shorten
+from turnout_nn import errors
 from turnout_nn.hooks import Handle
 from turnout_nn.optim.operands import Lists, Recorded, on_lists
 
@@ -76,6 +77,10 @@ class Optimizer:
             raise CallError(
                 f"{type(self).__name__}: params must be an iterable of tensors or groups, got a tensor\n"
                 "  to fix  pass a list, [tensor]"
+            )
+        if not hasattr(params, "__iter__") and not hasattr(params, "__getitem__"):
+            raise CallError(
+                f"{type(self).__name__}: params must be an iterable of tensors or groups, got {type(params).__name__}"
             )
         self.state = defaultdict(dict)
         self.param_groups = []
@@ -270,7 +275,7 @@ class Optimizer:
             if not set(map(id, group["params"])).isdisjoint(map(id, tensors)):
                 raise ArgumentError(f"{name}: a parameter is in two groups")
         if len(set(map(id, tensors))) != len(tensors):
-            warnings.warn(f"{name}: a parameter is twice in a group, so each step changes it twice", stacklevel=3)
+            errors.warn(f"{name}: a parameter is twice in a group, so each step changes it twice")
         param_group["params"] = tensors
         if names:
             param_group["param_names"] = names
@@ -442,21 +447,26 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        self._has_stepped = True
-        own_before, own_after = self._hooks["before"], self._hooks["after"]
-        if not (own_before or own_after or _BEFORE_ALL or _AFTER_ALL) or type(self).step is not hooked:
-            return step(self, *args, **kwargs)
-        before, after = [*_BEFORE_ALL.values(), *own_before.values()], [*_AFTER_ALL.values(), *own_after.values()]
-        for hook in before:
-            changed = hook(self, args, kwargs)
-            if changed is not None:
-                if not isinstance(changed, tuple) or len(changed) != 2:
-                    raise CallError(f"a hook before a step must return None or a pair (args, kwargs), got {changed!r}")
-                args, kwargs = changed
-        result = step(self, *args, **kwargs)
-        for hook in after:
-            hook(self, args, kwargs)
-        return result
+        try:
+            self._has_stepped = True
+            own_before, own_after = self._hooks["before"], self._hooks["after"]
+            if not (own_before or own_after or _BEFORE_ALL or _AFTER_ALL) or type(self).step is not hooked:
+                return step(self, *args, **kwargs)
+            before, after = [*_BEFORE_ALL.values(), *own_before.values()], [*_AFTER_ALL.values(), *own_after.values()]
+            for hook in before:
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    if not isinstance(changed, tuple) or len(changed) != 2:
+                        raise CallError(f"a hook before a step must return None or a pair (args, kwargs), got {changed!r}")
+                    args, kwargs = changed
+            result = step(self, *args, **kwargs)
+            for hook in after:
+                hook(self, args, kwargs)
+            return result
+        except Exception as error:
+            errors.leave_out_last_frame(error)
+            shorten(error)
+            raise
 
     return hooked
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import turnout
 from turnout import Tensor
-from turnout.errors import ArgumentError
+from turnout.errors import ArgumentError, CallError
 from turnout_nn.module import Module
-from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, check_one_of, for_groups
+from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, check_one_of, checked, for_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -94,6 +94,8 @@ class AveragedModel(Module):
         use_buffers: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
+        if not isinstance(model, Module):
+            raise CallError(f"AveragedModel: model must be a Module, got {type(model).__name__}")
         if avg_fn is not None and multi_avg_fn is not None:
             raise ArgumentError("AveragedModel: avg_fn and multi_avg_fn exclude each other")
         self.module = deepcopy(model)
@@ -179,7 +181,7 @@ class SWALR(LRScheduler):
         self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
         anneal_strategy: Literal["cos", "linear"] = "cos", last_epoch: int = -1,
     ) -> None:  # fmt: skip
-        for group, rate in zip(optimizer.param_groups, for_groups(self, "swa_lr", optimizer, swa_lr), strict=True):
+        for group, rate in zip(checked(self, optimizer).param_groups, for_groups(self, "swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
         check_one_of(self, "anneal_strategy", anneal_strategy, ("cos", "linear"))
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:

@@ -90,6 +90,8 @@ class MultiStepLR(_Multiplied):
     """
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+        if not hasattr(milestones, "__iter__") and not hasattr(milestones, "__getitem__"):
+            raise CallError(f"MultiStepLR: milestones must be an iterable of epochs, got {type(milestones).__name__}")
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)

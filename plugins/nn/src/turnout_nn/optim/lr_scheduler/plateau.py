@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from turnout.errors import ArgumentError
 from turnout_aten.plugin_api import describe
+from turnout_nn import errors
 from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, check_one_of, checked, for_groups, rates_of, write_rate
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ class ReduceLROnPlateau(LRScheduler):
             epoch: another epoch than the next; PyTorch's old form, which warns
         """
         if epoch is not None:
-            warnings.warn(
-                "ReduceLROnPlateau.step: epoch is PyTorch's old form; call step(metrics) once for each epoch", stacklevel=2
-            )
+            errors.warn("ReduceLROnPlateau.step: epoch is PyTorch's old form; call step(metrics) once for each epoch")
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         metric = float(metrics)
         if self._is_better(metric):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import types
-import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError
+from turnout_nn import errors
 from turnout_nn.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -74,15 +74,12 @@ class LRScheduler:
             epoch: another epoch than the next; PyTorch's old form, which warns
         """
         if self._step_count == 1 and not self.optimizer._has_stepped:
-            warnings.warn(
-                f"{type(self).__name__}.step() is called before optimizer.step(), so the first learning rate is never used",
-                stacklevel=2,
+            errors.warn(
+                f"{type(self).__name__}.step() is called before optimizer.step(), so the first learning rate is never used"
             )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(
-                f"{type(self).__name__}.step: epoch is PyTorch's old form; call step() once for each epoch", stacklevel=2
-            )
+            errors.warn(f"{type(self).__name__}.step: epoch is PyTorch's old form; call step() once for each epoch")
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
