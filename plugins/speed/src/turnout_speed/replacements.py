@@ -32,7 +32,6 @@ from turnout_aten.kernels.rows import COUNT, FREEDOM, Compiled, Move, Steps
 from turnout_aten.kernels.specs import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
 from turnout_aten.kernels.stepping import preparing, steps_of
 from turnout_aten.kernels.unstructured import wrap_result
-from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.random import default_generator
@@ -444,17 +443,17 @@ def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
 
 def late_method(made: Any, function: Any, name: str) -> Any:
     """What is defined in another module: `x[index]`, `x[index] = value` and `x.item()` of `Tensor`, its shape and its dtype."""
-    if isinstance(function, property):
-        return _calls.fact(function, name) if name in ("shape", "dtype") else made
-    if function is interop.item:
+    if name in ("shape", "dtype"):
+        return _calls.fact(function, name)
+    if name == "item":
         op = find_operator("aten::_local_scalar_dense")
         return _calls.call(made, (row_of(Target(op, (Given(0),), 1)),), None, None, None)
-    if function is not indexing.get and function is not indexing.set:
+    if name not in ("__getitem__", "__setitem__"):
         return made
-    names = {"select": "select.int", "slice": "slice.Tensor", "unsqueeze": "unsqueeze", "index": "index.Tensor"}
-    if function is indexing.set:
-        names |= {"put": "index_put_", "copy": "copy_", "fill": "fill_.Scalar", "full": "full"}
-    return _calls.getter(made, **{field: find_operator(f"aten::{name}") for field, name in names.items()})
+    operators = {"select": "select.int", "slice": "slice.Tensor", "unsqueeze": "unsqueeze", "index": "index.Tensor"}
+    if name == "__setitem__":
+        operators |= {"put": "index_put_", "copy": "copy_", "fill": "fill_.Scalar", "full": "full"}
+    return _calls.getter(made, **{field: find_operator(f"aten::{operator}") for field, operator in operators.items()})
 
 
 def plain_root(made: Any) -> Any:
