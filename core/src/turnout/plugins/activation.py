@@ -149,21 +149,38 @@ def activate(found: Found, hooks: pluggy.PluginManager, library_factory: Library
 def load(manifest: Manifest) -> ModuleType:
     """Import the module of a plugin. Raises PluginError if another package of the same name would be imported."""
     top = manifest.module.partition(".")[0]
-    expected = os.path.dirname(os.path.realpath(manifest.path))
-    while os.path.basename(expected) not in (top, ""):
-        expected = os.path.dirname(expected)  # the manifest may lie in a subpackage
     loaded = sys.modules.get(top)
     spec = find_spec(top) if loaded is None else loaded.__spec__
     places = list(spec.submodule_search_locations or []) if spec is not None else []
-    if not any(os.path.realpath(place) == expected for place in places):
-        where = ", ".join(places) or (spec.origin if spec is not None and spec.origin else "nothing of this name")
-        raise errors.wrong_module(top, expected, where)
+    if _package(os.fspath(manifest.path), top) not in places:  # as they are written, which is quicker than where links lead
+        expected = _package(os.path.realpath(manifest.path), top)
+        if not any(os.path.realpath(place) == expected for place in places):
+            where = ", ".join(places) or (spec.origin if spec is not None and spec.origin else "nothing of this name")
+            raise errors.wrong_module(top, expected, where)
     return importlib.import_module(manifest.module)
+
+
+def _package(path: str, top: str) -> str:
+    """The folder of that name around a file, which may lie in a subpackage."""
+    folder = os.path.dirname(path)
+    while os.path.basename(folder) not in (top, ""):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+class _Hooks(pluggy.PluginManager):
+    """It asks no name of Python's own whether it is a hook, which are most of those in a class or a module."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        return None if name.startswith("__") else super().parse_hookimpl_opts(plugin, name)
+
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> pluggy.HookspecOpts | None:
+        return None if name.startswith("__") else super().parse_hookspec_opts(module_or_class, name)
 
 
 def _hooks(manifest: Manifest, module: ModuleType) -> pluggy.PluginManager:
     """The hooks of one plugin, in a manager of their own, so that a half-registered plugin leaves nothing behind."""
-    manager = pluggy.PluginManager(PROJECT)
+    manager = _Hooks(PROJECT)
     manager.add_hookspecs(Lifecycle)
     manager.register(module, manifest.name)
     manager.check_pending()

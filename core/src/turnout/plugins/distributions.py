@@ -158,7 +158,8 @@ class Installed:
 
 def named(name: str) -> list[Distribution]:
     """The distributions of a name, as packaging tools compare names, in the order of sys.path."""
-    return [each for each, stem in _stems() if normal(name) == (stem or normal(name_and_version(each)[0]))]
+    wanted = normal(name)
+    return [each for each, stem in _stems() if wanted == (stem or normal(name_and_version(each)[0]))]
 
 
 def name_and_version(distribution: Distribution) -> tuple[str, str]:

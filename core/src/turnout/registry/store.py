@@ -310,7 +310,8 @@ class Registry:
     def settles(self, table: KernelTable) -> list[str]:
         """The operators of a new table that have been named, or whose kernel conflicts with one of another table."""
         others = [t for t in self.tables if (t.key, t.yields) == (table.key, table.yields) and t.library is not table.library]
-        return [name for name in table.rows if name in self._operators or any(name in other.rows for other in others)]
+        taken = self._operators.keys() | {name for other in others for name in other.rows}
+        return [name for name in table.rows if name in taken]
 
     def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
         """Raise ConflictError for a kernel that conflicts with others. The text may import them."""
