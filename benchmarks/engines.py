@@ -37,6 +37,7 @@ ROWS = [
     EngineRow("chain30", "30 element-wise calls, a million floats", JIT, 1.3),
     EngineRow("chain30", "30 element-wise calls, a million floats", EAGER, None),
     EngineRow("small30", "30 element-wise calls, 1,024 floats", EAGER, 2.0),
+    EngineRow("written", "100 written inputs of 4 floats", JIT, 3.0),
     EngineRow("step", "training step 784-256-10, batch 64", JIT, 1.25),
     EngineRow("step", "training step 784-256-10, batch 64", EAGER, 1.05),
     EngineRow("attention", "attention of 8 heads over 256 places", JIT, None),
@@ -70,7 +71,7 @@ def _programs(name: str, jax: Any) -> tuple[Callable[[], Any], ...]:
     """The compiled program, the eager one, and JAX's."""
     if name in ("add", "relu", "sum"):
         return _calls(jax, name)
-    made = {"step": _steps, "attention": _attentions, "transformer": _transformers}.get(name)
+    made = {"written": _written, "step": _steps, "attention": _attentions, "transformer": _transformers}.get(name)
     return _chains(jax, name) if made is None else made(jax)
 
 
@@ -92,6 +93,21 @@ def _chains(jax: Any, name: str) -> tuple[Callable[[], Any], ...]:
 
     compiled, jitted, array = turnout.compile(chain, engine="xla", strict=True), jax.jit(chain), jax.numpy.asarray(x.numpy())
     return lambda: compiled(x), lambda: chain(x), lambda: jitted(array).block_until_ready()
+
+
+def _written(jax: Any) -> tuple[Callable[[], Any], ...]:
+    def ours(tensors: Any) -> None:
+        for each in tensors:
+            each.add_(1.0)
+
+    compiled, jitted = turnout.compile(ours, engine="xla", strict=True), jax.jit(lambda arrays: [each + 1.0 for each in arrays])
+    tensors, arrays = ([make(4) for _ in range(100)] for make in (turnout.zeros, jax.numpy.zeros))
+
+    def theirs() -> Any:
+        arrays[:] = jitted(arrays)
+        return jax.block_until_ready(arrays)
+
+    return lambda: compiled(tensors), lambda: ours(tensors), theirs
 
 
 def _steps(jax: Any) -> tuple[Callable[[], Any], ...]:
