@@ -275,7 +275,7 @@ class KeySpace:
             return int(keys)
         if isinstance(keys, str):
             return self._mask_of(keys)
-        names = list(keys) if hasattr(keys, "__iter__") else [keys]
+        names: list[Any] = list(keys) if hasattr(keys, "__iter__") else [keys]
         if not all(isinstance(name, str) for name in names):
             raise UniverseError(f"a key set is made of bits, or of names of keys, got {keys!r}")
         return reduce(or_, map(self._mask_of, names), 0)

@@ -36,7 +36,7 @@ def is_odd(extra: Mapping[str, Any] | None) -> bool:
 def shared(tensors: Sequence[Tensor]) -> list[list[int]]:
     """The groups of tensors that share memory, by number."""
     storages = [storage for each in tensors if (storage := each.storage) is not None]
-    memories = [each if each.is_owner else each.memory for each in storages]
+    memories = [each if each.of is None else each.memory for each in storages]
     if len(set(memories)) == len(memories):
         return []
     groups: dict[Storage, list[int]] = {}
