@@ -18,6 +18,8 @@ from setuptools.command.sdist import sdist
 HERE = Path(__file__).resolve().parent
 FILE = HERE / "src" / "turnout" / "plugins" / "known_packages.py"
 
+PLACES = ("plugins", "tools")  # the folders whose distributions may have a manifest
+
 HEAD = '''\
 """What the packages of the workspace provide: see `turnout.plugins.providers`. Made by `core/setup.py`."""
 # ruff: noqa
@@ -30,7 +32,7 @@ from typing import Any
 def known_packages(workspace: Path) -> dict[str, dict[str, Any]]:
     """Plugin name -> what its manifest says that it provides."""
     found = {}
-    for path in sorted(workspace.glob("plugins/*/src/*/plugin.toml")):
+    for path in sorted(path for place in PLACES for path in workspace.glob(f"{place}/*/src/*/plugin.toml")):
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
         provides = manifest.get("provides", {})
         backends = provides.get("backend", [])
@@ -64,9 +66,10 @@ def public(manifest: Path, provides: dict[str, Any]) -> list[str]:
 def folders(workspace: Path, distribution: str) -> dict[str, str]:
     """What a distribution needs of the workspace, core apart, each with its folder: requirements before what needs them."""
     found: dict[str, str] = {}
-    folder = workspace / "plugins" / distribution.removeprefix("turnout-")
+    places = [workspace / place / distribution.removeprefix("turnout-") for place in PLACES]
+    folder = next((place for place in places if (place / "pyproject.toml").is_file()), None)
     # A requirement from elsewhere may have the name of a folder here.
-    if distribution.startswith("turnout-") and (folder / "pyproject.toml").is_file():
+    if distribution.startswith("turnout-") and folder is not None:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         for requirement in project.get("dependencies", []):
             found |= folders(workspace, re.split(r"[^\w-]", requirement)[0])

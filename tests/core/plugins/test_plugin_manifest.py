@@ -213,13 +213,17 @@ def test_the_build_makes_the_file_of_known_packages_from_the_manifests_of_the_wo
     public += '[provides.members.nn.names]\n"fake_alpha.layers" = ["Beam"]\n\n[[provides.backend]]'
     text = FULL.replace("[[provides.backend]]", public).replace('device = "alpha"', 'device = "alpha"\nrank = "lowest"')
     (folder / "plugin.toml").write_text(text.replace("Dist_Alpha", "turnout-alpha"))
-    for name, needs in (("alpha", ["turnout-beta[fast]>=0.1", "numpy>=2"]), ("beta", ["turnout-core>=0.1"])):
-        (tmp_path / "plugins" / name).mkdir(exist_ok=True)
-        (tmp_path / "plugins" / name / "pyproject.toml").write_text(f"[project]\ndependencies = {needs}\n")
-    assert _setup()["known_packages"](tmp_path) == {
+    for name, needs in (("plugins/alpha", ["turnout-beta[fast]>=0.1", "numpy>=2"]), ("tools/beta", ["turnout-core>=0.1"])):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / "pyproject.toml").write_text(f"[project]\ndependencies = {needs}\n")
+    (tmp_path / "tools/beta/src/beta").mkdir(parents=True)
+    (tmp_path / "tools/beta/src/beta/plugin.toml").write_text('name = "beta"\ndistribution = "turnout-beta"\n')
+    found = _setup()["known_packages"](tmp_path)
+    assert found.pop("beta")["folders"] == {"turnout-beta": "tools/beta"}
+    assert found == {
         "alpha": {
             "distribution": "turnout-alpha",
-            "folders": {"turnout-beta": "plugins/beta", "turnout-alpha": "plugins/alpha"},
+            "folders": {"turnout-beta": "tools/beta", "turnout-alpha": "plugins/alpha"},
             "devices": ["alpha"],
             "backends": ["Alpha"],
             "functionalities": ["Autograd", "Profiler"],

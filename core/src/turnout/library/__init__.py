@@ -20,7 +20,7 @@ from turnout import plugins
 from turnout.library.custom import CustomOpDef, custom_op
 from turnout.library.fake import FakeContext, get_ctx
 from turnout.library.libraries import Library, fallthrough_kernel
-from turnout.operators.tracebacks import shorten_class
+from turnout.operators.tracebacks import shorten, shorten_class
 from turnout.schema.infer import infer_schema
 
 from turnout.library.functions import (  # isort: skip
@@ -44,5 +44,9 @@ if not TYPE_CHECKING:  # a name that nobody provides is an error of types too
     def __getattr__(name: str) -> Any:
         """The functions that plugins provide, because they need tensors."""
         if name in ("opcheck", "triton_op", "wrap_triton"):
-            return plugins.facade().get(name)
+            try:
+                return plugins.facade().get(name)
+            except Exception as error:
+                shorten(error)
+                raise
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

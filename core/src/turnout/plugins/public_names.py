@@ -18,7 +18,7 @@ from turnout import config
 from turnout.config import LOCK
 from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
-from turnout.operators.tracebacks import shorten_class
+from turnout.operators.tracebacks import shorten, shorten_class
 from turnout.plugins import providers
 from turnout.plugins.collector import collector_paused
 from turnout.plugins.discovery import Found
@@ -35,7 +35,11 @@ class PublicModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return self.__public__.facade.get(name, self.__public__.place)
+        try:
+            return self.__public__.facade.get(name, self.__public__.place)
+        except Exception as error:
+            shorten(error)
+            raise
 
     @property
     def __all__(self) -> list[str]:

@@ -9,6 +9,7 @@ are activated at the first use.
 from __future__ import annotations
 
 from turnout import plugins
+from turnout.operators import shorten
 from turnout_autograd.modules.calls import functional_call, module_state, stack_module_state
 from turnout_autograd.transforms.gradients import grad, grad_and_value
 from turnout_autograd.transforms.jacobians import hessian, jacfwd, jacrev
@@ -45,5 +46,9 @@ _SERVICES = {"functionalize": "Functionalize", "loop_counts": "Batched", "vmap":
 
 def __getattr__(name: str) -> Any:
     if name in _SERVICES:
-        return getattr(plugins.service(_SERVICES[name]), name)
+        try:
+            return getattr(plugins.service(_SERVICES[name]), name)
+        except Exception as error:
+            shorten(error)
+            raise
     raise AttributeError(f"module 'turnout.func' has no attribute {name!r}")
