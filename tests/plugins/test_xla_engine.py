@@ -261,6 +261,41 @@ def test_convolutions_of_each_channel_alone_agree(shape: Any, kernel: Any, optio
             turnout.testing.assert_close(compiled(*given), each(*given), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("shape", "outside", "options", "is_product"),
+    [
+        ((2, 5, 9, 8), 7, {}, True), ((1, 4, 11), 3, {"stride": 2}, True), ((2, 3, 5, 6, 7), 4, {"stride": (2, 1, 3)}, True),
+        ((40, 4, 3, 3), 6, {}, True), ((0, 4, 3, 3), 6, {}, True), ((2, 4, 5, 5), 6, {"padding": 1}, False),
+        ((2, 4, 5, 5), 6, {"groups": 2}, False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_convolutions_with_one_place_agree(shape: Any, outside: int, options: Any, is_product: bool, is_transposed: bool) -> None:
+    import jax
+
+    call = getattr(F, f"conv{'_transpose' * is_transposed}{len(shape) - 2}d")
+    groups = options.get("groups", 1)
+
+    def function(x: Any, w: Any, b: Any) -> Any:
+        return call(x, w, b, **options)
+
+    def gradients(x: Any, w: Any, b: Any) -> Any:
+        x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+        (function(x, w, b) ** 2).sum().backward()
+        return x.grad, w.grad
+
+    turnout.manual_seed(0)
+    ends = (shape[1], outside // groups) if is_transposed else (outside, shape[1] // groups)
+    given = [turnout.randn(shape), turnout.randn(*ends, *[1] * (len(shape) - 2)), turnout.randn(outside)]
+    for each in (function, gradients):
+        compiled: Any = turnout.compile(each, engine="xla", strict=True)
+        for _ in range(2):
+            turnout.testing.assert_close(compiled(*given), each(*given), rtol=1e-3, atol=1e-4)
+    traced = jax.jit(lambda *given: function(*map(turnout.as_tensor, given)).array.value())
+    text = traced.lower(*[each.numpy() for each in given]).as_text()
+    assert ("stablehlo.convolution" not in text) == (is_product and not (is_transposed and "stride" in options))
+
+
 def test_a_large_tensor_is_moved_to_where_xla_reads_it() -> None:
     compiled: Any = turnout.compile(lambda x: x * 2, engine="xla", strict=True)
     x, _ = unaligned()

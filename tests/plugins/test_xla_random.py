@@ -11,7 +11,7 @@ import turnout
 from outcomes import in_threads
 from turnout import compiler
 from turnout.errors import ArgumentError, DimError
-from turnout_aten.tensor.random import default_generator
+from turnout_aten.tensor.random import Generator, default_generator
 
 NEEDS_DEVICE = "jax"
 pytestmark = pytest.mark.usefixtures("programs_of_all_sizes")
@@ -192,3 +192,17 @@ def test_a_generator_that_nothing_draws_from_may_be_an_argument() -> None:
         for _ in range(3):
             assert compiled(generator, turnout.ones(2, device=device)).tolist() == [2.0, 2.0]
         assert generator.get_state() == turnout.Generator(device).manual_seed(3).get_state()
+
+
+def test_what_may_draw_and_does_not_takes_no_place_of_a_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(x: Any) -> Any:
+        return F.scaled_dot_product_attention(x, x, x) + F.dropout(x, 0.0)
+
+    for device in ("cpu", "jax"):
+        compiled: Any = turnout.compile(function, engine="xla", strict=True)
+        x = turnout.rand(1, 2, 3, 4).to(device)
+        compiled(x)
+        with monkeypatch.context() as patched:
+            patched.setattr(Generator, "reserve", None)
+            for _ in range(3):
+                turnout.testing.assert_close(compiled(x), function(x), rtol=1e-5, atol=1e-5)

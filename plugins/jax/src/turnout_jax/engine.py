@@ -57,8 +57,17 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
     facts = [(tuple(each.shape), native(each.dtype)) for each in tensors]
     if program.draws:
         facts.append(((len(examples) - len(tensors) + 1, 2), np.dtype("uint64")))
+
+    def lower() -> Any:
+        return wide(jitted.lower)(*[jax.ShapeDtypeStruct(shape, dtype, sharding=place) for shape, dtype in facts])
+
     try:
-        lowered = wide(jitted.lower)(*[jax.ShapeDtypeStruct(shape, dtype, sharding=place) for shape, dtype in facts])
+        lowered = lower()
+        if program.draws and len(tensors) == len(examples) and not any(program.drawn):
+            # What may draw does not, as a dropout of 0: no call has to say where the default generator stands.
+            program.draws = False
+            facts.pop()
+            lowered = lower()
     except turnout.errors.TurnoutError as error:
         raise EngineError(str(error)) from error
     least = turnout.config.get("plugin.jax.compile_from")

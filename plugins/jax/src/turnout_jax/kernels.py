@@ -18,6 +18,7 @@ from turnout_jax.backend import wide
 
 Call = Callable[..., Any]
 MANY = 128  # weights of a channel, beyond which a convolution is left to XLA
+IMAGES = 32  # of which each has a product of its own in a program
 
 
 def kernels() -> dict[str, Row]:
@@ -54,25 +55,36 @@ def convolution(
         tuple(v) * (ndim if len(v) == 1 else 1) for v in (stride, padding, dilation, output_padding)
     )
     pads = [(p, p) for p in padding]
-    options: dict[str, Any] = {"window_strides": stride}
+    steps, spread = stride, (1,) * ndim
     if is_transposed:
         reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
         pads = [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra, strict=True)]
-        options = {"window_strides": (1,) * ndim, "lhs_dilation": stride}
+        steps, spread = spread, steps
         weight = jnp.flip(weight, tuple(range(2, ndim + 2)))
         weight = jnp.swapaxes(weight.reshape(groups, -1, *weight.shape[1:]), 1, 2)
         weight = weight.reshape(-1, *weight.shape[2:])
 
     def of_xla(input: Any, weight: Any) -> Any:
-        return lax.conv_general_dilated(input, weight, padding=pads, rhs_dilation=dilation, feature_group_count=groups, **options)
+        return lax.conv_general_dilated(input, weight, steps, pads, spread, dilation, feature_group_count=groups)
 
-    each_alone = groups == input.shape[1] == weight.shape[0] and groups > 1 and not is_transposed
-    if each_alone and isinstance(input, jax.core.Tracer) and input.dtype.itemsize >= 4 and prod(weight.shape[2:]) <= MANY:
-        shifted = partial(_shifted, stride=stride, pads=pads, dilation=dilation)
-        made = lax.platform_dependent(input, weight, cpu=shifted, default=of_xla)
-    else:
-        made = of_xla(input, weight)
+    on_cpu = None
+    if isinstance(input, jax.core.Tracer) and input.dtype.itemsize >= 4:
+        if groups == input.shape[1] == weight.shape[0] and groups > 1 and not is_transposed and prod(weight.shape[2:]) <= MANY:
+            on_cpu = partial(_shifted, stride=stride, pads=pads, dilation=dilation)
+        elif groups == prod(weight.shape[2:]) == max(spread) == 1 and not any(map(any, pads)):
+            on_cpu = partial(_product, stride=steps)
+    made = of_xla(input, weight) if on_cpu is None else lax.platform_dependent(input, weight, cpu=on_cpu, default=of_xla)
     return made if bias is None else made + bias.reshape(-1, *(1,) * ndim)
+
+
+def _product(input: Any, weight: Any, *, stride: Any) -> Any:
+    """A convolution with one weight for each pair of channels, as products of matrices: up to 3 times as fast on the CPU.
+    Each image has a product of its own, which XLA computes faster than one of all."""
+    image = input[:, :, *[slice(None, None, step) for step in stride]]
+    matrix = weight.reshape(weight.shape[:2])
+    if 0 < len(image) <= IMAGES:
+        return jnp.stack([jnp.tensordot(matrix, each, 1) for each in image])
+    return jnp.moveaxis(jnp.tensordot(matrix, image, ((1,), (1,))), 1, 0)
 
 
 def _shifted(input: Any, weight: Any, *, stride: Any, pads: Any, dilation: Any) -> Any:
