@@ -9,6 +9,7 @@ import email
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -257,6 +258,45 @@ print(tuple(x.grad.shape))
     run = everything.run("turnout", "plugins")
     assert run.returncode == 0, run.stderr
     assert all(name in run.stdout for name in ("autograd", "cpu", "meta"))
+
+
+# Distribution -> a use of it. Nothing asks for turnout-kernels and turnout-speed, which make others faster.
+USES = {
+    "turnout-aten": "turnout.ones(2)", "turnout-cpu": "turnout.ones(2)", "turnout-arrays": "turnout.ones(2)",
+    "turnout-autograd": "turnout.ones(2, requires_grad=True)", "turnout-meta": "turnout.ones(2, device='meta')",
+    "turnout-autocast": "turnout.autocast('cpu').__enter__(); turnout.ones(2, 2) @ turnout.ones(2, 2)",
+    "turnout-batched": "turnout.vmap(turnout.exp)(turnout.ones(2))", "turnout-tracer": "turnout.trace(turnout.exp)",
+    "turnout-functionalize": "turnout.func.functionalize(turnout.exp)(turnout.ones(2))", "turnout-nn": "turnout.nn.Linear(1, 1)",
+    "turnout-masked": "turnout.masked.sum(turnout.ones(2))", "turnout-signal": "turnout.signal.windows.hann(3)",
+    "turnout-array-api": "turnout.ones(2).__array_namespace__()", "turnout-opcheck": "turnout.library.opcheck",
+    "turnout-dask": "turnout.ones(2, device='dask')", "turnout-export": "turnout.export",
+}  # fmt: skip
+COMMAND = re.compile(r"pip install [^`\n]+")
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_remedy_for_a_plugin_that_was_uninstalled_can_be_typed_and_works(part, tmp_path):
+    everything = Environment(tmp_path, ["turnout[all]"])
+    pip = [sys.executable, "-m", "pip", "--python", str(everything.bin / "python")]
+
+    def typed(*words: str) -> None:
+        done = subprocess.run([*pip, *words], env=BARE, capture_output=True, text=True)
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+
+    for name, use in list(USES.items())[part::4]:
+        typed("uninstall", "-q", "-y", name)
+        remedies = COMMAND.findall(everything.error(use))
+        assert f"pip install {name}" in remedies, (name, remedies)
+        if name == "turnout-aten":  # which most need, so that they are blocked
+            doctor = everything.run("turnout", "doctor")
+            assert f"pip install {name}" in doctor.stdout, doctor.stdout + doctor.stderr
+            remedies += COMMAND.findall(doctor.stdout)
+        for remedy in dict.fromkeys(remedies):
+            command, *words = shlex.split(remedy.rstrip("."))
+            if words[1].startswith("turnout"):  # others are those of devices that are not there
+                assert command == "pip"
+                typed(*words, "-q", "--no-compile", *PLACES)
+        everything.python(f"import turnout; {use}")
 
 
 def test_a_clone_installs_by_the_extras_of_its_root(tmp_path):

@@ -185,7 +185,8 @@ def _summary(module: str, holder: Any, names: Iterable[str]) -> str:
 
 def _source(found: Any) -> str:
     """The file of a written function or class, a link where the build is told the address of the repository; "" for others."""
-    written = vars(found).values() if inspect.isclass(found) else (inspect.unwrap(found),)  # a class may name another module
+    members = vars(found).values() if inspect.isclass(found) else (found,)  # a class may name another module
+    written = [inspect.unwrap(value) for value in members if callable(value)]
     codes = [value.__code__ for value in written if inspect.isfunction(value) and Path(value.__code__.co_filename).is_file()]
     if not codes:
         return ""
