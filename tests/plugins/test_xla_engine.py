@@ -265,7 +265,7 @@ def test_convolutions_of_each_channel_alone_agree(shape: Any, kernel: Any, optio
     ("shape", "outside", "options", "is_product"),
     [
         ((2, 5, 9, 8), 7, {}, True), ((1, 4, 11), 3, {"stride": 2}, True), ((2, 3, 5, 6, 7), 4, {"stride": (2, 1, 3)}, True),
-        ((40, 4, 3, 3), 6, {}, True), ((0, 4, 3, 3), 6, {}, True), ((2, 4, 5, 5), 6, {"padding": 1}, False),
+        ((40, 4, 3, 3), 6, {}, True), ((0, 4, 3, 3), 6, {}, True), ((2, 5, 5, 5), 6, {"padding": 1}, False),
         ((2, 4, 5, 5), 6, {"groups": 2}, False),
     ],
 )  # fmt: skip
@@ -294,6 +294,33 @@ def test_convolutions_with_one_place_agree(shape: Any, outside: int, options: An
     traced = jax.jit(lambda *given: function(*map(turnout.as_tensor, given)).array.value())
     text = traced.lower(*[each.numpy() for each in given]).as_text()
     assert ("stablehlo.convolution" not in text) == (is_product and not (is_transposed and "stride" in options))
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "options", "is_product"),
+    [
+        ((2, 3, 9, 8), (3, 2), {}, True), ((3, 1, 11), (3,), {"dilation": 2, "padding": 1}, True),
+        ((2, 3, 15, 18), (7, 5), {"stride": (2, 3), "padding": (3, 1)}, True),
+        ((2, 2, 5, 6, 7), (2, 3, 1), {"stride": 2, "padding": 1, "dilation": (1, 2, 1)}, True), ((0, 3, 4, 4), (3, 3), {}, True),
+        ((2, 4, 6, 6), (3, 3), {"groups": 2}, False), ((2, 5, 6, 6), (3, 3), {}, False), ((30, 3, 60, 60), (7, 7), {}, False),
+    ],
+)  # fmt: skip
+def test_convolutions_of_few_channels_agree(shape: Any, kernel: Any, options: Any, is_product: bool) -> None:
+    import jax
+
+    call = getattr(F, f"conv{len(kernel)}d")
+
+    def function(x: Any, w: Any, b: Any) -> Any:
+        return call(x, w, b, **options)
+
+    turnout.manual_seed(0)
+    given = [turnout.randn(shape), turnout.randn(6, shape[1] // options.get("groups", 1), *kernel), turnout.randn(6)]
+    compiled: Any = turnout.compile(function, engine="xla", strict=True)
+    for _ in range(2):
+        turnout.testing.assert_close(compiled(*given), function(*given), rtol=1e-3, atol=1e-4)
+    traced = jax.jit(lambda *given: function(*map(turnout.as_tensor, given)).array.value())
+    text = traced.lower(*[each.numpy() for each in given]).as_text()
+    assert ("stablehlo.convolution" not in text) == is_product
 
 
 def test_a_large_tensor_is_moved_to_where_xla_reads_it() -> None:

@@ -19,6 +19,8 @@ from turnout_jax.backend import wide
 Call = Callable[..., Any]
 MANY = 128  # weights of a channel, beyond which a convolution is left to XLA
 IMAGES = 32  # of which each has a product of its own in a program
+FEW = 4  # channels of an image with which XLA's convolutions are slow
+NUMBERS = 1 << 21  # of an unfolded image, beyond which it takes more time to write it
 
 
 def kernels() -> dict[str, Row]:
@@ -73,6 +75,11 @@ def convolution(
             on_cpu = partial(_shifted, stride=stride, pads=pads, dilation=dilation)
         elif groups == prod(weight.shape[2:]) == max(spread) == 1 and not any(map(any, pads)):
             on_cpu = partial(_product, stride=steps)
+        elif groups == max(spread) == 1 and input.shape[1] <= FEW:
+            lengths = zip(input.shape[2:], weight.shape[2:], steps, pads, dilation, strict=True)
+            places = prod([1 + (n + sum(pad) - d * (k - 1) - 1) // s for n, k, s, pad, d in lengths])
+            if 0 < len(input) * places * prod(weight.shape[1:]) <= NUMBERS:
+                on_cpu = partial(_unfolded, stride=steps, pads=pads, dilation=dilation)
     made = of_xla(input, weight) if on_cpu is None else lax.platform_dependent(input, weight, cpu=on_cpu, default=of_xla)
     return made if bias is None else made + bias.reshape(-1, *(1,) * ndim)
 
@@ -87,10 +94,31 @@ def _product(input: Any, weight: Any, *, stride: Any) -> Any:
     return jnp.moveaxis(jnp.tensordot(matrix, image, ((1,), (1,))), 1, 0)
 
 
+def _unfolded(input: Any, weight: Any, *, stride: Any, pads: Any, dilation: Any) -> Any:
+    """A convolution of few channels, as one product with what the kernel sees at each place: up to 3 times as fast on the CPU.
+
+    The image is laid side by side with itself, shifted along one dim, and so on for each dim: XLA copies that faster than parts
+    that are shifted along all of them.
+    """
+    image, ndim = jnp.swapaxes(_padded(input, pads), 0, 1), input.ndim - 2
+    for done, dim in enumerate(reversed(range(ndim))):
+        axis, step, k, d = done + 2 + dim, stride[dim], weight.shape[2 + dim], dilation[dim]
+        end = (image.shape[axis] - d * (k - 1) - 1) // step * step + 1
+        parts = [lax.slice_in_dim(image, i * d, i * d + end, step, axis) for i in range(k)]
+        image = lax.optimization_barrier(jnp.stack(parts))
+    matrix = jnp.moveaxis(weight, 1, -1).reshape(len(weight), -1)
+    made = matrix @ image.reshape(matrix.shape[1], -1)
+    return jnp.swapaxes(made.reshape(len(weight), *image.shape[ndim + 1 :]), 0, 1)
+
+
+def _padded(input: Any, pads: Any) -> Any:
+    return lax.pad(input, jnp.zeros((), input.dtype), [(0, 0, 0), (0, 0, 0), *[(before, after, 0) for before, after in pads]])
+
+
 def _shifted(input: Any, weight: Any, *, stride: Any, pads: Any, dilation: Any) -> Any:
     """A convolution of each channel alone, as the sum of products of shifted images: 25 times as fast as XLA's on the CPU."""
     ndim = input.ndim - 2
-    image = lax.pad(input, jnp.zeros((), input.dtype), [(0, 0, 0), (0, 0, 0), *[(before, after, 0) for before, after in pads]])
+    image = _padded(input, pads)
     places = list(zip(image.shape[2:], weight.shape[2:], stride, dilation, strict=True))
     reach = [(length - d * (k - 1) - 1) // s * s + 1 for length, k, s, d in places]
     made = jnp.zeros((), input.dtype)
