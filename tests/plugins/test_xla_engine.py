@@ -482,3 +482,29 @@ def test_threads_compile_and_call() -> None:
 
     in_threads(*[partial(work, i) for i in range(8)])
     assert not wrong
+
+
+def test_a_call_that_is_left_to_eager_ones_is_known_by_sizes_alone() -> None:
+    state = turnout.ones(3, requires_grad=True)
+    (state * 2).sum().backward()
+    graph = turnout.trace(lambda x: x * 2 + state)(turnout.ones(3))
+    held = [turnout.ones(3, requires_grad=True)]
+    (held[0] * 2).sum().backward()
+    compiled: Any = turnout.compile(lambda x, held: graph(x) + held[0], engine="xla", strict=True)
+    with turnout.config.override({"plugin.jax.compile_from": 10**9}):
+        for _ in range(3):
+            compiled(turnout.ones(3), held)
+        [entry] = compiled.entries.values()
+        known = entry.guard
+        assert known((turnout.ones(3), held), {}) is not None
+        held[0].grad = None
+        graph.state.clear()
+        with turnout.no_grad():
+            assert known((turnout.ones(3).double(), held), {}) is not None
+        for other in (
+            (turnout.ones(4), held),
+            (turnout.ones(3), [turnout.ones(4)]),
+            (turnout.ones(3), (held[0],)),
+            (turnout.ones(3),),
+        ):
+            assert known(other, {}) is None

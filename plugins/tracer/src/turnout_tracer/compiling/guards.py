@@ -77,9 +77,13 @@ _NAMES: dict[str, Any] = {
 
 
 class Lines:
-    """The lines of a guard. `at` is what a value is called in them: `args`, `v3` for what was read, `c5` for a constant."""
+    """The lines of a guard. `at` is what a value is called in them: `args`, `v3` for what was read, `c5` for a constant.
+
+    tells_sizes  whether what is read next may tell other sizes, which `sizes_only` asks for
+    """
 
     def __init__(self) -> None:
+        self.tells_sizes = True
         self._lines: list[str] = []
         self._light: list[str] = []  # those of `sizes_only`
         self._count = 0
@@ -101,7 +105,7 @@ class Lines:
     def read(self, text: str) -> str:
         """The name of what an expression gives. Where it raises, the guard fails."""
         self._count += 1
-        for lines in (self._lines, self._light):
+        for lines in (self._lines, self._light) if self.tells_sizes else (self._lines,):
             lines.append(f"v{self._count} = {text}")
         return f"v{self._count}"
 
@@ -110,7 +114,7 @@ class Lines:
         if len(self._lines) <= LIMIT:
             self._lines.append(f"if {' or '.join(wrong)}: return None")
             asked = " or ".join(wrong) if light is None else light
-            self._light += [f"if {asked}: return None"] if asked else []
+            self._light += [f"if {asked}: return None"] if asked and self.tells_sizes else []
 
     # ---- what is asked of a value
 
@@ -189,12 +193,12 @@ class Lines:
         extra = self._extra.get(at) or self.read(f"{at}.extra")
         if there:
             return self.read(f"{extra}['grad']")
-        self.unless(f"{extra} and {extra}.get('grad') is not None", light="")
+        self.unless(f"{extra} and {extra}.get('grad') is not None")
         return ""
 
     def share(self, tensors: Sequence[str], groups: list[list[int]]) -> None:
         """These tensors share memory in these groups."""
-        self.unless(f"shared(({', '.join(tensors)})) != {groups}", light="")
+        self.unless(f"shared(({', '.join(tensors)})) != {groups}")
 
     def modes(self, modes: tuple[Any, ...]) -> None:
         """The grad mode, the default device and the default dtype."""
@@ -203,7 +207,6 @@ class Lines:
             f"(*grad(),) != {grad}",
             f"get('default_device') != {self.constant(device)}",
             f"default_dtype() is not {self.constant(dtype)}",
-            light="",
         )
 
     def differs(self, at: str) -> None:

@@ -162,6 +162,7 @@ class Walk:
         self.main_key = tuple(self._parts)
         self.seeds = [initial_seed(), *[each.initial_seed() for each in self.generators]]
         self.nodes = [each.node for each in self.tensors]
+        self.lines.tells_sizes = False  # gradients, shared memory and modes go with the sizes that were read
         self._grads()
         self._memories()
         self.modes = tuple(GRAD.get()), config.get("default_device"), get_default_dtype()
@@ -225,7 +226,7 @@ class Walk:
             return False
         self._add(("again", found[0]), place)
         if at:
-            self.lines.unless(f"{at} is not {found[1]}")
+            self.lines.unless(f"{at} is not {found[1]}", light="")
         return True
 
     # ---- tensors
@@ -309,9 +310,11 @@ class Walk:
         asked = f"type({at}) is not Graph", f"{at}.replay != {value.replay!r}", f"(*map(id, parts_of({at})),) != {ids}"
         self.lines.unless(*asked, light=f"{at} is not {self.lines.constant(value)}")
         self.keep += parts
+        told, self.lines.tells_sizes = self.lines.tells_sizes, False  # the calls of a graph decide about the sizes of its tensors
         for i, constant in enumerate(value.constants):
             self._visit(constant.tensor, (place, ".constants"), self.lines.read(f"{at}.constants[{i}].tensor"))
         self._visit(value.state, (place, ".state"), self.lines.read(f"{at}.state"))
+        self.lines.tells_sizes = told
 
     # ---- containers
 
