@@ -65,6 +65,8 @@ IMPORTED = {
     "the first operation loads nothing that NumPy, plugins and it do not need": (
         "import numpy; before = {*sys.modules}; turnout.ones(2) + 1\n"
         "unneeded = {'json', 'ml_dtypes', 'pathlib', 'shlex', 'threading', 'traceback', 'urllib.parse', 'importlib_metadata'}\n"
+        "unneeded |= {'turnout_speed.endings', 'turnout_aten.composites.endings'}\n"
+        "unneeded |= {f'turnout_aten.{name}' for name in ('tensor.indexing', 'tensor.interop', 'views.geometry')}\n"
         "print(sorted(unneeded & sys.modules.keys() - before))", "[]",
     ),
     "the first operation names few operators of a backend's tables": (

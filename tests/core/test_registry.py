@@ -238,6 +238,7 @@ def test_a_kernel_of_a_table_is_made_when_its_operator_is_first_named(registry, 
     register(library, "f g h", made=made)
     assert (made, library.provides("kernel:lib::f@CPU")) == ([], False)
     assert library.provided() == {"kernel:lib::f@CPU", "kernel:lib::g@CPU", "kernel:lib::h@CPU"}
+    assert library.provided(tables=False) == set()
     op = library.define("lib::f(Tensor x) -> Tensor")
     assert (run(op, tensor(registry)), made) == ("table of lib", ["lib::f"])
     assert registry.get("lib::g", define=False).kernels.keys() == {"CPU"}

@@ -201,7 +201,7 @@ class Guard:
     """A context manager that sets variables of the context. It may be entered again inside its block, and in several threads."""
 
     __slots__ = ("_by_hand",)
-    __unwrapped__: ClassVar[tuple[str, ...]] = ("__enter__", "left", "sets")  # blocks are small calls: see `turnout.operators.tracebacks`
+    __unwrapped__: ClassVar[tuple[str, ...]] = ("__enter__", "left", "sets")  # blocks are small calls
     _by_hand: list[Block]  # those that no `with` statement entered
 
     def sets(self) -> Changes:

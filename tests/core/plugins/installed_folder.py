@@ -69,7 +69,7 @@ class Library:
         self.registered.append(what)
         self._mine.append(what)
 
-    def provided(self) -> set[str]:
+    def provided(self, *, tables: bool = True) -> set[str]:
         """As a backend is registered, so is its device, which these manifests call as the backend."""
         devices = {f"device:{what.removeprefix('backend:').lower()}" for what in self._mine if what.startswith("backend:")}
         return {*self._mine, *devices}

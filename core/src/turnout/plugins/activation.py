@@ -139,7 +139,7 @@ def activate(found: Found, hooks: pluggy.PluginManager, library_factory: Library
     library = library_factory(manifest.name, distribution=found.distribution, version=found.version)
     try:
         hooks.hook.turnout_activate(library=library, options=Options(manifest))
-        _check_promises(manifest, library.provided())
+        _check_promises(manifest, library)
     except BaseException:
         library.undo()
         raise
@@ -189,9 +189,11 @@ def _hooks(manifest: Manifest, module: ModuleType) -> pluggy.PluginManager:
     return manager
 
 
-def _check_promises(manifest: Manifest, provided: set[str]) -> None:
+def _check_promises(manifest: Manifest, library: Registrations) -> None:
     """Raise ManifestError if the registrations differ from what the manifest names."""
-    promised = manifest.promises()
+    promised, provided = manifest.promises(), library.provided(tables=False)
+    if not promised <= provided:  # a kernel may keep a promise
+        provided = library.provided()
     prefixes = {key.name: key.prefix or key.name for key in manifest.keys}
     missing = sorted(promise for promise in promised if not _is_kept(promise, provided, prefixes))
     extra = sorted(p for p in provided if p.startswith(("backend:", "device:", "functionality:")) and p not in promised)

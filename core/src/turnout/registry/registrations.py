@@ -70,11 +70,15 @@ class Registrations:
         """`distribution version`, or the name of the group if it has no distribution."""
         return f"{self.distribution} {self.version}".strip() if self.distribution else self.name
 
-    def provided(self) -> set[str]:
-        """What was registered, as "backend:CPU", "functionality:Tracer", "namespace:mylib", "fallback:Autograd"."""
-        tables = [each for each in self._provided if isinstance(each, KernelTable)]
-        kernels = {f"kernel:{name}@{table.key}" for table in tables for name in table.rows}
-        return kernels.union(each for each in self._provided if isinstance(each, str))
+    def provided(self, *, tables: bool = True) -> set[str]:
+        """What was registered, as "backend:CPU", "functionality:Tracer", "namespace:mylib", "fallback:Autograd".
+
+        `tables` says whether the kernels of tables count, which are many.
+        """
+        found = {each for each in self._provided if isinstance(each, str)}
+        for table in [each for each in self._provided if tables and isinstance(each, KernelTable)]:
+            found.update(f"kernel:{name}@{table.key}" for name in table.rows)
+        return found
 
     def provides(self, what: str) -> bool:
         """Whether something was registered, in the words of `provided`; of kernels, those that no table has."""

@@ -25,7 +25,6 @@ from turnout.operators.stubs import python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, ZERO, Ending, Equal, Inferred
 from turnout_aten.kernels.facts import NOTHING, facts_of
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
 from turnout_aten.kernels.rows import COUNT, FREEDOM, Compiled, Move, Steps
@@ -378,12 +377,6 @@ def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> 
     return _rules.tangent_kernel(made, parts, len(arguments), at, names, cache=op.cache, resolve=op.resolve, through=True)
 
 
-_WHEN = {
-    None: -2, ROW_MAJOR: -3, LENGTHS: -4, OTHER_DTYPE: -5, SAME_DTYPE: -6, False: -7, "contiguous_format": -8,
-    ZERO: -9,
-}  # fmt: skip
-
-
 def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     """A composite kernel that says what it ends in, or that it copies."""
     names = [python_name(a.name) for a in op.schema.arguments]
@@ -392,34 +385,12 @@ def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
         return _calls.element_kernel(made, facts.element)
     if facts.copies is not None:
         return _calls.copy_kernel(made, names.index(facts.copies) if facts.copies else -1)
-    endings = facts.endings
-    rows: list[Any] = []
-    known = len(names) <= MOST and all(_add_ending(rows, ending, names, nested=False) for ending in endings)
-    return _calls.composite_kernel(made, len(names), tuple(rows)) if endings and known else made
+    if not facts.endings or len(names) > MOST:
+        return made
+    from turnout_speed.endings import rows_of
 
-
-def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested: bool) -> bool:
-    """Add the row of an ending after those of its operands; False if it calls an operator that is not there."""
-    op = find_operator(ending.operator) if ending.operator else None
-    operands: list[Any] = []
-    for operand in ending.operands:
-        if isinstance(operand, Ending):
-            if not _add_ending(rows, operand, names, nested=True):
-                return False
-            operands.append(32 + len(rows) - 1)
-        else:
-            value = operand.sizes if isinstance(operand, Inferred) else operand
-            at = names.index(value) if isinstance(value, str) else (value,)
-            operands.append((at, True) if isinstance(operand, Inferred) else at)
-    when = tuple([_condition(ending.when[name]) if name in ending.when else -1 for name in names])
-    keywords = () if op is None else tuple([sys.intern(python_name(a.name)) for a in op.schema.arguments if a.kwarg_only])
-    rows.append((nested, when, op, tuple(operands), keywords[: ending.keywords], -1 if ending.item is None else ending.item))
-    return op is not None or not ending.operator
-
-
-def _condition(wanted: Any) -> int:
-    """A condition of an ending as the extension module reads it."""
-    return 1000 + wanted.number if isinstance(wanted, Equal) else _WHEN.get(wanted, wanted)
+    rows = rows_of(facts.endings, names)
+    return made if rows is None else _calls.composite_kernel(made, len(names), rows)
 
 
 def select_kernel(made: Any, op: Operator, at: int) -> Any:
