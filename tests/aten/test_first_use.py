@@ -65,13 +65,17 @@ IMPORTED = {
     "the first operation loads nothing that NumPy, plugins and it do not need": (
         "import numpy; before = {*sys.modules}; turnout.ones(2) + 1\n"
         "unneeded = {'json', 'ml_dtypes', 'pathlib', 'shlex', 'threading', 'traceback', 'urllib.parse', 'importlib_metadata'}\n"
-        "unneeded |= {'turnout_speed.endings', 'turnout_aten.composites.endings'}\n"
+        "unneeded |= {'copy', 'dataclasses', 'turnout_aten.tags', 'turnout_speed.endings', 'turnout_aten.composites.endings'}\n"
         "unneeded |= {f'turnout_aten.{name}' for name in ('tensor.indexing', 'tensor.interop', 'views.geometry')}\n"
         "print(sorted(unneeded & sys.modules.keys() - before))", "[]",
     ),
     "the first operation names few operators of a backend's tables": (
         "turnout.ones(2) + 1; from turnout.registry import REGISTRY\n"
         "print(len(REGISTRY._operators) < 50, sum(len(table.rows) for table in REGISTRY.tables) > 800)", "True True",
+    ),
+    "the first operation parses few schemas, though it checks all rows of a backend": (
+        "turnout.ones(2) + 1; from turnout_aten.declarations.tables import standard\n"
+        "print(sum(each._schema is not None for made in standard()._made.values() for each in made) < 10)", "True",
     ),
     "Tensor reads no docstrings": (
         "turnout.Tensor; print('turnout_aten.functions.docstrings' in sys.modules)", "False",

@@ -28,6 +28,7 @@ from turnout_aten.generation.packets import int_list_spreads
 from turnout_aten.generation.tables import check_names, operator_names, rows_text
 from turnout_aten.generation.thirdparty import thirdparty_files, thirdparty_text
 from turnout_aten.generation.typestubs import functions_stub, overloads
+from turnout_aten.kernels.contract import read_signature, row_signature
 
 
 def table(text):
@@ -106,11 +107,13 @@ def test_every_operator_has_one_row():
     declared = standard().by_name
     found = [tables.Row.read(row) for own in rows.OPERATORS.values() for row in own.split(tables.END)]
     assert len(found) == len(declared)
-    for schema, module, is_method, tags, device_check, device_guard, kernels in found:
+    for schema, module, is_method, tags, device_check, device_guard, kernels, called in found:
         f = declared[schema[: schema.index("(")]]
         assert (module, is_method, tags) == (catalogue.module_of(f), catalogue.is_method(f), tuple(sorted(f.tags)))
         op = REGISTRY.find(f.qualified_name)
         assert str(op.schema) == schema
+        of_group = groups.STRUCTURED.get(f.qualified_name)
+        assert read_signature(called) == (of_group[2] if of_group is not None else row_signature(op.schema, {}))
         assert (op.tags, op.device_check, op.device_guard) == (tags, device_check, device_guard)
         assert {key for key, _ in kernels} <= {key for key in op.kernels if key.startswith("Composite")}
 

@@ -523,5 +523,5 @@ def test_the_plugin_layer_answers_what_the_layers_below_ask():
     asked = {
         each.name: [a.arg for a in (*each.args.args[1:], *each.args.kwonlyargs)] for each in answers.body if hasattr(each, "args")
     }
-    assert len(asked) == 10
+    assert len(asked) == 11
     assert {name: [*inspect.signature(getattr(plugins, name)).parameters] for name in asked} == asked

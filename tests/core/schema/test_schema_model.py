@@ -1,7 +1,6 @@
 """The values of a schema: defaults, parts, kind, aliases."""
 
 import copy
-import dataclasses
 import math
 import pickle
 
@@ -82,11 +81,26 @@ def test_an_argument_without_a_default_has_no_value():
 def test_values_are_frozen_hashable_and_survive_pickle_and_copy():
     schema = parse("ns::f_(Tensor(a!) self, int[2]? x=[1,2], *, float y=1e-05) -> Tensor(a!)")
     assert schema.kind == "inplace"
-    for value in (schema, schema.name, schema.arguments[1], schema.returns[0], schema.arguments[0].annotation):
-        refused(dataclasses.FrozenInstanceError, setattr, value, dataclasses.fields(value)[0].name, None)
-        hash(value)
+    parts = (schema.name, schema.arguments[1], schema.arguments[1].type, schema.returns[0], schema.arguments[0].annotation)
+    for value in (schema, *parts):
+        refused(AttributeError, setattr, value, value.__match_args__[0], None)
+        assert copy.deepcopy(value) == value
+        assert hash(copy.deepcopy(value)) == hash(value)
+    assert refused(AttributeError, setattr, schema, "kind", "out") == "a schema cannot be changed, and kind would be"
+    assert schema == parse(f" {schema} ") != parse(f"{schema.name}() -> ()")
+    assert hash(schema) == hash(parse(f" {schema} "))
+    assert schema != schema[:3]
     assert pickle.loads(pickle.dumps(schema)) == schema
     assert str(copy.deepcopy(schema)) == str(schema)
+
+
+def test_types_are_equal_when_their_spelling_is():
+    schema = parse("f(int a, int? b, int[] c, int[2] d, int[2]? e, Tensor f, BoolTensor g) -> ((int))")
+    types = [*(a.type for a in schema.arguments), schema.returns[0].type]
+    assert len({*types, *map(copy.deepcopy, types)}) == len(types)
+    assert [[one == other for other in types] for one in types] == [[one is other for other in types] for one in types]
+    assert types[0] != "int"
+    assert repr(types[4]) == "<OptionalType int[2]?>"
 
 
 def test_a_syntax_error_survives_pickle():

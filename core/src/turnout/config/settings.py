@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from turnout.config.tuples import NamedTuple
 
 
 class Setting(NamedTuple):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from turnout.config.installed import installed
 from turnout.config.lines import Lines, loads
 from turnout.config.settings import SETTINGS
+from turnout.config.tuples import NamedTuple
 from turnout.errors import ConfigWarning
 from turnout.errors import config as errors
 from turnout.errors.plugins import warn

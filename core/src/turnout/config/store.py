@@ -10,13 +10,14 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from turnout.config import settings
 from turnout.config.installed import installed
 from turnout.config.lock import LOCK, OVERRIDES, forbid_imports
 from turnout.config.settings import SETTINGS, Setting
 from turnout.config.sources import DEFAULT, OVERRIDE, SET, Layer, Origin, Raw, layers, variable_of
+from turnout.config.tuples import NamedTuple
 from turnout.config.values import UnexpectedValueError, check, from_text, show
 from turnout.errors import ConfigError
 from turnout.errors import config as errors

@@ -8,8 +8,9 @@ was kept, None where none was, or NotImplemented for a frame like any other.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from turnout.config.tuples import NamedTuple
 from turnout.plugins import is_ours
 from turnout.registry import REGISTRY
 

@@ -7,9 +7,9 @@ that nobody has to read it.
 from __future__ import annotations
 
 from types import FunctionType
-from typing import NamedTuple
 
 from turnout.config.installed import replaceable
+from turnout.config.tuples import NamedTuple
 from turnout.operators.tracebacks import shorten
 
 TYPE_CHECKING = False

@@ -13,12 +13,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pluggy
 
 from turnout import config
 from turnout.config.installed import MARKED
+from turnout.config.tuples import NamedTuple
 from turnout.errors import plugins as errors
 from turnout.plugins.collector import collector_paused
 from turnout.plugins.discovery import Found

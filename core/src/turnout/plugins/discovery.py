@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from posixpath import normpath
-from typing import NamedTuple
 
 import turnout.keys.order  # noqa: F401 - rows are placed under the lock
 from turnout.config.settings import normal
+from turnout.config.tuples import NamedTuple
 from turnout.errors import ManifestError
 from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace

@@ -11,10 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from turnout.config.lines import Lines, loads
 from turnout.config.settings import NAME, normal
+from turnout.config.tuples import NamedTuple
 from turnout.config.values import EXPECTED, NUMBERS, UnexpectedValueError, check, show
 from turnout.errors import plugins as errors
 from turnout.errors.layout import near

@@ -12,10 +12,11 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from turnout import config
 from turnout.config import LOCK
+from turnout.config.tuples import NamedTuple
 from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
 from turnout.operators.tracebacks import shorten, shorten_class

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from turnout.config.tuples import NamedTuple
 from turnout.plugins.manifest import Manifest
 
 # state -> its meaning

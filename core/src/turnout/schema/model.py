@@ -8,10 +8,10 @@ Which arguments are `self` or out, and the kind, follow PyTorch's code generator
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from turnout.config.lock import cached_property
+from turnout.config.tuples import NamedTuple
 from turnout.schema.parse import parse_schema
 
 from turnout.schema.parts import (  # isort: skip
@@ -22,17 +22,30 @@ from turnout.schema.parts import (  # isort: skip
 Kind = Literal["functional", "inplace", "out", "mutable"]
 
 
-@dataclass(frozen=True)
-class FunctionSchema:
-    """The declaration of one operator. Make one with `FunctionSchema.parse(text)`.
-
-    Values made by hand or with `dataclasses.replace` (which must set `text=None`) are not checked; `parse(x.canonical())` does.
-    """
-
+class _Parts(NamedTuple):
     name: OperatorName
     arguments: tuple[Argument, ...]
     returns: tuple[Return, ...]
-    text: str | None = field(default=None, compare=False, repr=False)
+    text: str | None = None
+
+
+class FunctionSchema(_Parts):
+    """The declaration of one operator. Make one with `FunctionSchema.parse(text)`.
+
+    Values made by hand or with `_replace` (which must set `text=None`) are not checked; `parse(x.canonical())` does.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return self[:3] == other[:3] if isinstance(other, FunctionSchema) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:3])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a schema cannot be changed, and {name} would be")
 
     @staticmethod
     def parse(text: str) -> FunctionSchema:
@@ -54,7 +67,7 @@ class FunctionSchema:
 
     def with_name(self, namespace: str, name: str, overload: str = "") -> FunctionSchema:
         """The same operator under another name."""
-        return replace(self, name=OperatorName(namespace, name, overload), text=None)
+        return self._replace(name=OperatorName(namespace, name, overload), text=None)
 
     # ---- the arguments by their part
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.schema.defaults import default_of
 from turnout.schema.types import Type
 
@@ -15,8 +15,7 @@ INPLACE_DUNDERS = frozenset(f"__i{name}__" for name in _AUGMENTED)
 WILDCARD = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorName:
+class OperatorName(NamedTuple):
     """`namespace::name.overload`; `namespace` and `overload` may be ""."""
 
     namespace: str
@@ -49,8 +48,7 @@ class OperatorName:
         return f"{self.packet}.{self.overload}" if self.overload else self.packet
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(NamedTuple):
     """The alias annotation of a tensor: `(a)`, `(a!)`, `(a|b)`, `(a! -> a|b)`, `(a -> *)`, `(*)`, or the shorthand `!`.
 
     `before` are its alias sets, `after` those when the operator returns (empty if not given). The wildcard set is "*".
@@ -97,8 +95,7 @@ def _typed(type: Type, annotation: Annotation | None) -> str:
     return f"{base}{annotation}{text[len(base) :]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """One argument. `default_text` is the default as written, or None."""
 
     name: str
@@ -147,8 +144,7 @@ class Argument:
         return f"{_typed(self.type, self.annotation)} {self.name}{default}"
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
+class Return(NamedTuple):
     """One return. `name` may be None."""
 
     type: Type

@@ -6,8 +6,9 @@ All are frozen, interned by spelling, and print as they were written: the histor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from turnout.config.tuples import NamedTuple
 
 # `overloads` decides which values each type takes, `defaults` which defaults.
 BASE_TYPES = (
@@ -25,9 +26,21 @@ _NAMED = {**{name: name for name in BASE_TYPES}, **HISTORIC_TYPES}
 
 
 class Type:
-    """A type. Rules compare its spelling `canonical`."""
+    """A type. Rules compare its spelling `canonical`. Types of the same spelling are equal."""
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, Type) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
 
     @property
     def canonical(self) -> str:
@@ -65,11 +78,14 @@ class Type:
         return isinstance(self, OptionalType)
 
 
-@dataclass(frozen=True, slots=True)
-class BaseType(Type):
+class _Base(NamedTuple):
+    name: str
+
+
+class BaseType(Type, _Base):
     """`Tensor`, `int`, ..., or a custom class `__torch__.torch.classes.ns.Name`."""
 
-    name: str
+    __slots__ = ()
 
     @property
     def canonical(self) -> str:
@@ -88,11 +104,14 @@ class BaseType(Type):
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalType(Type):
+class _Optional(NamedTuple):
+    elem: Type
+
+
+class OptionalType(Type, _Optional):
     """`elem?`: `None` is accepted as well."""
 
-    elem: Type
+    __slots__ = ()
 
     @property
     def canonical(self) -> str:
@@ -102,12 +121,15 @@ class OptionalType(Type):
         return f"{self.elem}?"
 
 
-@dataclass(frozen=True, slots=True)
-class ListType(Type):
-    """`elem[]`, or `elem[size]`: a bare element is accepted too and repeated `size` times."""
-
+class _List(NamedTuple):
     elem: Type
     size: int | None = None
+
+
+class ListType(Type, _List):
+    """`elem[]`, or `elem[size]`: a bare element is accepted too and repeated `size` times."""
+
+    __slots__ = ()
 
     @property
     def canonical(self) -> str:
@@ -117,11 +139,14 @@ class ListType(Type):
         return f"{self.elem}[{'' if self.size is None else self.size}]"
 
 
-@dataclass(frozen=True, slots=True)
-class TupleType(Type):
+class _Tuple(NamedTuple):
+    elems: tuple[Type, ...]
+
+
+class TupleType(Type, _Tuple):
     """`(T, ...)` as the type of one return: that of a function annotated `tuple[Tensor]`, `-> ((Tensor))`."""
 
-    elems: tuple[Type, ...]
+    __slots__ = ()
 
     @property
     def canonical(self) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import Struct
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from zlib import crc32
 
+from turnout.config.tuples import NamedTuple
 from turnout_aten.files import Damaged, exactly, need
 
 # One row for each kind of header: its mark, and its numbers.

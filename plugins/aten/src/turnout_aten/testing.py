@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import complex128, float64, int64, uint16, uint32, uint64
 from turnout.errors import ArgumentError, CallError, TurnoutError
 from turnout.errors.layout import report

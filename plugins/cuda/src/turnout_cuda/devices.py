@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
+from turnout.config.tuples import NamedTuple
 from turnout.errors import DeviceError
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.tensor.devices import device as device_named

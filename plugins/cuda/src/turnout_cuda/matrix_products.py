@@ -11,10 +11,11 @@ import ctypes
 import sys
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from turnout.config.tuples import NamedTuple
 from turnout.errors import ArgumentError
 from turnout_aten.kernels.rows import Row
 from turnout_cuda.programs import name_of

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from turnout.config.tuples import NamedTuple
 from turnout_kernels.native import code, plain, run, whole
 
 Ints = Sequence[int]

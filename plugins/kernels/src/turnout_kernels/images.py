@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from turnout.config.tuples import NamedTuple
 from turnout_arrays.images import LINEAR, NEAREST, taps
 from turnout_aten.kernels.rows import Row
 from turnout_kernels import _native

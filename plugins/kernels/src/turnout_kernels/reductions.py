@@ -7,10 +7,11 @@ copied first. Sums are kept in double between runs of 2,048 elements, or between
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from turnout.config.tuples import NamedTuple
 from turnout_aten.kernels.rows import Row, Sizes
 from turnout_kernels.few import compiled
 from turnout_kernels.layouts import deliver, packed, width_of

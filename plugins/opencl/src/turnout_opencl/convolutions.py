@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import DType, int64
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import DType, float32
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.errors import ArgumentError
 from turnout.explanation.html import preformatted
 from turnout.explanation.tracing import Call, Log, trace_dispatch

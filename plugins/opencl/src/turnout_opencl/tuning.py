@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 import pyopencl as cl
+
+from turnout.config.tuples import NamedTuple
 
 VERSION = 1  # of what is measured
 _WIDTHS = (8, 4, 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from turnout.config.tuples import NamedTuple
 from turnout.errors import ArgumentError, ShapeError
 from turnout_array_api.namespace.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from turnout_array_api.namespace.promotion import axes_of, pair, widened

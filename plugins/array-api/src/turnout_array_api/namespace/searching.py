@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import bool_, int64, uint8
 from turnout.errors import ArgumentError, ShapeError
 from turnout_array_api.namespace.promotion import as_array, axes_of, common, pair

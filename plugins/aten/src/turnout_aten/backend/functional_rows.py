@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from turnout.config.tuples import NamedTuple
 from turnout_aten.backend.functional_arrays import FunctionalArray
 from turnout_aten.backend.functional_backend import values_in
 from turnout_aten.errors import rows as errors

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from math import gcd
 from operator import index
-from typing import NamedTuple
+
+from turnout.config.tuples import NamedTuple
 
 WORK = 10_000  # choices of an index that are tried
 Terms = list[tuple[int, int]]  # (coefficient, how often it can count at most), the largest coefficient first

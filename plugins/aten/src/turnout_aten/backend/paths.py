@@ -10,8 +10,9 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from turnout.config.tuples import NamedTuple
 from turnout_aten.shapes.extents import contiguous_strides
 
 if TYPE_CHECKING:

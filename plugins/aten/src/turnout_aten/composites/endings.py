@@ -6,8 +6,9 @@ anything else, a wrong argument included, runs the kernel. So an ending says not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import DType
 from turnout.operators.stubs import python_name
 from turnout.registry import find_operator

@@ -5,8 +5,6 @@ The rules are those of PyTorch's code generator, so that variants are grouped as
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from turnout.schema.model import Argument, FunctionSchema, OperatorName, Return
 from turnout.schema.types import OptionalType
 
@@ -55,9 +53,9 @@ def signature(schema: FunctionSchema) -> FunctionSchema:
     written = (*(() if self_argument is None else (self_argument,)), *schema.out_arguments, *after_self)
     returns += [Return(a.type) for a in written if a.is_write and a.annotation not in returned]
     options = tensor_options(schema)
-    historic = _HISTORIC_DEFAULTS.get(str(replace(schema.name, namespace="")), {})
+    historic = _HISTORIC_DEFAULTS.get(str(schema.name._replace(namespace="")), {})
     arguments = tuple(
-        replace(a, annotation=None, default_text=historic.get(a.name, a.default_text))
+        a._replace(annotation=None, default_text=historic.get(a.name, a.default_text))
         for a in schema.arguments
         if not a.is_out and a not in options
     )

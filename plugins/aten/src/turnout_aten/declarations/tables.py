@@ -7,8 +7,8 @@ Schemas are parsed and operators defined only on request.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
+from turnout.config.tuples import NamedTuple
 from turnout.registry import REGISTRY
 
 TYPE_CHECKING = False
@@ -29,6 +29,8 @@ class Row(NamedTuple):
     device_guard  whether its device is made current
     kernels       those that the yaml names: dispatch key and what runs. `module:function` is imported when the kernel is first
                   needed; `autogen:KIND:OPERATOR` calls another variant
+    called        what a backend's row for it is called with, a text of `turnout_aten.kernels.contract`: rows are checked without
+                  parsing schemas
     """
 
     schema: str
@@ -38,22 +40,23 @@ class Row(NamedTuple):
     device_check: bool
     device_guard: bool
     kernels: tuple[tuple[str, str], ...]
+    called: str
 
     def text(self) -> str:
         """The row as it stands in a generated file. The schema is the last field, so it may have any character."""
         flags = (word for word in ("is_method", "device_check", "device_guard") if getattr(self, word))
         module = "-" if self.module is None else self.module
         kernels = " ".join(f"{key}={what}" for key, what in self.kernels)
-        return "\t".join((module, " ".join(flags), " ".join(self.tags), kernels, self.schema))
+        return "\t".join((module, " ".join(flags), " ".join(self.tags), kernels, self.called, self.schema))
 
     @staticmethod
     def read(text: str) -> Row:
         """The row of such a text."""
-        module, flags, tags, kernels, schema = text.split("\t", 4)
+        module, flags, tags, kernels, called, schema = text.split("\t", 5)
         pairs = [each.partition("=") for each in kernels.split()]
         return Row(
             schema, None if module == "-" else module, "is_method" in flags, tuple(tags.split()), "device_check" in flags,
-            "device_guard" in flags, tuple([(key, what) for key, _, what in pairs]),
+            "device_guard" in flags, tuple([(key, what) for key, _, what in pairs]), called,
         )  # fmt: skip
 
 
@@ -65,12 +68,13 @@ class Overload:
     """
 
     __slots__ = (
-        "_schema", "cache", "device_check", "device_guard", "is_method", "kernels", "module", "namespace",
+        "_schema", "cache", "called", "device_check", "device_guard", "is_method", "kernels", "module", "namespace",
         "qualified_name", "schema_text", "tags",
     )  # fmt: skip
 
     def __init__(self, row: Row) -> None:
-        self.schema_text, self.module, self.is_method, self.tags, self.device_check, self.device_guard, self.kernels = row
+        self.schema_text, self.module, self.is_method, self.tags = row[:4]
+        self.device_check, self.device_guard, self.kernels, self.called = row[4:]
         self.qualified_name = self.schema_text[: self.schema_text.index("(")]
         self.namespace = self.qualified_name.partition("::")[0]
         self.cache: dict[int, Callable[..., Any]] = {}

@@ -7,7 +7,6 @@ mutable variant writes, and calls it. Both are CompositeExplicitAutograd kernels
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from string import ascii_lowercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -80,12 +79,12 @@ def out_schema(schema: FunctionSchema) -> FunctionSchema:
     if inplace:
         written = schema.self_argument or schema.positional[0]
         out = Argument(OUT, written.type, None, written.annotation, kwarg_only=True)
-        arguments = [replace(a, annotation=None) if a is written else a for a in schema.arguments]
+        arguments = [a._replace(annotation=None) if a is written else a for a in schema.arguments]
         return FunctionSchema(name, (*arguments, out), schema.returns)
     returns, outs = _out_arguments(schema)
     kept = schema.arguments
     if schema.kind == "functional":
-        kept = tuple(replace(a, annotation=None) for a in kept if a not in tensor_options(schema))
+        kept = tuple(a._replace(annotation=None) for a in kept if a not in tensor_options(schema))
     return FunctionSchema(name, (*kept, *outs), returns)
 
 
@@ -112,8 +111,8 @@ def functional_schema(schema: FunctionSchema) -> FunctionSchema:
     """The functional variant of an in-place or mutable schema: it returns the written arguments."""
     mark = "_functional" if schema.kind == "mutable" else ""
     name = OperatorName(schema.name.namespace, schema.name.base + mark, schema.name.overload)
-    arguments = tuple(replace(a, annotation=None) for a in schema.arguments if a not in tensor_options(schema))
-    returns = tuple(replace(r, annotation=None) for r in schema.returns)
+    arguments = tuple(a._replace(annotation=None) for a in schema.arguments if a not in tensor_options(schema))
+    returns = tuple(r._replace(annotation=None) for r in schema.returns)
     added = tuple(Return(a.type, f"{a.name}_out") for a in _written_not_returned(schema))
     return FunctionSchema(name, arguments, returns + added)
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from turnout.operators.calls import CallSpec, Choice
 from turnout.operators.stubs import default_source, python_name
 from turnout_aten.generation.functions import (
@@ -221,9 +219,9 @@ def _overload(overloads: Sequence[Declared], first: str, second: str) -> Declare
 def _binary(name: str, form: str, tensors: Declared, scalar: Declared | None) -> Written:
     schema = tensors.schema
     arguments = tuple(
-        replace(a, name=n) for a, n in zip(schema.positional[:2], ("self", "other"), strict=True)
-    ) + tuple(replace(a, kwarg_only=True) for a in schema.arguments[2:])  # fmt: skip
-    own = replace(schema, arguments=arguments, text=None)
+        a._replace(name=n) for a, n in zip(schema.positional[:2], ("self", "other"), strict=True)
+    ) + tuple(a._replace(kwarg_only=True) for a in schema.arguments[2:])  # fmt: skip
+    own = schema._replace(arguments=arguments, text=None)
     number = "None" if scalar is None else stub_name(scalar)
     miss = [f"return {form}(self, other, {stub_name(tensors)}, {number})"]
     # Asked first: it saves a number the 650 ns of a failed look-up. Two tensors of one class do not reach the set: 14 ns.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 from inspect import Signature
-from typing import NamedTuple
 
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import DType
 from turnout.operators.stubs import python_name
 from turnout_aten.declarations.signatures import tensor_options

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
-
+from turnout.config.tuples import NamedTuple
 from turnout.operators.calls import CallSpec, Given, Line, Target
 from turnout.operators.stubs import default_source, python_name, stub_source
 from turnout_aten.generation.packets import cache_name
@@ -35,8 +33,8 @@ def public_schema(schema: FunctionSchema) -> FunctionSchema:
     """The schema of the public function: `self` is called `input`, unless another argument is."""
     if schema.self_argument is None or any(a.name == "input" for a in schema.arguments):
         return schema
-    arguments = tuple(replace(a, name="input") if a is schema.self_argument else a for a in schema.arguments)
-    return replace(schema, arguments=arguments, text=None)
+    arguments = tuple(a._replace(name="input") if a is schema.self_argument else a for a in schema.arguments)
+    return schema._replace(arguments=arguments, text=None)
 
 
 def call(name: str, schema: FunctionSchema, given: FunctionSchema | None = None, *extra: str) -> str:
@@ -68,7 +66,7 @@ def inlined(
     """
     own = schema
     if drop_keywords:
-        own = replace(schema, arguments=schema.positional, text=None)
+        own = schema._replace(arguments=schema.positional, text=None)
     lines = stub_source(own, function.qualified_name, name, cache_name(function)).splitlines()
     if signature is not None:
         lines[0] = f"def {name}({signature}):"

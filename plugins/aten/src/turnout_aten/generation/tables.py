@@ -19,7 +19,7 @@ from turnout_aten.generation.catalogue import (
     unique_identifiers,
 )
 from turnout_aten.generation.methods import SPECIAL, UNARY, operator_docstring, operator_method
-from turnout_aten.kernels.contract import row_signature
+from turnout_aten.kernels.contract import row_signature, signature_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def rows_lines(
     for f in functions:
         row = Row(
             f.schema_text, module_of(f), is_method(f), tuple(sorted(f.tags)), f.device_check == "ExactSame", f.device_guard,
-            kernel_rows(functions, f, resolve),
+            kernel_rows(functions, f, resolve), signature_text(*called(f)),
         )  # fmt: skip
         packets.setdefault(f.schema.name.name, []).append(row.text())
     lines = [ROWS_NOTE]
@@ -93,6 +93,16 @@ def kernel_rows(functions: NativeFunctions, f: NativeFunction, resolve: Resolve)
     return tuple(rows)
 
 
+def precomputed(f: NativeFunction) -> Mapping[str, tuple[str, ...]]:
+    """What the precomputed arguments of an operator replace, added ones under ""."""
+    return f.precomputed.names if f.precomputed is not None else {}
+
+
+def called(f: NativeFunction) -> tuple[tuple[str, ...], int, int]:
+    """What a backend's row for an operator is called with."""
+    return row_signature(f.schema, precomputed(f))
+
+
 def groups_text(functions: NativeFunctions, source: str, families: Mapping[str, str]) -> str:
     """The table STRUCTURED. `families` is structured operator -> the module of its shape function, if it has one."""
     lines = [header("Which operators share a shape function and the kernels of a backend.", source), STRUCTURED_NOTE]
@@ -100,8 +110,7 @@ def groups_text(functions: NativeFunctions, source: str, families: Mapping[str, 
         if not f.structured:
             continue
         served = {v.qualified_name: v.schema.kind for v in functions if functions.delegate_of(v) is f}
-        precomputed = f.precomputed.names if f.precomputed is not None else {}
-        row = (served, precomputed, row_signature(f.schema, precomputed), families.get(f.name, ""))
+        row = (served, precomputed(f), called(f), families.get(f.name, ""))
         lines.append(f"    {f.qualified_name!r}: {row!r},")
     lines.append("}")
     return "\n".join(lines) + "\n"

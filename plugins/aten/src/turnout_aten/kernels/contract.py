@@ -7,6 +7,7 @@ setting `debug.kernels` is on (`rules`).
 from __future__ import annotations
 
 from functools import partial
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from turnout_aten.errors import rows as errors
@@ -35,6 +36,17 @@ def row_signature(schema: FunctionSchema, precomputed: Mapping[str, tuple[str, .
     names = [name for a in inputs for name in precomputed.get(a.name, (a.name,))]
     required = sum(len(precomputed.get(a.name, (a.name,))) for a in inputs if a.default_text is None)
     return (*names, *extra, *outputs), len(outputs), required + len(extra)
+
+
+def signature_text(names: Sequence[str], outputs: int, required: int) -> str:
+    """What `row_signature` says, as it stands in the tables of operators."""
+    return f"{' '.join(names)}/{outputs}/{required}"
+
+
+def read_signature(text: str) -> tuple[tuple[str, ...], int, int]:
+    """What `row_signature` said, from such a text."""
+    names, outputs, required = text.split("/")
+    return tuple(names.split()), int(outputs), int(required)
 
 
 def misfit(fn: Any, *counts: int) -> str:
@@ -68,19 +80,16 @@ def _taken(fn: Any) -> tuple[int, int | None, list[str]] | None:
         count = len(fn.args)
         least, most = max(least - count - by_name, 0), None if most is None else most - count - by_name
         return least, most, [name for name in keywords if name not in fn.keywords]
-    nin, nargs = getattr(fn, "nin", None), getattr(fn, "nargs", None)
-    if isinstance(nin, int) and isinstance(nargs, int):  # a ufunc
-        return nin, nargs, []
-    bound = getattr(fn, "__self__", None) is not None
-    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    code = getattr(fn, "__code__", None) or getattr(getattr(fn, "__func__", None), "__code__", None)
     if code is None:
-        return None
+        nin, nargs = getattr(fn, "nin", None), getattr(fn, "nargs", None)
+        return (nin, nargs, []) if isinstance(nin, int) and isinstance(nargs, int) else None  # a ufunc, or nothing that says it
+    bound = fn.__class__ is not FunctionType and getattr(fn, "__self__", None) is not None
     most = code.co_argcount - bound
     defaults = getattr(fn, "__defaults__", None) or ()
-    given = getattr(fn, "__kwdefaults__", None) or {}
-    keywords = [
-        name for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount] if name not in given
-    ]
+    named = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    given = getattr(fn, "__kwdefaults__", None) or {} if named else {}
+    keywords = [name for name in named if name not in given]
     return max(most - len(defaults), 0), None if code.co_flags & _VARIABLE else most, keywords
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from turnout.config.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from turnout_aten.composites.endings import Ending

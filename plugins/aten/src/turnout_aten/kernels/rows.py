@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
+
+from turnout.config.tuples import NamedTuple
 
 Call = Callable[..., Any]
 

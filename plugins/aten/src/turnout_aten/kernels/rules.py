@@ -15,9 +15,10 @@ from __future__ import annotations
 from _thread import _local  # threading itself would be another module to load
 from cmath import isfinite
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from turnout import config
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout_aten.errors import rows as errors

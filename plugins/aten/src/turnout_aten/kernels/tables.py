@@ -20,7 +20,7 @@ from turnout_aten.errors import backends as texts
 from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.binding import Over, binder_of
-from turnout_aten.kernels.contract import misfit, row_signature
+from turnout_aten.kernels.contract import misfit, read_signature, row_signature
 from turnout_aten.kernels.rows import Leaves, Row, leaving
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -144,7 +144,7 @@ def called_with(name: str) -> tuple[tuple[str, ...], int, int]:
     if name in STRUCTURED:
         return STRUCTURED[name][2]
     overload = standard().named(name)  # this does not define the operator
-    return row_signature(REGISTRY.find(name).schema if overload is None else overload.schema, {})
+    return row_signature(REGISTRY.find(name).schema, {}) if overload is None else read_signature(overload.called)
 
 
 def inputs_of(name: str) -> int:

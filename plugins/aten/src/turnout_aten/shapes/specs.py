@@ -7,7 +7,7 @@ operators, and raises the operator's errors; it is the Meta kernel too.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from turnout.config.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ host bytes without calling an operator, so printing never appears in a trace. `s
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from turnout.config.lock import new_lock
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import COMPLEX, FLOAT, bool_, get_default_dtype, int64
 from turnout.errors import ArgumentError, NoDataError
 from turnout.operators.tracebacks import shortening

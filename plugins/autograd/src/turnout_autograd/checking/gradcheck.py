@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.errors import ArgumentError
 from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor.tensor import Tensor

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.keys import KEYS
 from turnout.registry import find_operator
 from turnout_aten.tensor.tensor import Tensor

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.errors.library import KernelResultError
 from turnout.operators import Operator
 from turnout.operators.kernels import Kernel

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.errors import CallError
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors

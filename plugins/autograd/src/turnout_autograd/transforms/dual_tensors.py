@@ -7,9 +7,10 @@ forward mode (`turnout.func.jvp`) nest inside it and around it.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
+from turnout.config.tuples import NamedTuple
 from turnout.dtypes import FLOAT
 from turnout.guards import Guard
 from turnout.state import DISPATCH

@@ -6,10 +6,11 @@ import warnings
 from collections import deque
 from functools import update_wrapper
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from turnout.config.lock import new_lock
+from turnout.config.tuples import NamedTuple
 from turnout.state import is_fresh
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor

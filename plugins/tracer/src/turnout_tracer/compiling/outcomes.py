@@ -6,8 +6,9 @@ there was before; a difference that cannot be described is the reason for which 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from turnout.config.tuples import NamedTuple
 from turnout.guards import during
 from turnout_aten import operators as aten
 from turnout_aten import trees

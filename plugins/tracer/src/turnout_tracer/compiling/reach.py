@@ -8,8 +8,8 @@ from __future__ import annotations
 import dis
 import sys
 from types import CodeType
-from typing import NamedTuple
 
+from turnout.config.tuples import NamedTuple
 from turnout.plugins import is_ours
 
 _GLOBAL = ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME")
