@@ -22,7 +22,9 @@ KINDS = {
     "autograd.grad": "m.autograd.grad(p.sum(), a)", "out=": "m.add(a, a, out=m.ones(2, 3, dtype=m.int64))", "sum": "a.sum(7)",
     "a loss": "F.cross_entropy(a, b)", "a check of ours": "F.dropout(a, 2.0)", "a rare function": "F.max_pool3d(a, 2)",
     "a module": "m.nn.Linear(3, 4)(b)", "data": "m.tensor([[1], [1, 2]])", "a device": "a.to('nowhere')", "a name": "m.nosuch",
-    "a member": "m.nn.nosuch",
+    "a member": "m.nn.nosuch", "a setting": "m.config.set(nosuch=1)",
+    "a plugin": "m.plugins.activate('nosuch')", "a key": "m.state.include('nosuch')", "a device's name": "m.device('nowhere')",
+    "a constructor": "m.nn.Linear('a', 1)", "an optimiser": "m.optim.SGD([p], lr=-1)",
     "a hook": "hooked()", "a kernel": "op(a)", "item": "a.item()", "bool": "bool(a)", "einsum": "m.einsum('ij,jk', a, b)",
     "recorded": "p + b", "a factory": "m.ones(-1)",
 }  # fmt: skip

@@ -102,17 +102,25 @@ def include(keys: Keys) -> Guard:
     plugin that provides one of them is activated. Raises UniverseError for an unknown name, PluginError when the plugin cannot
     be used, DisabledError when configuration disables it or the key.
     """
-    if not isinstance(keys, int):
-        keys = (keys,) if isinstance(keys, str) else tuple(keys)
-        installed().enabled_keys().require(keys)
-    on, switches = _split(keys)
-    return StateChange(includes=on | switches, lifts=switches).block()
+    try:
+        if not isinstance(keys, int):
+            keys = (keys,) if isinstance(keys, str) else tuple(keys)
+            installed().enabled_keys().require(keys)
+        on, switches = _split(keys)
+        return StateChange(includes=on | switches, lifts=switches).block()
+    except Exception as error:
+        installed().shorten(error)
+        raise
 
 
 def exclude(keys: Keys) -> Guard:
     """While entered, these functionalities take no part in any call."""
-    bits, switches = _split(keys)
-    return StateChange(excludes=bits | switches).block()
+    try:
+        bits, switches = _split(keys)
+        return StateChange(excludes=bits | switches).block()
+    except Exception as error:
+        installed().shorten(error)
+        raise
 
 
 class _OnlyBackends(Guard):

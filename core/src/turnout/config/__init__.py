@@ -69,17 +69,29 @@ def set(values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
 
     Raises ConfigError and changes nothing when one of them is wrong.
     """
-    current_store().set(_named(values, named))
+    try:
+        current_store().set(_named(values, named))
+    except Exception as error:
+        installed().shorten(error)
+        raise
 
 
 def unset(*names: str) -> None:
     """Undo `set` for these names, which may be tables such as "kernels.choose"; without names, for all."""
-    current_store().unset(tuple(map(_unquoted, names)))
+    try:
+        current_store().unset(tuple(map(_unquoted, names)))
+    except Exception as error:
+        installed().shorten(error)
+        raise
 
 
 def reload() -> None:
     """Read files and environment again. Raises ConfigError and changes nothing when they are wrong."""
-    current_store().reload()
+    try:
+        current_store().reload()
+    except Exception as error:
+        installed().shorten(error)
+        raise
 
 
 def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Override:
@@ -88,7 +100,11 @@ def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Overri
     It accepts `default_device`, `compile.engine`, `strict`, `traceback`, `keys.enable` and options of plugins. Entering the block
     raises ConfigError for other settings, which hold for the whole process, and for wrong values.
     """
-    return Override(_named(values, named))
+    try:
+        return Override(_named(values, named))
+    except Exception as error:
+        installed().shorten(error)
+        raise
 
 
 class Override(Guard):

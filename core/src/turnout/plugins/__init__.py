@@ -110,7 +110,11 @@ def require_namespace(namespace: str) -> bool:
 
 def activate(name: str) -> PluginRecord:
     """Activate a plugin by its name. Raises PluginError or DisabledError, with the original error as its cause."""
-    return current_manager().activate(name)
+    try:
+        return current_manager().activate(name)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def deactivate(name: str, *, with_dependents: bool = False) -> None:
@@ -119,7 +123,11 @@ def deactivate(name: str, *, with_dependents: bool = False) -> None:
     The plugin is activated again when it is next needed. To prevent that, name it in `plugins.disable`. Raises PluginError and
     does nothing while other active plugins require it; `with_dependents` deactivates those first.
     """
-    current_manager().deactivate(name, with_dependents=with_dependents)
+    try:
+        current_manager().deactivate(name, with_dependents=with_dependents)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def register(manifest: str) -> PluginRecord:
@@ -147,7 +155,11 @@ def reload(name: str) -> PluginRecord:
     while other active plugins require it, and for a plugin that a process can load only once: one with compiled modules, one
     with replacements, one that shares its package with an active plugin.
     """
-    return current_manager().reload(name)
+    try:
+        return current_manager().reload(name)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def is_ours(module: str) -> bool:
