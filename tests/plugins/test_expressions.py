@@ -208,10 +208,10 @@ def test_no_expression_is_written_by_hand_that_a_row_has() -> None:
     header = (ROOT / "plugins/kernels/src/turnout_kernels/native/pointwise.h").read_text(encoding="utf-8")
     own = [plain(text) for text in re.findall(r"^    X\(\w+, (.*)\) *\\?$", header, re.MULTILINE)]
     parts = vars(opencl_programs)
-    named = {name: text for kind in ("_ANY", "_NUMBERS", "_FLOATS", "_CURVES", "_TESTS") for name, text in parts[kind].items()}
+    named = {name: text for kind in ("_ANY", "_NUMBERS", "_FLOATS", "_RARER", "_TESTS") for name, text in parts[kind].items()}
     own += [plain(text) for name, text in named.items() if name not in ROWS]
     assert len(own) == len(set(own)) > 30
-    floats = parts["_ANY"] | parts["_NUMBERS"] | parts["_FLOATS"] | parts["_CURVES"]
+    floats = parts["_ANY"] | parts["_NUMBERS"] | parts["_FLOATS"] | parts["_RARER"]
     written = {name for name, text in floats.items() if name in ROWS and opencl_programs._shared(name)[name] != text}
     # Bounds may be arrays there, and PoCL's sines of vectors are wrong for the smallest numbers.
     assert written | parts["_SINES"].keys() == {"clamp", "sin", "cos"}

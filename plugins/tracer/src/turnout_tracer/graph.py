@@ -37,6 +37,8 @@ class Graph:
     replay      how a call runs the operators: "" one by one, else a way that the device of the inputs offers: "cuda_graph"
     """
 
+    __unwrapped__ = ("__call__",)  # a traceback shows the line of the replay that failed
+
     def __init__(
         self, name: str, inputs: tuple[str, ...], signature: Nested, nodes: list[Node], constants: list[Constant],
         output: Nested, results: list[Ref | Formula], sizes: Sizes | None = None, state: dict[str, Tensor] | None = None,
