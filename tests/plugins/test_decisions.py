@@ -16,7 +16,7 @@ import turnout
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 from turnout_autocast import rules
-from turnout_cuda import attention, dropout, matrix_products, table
+from turnout_cuda.plugin import own_rows
 from turnout_kernels.table import kernels
 
 COMPOSED = ("math kernel", "default backend kernel")
@@ -64,9 +64,7 @@ def to_the_fallback(key: str) -> set[str]:
 def raw() -> set[str]:
     """The operators of which cuda has a row of its own."""
     with pretended() as backend:
-        xp = backend.xp
-        tables = (table.raw_kernels(xp, xp.programs), matrix_products.kernels(xp, xp.products), attention.kernels(xp))
-        return {name for rows in (*tables, dropout.kernels(backend)) for name in rows}
+        return set(own_rows(backend))
 
 
 def on_no_list() -> set[str]:

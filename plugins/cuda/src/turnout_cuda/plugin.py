@@ -55,9 +55,7 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     library.backend(backend)
     library.on_undo(backend.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
-    raw = raw_kernels(backend.xp, backend.xp.programs) | matrix_products.kernels(backend.xp, backend.xp.products)
-    raw |= attention.kernels(backend.xp) | dropout.kernels(backend)
-    raw |= convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
+    raw = own_rows(backend) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
     alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
     if with_host:
@@ -67,6 +65,13 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     library.on_undo(above.undo)
     each = {name: _unless_replaced(name, fn, backend.name, library) for name, fn in raw.items() if name.startswith("_foreach_")}
     register_over(above, backend.name, raw | each)
+
+
+def own_rows(backend: CUDABackend) -> dict[str, Any]:
+    """The rows of this package that need nothing beside CuPy."""
+    xp = backend.xp
+    products = matrix_products.kernels(xp, xp.products)
+    return raw_kernels(xp, xp.programs) | products | attention.kernels(xp) | dropout.kernels(backend)
 
 
 def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Registrations) -> Callable[..., Any]:

@@ -26,7 +26,6 @@ PART = 1 << 21
 LEAST_OF_BATCH, DEEPEST, MOST_BYTES = 32, 512, 1 << 20
 # Rows and bytes of columns of a tile, as in native/batches.h
 _ROWS, _BYTES = 6, 64
-_MOST_PARTS = 256
 
 
 def linalg_matmul(self: Any, other: Any) -> Any:
@@ -96,7 +95,7 @@ def bmm(self: Any, mat2: Any, out: Any = None) -> Any:
     fits = out is not None and out.dtype is self.dtype and out.shape == shape and native.whole(out)
     apart = fits and not (np.may_share_memory(out, self) or np.may_share_memory(out, mat2))
     made = out if apart else np.empty(shape, self.dtype)
-    parts = min(len(self), _MOST_PARTS)
+    parts = min(len(self), native.MOST_PARTS)
     failed = np.zeros(parts, np.uint8)
     run("batches", (made, failed), (self, mat2), (code(self),), parts=parts)
     if failed.any():

@@ -24,6 +24,7 @@ FLOATS = frozenset("fdeE")
 
 # Elements of a part. Below two parts a second thread would cost more than it saves.
 GRAIN = 1 << 16
+MOST_PARTS = 256
 MAX_DIMS = 16
 _CHOSEN = [_native.instructions("")]
 # One NumPy function is as fast up to this many elements.
@@ -43,7 +44,7 @@ def instructions() -> str:
 
 def parts_of(size: int) -> int:
     """How many parts work on that many elements has."""
-    return 1 if size <= GRAIN else min(-(-size // GRAIN), 256)
+    return 1 if size <= GRAIN else min(-(-size // GRAIN), MOST_PARTS)
 
 
 def threads() -> int:
