@@ -87,6 +87,15 @@ def test_one_tensor_that_is_met_twice_is_one_in_the_copy(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_an_empty_slice_behind_the_end_of_its_storage_survives(way: str) -> None:
+    x = turnout.zeros(0, 3)
+    for parts in ([x, x[:, 1:]], [x[:, 1:], x], [turnout.ones(1, 5).t()[:, 1:], x]):
+        for again, part in zip(WAYS[way](parts), parts, strict=True):
+            assert (again.shape, again.storage_offset()) == (part.shape, part.storage_offset())
+            assert again.fill_(1).tolist() == part.tolist()
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_copy_that_is_all_of_its_memory_is_alone_with_it(way: str) -> None:
     for x in (turnout.ones(2, 3), turnout.tensor(5.0), turnout.zeros(0, 3), turnout.arange(6)[:4].clone()):
         again = WAYS[way](x)

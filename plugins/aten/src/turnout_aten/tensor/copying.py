@@ -47,7 +47,8 @@ def flat_memory(tensor: Tensor) -> Any:
 def tensor_at(flat: Any, place: Place, where: TensorDevice, storage: Storage | None) -> Tensor:
     """A tensor at a place of a flat array. One that is all of its storage is the root of it, as if it had been made there."""
     offset, shape, strides = place
-    made = wrap(where.backend.strided(flat, tuple(shape), tuple(strides), offset), where)
+    # An empty slice may begin behind the end of its storage.
+    made = wrap(where.backend.strided(flat, tuple(shape), tuple(strides), 0 if 0 in shape else offset), where)
     made.storage = storage
     made.offset = offset
     if (
