@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from importlib import import_module
 
 import pytest
@@ -64,6 +65,30 @@ def test_a_public_module_is_the_plugins_own_in_every_spelling(site):
 
     assert Hammer is turnout.Hammer
     assert own.__name__ == "fake_alpha.garden"
+
+
+def test_a_thread_that_imports_a_public_module_meanwhile_gets_what_it_has(site, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(sys, "waiting", lambda: (begun.set(), go_on.wait(60)), raising=False)
+    files = {"garden/__init__.py": "import sys\nsys.waiting()\nword = 'weed'\n", "garden/inner.py": ""}
+    tables = '[provides.modules]\ngarden = "fake_alpha.garden"\n'
+    site.plugin("alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules=files)
+    found = []
+
+    def second():
+        from turnout.garden import inner, word
+
+        found.append((word, inner))
+
+    threads = [threading.Thread(target=import_module, args=("turnout.garden",)), threading.Thread(target=second)]
+    threads[0].start()
+    assert begun.wait(60)
+    threads[1].start()
+    threads[1].join(0.1)  # it has the module that is being replaced
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert found == [("weed", sys.modules["fake_alpha.garden.inner"])]
 
 
 @pytest.mark.parametrize("imported", ["import os", "import xml.dom.minidom", "import fake_alpha", "from fake_alpha import pond"])

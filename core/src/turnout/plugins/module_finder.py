@@ -64,6 +64,8 @@ class _Alias:
         if loaded is None:
             raise ModuleNotFoundError(f"No module named {module.__name__!r}", name=module.__name__)
         sys.modules[module.__name__] = loaded
+        # Another thread that imports it meanwhile has the module that is replaced, and waits for this one.
+        vars(module)["__getattr__"] = lambda name: getattr(loaded, name)
         package, _, name = module.__name__.rpartition(".")
         publish(loaded, name, package)
 
