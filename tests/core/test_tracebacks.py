@@ -144,6 +144,8 @@ class Base:
     def each(self, count: int):
         yield from range(count)
         raise ShapeError("each")
+    def all(self, *sizes: int, **others: int):
+        return [size + 1 for size in (*sizes, *others.values())]
     def abstract(self):
         raise NotImplementedError("abstract")
 class Derived(Base):
@@ -185,6 +187,9 @@ def test_errors_of_constructors_and_methods_of_a_class_show_no_frame_of_turnout(
     text = "Derived: argument 'size' must be an int, got str 'x'"
     assert str(raised(made.Derived, "x")) == text
     assert str(raised(one.each(None).__next__)) == "each: argument 'count' must be an int, got None"
+    assert one.all(1, last=2) == [2, 3]
+    assert str(raised(one.all, 1, "x")) == "all: argument 'sizes[1]' must be an int, got str 'x'"
+    assert str(raised(lambda: one.all(1, last="x"))) == "all: argument 'last' must be an int, got str 'x'"
     with turnout.config.override(traceback="full"):
         assert {"__init__", "call"} <= set(names_of(raised(made.Derived, -1)))
 

@@ -166,13 +166,25 @@ def _wrong_argument(function: Callable[..., Any], args: Any, kwargs: dict[str, A
         return None
     from inspect import signature
 
-    parameters = signature(function).parameters
-    for name, value in signature(function).bind(*args, **kwargs).arguments.items():
+    parameters, called = signature(function).parameters, function.__name__
+    if called in _CALLED_BY_SYNTAX and args:
+        called = _class_of(args[0]).__name__
+    for name, given in signature(function).bind(*args, **kwargs).arguments.items():
         kinds = [_KINDS.get(part.partition("[")[0]) for part in _parts(str(parameters[name].annotation))]
-        if all(kind is not None and not kind[1](value) for kind in kinds):
-            named = function.__name__ if function.__name__ not in _CALLED_BY_SYNTAX or not args else _class_of(args[0]).__name__
-            return CallError(texts.wrong_type(named, name, " or ".join(kind[0] for kind in kinds if kind is not None), value))
+        for label, value in _labelled(name, given, str(parameters[name])):
+            if all(kind is not None and not kind[1](value) for kind in kinds):
+                wanted = " or ".join(kind[0] for kind in kinds if kind is not None)
+                return CallError(texts.wrong_type(called, label, wanted, value))
     return None
+
+
+def _labelled(name: str, given: Any, parameter: str) -> list[tuple[str, Any]]:
+    """The values of a parameter, each with its name: of one with a star, those that it collects."""
+    if parameter.startswith("**"):
+        return list(given.items())
+    if parameter.startswith("*"):
+        return [(f"{name}[{at}]", value) for at, value in enumerate(given)]
+    return [(name, given)]
 
 
 def _parts(annotation: str) -> list[str]:
