@@ -301,7 +301,7 @@ def run(program: Program) -> str:
         assert same or program.kind == DOCUMENT, "another graph than the one that was saved was read"
         call(found)
         return SAME if same else OTHER
-    size = sum({id(t.storage): t.dtype.itemsize * len(t.storage.array) for t in tensors_in(found) if not t.is_meta}.values())
+    size = sum({id(t.storage): t.dtype.itemsize * t.storage.array.size for t in tensors_in(found) if not t.is_meta}.values())
     assert size <= len(changed), f"tensors of {size} bytes were made from {len(changed)}"
     same = described(found) == described(obj)
     assert same or program.kind == DOCUMENT, "another object than the one that was saved was read"
