@@ -13,9 +13,11 @@ except ImportError:  # before Python 3.13
     import _xxsubinterpreters as interpreters
 exec(sys.argv[1])
 print(end="", flush=True)
-problem = interpreters.run_string(interpreters.create(), sys.argv[2])
+other = interpreters.create()
+problem = interpreters.run_string(other, sys.argv[2])
 assert problem is None, problem
 exec(sys.argv[3])
+interpreters.destroy(other)  # Python 3.14 warns of those that are left
 """
 
 
