@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from importlib import import_module
@@ -297,6 +298,20 @@ def test_a_plugin_that_fails_shows_why_and_leaves_no_name(site):
     assert str(caught.value).startswith("the plugin alpha has failed\n  why     KeyError: 'half-way'")
     assert isinstance(caught.value.__cause__, KeyError)
     assert "saw" not in vars(turnout)
+
+
+def test_hasattr_and_inspect_pass_over_the_names_of_a_plugin_that_is_unavailable(site):
+    tables = '[provides.names]\n"fake_alpha.tools" = ["saw"]\n[provides.modules]\ngarden = "fake_alpha.garden"\n'
+    missing = "@hookimpl\ndef turnout_available():\n    return 'no driver'\n"
+    activation = LIBRARY_ACTIVATION.format(name="alpha") + "\n" + missing
+    site.plugin("alpha", manifest=LIBRARY, activation=activation, tables=tables)
+    assert {"saw", "garden"} <= set(dir(turnout))
+    for name in ("saw", "garden"):
+        assert not hasattr(turnout, name)
+        said = refused(PublicNameError, getattr, turnout, name)
+        assert said.startswith("the plugin alpha is unavailable\n  why   no driver\n")
+    assert {"saw", "garden"}.isdisjoint(name for name, _ in inspect.getmembers(turnout))
+    assert state_of("alpha") == "unavailable"
 
 
 def test_a_name_that_the_module_does_not_have_is_an_error(site):
