@@ -328,3 +328,11 @@ def test_products_that_are_a_number_have_the_dtypes_of_pytorch():
         single = [turnout.inner(x[0], x[0]), turnout.tensordot(x, x, 2), turnout.tensordot(x[0], x[0], 1)]
         lower = [turnout.inner(x, x), turnout.tensordot(x, x, 1)]
     assert [y.dtype.name for y in single + lower] == ["float32"] * 3 + ["bfloat16"] * 2
+
+
+@pytest.mark.parametrize("pseudo_inverse", [turnout.linalg.pinv, turnout.vmap(turnout.linalg.pinv)])
+def test_a_pseudo_inverse_has_the_dtype_of_its_input_inside_vmap_and_outside(pseudo_inverse):
+    x = ones(2, 2, 3)
+    with turnout.autocast("cpu"):
+        assert (x @ x.mT).dtype is turnout.bfloat16
+        assert pseudo_inverse(x).dtype is turnout.float32

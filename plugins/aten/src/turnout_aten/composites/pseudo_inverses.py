@@ -118,7 +118,9 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
     inverted = aten.masked_fill__Scalar(aten.reciprocal(values), aten.logical_not(counts), 0)
     scaled = aten.mul__Tensor(right, aten.to__dtype(aten.unsqueeze(inverted, -2), self.dtype))
     made = aten.matmul(scaled, adjoint(left))
-    return made if made.dtype is self.dtype else aten.to__dtype(made, self.dtype)  # under autocast
+    # differs from torch: `linalg.pinv` under `autocast` gives the dtype of its input, inside `vmap` and outside. PyTorch gives
+    # the lower precision, which is that of its last product.
+    return made if made.dtype is self.dtype else aten.to__dtype(made, self.dtype)
 
 
 def pinv_floats(self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
