@@ -202,6 +202,8 @@ class KeySpace:
 
     def _adopt(self, ordered: list[Functionality], universe: Universe) -> None:
         """Make `universe` the present one."""
+        for backend in self.backend_rows:  # before other plugins' bits: a key set below 2**30 is one digit, and cheaper
+            self.tensor_bits(backend)
         for functionality in ordered:
             functionality.bit = self.bit(functionality.name)
             if functionality.opt_in:
