@@ -1,10 +1,10 @@
-"""Discovery: the first operation of a process with 100 plugins installed, against the same with those of this environment alone.
+"""The first operation of a process, and warm calls, with 85 more plugins installed, against those of this environment alone.
 
     python benchmarks/discovery.py [repeats]
 
 The other plugins are distributions as pip would leave them, each with a backend, a functionality, a requirement and an option.
-None of them is activated. Both programs take turns; what is printed are medians of processor time, which other programs disturb
-least.
+None of them is activated. Both programs take turns. Of first operations the medians of processor time are printed, of warm calls
+the ratio of the least times.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 MANIFEST = """\
 name = "p{i}"
@@ -44,6 +46,32 @@ default = 0.9
 help = "how much of the device's memory may be taken"
 """
 PROGRAM = "import sys; sys.path.append({!r}); import turnout; turnout.ones(1)"
+PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+WARM = """
+import sys
+from time import perf_counter
+
+sys.path.append({!r})
+import turnout
+
+x, m, p = turnout.ones(4), turnout.ones(4, 4), turnout.ones(4, requires_grad=True)
+calls = [
+    lambda: x + x, lambda: x.sum(), lambda: m @ m, lambda: x[1:], lambda: turnout.zeros(3),
+    lambda: (p * 2).sum().backward(), lambda: turnout.softmax(m, 0), lambda: x.add_(0),
+]
+for call in calls:
+    for _ in range(300):
+        call()
+print(len(calls), flush=True)
+for line in sys.stdin:
+    call, times = calls[int(line)], []
+    for _ in range(5):
+        start = perf_counter()
+        for _ in range(1000):
+            call()
+        times.append(perf_counter() - start)
+    print(min(times), flush=True)
+"""
 
 
 def install(folder: Path, count: int) -> None:
@@ -70,16 +98,47 @@ def first_operation(folder: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def warm_calls(folders: tuple[Path, Path], processes: int = 4, turns: int = 8) -> list[float]:
+    """The ratios of the least times of warm calls with the plugins of the second folder to those of the first."""
+    least: dict[tuple[int, int], float] = {}
+    for _ in range(processes):
+        with ExitStack() as ended:
+            running = [
+                ended.enter_context(subprocess.Popen([sys.executable, "-I", "-c", WARM.format(str(folder))], text=True, **PIPES))
+                for folder in folders
+            ]
+            (count,) = {int(answer(process)) for process in running}
+            for turn in range(turns):
+                for call in range(count):
+                    for which in (0, 1) if turn % 2 == 0 else (1, 0):
+                        taken = float(answer(running[which], call))
+                        least[call, which] = min(taken, least.get((call, which), taken))
+            for process in running:
+                process.communicate()
+    return [least[call, 1] / least[call, 0] for call in range(count)]
+
+
+def answer(process: subprocess.Popen[str], call: int | None = None) -> str:
+    """The next line of a process, which is asked for a call first."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    if call is not None:
+        print(call, file=process.stdin, flush=True)
+    return process.stdout.readline()
+
+
 def main(repeats: int) -> None:
     with tempfile.TemporaryDirectory() as parent:
         few, many = Path(parent, "few"), Path(parent, "many")
         few.mkdir()
         install(many, 85)
         pairs = [(first_operation(few), first_operation(many)) for _ in range(repeats + 1)][1:]  # the first writes bytecode
+        ratios = warm_calls((few, many))
     without, others = (statistics.median(column) * 1e3 for column in zip(*pairs, strict=True))
     later = statistics.median(many - few for few, many in pairs) * 1e3
     print(f"first operation {without:.0f} ms, with 85 more plugins {others:.0f} ms")
     print(f"later by {later:.1f} ms, {later / 85:.2f} ms a plugin")
+    print(f"warm calls {statistics.geometric_mean(ratios):.3f}, from {min(ratios):.3f} to {max(ratios):.3f}")
 
 
 if __name__ == "__main__":

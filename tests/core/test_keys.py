@@ -192,6 +192,15 @@ def test_any_number_of_backends_can_be_added():
     assert [k for k, _ in keys.active(keys.tensor_bits("B150"))] == ["AutogradB150", "ADInplaceOrView", "B150"]
 
 
+def test_a_key_set_of_the_lowest_backend_stays_one_digit_whatever_is_installed():
+    keys = KeySpace()
+    functionalities = [Functionality(f"Key{i}", after="Autograd", opt_in=True) for i in range(85)]
+    backends = [BackendRow(f"A{i}") for i in range(85)]
+    assert keys.set_installed(functionalities, [*backends, BackendRow("Host", rank="lowest")]) == {}
+    assert keys.tensor_bits("Host") | TRACKED < 2**30  # a digit of an int: longer ones make each call slower
+    assert keys.tensor_bits("A9") > 2**30
+
+
 def test_composite_aliases_cover_backend_keys_of_third_parties_that_say_so():
     keys = KeySpace()
     keys.add_backend(BackendRow("CPU"))
