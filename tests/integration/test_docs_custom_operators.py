@@ -61,6 +61,41 @@ def test_the_steps_of_ci_pass_and_check_the_operators(reader):
     assert re.search(r"^opcheck: curves::mean_square .*, curves::soft_sign ", printed, re.MULTILINE), printed
 
 
+# The errors of an unknown comparison and of a call without a fake kernel, in the order in which the page names them.
+FAKE_ERRORS = """
+import turnout
+from turnout import Tensor, library
+
+
+@library.custom_op("page::positive", mutates_args=())
+def positive(x: Tensor) -> Tensor:
+    return x[x > 0]
+
+
+def fake(x):
+    return x.new_empty(library.get_ctx().new_dynamic_size())
+
+
+def refused():
+    try:
+        with turnout.FakeMode():
+            bool(positive(turnout.ones(3)).shape[0] > 2)
+    except turnout.errors.TurnoutError as error:
+        return f"`turnout.errors.{type(error).__name__}`"
+
+
+missing = refused()
+positive.register_fake(fake)
+print(refused(), missing)
+"""
+
+
+def test_the_page_names_the_errors_of_unknown_comparisons_and_missing_fake_kernels(reader):
+    section = PAGE.read_text(encoding="utf-8").partition("## Sizes that depend on data\n")[2].partition("\n## ")[0]
+    raised = reader.done([reader.python, "-c", FAKE_ERRORS]).split()
+    assert re.findall(r"`turnout\.errors\.\w+`", section) == raised
+
+
 def test_the_package_for_cuda_works_over_a_stand_in_for_cupy(reader):
     packages = reader.environment.packages()
     (packages / "cupy.py").write_text(CUPY)
