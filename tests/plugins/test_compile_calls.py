@@ -19,7 +19,8 @@ from checked_guards import Counts, checked_guards
 import turnout
 from turnout import compiler
 from turnout_tracer.compiling import guards
-from turnout_tracer.compiling.signatures import Code, Walk
+from turnout_tracer.compiling.reach import Code
+from turnout_tracer.compiling.signatures import Walk
 
 SCALE = [2.0]
 

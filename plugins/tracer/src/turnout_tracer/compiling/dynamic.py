@@ -24,7 +24,8 @@ from turnout_tracer.compiling.functions import LIMIT, Compiled, Entry
 from turnout_tracer.compiling.lowering import Lowered, fake_like, symbolic_like
 from turnout_tracer.compiling.outcomes import Kind, Memory
 from turnout_tracer.compiling.programs import UNTRUE, Program
-from turnout_tracer.compiling.signatures import Code, Walk, put
+from turnout_tracer.compiling.reach import Code
+from turnout_tracer.compiling.signatures import Walk, put
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
 from turnout_tracer.recording import RECORDING, Recording, while_tracing

@@ -19,7 +19,8 @@ from turnout_tracer.compiling.capture import Capture
 from turnout_tracer.compiling.errors import NotLoweredError, NotWorthwhileError
 from turnout_tracer.compiling.outcomes import Outcomes
 from turnout_tracer.compiling.programs import UNTRUE, Program
-from turnout_tracer.compiling.signatures import Code, Walk, place_text
+from turnout_tracer.compiling.reach import Code
+from turnout_tracer.compiling.signatures import Walk, place_text
 from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:

@@ -126,10 +126,6 @@ class Lines:
         """It is of exactly this class, and then nothing of this is true."""
         self.unless(f"type({at}) is not {self.constant(kind)}", *wrong)
 
-    def has_length(self, at: str, kind: type, length: int) -> None:
-        """It is of a class, with so many elements."""
-        self.is_a(at, kind, f"len({at}) != {length}")
-
     def is_plain(self, at: str, kind: type, value: Any) -> None:
         """It is this int, bool, string or None."""
         if value is None or kind is bool:
@@ -158,10 +154,7 @@ class Lines:
             self.unless(f"type(getattr({at}, '__dict__', None)) is dict")
             return ""
         found = self.read(f"{at}.__dict__")
-        if held:
-            self.unless(f"type({found}) is not dict", f"(*{found},) != {self.constant((*held,))}")
-        else:
-            self.unless(f"type({found}) is not dict", found)
+        self.unless(f"type({found}) is not dict", f"(*{found},) != {self.constant((*held,))}" if held else found)
         return found
 
     def is_tensor(self, at: str, part: tuple[Any, ...], array: Any) -> None:

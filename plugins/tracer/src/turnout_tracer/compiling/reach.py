@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dis
 import sys
+from contextlib import aclosing, closing
 from types import CodeType
 
 from turnout.config.tuples import NamedTuple
@@ -45,6 +46,8 @@ KINDS = frozenset(
     ("isinstance", "issubclass", "type", "__class__", "str", "repr", "ascii", "format", "format_map", "hex", "oct", "bin", "chr",
      "bit_length", "bit_count", "to_bytes", "as_integer_ratio")
 )  # fmt: skip
+# Methods that classes of Python call, which the code of the program does not name.
+CALLED: dict[type, frozenset[str]] = {closing: frozenset(("close",)), aclosing: frozenset(("aclose",))}
 _FOREIGN = frozenset(("numpy", "scipy", "torch", "jax", "math", "builtins"))
 
 
@@ -92,6 +95,28 @@ def reach_of(code: CodeType) -> Reach:
             names |= _words(constant)  # getattr(x, "scale")
     outside = sorted(OUTSIDE_NAMES & names) + ["config"] * ("config" in names and bool(SETTERS & names))
     return Reach(code, tuple(found), tuple(modules), frozenset(names), tuple(outside))
+
+
+class Code:
+    """What is known of the code that a function can reach. It grows, and is never wrong: more names make a signature longer."""
+
+    def __init__(self) -> None:
+        self.reached: dict[int, Reach] = {}
+        self.names: set[str] = {"forward"}
+        self.computed = False
+        self.asks_kinds = False
+
+    def of(self, code: CodeType) -> Reach:
+        """What a code object names."""
+        found = self.reached.get(id(code))
+        if found is None:
+            found = self.reached[id(code)] = reach_of(code)
+            self.names |= found.names
+            named = found.names | set(found.globals)
+            self.names |= {method for kind, methods in CALLED.items() if kind.__name__ in named for method in methods}
+            self.computed = self.computed or bool(COMPUTED & named)
+            self.asks_kinds = self.asks_kinds or bool(KINDS & named) or formats(code)
+        return found
 
 
 def _words(constant: object) -> set[str]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import enum
 import sys
 from collections import OrderedDict, defaultdict, deque, namedtuple
-from contextlib import aclosing, closing
 from functools import cache, partial
 from operator import attrgetter, methodcaller
 from types import (
@@ -20,7 +19,6 @@ from types import (
     BuiltinMethodType,
     CellType,
     ClassMethodDescriptorType,
-    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -45,17 +43,7 @@ from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.guards import Lines, is_odd, parts_of, shared
-from turnout_tracer.compiling.reach import (
-    COMPUTED,
-    FILES,
-    KINDS,
-    OUTSIDE_FUNCTIONS,
-    Reach,
-    formats,
-    is_library,
-    is_outside,
-    reach_of,
-)
+from turnout_tracer.compiling.reach import CALLED, COMPUTED, FILES, OUTSIDE_FUNCTIONS, Code, is_library, is_outside
 from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
@@ -68,8 +56,6 @@ LIMIT = 100_000
 _IN_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 # What tells how a tensor was computed.
 HISTORY = frozenset(("grad_fn", "retains_grad", "output_nr"))
-# Methods that classes of Python call, which the code of the program does not name.
-CALLED: dict[type, frozenset[str]] = {closing: frozenset(("close",)), aclosing: frozenset(("aclose",))}
 _SMALL = 4096  # bytes of an array of numbers that are compared
 
 
@@ -106,28 +92,6 @@ def put(owner: Any, name: Any, value: Any) -> None:
         owner.cell_contents = value
     else:
         owner[name] = value
-
-
-class Code:
-    """What is known of the code that a function can reach. It grows, and is never wrong: more names make a signature longer."""
-
-    def __init__(self) -> None:
-        self.reached: dict[int, Reach] = {}
-        self.names: set[str] = {"forward"}
-        self.computed = False
-        self.asks_kinds = False
-
-    def of(self, code: CodeType) -> Reach:
-        """What a code object names."""
-        found = self.reached.get(id(code))
-        if found is None:
-            found = self.reached[id(code)] = reach_of(code)
-            self.names |= found.names
-            named = found.names | set(found.globals)
-            self.names |= {method for kind, methods in CALLED.items() if kind.__name__ in named for method in methods}
-            self.computed = self.computed or bool(COMPUTED & named)
-            self.asks_kinds = self.asks_kinds or bool(KINDS & named) or formats(code)
-        return found
 
 
 class Walk:
@@ -253,7 +217,7 @@ class Walk:
             if value.node is not None and HISTORY & self._code.names:
                 self._refuse(errors.history(place_text(place)))
             if value.view_of is not None and "_base" in self._code.names:
-                self._visit(value._base, (place, "._base"), self.lines.read(f"{at}._base"))
+                self._attribute(value, "_base", place, at)
         if holder is not None:
             self.slots.append(Slot(index, holder, place))
 
@@ -313,17 +277,23 @@ class Walk:
         told, self.lines.tells_sizes = self.lines.tells_sizes, False  # the calls of a graph decide about the sizes of its tensors
         for i, constant in enumerate(value.constants):
             self._visit(constant.tensor, (place, ".constants"), self.lines.read(f"{at}.constants[{i}].tensor"))
-        self._visit(value.state, (place, ".state"), self.lines.read(f"{at}.state"))
+        self._attribute(value, "state", place, at)
         self.lines.tells_sizes = told
 
     # ---- containers
 
-    def _list(self, value: Any, place: Any, at: str) -> None:
+    def _is_new(self, value: Any, place: Any, at: str) -> bool:
+        """Whether a container is met for the first time; then its class and length are part of the key."""
         if self._again(value, place, at):
-            return
+            return False
         self.containers.add(id(value))
         self._add((type(value), len(value)), place)
-        self.lines.has_length(at, type(value), len(value))
+        self.lines.is_a(at, type(value), f"len({at}) != {len(value)}")
+        return True
+
+    def _list(self, value: Any, place: Any, at: str) -> None:
+        if not self._is_new(value, place, at):
+            return
         for i, each in enumerate(list(value)):
             self._visit(each, (place, f"[{i}]"), self.lines.read(f"{at}[{i}]"), (value, i, at))
 
@@ -354,25 +324,20 @@ class Walk:
         self.lines.unless(f"{at} is not {value!r}")
 
     def _set(self, value: Any, place: Any, at: str) -> None:
-        if self._again(value, place, at):
+        if not self._is_new(value, place, at):
             return
-        self.containers.add(id(value))
-        self._add((type(value), len(value), getattr(value, "maxlen", None)), place)
-        self.lines.has_length(at, type(value), len(value))
         if isinstance(value, deque):
+            self._add(value.maxlen, place)
             self.lines.unless(f"{at}.maxlen != {value.maxlen}")
         held = self.lines.read(f"[*{at}]") if value else ""
         for i, each in enumerate(list(value)):
             self._visit(each, (place, "{...}"), self.lines.read(f"{held}[{i}]"))
 
     def _dict(self, value: Any, place: Any, at: str) -> None:
-        if self._again(value, place, at):
+        if not self._is_new(value, place, at):
             return
-        self.containers.add(id(value))
-        self._add((type(value), len(value)), place)
-        self.lines.has_length(at, type(value), len(value))
         if isinstance(value, defaultdict):
-            self._visit(value.default_factory, (place, ".default_factory"), self.lines.read(f"{at}.default_factory"))
+            self._attribute(value, "default_factory", place, at)
         names = all(type(key) is str for key in value)
         keys = self.lines.keys(at, (*value,), names)
         for i, (key, each) in enumerate(list(value.items())):
@@ -435,48 +400,45 @@ class Walk:
                 lines.unless(f"{default_at} is not None")
         self._attributes(value, place, at, library)
 
-    def _attributes_of(self, value: Any, place: Any, at: str) -> tuple[Any, str]:
-        """The dict of an object, and what a guard calls it."""
-        held = getattr(value, "__dict__", None)
-        if held is not None and type(held) is not dict:
-            self._refuse(errors.uncomparable(f"{place_text(place)}.__dict__", type(held).__name__))
-        return held, self.lines.dict_of(at, held)
+    def _attribute(self, value: Any, name: str, place: Any, at: str) -> None:
+        self._visit(getattr(value, name), (place, f".{name}"), self.lines.read(f"{at}.{name}"))
 
-    def _attributes(self, value: Any, place: Any, at: str, lenient: bool = False) -> None:
-        """Attributes that were given to an object that is no instance of a plain class: a function, a subclass of int."""
-        held, held_at = self._attributes_of(value, place, at)
+    def _attributes(self, value: Any, place: Any, at: str, lenient: bool = False, all_names: bool = False) -> None:
+        """What the dict of an object holds under names that the code can ask for, or under `all_names`."""
+        held = getattr(value, "__dict__", None)
+        held_at = self.lines.dict_of(at, held)
         if type(held) is dict:
             for name, each in list(held.items()):
-                if name in self._code.names or self._code.computed:
+                used = name in self._code.names
+                if used or all_names or self._code.computed:
                     self._add(name, place)
-                    inner = lenient or name not in self._code.names
                     at_name = self.lines.read(f"{held_at}[{name!r}]")
-                    self._visit(each, (place, f".{name}"), at_name, (held, name, held_at), inner)
+                    self._visit(each, (place, f".{name}"), at_name, (held, name, held_at), lenient or not used)
+        elif held is not None:
+            self._refuse(errors.uncomparable(f"{place_text(place)}.__dict__", type(held).__name__))
 
     def _method(self, value: Any, place: Any, at: str) -> None:
         self._add(MethodType, place)
         self.lines.is_a(at, MethodType)
         self._visit(value.__func__, place, self.lines.read(f"{at}.__func__"))
-        self._visit(value.__self__, (place, ".__self__"), self.lines.read(f"{at}.__self__"))
+        self._attribute(value, "__self__", place, at)
 
     def _partial(self, value: Any, place: Any, at: str) -> None:
         self._add(type(value), place)
         self.lines.is_a(at, type(value))
         for name in ("func", "args", "keywords"):
-            self._visit(getattr(value, name), (place, f".{name}"), self.lines.read(f"{at}.{name}"))
+            self._attribute(value, name, place, at)
         self._attributes(value, place, at)
 
     def _builtin(self, value: Any, place: Any, at: str) -> None:
         bound = value.__self__
         self._code.computed = self._code.computed or value.__name__ in COMPUTED  # under whatever name the code has it
-        self._add((type(value), value.__qualname__), place)
         if bound is not None and not isinstance(bound, ModuleType):
+            self._add((type(value), value.__qualname__), place)
             self.lines.is_a(at, type(value), f"{at}.__qualname__ != {value.__qualname__!r}")
-            self._visit(bound, (place, ".__self__"), self.lines.read(f"{at}.__self__"))
+            self._attribute(value, "__self__", place, at)
             return
-        self._add(id(value), place)  # math.sqrt is not cmath.sqrt
-        self.lines.is_the(at, value)
-        self.keep.append(value)
+        self._identity(value, place, at)  # math.sqrt is not cmath.sqrt
         home = str(value.__module__ or "")
         if is_outside(home):
             self._refuse(errors.outside_world(place_text(place)))
@@ -631,22 +593,25 @@ class Walk:
             and value.nbytes <= _SMALL
             and not value.dtype.hasobject
         ):
-            if self._again(value, place, at):
-                return
-            laid = value.strides, value.flags.writeable
-            self._add((type(value), str(value.dtype), value.shape, laid, value.tobytes()), place)
-            facts = [
-                f"({at}.shape, ({at}.strides, {at}.flags.writeable)) != {(value.shape, laid)!r}",
-                f"{at}.tobytes() != {value.tobytes()!r}",
-            ]
-            self.lines.is_a(at, kind, f"str({at}.dtype) != {str(value.dtype)!r}", *facts)
-            self.arrays.append(value)
+            self._array(value, place, at)
         elif has_state(kind):
             self._object(value, place, at)
         elif callable(value) and is_library(str(getattr(value, "__module__", None) or type(value).__module__)):
             self._identity(value, place, at)
         else:
             self._uncomparable(value, place, at, lenient)
+
+    def _array(self, value: Any, place: Any, at: str) -> None:
+        """A small array or number of NumPy's."""
+        if self._again(value, place, at):
+            return
+        laid = value.shape, value.strides, value.flags.writeable
+        self._add((type(value), str(value.dtype), laid, value.tobytes()), place)
+        self.lines.is_a(
+            at, type(value), f"str({at}.dtype) != {str(value.dtype)!r}",
+            f"({at}.shape, {at}.strides, {at}.flags.writeable) != {laid!r}", f"{at}.tobytes() != {value.tobytes()!r}",
+        )  # fmt: skip
+        self.arrays.append(value)
 
     def _compiled(self, value: Any, place: Any, at: str) -> None:
         """A compiled function: the function itself, and attributes that the program has given to it."""
@@ -688,14 +653,7 @@ class Walk:
         self._kind(kind, place)
         library = any(is_library(base.__module__) and base is not object for base in kind.__mro__)
         names, computed = self._code.names, self._code.computed
-        held, held_at = self._attributes_of(value, place, at)
-        if type(held) is dict:
-            for name, each in list(held.items()):
-                used = name in names
-                if used or library or computed:
-                    self._add(name, place)
-                    at_name = self.lines.read(f"{held_at}[{name!r}]")
-                    self._visit(each, (place, f".{name}"), at_name, (held, name, held_at), lenient=not used)
+        self._attributes(value, place, at, all_names=library)
         for base in kind.__mro__:
             for name, slot in list(vars(base).items()):  # a private name is there as code names it
                 if isinstance(slot, MemberDescriptorType) and (name in names or library or computed):
