@@ -58,8 +58,7 @@ class Layer(Module):
     shows: ClassVar[Any] = None
     computes: ClassVar[Any]
 
-    def __post_init__(self) -> None:
-        super().__init__()
+    __post_init__ = Module.__init__
 
     def extra_repr(self) -> str:
         """The values of the fields."""
