@@ -7,7 +7,10 @@ import copy
 import importlib
 import inspect
 import pickle
+import sys
 import tomllib
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,104 @@ class Net(nn.Module):
 
 def names(pairs: Any) -> list[str]:
     return [name for name, _ in pairs]
+
+
+# ---- depth
+
+# Methods of `Module` that go through the modules inside -> the arguments, and the frames that a level of nesting takes.
+THROUGH = {
+    "__call__": ((turnout.ones(1, 1),), 2), "__repr__": ((), 1), "apply": ((id,), 1), "bfloat16": ((), 1), "buffers": ((), 0),
+    "children": ((), 0), "cpu": ((), 1), "double": ((), 1), "eval": ((), 1), "float": ((), 1), "half": ((), 1),
+    "load_state_dict": (({},), 1), "modules": ((), 0), "named_buffers": ((), 0), "named_children": ((), 0),
+    "named_modules": ((), 0), "named_parameters": ((), 0), "parameters": ((), 0), "requires_grad_": ((), 0),
+    "state_dict": ((), 1), "to": ((turnout.float32,), 1), "to_empty": ((), 1), "train": ((), 1), "type": ((turnout.float32,), 1),
+    "zero_grad": ((), 0),
+}  # fmt: skip
+BY_NAME = {"load_state_dict": {"strict": False}, "to_empty": {"device": "cpu"}}
+OF_ONE_MODULE = {
+    "add_module", "cuda", "extra_repr", "forward", "get_buffer", "get_extra_state", "get_parameter", "get_submodule",
+    "register_module", "register_parameter", "set_extra_state", "set_submodule",
+}  # fmt: skip
+
+
+def nested(levels: int, cls: type[nn.Module] = nn.Sequential) -> nn.Module:
+    made: nn.Module = nn.Linear(1, 1)
+    for _ in range(levels):
+        made = cls(made)
+    return made
+
+
+def depth(method: str, levels: int) -> int:
+    """The largest number of frames while a method of nested modules runs, and what it returns is read to its end."""
+    module, most = nested(levels), 0
+
+    def profile(frame: Any, event: str, arg: Any) -> None:
+        nonlocal most
+        count = 0
+        while event == "call" and frame is not None:
+            count, frame = count + 1, frame.f_back
+        most = max(most, count)
+
+    sys.setprofile(profile)
+    try:
+        found = getattr(module, method)(*THROUGH[method][0], **BY_NAME.get(method, {}))
+        if isinstance(found, Iterator):
+            deque(found, 0)
+    finally:
+        sys.setprofile(None)
+    return most
+
+
+@pytest.mark.parametrize("method", THROUGH)
+def test_a_level_of_nested_modules_takes_no_more_frames_than_it_has_to(method):
+    depth(method, 1)  # the first call of an operator takes more
+    assert round((depth(method, 60) - depth(method, 20)) / 40) == THROUGH[method][1]
+
+
+def test_every_method_of_modules_is_in_the_table_of_frames_or_is_of_one_module():
+    public = {name for name in vars(nn.Module) if name[0] != "_" and callable(getattr(nn.Module, name))}
+    public = {name for name in public if not name.startswith("register_") or not name.endswith(("_hook", "_buffer"))}
+    assert public == (THROUGH.keys() - {"__call__", "__repr__"}) | OF_ONE_MODULE
+
+
+def test_modules_inside_that_override_a_method_are_asked_at_every_depth():
+    asked: list[str] = []
+
+    class Own(nn.Sequential):
+        def train(self, mode=True):
+            asked.append("train")
+            return super().train(mode)
+
+        def apply(self, fn):
+            asked.append("apply")
+            return super().apply(fn)
+
+        def state_dict(self, *args, **kwargs):
+            asked.append("state_dict")
+            return super().state_dict(*args, **kwargs)
+
+        def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+            asked.append("named_modules")
+            yield from super().named_modules(memo, prefix, remove_duplicate)
+
+    own = nn.Sequential(nn.Sequential(Own(nn.Sequential(Own(nn.Linear(1, 1))))))
+    plain = nested(5)
+    for method in ("train", "apply", "state_dict", "named_modules"):
+        asked.clear()
+        found, expected = (getattr(each, method)(*THROUGH[method][0]) for each in (own, plain))
+        if method == "state_dict":
+            assert (list(found), found._metadata) == (list(expected), expected._metadata)
+        elif method == "named_modules":
+            assert names(found) == names(expected)
+        assert asked == [method] * 2
+    for named in (own.named_parameters(), own.named_buffers(), own.modules()):
+        asked.clear()
+        list(named)
+        assert asked == ["named_modules"] * 2
+    frozen = plain[0][0]
+    frozen.train = lambda mode=True: asked.append("of the object")
+    assert plain.eval()[0].training is False
+    assert (asked[-1], frozen.training, frozen[0].training) == ("of the object", True, True)
 
 
 # ---- members

@@ -6,7 +6,8 @@ of what is registered, in order: `_parameter_names`, `_buffer_names` (name -> wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import turnout
@@ -20,6 +21,7 @@ from turnout_nn.members import Members
 from turnout_nn.parameters import BUFFER, PARAMETER, TEMPORARY, Parameter, is_uninitialized
 
 T = TypeVar("T", bound="Module")
+_SECOND = itemgetter(1)
 _TABLES = ("_parameter_names", "_buffer_names", "_module_names")
 
 
@@ -180,8 +182,7 @@ class Module:
         Arguments:
             recurse: whether to include those of modules inside
         """
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
+        return map(_SECOND, self.named_parameters(recurse=recurse))
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -201,8 +202,7 @@ class Module:
         Arguments:
             recurse: whether to include those of modules inside
         """
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
+        return map(_SECOND, self.named_buffers(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -218,8 +218,7 @@ class Module:
 
     def children(self) -> Iterator[Module]:
         """The modules that the module itself holds, each once."""
-        for _, module in self.named_children():
-            yield module
+        return map(_SECOND, self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules that the module itself holds, with their names."""
@@ -227,8 +226,7 @@ class Module:
 
     def modules(self) -> Iterator[Module]:
         """The module itself and all modules inside, each once."""
-        for _, module in self.named_modules():
-            yield module
+        return map(_SECOND, self.named_modules())
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -240,16 +238,7 @@ class Module:
             prefix: what every name begins with
             remove_duplicate: whether a module that is held twice comes once
         """
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name in self._module_names:
-            module = getattr(self, name)
-            if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+        yield from _modules(self, set() if memo is None else memo, prefix, remove_duplicate)
 
     def get_submodule(self, target: str) -> Module:
         """The module with a name, such as "layers.0"; "" is the module itself. Raises AttributeError if there is none.
@@ -303,7 +292,7 @@ class Module:
 
     def _apply(self, function: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace the memory of every parameter and buffer, and of gradients, by what a function makes of it."""
-        for module in self.children() if recurse else ():
+        for module in _children(self) if recurse else ():
             module._apply(function)
         for name in self._parameter_names:
             parameter = getattr(self, name)
@@ -327,9 +316,7 @@ class Module:
         Arguments:
             fn: the function, such as one that sets initial weights
         """
-        for module in self.children():
-            module.apply(fn)
-        fn(self)
+        _call_with_all(self, fn)
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
@@ -421,9 +408,7 @@ class Module:
         """
         if not isinstance(mode, bool):
             raise CallError(errors.wrong_mode(mode))
-        self.training = mode
-        for module in self.children():
-            module.train(mode)
+        _train(self, mode)
         return self
 
     def eval(self) -> Self:
@@ -465,7 +450,7 @@ class Module:
         """
         given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
         chosen: dict[str, Any] = {"destination": destination, "prefix": prefix, "keep_vars": keep_vars} | given
-        return states.save(self, **chosen)
+        return states.save(self, Module.state_dict, **chosen)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> states.Loaded:
         """Copy a state into parameters and buffers. Returns the names that were missing, and those that are not known.
@@ -611,7 +596,9 @@ class Module:
 
     def __repr__(self) -> str:
         extra = self.extra_repr().split("\n") if self.extra_repr() else []
-        inside = [f"({name}): " + _indented(repr(getattr(self, name))) for name in self._module_names]
+        inside = []
+        for name in self._module_names:  # no comprehension, which is a frame more at each level of nesting before Python 3.12
+            inside.append(f"({name}): " + _indented(repr(getattr(self, name))))
         if len(extra) <= 1 and not inside:
             return f"{self._get_name()}({''.join(extra)})"
         return "\n".join([f"{self._get_name()}(", *(f"  {line}" for line in [*extra, *inside]), ")"])
@@ -659,18 +646,84 @@ def _check_name(module: Module, function: str, name: Any, table: str) -> None:
         raise errors.MemberError(errors.name_taken(function, module, name))
 
 
+def _has_own(module: Module, method: str) -> bool:
+    """Whether a class, or the module itself, overrides a method of `Module`."""
+    return getattr(type(module), method) is not getattr(Module, method) or method in module.__dict__
+
+
+# What goes through all modules inside. A level of nesting takes one frame at most, that of the function here, so that modules can
+# be nested as deep as Python's recursion limit: methods, which take a second one for the errors that leave them, call it once.
+# Where a module overrides the method, that is called.
+
+
+def _children(module: Module) -> Iterator[Module]:
+    return map(_SECOND, _named(module, "_module_names", "", recurse=False, remove_duplicate=True))
+
+
+def _modules(root: Module, memo: set[Module], prefix: str, remove_duplicate: bool) -> Iterator[tuple[str, Module]]:
+    if root in memo:
+        return
+    if remove_duplicate:
+        memo.add(root)
+    yield prefix, root
+    left = [(prefix, root, iter(root._module_names))]
+    while left:
+        path, module, names = left[-1]
+        for name in names:
+            child = getattr(module, name)
+            inside = f"{path}.{name}" if path else name
+            if child is None:
+                continue
+            if _has_own(child, "named_modules"):
+                yield from child.named_modules(memo, inside, remove_duplicate)
+            elif child not in memo:
+                if remove_duplicate:
+                    memo.add(child)
+                yield inside, child
+                left.append((inside, child, iter(child._module_names)))
+                break
+        else:
+            left.pop()
+
+
+def _call_with_all(module: Module, function: Callable[[Module], Any]) -> None:
+    for child in _children(module):
+        if _has_own(child, "apply"):
+            child.apply(function)
+        else:
+            _call_with_all(child, function)
+    function(module)
+
+
+def _train(module: Module, mode: bool) -> None:
+    module.training = mode
+    for child in _children(module):
+        if _has_own(child, "train"):
+            child.train(mode)
+        else:
+            _train(child, mode)
+
+
 def _named(root: Module, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
     """What is registered in one table, with names."""
-    seen: set[int] = set()
-    modules = root.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, root)]
-    for path, module in modules:
-        for name in module.__dict__[table]:
-            value = getattr(module, name)
-            if value is None or id(value) in seen:
-                continue
-            if remove_duplicate:
-                seen.add(id(value))
-            yield f"{path}.{name}" if path else name, value
+    try:
+        seen: set[int] = set()
+        modules: Iterable[tuple[str, Module]] = [(prefix, root)]
+        if recurse and _has_own(root, "named_modules"):
+            modules = root.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        elif recurse:
+            modules = _modules(root, set(), prefix, remove_duplicate)
+        for path, module in modules:
+            for name in module.__dict__[table]:
+                value = getattr(module, name)
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def _at(root: Module, function: str, path: str) -> tuple[Any, str]:

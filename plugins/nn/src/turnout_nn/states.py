@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import turnout
@@ -37,8 +37,8 @@ class State(OrderedDict[str, Any]):
         return f"OrderedDict({list(self.items())})"
 
 
-def save(module: Module, destination: Any, prefix: str, keep_vars: bool) -> Any:
-    """The state of a module and of those inside, added to `destination`."""
+def save(module: Module, own: Callable[..., Any], destination: Any, prefix: str, keep_vars: bool) -> Any:
+    """The state of a module and of those inside, added to `destination`. A module whose `state_dict` is not `own` is asked."""
     if destination is None:
         destination = State()
         destination._metadata = OrderedDict()
@@ -50,7 +50,11 @@ def save(module: Module, destination: Any, prefix: str, keep_vars: bool) -> Any:
         hook(module, prefix, keep_vars)
     module._save_to_state_dict(destination, prefix, keep_vars)
     for name, child in module._modules.items():
-        if child is not None:
+        if child is None:
+            continue
+        if getattr(child.state_dict, "__func__", None) is own:  # a call of it takes two frames more at each level of nesting
+            save(child, own, destination, f"{prefix}{name}.", keep_vars)
+        else:
             child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
     for hook in () if hooks is None else list(hooks.save_after.values()):
         destination = hook(module, destination, prefix, local) or destination
