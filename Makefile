@@ -18,8 +18,8 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 # The build of core lists the public names of all plugins, which the build of plugins/aten makes: that goes first.
 LOCAL  := plugins/aten core $(filter-out plugins/aten,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
-# What the builds make files of, the declarations apart.
-SOURCES := setup.cfg $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/* plugins/arrays/src/turnout_arrays/expressions.*)
+# What the builds make files of, the declarations apart; not the header that they make, for that would ask for another set-up.
+SOURCES := setup.cfg $(filter-out %/native/expressions.h,$(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/* plugins/arrays/src/turnout_arrays/expressions.*))
 EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/dask := [distributed,zarr]

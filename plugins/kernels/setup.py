@@ -23,7 +23,7 @@ TABLE = Path("../arrays/src/turnout_arrays/expressions.py")
 
 
 def write_expressions(to: Path) -> None:
-    """Write the header: the functions of the table, and the helpers that they need."""
+    """Write the header, if it differs: the functions of the table, and the helpers that they need."""
     table = runpy.run_path(str(TABLE))
     maths = {name: f"MATHS({name})" for name in ("ceil", "fabs", "floor", "rint", "sqrt", "trunc")}
     own = {"exp": "expo", "expm1": "expo_less_one", "log": "loga", "log1p": "loga_plus_one", "hypot": "hypotenuse"}
@@ -45,7 +45,9 @@ def write_expressions(to: Path) -> None:
         macros[f"EVERY_{kind}(X)"].append(f"X({row.name}, {language.written(row, numbers)})")
     lines = ["/* Made by the build of turnout_arrays/expressions.txt. */"]
     lines += [" \\\n    ".join((f"#define {name}", *each)) for name, each in macros.items()]
-    to.write_text("\n".join((*lines, "")), encoding="utf-8")
+    text = "\n".join((*lines, ""))
+    if not to.exists() or to.read_text(encoding="utf-8") != text:  # a newer header would compile the module again
+        to.write_text(text, encoding="utf-8")
 
 
 EXTENSION = Extension(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import configparser
 import re
 import runpy
+import shutil
+import subprocess
 import tomllib
 from typing import Any
 
@@ -206,6 +208,20 @@ def test_every_requirement_is_pinned():
         assert markers == [""] or (len(markers) == 2 and parted == ['"3.15"'] * 2), name
     asked = {required_name(text) for one in EVERY for text in one.requirements()}
     assert asked - NAMES <= pins.keys()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
+def test_no_file_that_a_build_makes_asks_for_another_set_up():
+    run = subprocess.run(
+        ["make", "-pnq", "setup"], cwd=ROOT, capture_output=True, text=True, check=False
+    )  # 1: something is to be made
+    for stamp in ("install", "generated"):
+        found = re.search(rf"^\.venv/\.stamp-{stamp}: ([^|\n]*)", run.stdout, re.MULTILINE)
+        assert found, run.stderr
+        files = [name for name in found[1].split() if not name.startswith(".venv/")]
+        assert len(files) > 20
+        ignored = subprocess.run(["git", "check-ignore", *files], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert (ignored.returncode, ignored.stdout) == (1, ""), ignored.stderr  # 1: git ignores none of them
 
 
 def test_mypy_reads_every_distribution_with_code():
