@@ -67,8 +67,32 @@ def test_no_file_imports_itself_through_others(one: Distribution):
     assert [f"{a} -> {b}" for circle in found for a in circle for b in sorted(files(one)[a] & set(circle))] == []
 
 
-def test_rooms_of_core_have_an_order():
-    assert circles(rooms(files(CORE))) == []
+NOTE = ROOT / "docs" / "notes" / "0001-how-the-parts-fit.md"
+
+
+def stated_order(text: str) -> list[str]:
+    """The rooms of core as the note states them: by rows, from left to right."""
+    table = text.split("## Rooms of core")[1].split("\n\n")[1]
+    return [room for cell in re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE) for room in re.findall(r"`(\w+)`", cell)]
+
+
+def against(order: list[str], graph: dict[str, set[str]]) -> list[str]:
+    """The imports of a room from one that does not stand before it."""
+    known = [(room, other) for room in graph for other in sorted(graph[room]) if other != room]
+    return [f"{room} imports {other}" for room, other in known if order.index(room) < order.index(other)]
+
+
+def test_each_room_of_core_imports_only_those_that_the_note_states_before_it():
+    order, graph = stated_order(NOTE.read_text("utf-8")), rooms(files(CORE))
+    assert sorted(order) == sorted(graph)
+    assert against(order, graph) == []
+
+
+def test_an_import_against_the_stated_order_is_found_in_a_row_and_between_rows():
+    order = stated_order("## Rooms of core, in order\n\n| room | holds |\n|---|---|\n| `a`, `b` | x, `y` |\n| `c` | z |\n\n`d`")
+    assert order == ["a", "b", "c"]
+    assert against(order, {"a": set(), "b": {"a"}, "c": {"a", "b"}}) == []
+    assert against(order, {"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a imports b", "b imports c"]
 
 
 def test_each_room_of_autograd_imports_only_those_before_it_is_in_the_map_and_says_what_it_holds():
