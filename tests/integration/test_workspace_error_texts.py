@@ -27,6 +27,9 @@ KERNELS = ("plugins/arrays/", "plugins/cpu/", "plugins/kernels/")
 PYTHONS = {"IndexError", "OverflowError", "TypeError", "ValueError"}
 
 
+# Functions that return the texts which several `raise` have.
+_SHARED = "/errors/arguments.py"
+
 # A test may put the name of the function before several texts at once.
 _NAME = re.compile(r"^[\w.:]+: ")
 
@@ -42,12 +45,16 @@ class Text(NamedTuple):
 def texts(source: str, file: str) -> Iterator[Text]:
     """The texts of the errors that a file raises and a user can meet."""
     for node in ast.walk(ast.parse(source)):
-        if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            told: ast.AST = node.exc
+            kind = ast.unparse(node.exc.func)
+            if kind in CAUGHT or (kind in PYTHONS and file.startswith(KERNELS)):
+                continue
+        elif isinstance(node, ast.Return) and node.value is not None and file.endswith(_SHARED):
+            told = node.value
+        else:
             continue
-        kind = ast.unparse(node.exc.func)
-        if kind in CAUGHT or (kind in PYTHONS and file.startswith(KERNELS)):
-            continue
-        strings = [c.value for c in ast.walk(node.exc) if isinstance(c, ast.Constant) and isinstance(c.value, str)]
+        strings = [c.value for c in ast.walk(told) if isinstance(c, ast.Constant) and isinstance(c.value, str)]
         pieces = [piece for string in strings for piece in re.split(r"\{\}|\n", string) if " " in piece]
         words = max((_NAME.sub("", piece) for piece in pieces), key=len, default="")
         if len(words) >= SHORTEST:
@@ -123,6 +130,12 @@ def test_a_text_is_found_however_a_test_writes_it() -> None:
         "assert str(e) == f'{name}: x must not be 1, got {x}'",
     ):
         assert untested(texts(SMALL, "plugins/cpu/src/f.py"), plain("\n".join(written(test)))) == []
+
+
+def test_a_text_that_a_function_returns_counts_where_several_places_share_it() -> None:
+    shared = 'def few(name, n):\n    return f"{name}: needs at least {n} of them"'
+    assert [text.words for text in texts(shared, "plugins/aten/src/turnout_aten/errors/arguments.py")] == [": needs at least "]
+    assert list(texts(shared, "plugins/aten/src/turnout_aten/shapes/few.py")) == []
 
 
 def test_an_exception_of_python_is_for_a_user_where_no_kernel_raises_it() -> None:

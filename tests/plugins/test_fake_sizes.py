@@ -189,6 +189,14 @@ def test_sizes_flow_through_operators():
         assert repr(x) == "FakeTensor(..., size=(u0, 2), dtype=turnout.int64)"
 
 
+@pytest.mark.parametrize("dtype", [turnout.bool, turnout.float32])
+def test_a_fake_bincount_refuses_what_one_with_data_refuses(dtype):
+    says = refused(ArgumentError, turnout.bincount, turnout.ones(3, dtype=dtype))
+    assert says == f"bincount: needs integers in one dimension, got {dtype.name} of shape [3]"
+    with turnout.FakeMode():
+        assert refused(ArgumentError, turnout.bincount, turnout.ones(3, dtype=dtype)) == says
+
+
 def test_unlike_sizes_need_a_check_to_meet():
     with turnout.FakeMode():
         x = turnout.ones(4)

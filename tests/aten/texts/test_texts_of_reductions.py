@@ -20,13 +20,13 @@ turnout.max(empty(0))
 turnout.aminmax(tensor([1j]))
     DTypeError: aminmax: not defined for complex64 tensors, which have no order
 turnout.var(ones(2, dtype=int64))
-    DTypeError: var: expected a float or complex tensor, got int64
+    DTypeError: var: expected a floating-point or complex tensor, got int64
 turnout.std(ones(2), correction=1j)
     DTypeError: std: correction must be a real number, got 1j
 empty([1] * 65, device="meta").sum([0])
     ShapeError: sum: reductions take tensors of up to 64 dimensions, got 65
 turnout.linalg.vector_norm(ones(2, dtype=int64))
-    DTypeError: linalg.vector_norm: expected a float or complex tensor, got int64
+    DTypeError: linalg.vector_norm: expected a floating-point or complex tensor, got int64
 turnout.linalg.vector_norm(ones(2), dtype=complex64)
     DTypeError: linalg.vector_norm: dtype must be real and hold all of float32, got complex64
 turnout.linalg.vector_norm(ones(2, dtype=float64), dtype=float32)
@@ -38,7 +38,7 @@ turnout.linalg.vector_norm(ones(2, 0), -1, 1)
 turnout.norm(ones(2), p="inf")
     ArgumentError: norm: p must be a number, 'fro' or 'nuc', got 'inf'
 turnout.logcumsumexp(ones(2, dtype=int64), 0)
-    DTypeError: logcumsumexp: expected a float or complex tensor, got int64
+    DTypeError: logcumsumexp: expected a floating-point or complex tensor, got int64
 turnout.cummax(tensor([1j]), 0)
     DTypeError: cummax: not defined for complex64 tensors, which have no order
 turnout.median(tensor([True]), 0)

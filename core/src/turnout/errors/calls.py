@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from turnout.operators import Operator, Packet
@@ -21,8 +22,9 @@ def gone(op_name: str) -> str:
     return f"{op_name} is gone: the library that defined it was undone; look the operator up again"
 
 
-def too_many(op: Operator, expected: int, given: int) -> str:
-    return f"{op.qualified_name}: takes {expected} positional argument{'s' if expected != 1 else ''}, got {given}"
+def too_many(expected: int, given: int) -> str:
+    """Positional arguments, without the name of the function that takes them."""
+    return f"takes {expected} positional argument{'s' if expected != 1 else ''}, got {given}"
 
 
 def missing_argument(function: str, argument: str, type: object) -> str:
@@ -34,7 +36,11 @@ def unexpected_argument(op: Operator, name: str, args: tuple[Any, ...]) -> str:
     names = [a.name for a in op.schema.arguments]
     if name in names[: len(args)]:
         return f"{op.qualified_name}: argument '{name}' is given twice"
-    return f"{op.qualified_name}: no argument '{name}'; there are {', '.join(names)}"
+    return f"{op.qualified_name}: {no_argument(name, names)}"
+
+
+def no_argument(name: str, known: Iterable[str]) -> str:
+    return f"no argument '{name}'; there are {', '.join(known)}"
 
 
 def wrong_type(op_name: str, argument: str, expected: str, value: Any) -> str:

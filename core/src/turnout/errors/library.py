@@ -58,7 +58,7 @@ NO_DYNAMIC_SIZES = (
 BAD_BOUNDS = "new_dynamic_size: min and max must be ints with 0 <= min <= max, got min={!r}, max={!r}"
 NOT_CALLABLE = "{0}: a kernel is a function, got {1.__class__.__name__} {1!r}"
 BAD_OP = "{0}: an operator is given by its name, as an operator or as what custom_op returned, got {1.__class__.__name__}"
-NO_DEVICE_TYPE = "register_autocast: device_type must be a str such as 'cpu', got {}"
+NO_DEVICE_TYPE = "{}: device_type must be a str such as 'cpu', got {}"
 
 
 def reserved(namespace: str, kind: str) -> str:

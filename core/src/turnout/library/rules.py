@@ -42,7 +42,7 @@ def add_gradient(register: Call, name: str, schema: FunctionSchema, backward: Ca
 def add_cast(register: Call, name: str, device_type: object, dtype: object) -> None:
     """Register that eligible tensors are cast to `dtype` inside autocast for `device_type`."""
     if not isinstance(device_type, str):
-        raise CallError(texts.NO_DEVICE_TYPE.format(type(device_type).__name__))
+        raise CallError(texts.NO_DEVICE_TYPE.format("register_autocast", type(device_type).__name__))
     if not isinstance(dtype, DType) or dtype.category != FLOAT:
         raise CallError(texts.no_floating_dtype(dtype))
     key = AUTOCAST + key_of(device_type)

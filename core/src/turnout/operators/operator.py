@@ -258,7 +258,7 @@ class Operator:
             return args
         positional = [a for a in schema.arguments if not a.kwarg_only]
         if len(args) > len(positional):
-            raise CallError(texts.too_many(self, len(positional), len(args)))
+            raise CallError(f"{self.qualified_name}: {texts.too_many(len(positional), len(args))}")
         values = list(args)
         left = dict(kwargs)
         for argument in schema.arguments[len(args) :]:

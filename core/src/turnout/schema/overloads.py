@@ -28,6 +28,7 @@ from itertools import takewhile
 from typing import Any
 
 from turnout.dtypes import BOOL, FLOAT, INT, PYTHON_TYPES, DType
+from turnout.errors.calls import too_many
 from turnout.errors.schemas import ambiguous, no_overload, tie
 from turnout.schema.model import Argument, FunctionSchema
 from turnout.schema.types import BASE_TYPES, BaseType, ListType, OptionalType, Type
@@ -197,8 +198,7 @@ def _match(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any
     """The conversions and types (criteria 1 and 2) of an overload that accepts the call, or why it does not."""
     positional = schema.positional
     if len(args) > len(positional):
-        plural = "" if len(positional) == 1 else "s"
-        return f"takes {len(positional)} positional argument{plural}, got {len(args)}"
+        return too_many(len(positional), len(args))
     given = list(zip(positional, args, strict=False))
     rest = {a.name: a for a in schema.arguments[len(args) :]}
     names = sorted(kwargs)

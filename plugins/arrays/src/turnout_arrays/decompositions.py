@@ -23,6 +23,12 @@ def failed(name: str, info: Any, what: str) -> LinAlgError:
     return LinAlgError(f"{name}: {what.format(int(flat[index]))}{where}")
 
 
+def require_finite(xp: Any, name: str, given: Any) -> None:
+    """Raise LinAlgError for infinite and NaN elements."""
+    if not xp.isfinite(given).all():
+        raise LinAlgError(f"{name}: the input has infinite or NaN elements")
+
+
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
@@ -92,15 +98,13 @@ def kernels(xp: Any) -> Table:
         if not compute_uv:
             store(xp, S, converged("linalg.svd", xp.linalg.svd, A, compute_uv=False))
             return
-        if not xp.isfinite(A).all():  # LAPACK may not return for infinite elements
-            raise LinAlgError("linalg.svd: the input has infinite or NaN elements")
+        require_finite(xp, "linalg.svd", A)  # LAPACK may not return for infinite elements
         found = converged("linalg.svd", xp.linalg.svd, A, full_matrices)
         for target, value in zip((U, S, Vh), found, strict=True):
             store(xp, target, value)
 
     def eigh(A: Any, UPLO: str, compute_v: bool, values: Any, vectors: Any) -> None:
-        if not xp.isfinite(A).all():  # LAPACK gives finite eigenvalues to a matrix of two rows that has NaN
-            raise LinAlgError("linalg.eigh: the input has infinite or NaN elements")
+        require_finite(xp, "linalg.eigh", A)  # LAPACK gives finite eigenvalues to a matrix of two rows that has NaN
         if not compute_v:
             store(xp, values, converged("linalg.eigh", xp.linalg.eigvalsh, A, UPLO.upper()))
             return

@@ -12,6 +12,7 @@ from typing import Any
 from turnout.errors import DimError
 from turnout_arrays.drafts import Drafts, bare
 from turnout_arrays.numbers import store
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Move, Row
 from turnout_aten.tensor.checks import are_postponed, note
 
@@ -120,7 +121,7 @@ def check_indices(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> N
             note(bare(outside))
         elif bool(outside):
             wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
-            raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
+            raise DimError(texts.out_of_bounds(name, wrong, length))
 
 
 def in_range(xp: Any, name: str, index: Any, length: int) -> None:
@@ -138,7 +139,7 @@ def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     if int(xp.maximum.reduce(unsigned, None)) >= length:
         low, high = int(xp.min(index)), int(xp.max(index))
         wrong = low if low < 0 else high
-        raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
+        raise DimError(texts.out_of_bounds(name, wrong, length))
 
 
 def selecting(xp: Any) -> Table:

@@ -10,6 +10,7 @@ from turnout_arrays import reductions
 from turnout_arrays.drafts import Drafts, bare
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import SAME, Accepts, Row, Steps
 from turnout_aten.tensor.checks import are_postponed, note
 
@@ -131,7 +132,7 @@ def likelihood(xp: Any) -> Table:
         if xp.__class__ is Drafts and are_postponed():
             note(bare(xp.any(wrong)))
         elif target.size and bool(xp.any(wrong)):
-            raise DimError(f"nll_loss: target {int(target[wrong][0])} is out of bounds for {rows.shape[1]} classes")
+            raise DimError(texts.no_class("nll_loss", int(target[wrong][0]), rows.shape[1]))
         safe = xp.where(counts, target, 0).astype(xp.int64)
         weights = xp.ones(safe.shape, rows.dtype) if weight is None else weight[safe]
         places = along(xp, (rows.shape[0], 1), 1, safe.reshape(-1, 1))

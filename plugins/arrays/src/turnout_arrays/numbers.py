@@ -14,6 +14,10 @@ from turnout_aten.kernels.rows import SAME, Row, Sizes
 
 Call = Callable[..., Any]
 
+# Why a kernel leaves a call to others, or refuses it.
+NO_ORDER = "complex numbers have no order"
+NO_OUTPUT = "a conversion needs an output"
+
 
 def is_half(array: Any) -> bool:
     """Whether the elements are float16 or bfloat16."""

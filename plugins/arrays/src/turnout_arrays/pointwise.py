@@ -10,7 +10,18 @@ from math import copysign
 from typing import Any
 
 from turnout_arrays.drafts import Drafts, bare
-from turnout_arrays.numbers import binary, is_bool, is_half, number_as, sign_of_zero, store, store_by, widen, with_numbers
+from turnout_arrays.numbers import (
+    NO_ORDER,
+    binary,
+    is_bool,
+    is_half,
+    number_as,
+    sign_of_zero,
+    store,
+    store_by,
+    widen,
+    with_numbers,
+)
 from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Accepts, Row, Sizes, Steps
 from turnout_aten.tensor.checks import are_postponed, note
 
@@ -45,7 +56,7 @@ def ordered(ufunc: Any) -> Any:
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.kind == "c" or other.__class__ is complex:
-            raise TypeError("complex numbers have no order")
+            raise TypeError(NO_ORDER)
         return compared(self, other, out)
 
     compared = comparison(ufunc)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.indexing import along, around
-from turnout_arrays.numbers import is_half, store, store_by, widen
+from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, is_half, store, store_by, widen
 from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
 
 Table = dict[str, Any]
@@ -116,7 +116,7 @@ def sums(xp: Any) -> Table:
 
     def reduced(ufunc: Any, self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         if out is None and dtype is not None:
-            raise NotImplementedError("a conversion needs an output")
+            raise NotImplementedError(NO_OUTPUT)
         if is_half(self if out is None else out):
             wide = ufunc.reduce(self, axis, xp.float32, None, keepdim)
             return store(xp, out, wide) if out is not None else row_major(xp, wide.astype(self.dtype))
@@ -157,7 +157,7 @@ def sums(xp: Any) -> Table:
 
     def mean_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if out is None and (dtype is not None or self.dtype.kind not in "fc" or is_half(self)):
-            raise NotImplementedError("a conversion needs an output")
+            raise NotImplementedError(NO_OUTPUT)
         axis = axes(self, dim)
         target = self.dtype if out is None else out.dtype
         wanted = xp.dtype(xp.float32) if target.itemsize == 2 else target
@@ -194,7 +194,7 @@ def extremes(xp: Any) -> Table:
 
     def real(self: Any) -> None:
         if self.dtype.kind == "c":  # array modules order complex numbers; the shape function refuses them
-            raise NotImplementedError("complex numbers have no order")
+            raise NotImplementedError(NO_ORDER)
 
     def extreme(name: str, ufunc: Any) -> Any:
         def kernel(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:

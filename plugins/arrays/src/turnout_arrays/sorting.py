@@ -8,8 +8,10 @@ from turnout.errors import ArgumentError, DimError, ShapeError
 from turnout_arrays.drafts import Drafts
 from turnout_arrays.indexing import along, around
 from turnout_arrays.numbers import store, widen
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.sorting import check_bincount
 from turnout_aten.tensor.checks import are_postponed
 
 Table = dict[str, Any]
@@ -203,7 +205,7 @@ def counting(xp: Any) -> Table:
         for n in first.shape[1:]:
             size *= n
         if not size:
-            raise ShapeError("unique: slices of an empty array cannot be compared")
+            raise ShapeError(texts.empty_slices("unique"))
         return first, first.reshape(first.shape[0], size)
 
     def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
@@ -235,14 +237,10 @@ def counting(xp: Any) -> Table:
         return flat[places], inverse.reshape(self.shape) if return_inverse else inverse, counts
 
     def bincount(self: Any, weights: Any, minlength: int) -> Any:
-        if len(self.shape) != 1 or self.dtype.kind not in "iu":
-            raise ArgumentError(f"bincount: needs integers in one dimension, got {self.dtype} of shape {list(self.shape)}")
-        if minlength < 0:
-            raise ArgumentError(f"bincount: minlength must not be negative, got {minlength}")
+        shape = None if weights is None else weights.shape
+        check_bincount(self.shape, str(self.dtype), self.dtype.kind in "iu", minlength, shape)
         if self.size and int(self.min()) < 0:
             raise ArgumentError(f"bincount: values must not be negative, got {int(self.min())}")
-        if weights is not None and weights.shape != self.shape:
-            raise ArgumentError(f"bincount: weights must have shape {list(self.shape)}, got {list(weights.shape)}")
         made = xp.bincount(self.astype(xp.int64), None if weights is None else widen(xp, weights), minlength)
         single = weights is not None and weights.dtype == xp.float32
         return made.astype(xp.float32 if single else xp.int64 if weights is None else xp.float64)

@@ -13,8 +13,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import DTYPES, DType
+from turnout.dtypes import DTYPES, FLOAT, DType
 from turnout_aten.files import Damaged, need
+from turnout_aten.functions import return_types
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.size import Size
 
@@ -132,6 +133,46 @@ def distinct(keys: list[Any]) -> list[Any]:
     need(max(hashes.values(), default=0) <= 32, "many keys of a dict have one hash")
     need(len(set(keys)) == len(keys), "a dict has a key twice")
     return keys
+
+
+def known(value: Any, kind: str) -> Any:
+    """What `decode` made, unless it knows no such kind."""
+    need(value is not NOT_PLAIN, f"it holds an object of kind {shown(kind)}")
+    return value
+
+
+def nothing_left(name: str | None) -> None:
+    """The name of something that nothing in the file refers to must not be there."""
+    need(name is None, f"it holds {shown(name)}, which belongs to nothing in it")
+
+
+def check_strides(shape: list[int] | tuple[int, ...], strides: list[int] | tuple[int, ...], what: str) -> None:
+    """A shape and strides of one length."""
+    need(len(shape) == len(strides), f"{what} has not as many sizes as strides")
+
+
+def check_tracked(tracked: Any, kind: DType, what: str) -> None:
+    """Whether a gradient is required: a bool, and True only where there can be one."""
+    fits = tracked is False or (tracked is True and kind.category >= FLOAT)
+    need(fits, f"{what} of {kind.name} is said to require a gradient")
+
+
+def check_keys(keys: list[Any], values: Any) -> None:
+    """The keys and the values of a dict."""
+    need(len(keys) == len(values), "a dict has not as many keys as values")
+
+
+def result_kind(name: Any) -> type[return_types.ReturnType]:
+    """The class of an operator's result."""
+    try:
+        return return_types.standard(name if isinstance(name, str) else "__")
+    except AttributeError:
+        raise Damaged(f"{shown(name)} is not the name of a result") from None
+
+
+def check_result(kind: type[return_types.ReturnType], count: int) -> None:
+    """The number of values of a result."""
+    need(count == len(kind._fields), f"a result of {kind.__name__} has other values")
 
 
 def index(value: Any, count: int, what: str) -> int:

@@ -6,6 +6,7 @@ from turnout import config, plugins
 from turnout.devices import active_device_types, device
 from turnout.errors import CallError, DisabledError
 from turnout.errors import plugins as errors
+from turnout.errors.library import NO_DEVICE_TYPE
 from turnout.guards import Guard
 from turnout.keys import AUTOCAST, KEYS
 from turnout.operators import shorten
@@ -42,7 +43,7 @@ class autocast(Guard):
     ) -> None:
         try:
             if not isinstance(device_type, str):
-                raise CallError(f"autocast: device_type must be a str such as 'cpu', got {type(device_type).__name__}")
+                raise CallError(NO_DEVICE_TYPE.format("autocast", type(device_type).__name__))
             self.device_type = device(device_type).type
             self.enabled = bool(enabled)
         except Exception as error:

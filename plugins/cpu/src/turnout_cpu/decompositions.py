@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from turnout.errors import ArgumentError, LinAlgError
-from turnout_arrays.decompositions import failed
+from turnout_arrays.decompositions import failed, require_finite
 from turnout_arrays.numbers import store
 
 Index = tuple[int, ...]
@@ -102,8 +102,7 @@ def check_ldl_pivots(pivots: Any) -> None:
 
 def eig(self: Any, values: Any, vectors: Any) -> None:
     """geev; real matrices have complex eigenvalues in conjugate pairs."""
-    if not np.isfinite(self).all():
-        raise LinAlgError("linalg.eig: the input has infinite or NaN elements")
+    require_finite(np, "linalg.eig", self)
     try:
         found = np.linalg.eig(self)
     except np.linalg.LinAlgError as error:

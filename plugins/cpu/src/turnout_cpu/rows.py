@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import DType
+from turnout_arrays.numbers import NO_OUTPUT
 from turnout_arrays.reductions import axes
 from turnout_arrays.sorting import prepared_sort
 from turnout_aten.kernels.rows import Row, Sizes
@@ -51,7 +52,7 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
             return whole(self, *args)
         if not outs or outs[0] is None:
             if any(isinstance(a, DType) for a in given):
-                raise NotImplementedError("a conversion needs an output")
+                raise NotImplementedError(NO_OUTPUT)
             if self.dtype.kind not in "fc":
                 return whole(self, *given)
             shape = [

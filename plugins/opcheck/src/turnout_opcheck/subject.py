@@ -13,6 +13,7 @@ from turnout.operators import Operator
 from turnout_opcheck import derived
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import refused, run
+from turnout_opcheck.report import NotTriedError
 
 SEEDED = "nondeterministic_seeded"
 DYNAMIC = ("dynamic_output_shape", "data_dependent_output")
@@ -84,6 +85,11 @@ class Subject:
         return list(derived.tensors(self.op, self.args))
 
     # ---- calls
+
+    def need_tensors(self) -> None:
+        """Raise NotTriedError where the operator takes no tensor."""
+        if not self.tensors():
+            raise NotTriedError("the operator takes no tensor")
 
     def variants(self) -> list[Variant]:
         """The given call and those derived from it. A call that the operator does not accept has its error."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from turnout.dtypes import BOOL, FLOAT, DType, float32, int64
 from turnout.errors import DimError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy, fill
@@ -41,7 +42,7 @@ def places(
             made.place.start("move", int64, "places", call, (made.buffer, index.buffer, flag), count)
 
         def error(wrong: int, length: int = length) -> Exception:
-            return DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
+            return DimError(texts.out_of_bounds(name, wrong, length))
 
         if later:
             with made.place.reported(error) as flag:

@@ -8,6 +8,7 @@ import numpy as np
 
 from turnout.dtypes import int64
 from turnout.errors import DimError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, fill
@@ -58,7 +59,7 @@ class Rows:
         )  # fmt: skip
 
     def error(self, wrong: int) -> Exception:
-        return DimError(f"nll_loss: target {wrong} is out of bounds for {self.classes} classes")
+        return DimError(texts.no_class("nll_loss", wrong, self.classes))
 
 
 def likelihood(

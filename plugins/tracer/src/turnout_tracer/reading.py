@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.devices import Device
-from turnout.dtypes import FLOAT, DType
+from turnout.dtypes import DType
 from turnout.errors import CallError, FileFormatError, ShapeError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
@@ -22,8 +22,7 @@ from turnout.schema.types import ListType, OptionalType, TupleType
 from turnout_aten import plain_data
 from turnout_aten.archives import Archive
 from turnout_aten.files import Damaged, is_path, name_of, need, reading
-from turnout_aten.functions import return_types
-from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, distinct, elements, fields, index, only, row, shown, size
+from turnout_aten.plain_data import DEEPEST, distinct, elements, fields, index, only, row, shown, size
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -137,7 +136,7 @@ class _Reader:
         _check_signature(signature, len(inputs))
         results = [self.result(n) for n in elements(data["results"], "the list of results")]
         need(sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output has not as many values as results")
-        need(not self.unread, f"it holds {shown(min(self.unread, default=None))}, which belongs to nothing in it")
+        plain_data.nothing_left(min(self.unread, default=None))
         return data["name"], inputs, signature, nodes, constants, output, results, sizes, state, state_refs
 
     # ---- sizes
@@ -239,8 +238,7 @@ class _Reader:
         else:
             state[name] = self.held(data, what)
             tracked, kind = found.get("requires_grad", False), state[name].dtype
-            fits = tracked is False or (tracked is True and kind.category >= FLOAT)
-            need(fits, f"{what} of {kind.name} is said to require a gradient")
+            plain_data.check_tracked(tracked, kind, what)
             if tracked:
                 state[name].requires_grad_()
         refs[name] = self.new(found["ref"], "Tensor")
@@ -253,7 +251,7 @@ class _Reader:
         at, kind = plain_data.place(found["device"]), plain_data.dtype(found["dtype"])
         shape = tuple([size(n, f"a size of {what}") for n in elements(found["shape"], f"the shape of {what}")])
         strides = tuple([size(n, f"a stride of {what}") for n in elements(found["strides"], f"the strides of {what}")])
-        need(len(shape) == len(strides), f"{what} has not as many sizes as strides")
+        plain_data.check_strides(shape, strides, what)
         order = order_in_memory(shape, strides)
         if order is None:
             raise Damaged(f"the elements of {what} have gaps between them, or share their memory")
@@ -410,9 +408,7 @@ def _plain(value: Any) -> Any:
     kind, inner = only(value)
     if kind == "tuple":  # the keys of a dict may be tuples
         return tuple([_plain(each) for each in elements(inner, "a tuple")])
-    made = plain_data.decode(kind, inner)
-    need(made is not NOT_PLAIN, f"it holds an object of kind {shown(kind)}")
-    return made
+    return plain_data.known(plain_data.decode(kind, inner), kind)
 
 
 def _structure(data: Any, depth: int) -> Any:
@@ -421,24 +417,17 @@ def _structure(data: Any, depth: int) -> Any:
     need(depth < DEEPEST, "it is nested too deep")
     need(isinstance(data, dict) and bool(data), "a structure has no kind")
     name = next(iter(data))
-    kind: Any = _result(data.get("type")) if name == "result" else KINDS.get(name)
+    kind: Any = plain_data.result_kind(data.get("type")) if name == "result" else KINDS.get(name)
     if kind is None:
         raise Damaged(f"a structure is of kind {shown(name)}")
     branches = tuple([_structure(each, depth + 1) for each in elements(data[name], "a structure")])
     keys: tuple[Any, ...] = tuple(range(len(branches)))
     if issubclass(kind, dict):
         keys = tuple(distinct([_plain(key) for key in elements(data.get("keys"), "the keys of a dict")]))
-        need(len(keys) == len(branches), "a dict has not as many keys as values")
+        plain_data.check_keys(list(keys), branches)
     elif name == "result":
-        need(len(branches) == len(kind._fields), f"a result of {kind.__name__} has other values")
+        plain_data.check_result(kind, len(branches))
     return Structure(kind, keys, branches)
-
-
-def _result(name: Any) -> type[return_types.ReturnType]:
-    try:
-        return return_types.standard(name if isinstance(name, str) else "__")
-    except AttributeError:
-        raise Damaged(f"{shown(name)} is not the name of a result") from None
 
 
 def _leaves_of(structure: Any) -> int:

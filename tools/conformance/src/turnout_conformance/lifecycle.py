@@ -8,6 +8,8 @@ import sys
 from functools import cache
 from typing import Any
 
+import pytest
+
 from turnout import plugins
 
 # `KIND` is "device" or "functionality"; USE is what a program does with it.
@@ -110,15 +112,26 @@ def provider(kind: str, name: str) -> str:
 
 @cache
 def life(kind: str, name: str, use: str) -> dict[str, Any]:
-    """What the program says of the plugin that provides a device or functionality; {} if no plugin does."""
+    """What the program says of the plugin that provides a device or functionality. The test is skipped where no plugin does."""
     plugin = provider(kind, name)
     if not plugin:
-        return {}
+        pytest.skip(f"no installed plugin provides {name}")
     given = json.dumps([kind, name, plugin, use])
     command = [sys.executable, "-P", "-c", f"import importlib.metadata{PROGRAM}", given]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, f"{plugin} in a process of its own:\n{done.stderr}"
     return json.loads(done.stdout)
+
+
+def check_needs(facts: dict[str, Any]) -> None:
+    """The manifest names the plugins that are needed."""
+    assert facts["beyond"] == [], "active, and not in requires_plugins"
+
+
+def check_names_and_options(facts: dict[str, Any]) -> None:
+    """What the manifest says of public names and of options is so."""
+    assert facts["absent names"] == []
+    assert facts["absent options"] == [], "options whose value is not the default"
 
 
 def foreign(facts: dict[str, Any]) -> list[str]:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from turnout.devices import device
-from turnout_conformance.lifecycle import foreign, life
+from turnout_conformance.lifecycle import check_names_and_options, check_needs, foreign, life
 
 
 def life_of(name: str) -> dict[str, Any]:
     """What the device's plugin does in a process of its own; the test is skipped where no plugin provides the device."""
-    facts = life("device", name, f"x = turnout.ones(2, device={name!r}); (x + x).tolist()")
-    if not facts:
-        pytest.skip(f"no installed plugin provides {name}")
-    return facts
+    return life("device", name, f"x = turnout.ones(2, device={name!r}); (x + x).tolist()")
 
 
 def test_the_manifest_names_the_backend_and_what_it_registers(turnout_device: str) -> None:
@@ -25,13 +20,12 @@ def test_the_manifest_names_the_backend_and_what_it_registers(turnout_device: st
 
 
 def test_the_manifest_names_the_plugins_that_are_needed(turnout_device: str) -> None:
-    assert life_of(turnout_device)["beyond"] == [], "active, and not in requires_plugins"
+    check_needs(life_of(turnout_device))
 
 
 def test_the_names_options_and_version_of_the_manifest_are_there(turnout_device: str) -> None:
     facts = life_of(turnout_device)
-    assert facts["absent names"] == []
-    assert facts["absent options"] == [], "options whose value is not the default"
+    check_names_and_options(facts)
     assert len(set(facts["version"])) == 1
 
 

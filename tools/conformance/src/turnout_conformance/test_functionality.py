@@ -21,7 +21,7 @@ from turnout_conformance import batches
 from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.comparing import Raised, check, facts, find, flat, form, gradients, outcome, shown, tensors
 from turnout_conformance.functionality import Functionality
-from turnout_conformance.lifecycle import life
+from turnout_conformance.lifecycle import check_names_and_options, check_needs, life
 from turnout_conformance.making import arguments, leaf, row_major, samples
 from turnout_conformance.replays import call_of, check_replays
 
@@ -214,12 +214,9 @@ def test_it_has_a_place_in_the_order_of_keys(turnout_key: Functionality) -> None
 
 def test_deactivation_takes_everything_back_and_the_next_use_brings_it_again(turnout_key: Functionality) -> None:
     facts = life("functionality", turnout_key.key, "")
-    if not facts:
-        pytest.skip(f"no installed plugin provides {turnout_key.key}")
     assert turnout_key.key in facts["keys"]
-    assert facts["beyond"] == [], "active, and not in requires_plugins"
-    assert facts["absent names"] == []
-    assert facts["absent options"] == [], "options whose value is not the default"
+    check_needs(facts)
+    check_names_and_options(facts)
     assert facts["registered"]
     assert facts["left"] == []
     assert facts["after deactivation"] == "discovered"

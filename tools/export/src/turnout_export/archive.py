@@ -92,7 +92,7 @@ class Package:
         shape = [_number(n, f"a size of {what}") for n in elements(meta["sizes"], f"the shape of {what}")]
         strides = [_number(n, f"a stride of {what}") for n in elements(meta["strides"], f"the strides of {what}")]
         offset = _number(meta["storage_offset"], f"the offset of {what}")
-        need(len(shape) == len(strides), f"{what} has not as many sizes as strides")
+        plain_data.check_strides(shape, strides, what)
         flat, storage, count = self._storage(f"{folder}/{file}", kind)
         reach = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
         need(reach <= count, f"{what} has {count} elements in the file, and reaches to element {shown(reach)}")

@@ -42,7 +42,7 @@ def _node(data: Any, depth: int) -> Structure:
     need(isinstance(context, str), "a dict of a tree has no keys")
     keys = elements(plain_data.parse(context.encode("utf-8", "replace")), "the keys of a dict")
     need(all(isinstance(key, (str, int)) for key in keys), "a key of a dict is neither a str nor an int")
-    need(len(keys) == len(branches), "a dict has not as many keys as values")
+    plain_data.check_keys(keys, branches)
     return {kind: branches, "keys": keys}
 
 

@@ -8,6 +8,7 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType
 from turnout.errors import ArgumentError, CallError, DTypeError
 from turnout.operators.arguments import as_dtype
 from turnout_array_api.namespace.promotion import number_dtype, promote
+from turnout_aten.errors import arguments as texts
 from turnout_aten.functions import limits
 from turnout_aten.functions.call_forms import is_number, python_number
 from turnout_aten.tensor.tensor import Tensor
@@ -125,7 +126,7 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     if not isinstance(kind, str):
         raise CallError(f"isdtype: kind must be a dtype, a string or a tuple of them, got {kind!r}")
     if kind not in KINDS:
-        raise ArgumentError(f"isdtype: kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        raise ArgumentError(texts.not_one_of("isdtype", "kind", KINDS, kind))
     if dtype.category not in KINDS[kind]:
         return False
     return dtype.is_signed == kind.startswith("signed") if kind.endswith("signed integer") else True

@@ -12,6 +12,7 @@ from turnout_aten.functions import reductions
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.sorting import check_side
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -102,8 +103,7 @@ def searchsorted(x1: Tensor, x2: Tensor | Number, /, *, side: str = "left", sort
         >>> turnout.array_api.searchsorted(turnout.tensor([1, 3, 5]), turnout.tensor([3, 6]))
         tensor([1, 3])
     """
-    if side not in ("left", "right"):
-        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    check_side("searchsorted", side)
     sequence, values = pair("searchsorted", x1, x2)
     return fn.searchsorted(sequence, values, side=side, sorter=sorter if sorter is None else sorter.to(int64))
 

@@ -10,6 +10,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.out_variants import into_out
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.shapes.layouts import as_operands
 
@@ -94,7 +95,7 @@ log_sigmoid_out = into_out(log_sigmoid, "log_sigmoid.out")
 
 def _only_floats(dtype: DType, name: str) -> None:
     if dtype.category in (BOOL, INT, COMPLEX):
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, dtype))
 
 
 # ---- rrelu: the slope is random while training
@@ -202,7 +203,7 @@ def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
 def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
     """s, and x s (1 - s), for the halves x and y of self and the sigmoid s of y."""
     if not self.ndim:
-        raise ShapeError("glu_backward: 'self' must have at least one dimension")
+        raise ShapeError(texts.needs_dim_of("glu_backward", "self"))
     half = self.shape[wrap_dim(dim, self.ndim)] // 2
     first = aten.slice__Tensor(self, dim, 0, half, 1)
     gate = aten.sigmoid(aten.slice__Tensor(self, dim, half, 2 * half, 1))

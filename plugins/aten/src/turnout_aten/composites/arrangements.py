@@ -9,6 +9,7 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds
 from turnout_aten.composites.endings import shortcut
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.checks import are_postponed
@@ -31,12 +32,12 @@ def meshgrid_indexing(tensors: Sequence[Tensor], *, indexing: str) -> list[Tenso
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}')
     if not tensors:
-        raise ShapeError("meshgrid: needs at least one tensor")
+        raise ShapeError(texts.needs_a_tensor("meshgrid"))
     for i, t in enumerate(tensors):
         if t.ndim > 1:
             raise ShapeError(f"meshgrid: tensors[{i}] must have at most 1 dimension, got shape {list(t.shape)}")
         if t.dtype is not tensors[0].dtype:
-            raise DTypeError(f"meshgrid: dtypes must be equal, got {tensors[0].dtype.name} and {t.dtype.name}")
+            raise DTypeError(texts.different_dtypes("meshgrid", tensors[0].dtype, t.dtype))
     swap = indexing == "xy" and len(tensors) > 1
     axes = [tensors[1], tensors[0], *tensors[2:]] if swap else list(tensors)
     shape = [t.numel() for t in axes]
@@ -53,12 +54,12 @@ def meshgrid_indexing(tensors: Sequence[Tensor], *, indexing: str) -> list[Tenso
 def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
     """All combinations of one element from each vector, one per row. A single vector is returned as it is."""
     if not tensors:
-        raise ShapeError("cartesian_prod: needs at least one tensor")
+        raise ShapeError(texts.needs_a_tensor("cartesian_prod"))
     for i, t in enumerate(tensors):
         if t.ndim != 1:
             raise ShapeError(f"cartesian_prod: tensors[{i}] must have 1 dimension, got shape {list(t.shape)}")
         if t.dtype is not tensors[0].dtype:
-            raise DTypeError(f"cartesian_prod: dtypes must be equal, got {tensors[0].dtype.name} and {t.dtype.name}")
+            raise DTypeError(texts.different_dtypes("cartesian_prod", tensors[0].dtype, t.dtype))
     if len(tensors) == 1:
         return tensors[0]
     return aten.stack([aten.flatten__using_ints(g) for g in meshgrid(tensors)], 1)
@@ -69,7 +70,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     if self.ndim != 1:
         raise ShapeError(f"combinations: needs a tensor of 1 dimension, got shape {list(self.shape)}")
     if r < 0:
-        raise ArgumentError(f"combinations: r must not be negative, got {r}")
+        raise ArgumentError(texts.negative("combinations", "r", r))
     if r == 0:
         return aten.new_empty(self, (0,))
     from itertools import combinations as chosen
@@ -173,10 +174,10 @@ def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     if len(dims) != 2:
         raise ShapeError(f"rot90: dims must name two dimensions, got {list(dims)}")
     if self.ndim < 2:
-        raise ShapeError(f"rot90: needs at least 2 dimensions, got shape {list(self.shape)}")
+        raise ShapeError(texts.needs_dims("rot90", 2, self.shape))
     a, b = wrap_dim(dims[0], self.ndim), wrap_dim(dims[1], self.ndim)
     if a == b:
-        raise ShapeError(f"rot90: dims {list(dims)} name a dimension twice")
+        raise ShapeError(texts.named_twice("rot90", dims))
     if k % 4 == 1:
         return aten.transpose__int(aten.flip(self, (b,)), a, b)
     if k % 4 == 2:
@@ -189,7 +190,7 @@ def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 def fliplr(self: Tensor) -> Tensor:
     """Dim 1 reversed."""
     if self.ndim < 2:
-        raise ShapeError(f"fliplr: needs at least 2 dimensions, got shape {list(self.shape)}")
+        raise ShapeError(texts.needs_dims("fliplr", 2, self.shape))
     return aten.flip(self, (1,))
 
 
@@ -266,7 +267,7 @@ def repeat_interleave_int(self: Tensor, repeats: int, dim: int | None = None, *,
     elif not self.shape:
         self = aten.reshape(self, (1,))
     if repeats < 0:
-        raise ArgumentError(f"repeat_interleave: repeats must not be negative, got {repeats}")
+        raise ArgumentError(texts.negative("repeat_interleave", "repeats", repeats))
     d = wrap_dim(dim, self.ndim)
     shape = self.shape
     total = shape[d] * repeats

@@ -9,6 +9,7 @@ from turnout.dtypes import FLOAT, bool_, float32
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.layouts import as_operands, ordered
 
 if TYPE_CHECKING:
@@ -120,9 +121,7 @@ def _check_flash(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, at
 def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.ndim < 2:
-            raise ShapeError(
-                f"scaled_dot_product_attention: '{name}' must have at least 2 dimensions, got shape {list(tensor.shape)}"
-            )
+            raise ShapeError(texts.few_dims("scaled_dot_product_attention", name, 2, tensor.shape))
         if tensor.dtype is not query.dtype or tensor.dtype.category < FLOAT:
             raise DTypeError(
                 f"scaled_dot_product_attention: query, key and value must have one floating-point dtype, got {query.dtype.name}, "

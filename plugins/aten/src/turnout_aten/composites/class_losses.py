@@ -9,6 +9,7 @@ from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import ZERO, Ending, ends_in
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 
@@ -106,7 +107,7 @@ def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: 
 def _per_class(weight: Tensor, logs: Tensor, classes: int) -> Tensor:
     count = logs.shape[classes]
     if weight.shape != (count,):
-        raise ShapeError(f"cross_entropy_loss: 'weight' must be one number per class, [{count}], got {list(weight.shape)}")
+        raise ShapeError(texts.not_per_class("cross_entropy_loss", count, weight.shape))
     shape = [1] * logs.ndim
     shape[classes] = count
     return aten.view(weight, shape)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.convolutions import spread
 from turnout_aten.shapes.layouts import as_convolved
 
@@ -32,7 +33,7 @@ def _convolved(
 ) -> Tensor:  # fmt: skip
     """A convolution of [N, C, *S] or [C, *S]."""
     if input.ndim not in (ndim + 1, ndim + 2):
-        raise ShapeError(f"{name}: 'input' must have {ndim + 1} or {ndim + 2} dimensions, got shape {list(input.shape)}")
+        raise ShapeError(texts.no_images(name, ndim, input.shape))
     single = input.ndim == ndim + 1
     x = aten.unsqueeze(input, 0) if single else input
     made: Tensor = aten.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)

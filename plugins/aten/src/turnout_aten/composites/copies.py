@@ -11,6 +11,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, element, ends_in, shortcut
 from turnout_aten.composites.layouts import lying
 from turnout_aten.dtypes import check_held
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.factories import check_layout, strides_as
 from turnout_aten.kernels.outputs import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
@@ -167,7 +168,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     shape = self.array.shape
     if src.array.shape != shape:
         if not expands_to(src.array.shape, shape):
-            raise ShapeError(f"copy_: 'src' of shape {list(src.array.shape)} does not expand to {list(shape)}")
+            raise ShapeError(texts.not_expanded("copy_", "src", src.array.shape, shape))
         src = aten.expand(src, shape)
     _write(backend, self.array, self.device, src, non_blocking)
     return self
@@ -236,7 +237,7 @@ def to_other(self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool
 def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """`src` with the shape, dtype, layout and device of self."""
     if not expands_to(src.shape, self.shape):
-        raise ShapeError(f"copy: 'src' of shape {list(src.shape)} does not expand to {list(self.shape)}")
+        raise ShapeError(texts.not_expanded("copy", "src", src.shape, self.shape))
     spread = aten.to__other(aten.expand(src, self.shape), self)
     made: Tensor = aten.clone(spread, memory_format="contiguous_format")
     return lying(made, as_operands(self.shape, self))
@@ -270,7 +271,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write a number where all indices are equal. With `wrap`, a tall matrix gets another diagonal, one row after the first."""
     shape = self.shape
     if len(shape) < 2:
-        raise DimError(f"fill_diagonal_: needs at least 2 dimensions, got shape {list(shape)}")
+        raise DimError(texts.needs_dims("fill_diagonal_", 2, shape))
     if len(shape) > 2:
         if len(set(shape)) > 1:
             raise ShapeError(f"fill_diagonal_: all dimensions must have one length, got shape {list(shape)}")
@@ -297,7 +298,7 @@ def fill_tensor(self: Tensor, value: Tensor) -> Tensor:
 def zero_dims(name: str, value: Tensor) -> None:
     """Raise ShapeError for a value with dims."""
     if value.array.shape:
-        raise ShapeError(f"{name}: 'value' must be a number or a 0-dim tensor, got shape {list(value.array.shape)}")
+        raise ShapeError(texts.no_number(name, value.array.shape))
 
 
 @element("fill where")
@@ -307,7 +308,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     is_tensor = isinstance(value, Tensor)
     is_complex = value.dtype.category == COMPLEX if is_tensor else isinstance(value, complex)
     if is_complex and dtype.category != COMPLEX:
-        raise DTypeError(f"masked_fill: a complex number cannot be written into a {dtype.name} tensor")
+        raise DTypeError(texts.complex_into("masked_fill", dtype))
     if is_tensor:
         zero_dims("masked_fill", value)
         made: Tensor = aten.where__self(mask, value, self)
@@ -322,7 +323,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """masked_fill, written into self, to which the mask is broadcast."""
     if not expands_to(mask.array.shape, self.array.shape):
-        raise ShapeError(f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}")
+        raise ShapeError(texts.not_expanded("masked_fill_", "mask", mask.array.shape, self.array.shape))
     aten.copy_(self, masked_fill(self, mask, value))
     return self
 
@@ -339,7 +340,7 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
     """
     shape = tuple(size)
     if any(n < 0 for n in shape):
-        raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
+        raise ShapeError(texts.negative_length("resize_", shape))
     if memory_format is None and shape == self.array.shape:
         return self
     backend = self.device.backend

@@ -13,6 +13,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.composites.random import drawn_normal, drawn_uniform, where_to_draw
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.promotion import result_type, wide_dtype
 from turnout_aten.tensor.levels import of_all_examples
@@ -41,7 +42,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     """Exponential with rate lambd: -ln u / lambd."""
     _floating("exponential_", self)
     if not lambd > 0:
-        raise ArgumentError(f"exponential_: lambd must be positive, got {lambd}")
+        raise ArgumentError(texts.not_positive("exponential_", "lambd", lambd))
     drawn = aten.neg(aten.log(_positive_uniform(self, generator)))
     aten.copy_(self, aten.div__Scalar(drawn, lambd))
     return self
@@ -51,7 +52,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Gen
     """Cauchy: median + sigma tan(pi (u - 1/2)), the tangent as sine over cosine."""
     _floating("cauchy_", self)
     if not sigma > 0:
-        raise ArgumentError(f"cauchy_: sigma must be positive, got {sigma}")
+        raise ArgumentError(texts.not_positive("cauchy_", "sigma", sigma))
     angle = aten.mul__Scalar(aten.sub__Scalar(_positive_uniform(self, generator), 0.5), pi)
     drawn = aten.div__Tensor(aten.sin(angle), aten.cos(angle))
     aten.copy_(self, aten.add__Scalar(aten.mul__Scalar(drawn, sigma), median))
@@ -62,7 +63,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
     """exp of normal numbers with that mean and standard deviation."""
     _floating("log_normal_", self)
     if not std > 0:
-        raise ArgumentError(f"log_normal_: std must be positive, got {std}")
+        raise ArgumentError(texts.not_positive("log_normal_", "std", std))
     drawn = drawn_normal(self.shape, wide_dtype(self.dtype), self.device, generator)
     aten.copy_(self, aten.exp(aten.add__Scalar(aten.mul__Scalar(drawn, std), mean)))
     return self
@@ -114,7 +115,7 @@ def normal_float_float(
 
 def _check_std(std: float) -> None:
     if not std >= 0:
-        raise ArgumentError(f"normal: std must not be negative, got {std}")
+        raise ArgumentError(texts.negative("normal", "std", std))
 
 
 # ---- integers
@@ -123,7 +124,7 @@ def _check_std(std: float) -> None:
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """The number of trials up to the first success: 1 + floor(ln u / ln(1 - p))."""
     if not 0 < p < 1:
-        raise ArgumentError(f"geometric_: p must lie between 0 and 1, got {p}")
+        raise ArgumentError(texts.no_probability("geometric_", "p", p))
     if self.dtype.category in (BOOL, COMPLEX):
         raise DTypeError(f"geometric_: needs an integer or floating-point tensor, got {self.dtype.name}")
     failures = aten.floor(aten.div__Scalar(aten.log(_positive_uniform(self, generator)), log1p(-p)))
@@ -138,12 +139,12 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, ge
     sampling with a reservoir" (2006). With replacement, searches for uniform numbers in the running sum.
     """
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"multinomial: probabilities must be floating-point, got {self.dtype.name}")
+        raise DTypeError(texts.no_probabilities("multinomial", self.dtype))
     if self.ndim not in (1, 2):
         raise ShapeError(f"multinomial: probabilities must have 1 or 2 dimensions, got shape {list(self.shape)}")
     categories = self.shape[-1]
     if num_samples <= 0:
-        raise ArgumentError(f"multinomial: num_samples must be positive, got {num_samples}")
+        raise ArgumentError(texts.not_positive("multinomial", "num_samples", num_samples))
     if not replacement and num_samples > categories:
         raise ArgumentError(f"multinomial: {num_samples} samples of {categories} categories need replacement")
     _check_probabilities(self)

@@ -13,6 +13,7 @@ from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import element, shortcut
 from turnout_aten.dtypes import check_held
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.outputs import resize_output
 from turnout_aten.shapes.promotion import number_dtype, wide_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
@@ -158,7 +159,7 @@ def empty_out(size: Sequence[int], *, memory_format: Any = None, out: Tensor) ->
 def _bounds(name: str, start: Any, end: Any, steps: int, options: dict[str, Any]) -> tuple[Any, Any]:
     """start and end as numbers, or as 0-dim tensors. Raises ShapeError for other tensors and for negative steps."""
     if steps < 0:
-        raise ShapeError(f"{name}: steps must not be negative, got {steps}")
+        raise ShapeError(texts.negative(name, "steps", steps))
     for value in (start, end):
         if isinstance(value, Tensor):
             if value.ndim:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT, get_default_dtype
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _complex(self: Tensor) -> Tensor:
     if x.dtype.is_complex:
         return x
     if x.dtype.itemsize == 2:
-        raise DTypeError(f"fft: not implemented for {x.dtype.name}; convert to float32")
+        raise DTypeError(texts.two_bytes("fft", x.dtype))
     return aten.to__dtype(x, x.dtype.to_complex())
 
 
@@ -65,7 +66,7 @@ def _dims(name: str, self: Tensor, s: Dims, dim: Dims) -> tuple[list[int], list[
     if dim is not None:
         dims = [wrap_dim(d, len(shape)) for d in dim]
         if len(set(dims)) != len(dims):
-            raise ShapeError(f"{name}: a dimension occurs twice in {list(dim)}")
+            raise ShapeError(texts.repeated_dim(name, dim))
     else:
         dims = list(range(len(shape) - (len(shape) if s is None else len(s)), len(shape)))
     lengths = [shape[d] for d in dims] if s is None else [shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True)]
@@ -88,7 +89,7 @@ def _resized(x: Tensor, dims: Sequence[int], lengths: Sequence[int]) -> Tensor:
 
 def _one(name: str, self: Tensor, n: int | None, dim: int) -> tuple[list[int], list[int]]:
     if not self.ndim:
-        raise DimError(f"{name}: needs at least one dimension, got a 0-dim tensor")
+        raise DimError(texts.needs_a_dim(name))
     if n is not None and n < 1:  # in a list of lengths -1 stands for the length that there is
         raise ShapeError(f"{name}: cannot transform {n} elements")
     return _dims(name, self, None if n is None else (n,), (dim,))
@@ -190,7 +191,7 @@ ihfft2 = _along_two(ihfftn)
 def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     """The frequencies of a transform of n samples with spacing d."""
     if n < 0:
-        raise ShapeError(f"fft.fftfreq: n must not be negative, got {n}")
+        raise ShapeError(texts.negative("fft.fftfreq", "n", n))
     half, pin_memory = (n + 1) // 2, options.pop("pin_memory", None)
     positive = aten.arange(half, **_floats(options))
     negative = aten.arange__start(half - n, 0, **_floats(options))

@@ -15,6 +15,7 @@ from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
+from turnout_aten.errors import arguments as texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,7 @@ def _check(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding
     if input.dtype is not grid.dtype:
         raise DTypeError(f"{name}: 'input' and 'grid' must have one dtype, got {input.dtype.name} and {grid.dtype.name}")
     if input.dtype.category != FLOAT:
-        raise DTypeError(f"{name} is not defined for {input.dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, input.dtype))
     if mode not in ((0, 1, 2) if ndim == 2 else (0, 1)) or padding not in (0, 1, 2):
         raise ArgumentError(f"{name}: interpolation mode {mode} with padding mode {padding} is not available")
 
@@ -197,7 +198,7 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 
 def _factored(name: str, self: Tensor, factor: int) -> None:
     if self.ndim < 3:
-        raise ShapeError(f"{name}: 'self' must have at least 3 dimensions, got shape {list(self.shape)}")
+        raise ShapeError(texts.few_dims(name, "self", 3, self.shape))
     if factor < 1:
         raise ShapeError(f"{name}: the factor must be positive, got {factor}")
 
@@ -231,12 +232,12 @@ def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
 def channel_shuffle(self: Tensor, groups: int) -> Tensor:
     """The channels (dim 1) reordered: one from each group in turn."""
     if self.ndim < 3:
-        raise ShapeError(f"channel_shuffle: 'self' must have at least 3 dimensions, got shape {list(self.shape)}")
+        raise ShapeError(texts.few_dims("channel_shuffle", "self", 3, self.shape))
     n, c, *rest = self.shape
     if groups < 1:
-        raise ShapeError(f"channel_shuffle: groups must be positive, got {groups}")
+        raise ShapeError(texts.not_positive("channel_shuffle", "groups", groups))
     if c % groups:
-        raise ShapeError(f"channel_shuffle: the number of channels, {c}, must be a multiple of the number of groups, {groups}")
+        raise ShapeError(texts.ungrouped("channel_shuffle", c, groups))
     split = aten.reshape(self, (n, groups, c // groups, *rest))
     return _copied(self, aten.transpose__int(split, 1, 2), self.shape)
 

@@ -12,6 +12,7 @@ from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     # differs from torch: `histc` without a range counts 0 everywhere if the data has nan or infinities; PyTorch raises.
     """
     if bins <= 0:
-        raise ArgumentError(f"histc: bins must be positive, got {bins}")
+        raise ArgumentError(texts.not_positive("histc", "bins", bins))
     if not (isfinite(min) and isfinite(max)) or min > max:
         raise ArgumentError(f"histc: the range must be finite and in order, got {min} to {max}")
     x = aten.reshape(self, (-1,))
@@ -67,7 +68,7 @@ def bin_edges(
     made = []
     for i, count in enumerate(bins):
         if count <= 0:
-            raise ArgumentError(f"histogram: bins must be positive, got {count}")
+            raise ArgumentError(texts.not_positive("histogram", "bins", count))
         low, high = _ends(aten.select__int(columns, 1, i), None if range is None else range[2 * i : 2 * i + 2])
         made.append(_spread(low, high, count))
     return made
@@ -99,14 +100,14 @@ def _spread(low: Tensor, high: Tensor, count: int) -> Tensor:
 
 def _columns(self: Tensor) -> Tensor:
     if self.ndim < 2:
-        raise ShapeError(f"histogramdd: 'self' must have at least 2 dimensions, got shape {list(self.shape)}")
+        raise ShapeError(texts.few_dims("histogramdd", "self", 2, self.shape))
     return aten.reshape(self, (numel(self.shape[:-1]), self.shape[-1]))
 
 
 def from_bin_tensors(self: Tensor, bins: Sequence[Tensor], *, weight: Tensor | None = None, density: bool = False) -> Tensor:
     """The counts or summed weights of points [..., D] in bins with these edges; with `density`, the density."""
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"histogram: needs a float tensor, got {self.dtype.name}")
+        raise DTypeError(texts.not_float("histogram", self.dtype))
     columns = _columns(self)
     if columns.shape[1] != len(bins):
         raise ShapeError(f"histogramdd: needs edges for each of {columns.shape[1]} columns, got {len(bins)}")
@@ -139,9 +140,9 @@ def _weights(self: Tensor, weight: Tensor | None) -> Tensor:
     if weight is None:
         return aten.new_ones(self, (numel(self.shape[:-1]),))
     if weight.dtype is not self.dtype:
-        raise DTypeError(f"histogram: 'weight' must have dtype {self.dtype.name}, got {weight.dtype.name}")
+        raise DTypeError(texts.wrong_dtype("histogram", "weight", self.dtype, weight.dtype))
     if weight.shape != self.shape[:-1]:
-        raise ShapeError(f"histogram: 'weight' must have shape {list(self.shape[:-1])}, got {list(weight.shape)}")
+        raise ShapeError(texts.wrong_shape("histogram", "weight", self.shape[:-1], weight.shape))
     return aten.reshape(weight, (-1,))
 
 
@@ -188,7 +189,7 @@ def histogramdd_tensors(
 def histogram_bins(self: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False) -> tuple[Tensor, Tensor]:
     """(counts, edges) of all elements in bins with the given edges."""
     if weight is not None and weight.shape != self.shape:
-        raise ShapeError(f"histogram: 'weight' must have shape {list(self.shape)}, got {list(weight.shape)}")
+        raise ShapeError(texts.wrong_shape("histogram", "weight", self.shape, weight.shape))
     flat = None if weight is None else aten.reshape(weight, (-1,))
     return from_bin_tensors(_one_column(self), [bins], weight=flat, density=density), aten.clone(bins)
 
@@ -202,7 +203,7 @@ def histogram(
 ) -> tuple[Tensor, Tensor]:
     """histogram_bins for equal bins over `range`, or the range of the data."""
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"histogram: needs a float tensor, got {self.dtype.name}")
+        raise DTypeError(texts.not_float("histogram", self.dtype))
     return histogram_bins(self, bin_edges(_one_column(self), [bins], range=range)[0], weight=weight, density=density)
 
 

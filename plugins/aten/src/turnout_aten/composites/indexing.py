@@ -10,6 +10,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.endings import shortcut
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import broadcast, wrap_dim
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -26,7 +27,7 @@ def where(condition: Tensor) -> list[Tensor]:
 def masked_select(self: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask is true, in row-major order. self and the mask broadcast."""
     if mask.dtype is not bool_:
-        raise DTypeError(f"masked_select: 'mask' must be a bool tensor, got {mask.dtype.name}")
+        raise DTypeError(texts.not_bool("masked_select", "mask", mask.dtype))
     shape = broadcast(self.shape, mask.shape)
     if not shape:
         return aten.index__Tensor(aten.reshape(self, (1,)), [aten.reshape(mask, (1,))])
@@ -40,7 +41,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
     if self.ndim != indices.ndim:
         raise ShapeError(f"take_along_dim: 'indices' must have {self.ndim} dimensions, got shape {list(indices.shape)}")
     if indices.dtype is not int64:
-        raise DTypeError(f"take_along_dim: 'indices' must be an int64 tensor, got {indices.dtype.name}")
+        raise DTypeError(texts.not_int64("take_along_dim", "indices", indices.dtype))
     d = wrap_dim(dim, self.ndim)
     if self.shape:
         # Negative indices count from the end.
@@ -110,7 +111,7 @@ _FEW = 1 << 10
 def take(self: Tensor, index: Tensor) -> Tensor:
     """The elements at indices into the flattened tensor; negative indices count from the end."""
     if index.dtype is not int64:
-        raise DTypeError(f"take: 'index' must be an int64 tensor, got {index.dtype.name}")
+        raise DTypeError(texts.not_int64("take", "index", index.dtype))
     if 0 in self.array.shape and 0 not in index.array.shape:
         raise DimError("take: cannot take elements from an empty tensor")
     made: Tensor = aten.index__Tensor(aten.reshape(self, (-1,)), [index])
@@ -130,7 +131,7 @@ def unsafe_index_put(self: Tensor, indices: list[Tensor | None], values: Tensor,
 def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> list[Tensor | None]:
     """The indices, with those where the mask is false replaced by valid ones."""
     if len(indices) > self.ndim:
-        raise DimError(f"too many indices: {len(indices)} for a tensor of {self.ndim} dimensions")
+        raise DimError(texts.too_many_indices("", len(indices), self.ndim))
     return [None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1) for d, index in enumerate(indices)]
 
 

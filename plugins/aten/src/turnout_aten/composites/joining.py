@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast_all, wrap_dim
 from turnout_aten.shapes.promotion import result_type
 
@@ -59,7 +60,7 @@ def broadcast_tensors(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def _some(name: str, tensors: Sequence[Tensor]) -> None:
     if not tensors:
-        raise ShapeError(f"{name}: needs at least one tensor")
+        raise ShapeError(texts.needs_a_tensor(name))
 
 
 def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -104,7 +105,7 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     """
     _some("_chunk_cat", tensors)
     if num_chunks < 1:
-        raise ShapeError(f"_chunk_cat: num_chunks must be positive, got {num_chunks}")
+        raise ShapeError(texts.not_positive("_chunk_cat", "num_chunks", num_chunks))
     first = tensors[0]
     d = wrap_dim(dim, first.ndim)
     parts = []
@@ -112,7 +113,7 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
         if t.numel() == 0 or t.ndim <= d:
             raise ShapeError(f"_chunk_cat: a tensor of shape {list(t.shape)} has no elements along dim {d}")
         if t.dtype is not first.dtype:
-            raise DTypeError(f"_chunk_cat: dtypes must be equal, got {first.dtype.name} and {t.dtype.name}")
+            raise DTypeError(texts.different_dtypes("_chunk_cat", first.dtype, t.dtype))
         if t.shape[:d] != first.shape[:d]:
             raise ShapeError(f"_chunk_cat: shapes {list(first.shape)} and {list(t.shape)} must be equal before dim {d}")
         missing = -t.shape[d] % num_chunks

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import bool_
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def _check_probability(p: float) -> None:
     if not 0 <= p <= 1:
-        raise ArgumentError(f"dropout: p must lie between 0 and 1, got {p}")
+        raise ArgumentError(texts.no_probability("dropout", "p", p))
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -58,7 +59,7 @@ def _noise(name: str, input: Tensor, p: float, whole_channels: bool) -> Tensor:
     if not whole_channels:
         return aten.bernoulli__p(aten.empty_like(input), 1 - p)
     if input.ndim < 2:
-        raise ShapeError(f"{name}: 'input' must be [N, C, ...], got shape {list(input.shape)}")
+        raise ShapeError(texts.no_channels(name, input.shape))
     shape = (*input.shape[:2], *(1,) * (input.ndim - 2))
     return aten.bernoulli__p(aten.new_empty(input, shape), 1 - p)
 
@@ -145,7 +146,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"{list(input2.shape)}"
         )
     if bias is not None and bias.shape != (k,):
-        raise ShapeError(f"bilinear: 'bias' must have shape [{k}], got {list(bias.shape)}")
+        raise ShapeError(texts.wrong_shape("bilinear", "bias", (k,), bias.shape))
     lead = input1.shape[:-1]
     rows = aten.reshape(aten.permute(weight, (1, 0, 2)), (i, k * j))
     half = aten.reshape(aten.matmul(aten.reshape(input1, (-1 if input1.numel() else 0, i)), rows), (*lead, k, j))

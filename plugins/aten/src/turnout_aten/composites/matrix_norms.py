@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.decompositions import floating, matrices, square
 from turnout_aten.shapes.extents import numel, wrap_dim
 
@@ -113,7 +114,7 @@ def matrix_norm_str(
 def nuclear_norm(self: Tensor, keepdim: bool = False) -> Tensor:
     """The sum of the singular values of each matrix."""
     if self.ndim < 2:
-        raise ShapeError(f"nuclear_norm: 'self' must have at least 2 dimensions, got shape {list(self.shape)}")
+        raise ShapeError(texts.few_dims("nuclear_norm", "self", 2, self.shape))
     return matrix_norm_str(self, "nuc", (-2, -1), keepdim)
 
 

@@ -12,6 +12,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.endings import Ending, ends_in, shortcut
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.dtypes import promote_types
+from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell_composite
 from turnout_aten.kernels.outputs import check_result_dtype
 from turnout_aten.kernels.standing import Standing
@@ -32,7 +33,7 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
     broadcast."""
     a, b = self.array.shape, other.array.shape
     if not a or not b:
-        raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {list(a)} and {list(b)}")
+        raise ShapeError(texts.operands_without_dims("matmul", a, b))
     made: Tensor
     if len(a) == 2 and len(b) == 2:
         made = aten.mm(self, other)
@@ -46,7 +47,7 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
         # One large product instead of a batch of small ones.
         columns = other if len(b) == 2 else aten.unsqueeze(other, 1)
         if a[-1] != b[0]:
-            raise ShapeError(f"matmul: shapes {list(a)} and {list(b)} do not match: {a[-1]} against {b[0]}")
+            raise ShapeError(texts.unmatched("matmul", a, b, a[-1], b[0]))
         flat = aten.reshape(self, (numel(a[:-1]), a[-1]))
         made = aten._unsafe_view(aten.mm(flat, columns), (*a[:-1], *b[1:]))
     else:
@@ -60,7 +61,7 @@ def _batched(self: Tensor, other: Tensor) -> Tensor:
     a, b = left.shape, right.shape
     batch = broadcast(a[:-2], b[:-2])
     if a[-1] != b[-2]:
-        raise ShapeError(f"matmul: shapes {list(self.shape)} and {list(other.shape)} do not match: {a[-1]} against {b[-2]}")
+        raise ShapeError(texts.unmatched("matmul", self.shape, other.shape, a[-1], b[-2]))
     count = numel(batch)
     made: Tensor = aten.bmm(_one_batch(left, batch, count), _one_batch(right, batch, count))
     rows, columns = a[-2:-1] if self.ndim > 1 else (), b[-1:] if other.ndim > 1 else ()
@@ -169,7 +170,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
         made = aten.mul__Tensor(self, other)
         return made
     if a[-1] != b[-1]:
-        raise ShapeError(f"inner: shapes {list(a)} and {list(b)} do not match: {a[-1]} against {b[-1]}")
+        raise ShapeError(texts.unmatched("inner", a, b, a[-1], b[-1]))
     made = aten.tensordot(self, other, (-1,), (-1,))
     return made
 
@@ -213,7 +214,7 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any 
         raise ShapeError(f"addr: vec1 and vec2 must have one dimension, got shapes {shapes}")
     shape = (*vec1.shape, *vec2.shape)
     if not expands_to(self.shape, shape):
-        raise ShapeError(f"addr: 'self' of shape {list(self.shape)} does not expand to the product's {list(shape)}")
+        raise ShapeError(texts.no_product_shape("addr", self.shape, shape))
     dtype = promote_types(self.dtype, promote_types(vec1.dtype, vec2.dtype))
     check_alpha("addr", beta, dtype, "beta")
     check_alpha("addr", alpha, dtype)
@@ -235,8 +236,7 @@ def addr_(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     """addr into self."""
     made = addr(self, vec1, vec2, beta=beta, alpha=alpha)
     if made.shape != self.shape:
-        have, wanted = list(self.shape), list(made.shape)
-        raise ShapeError(f"addr_: self of shape {have} cannot hold the result of shape {wanted}")
+        raise ShapeError(texts.too_small("addr_", self.shape, made.shape))
     check_result_dtype(find_operator("aten::addr_"), Out(made.shape, made.dtype), self)
     written: Tensor = aten.copy_(self, made)
     return written
@@ -309,7 +309,7 @@ def _in_order(factors: list[Tensor], split: dict[tuple[int, int], int], i: int, 
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of conj(x) * y along a dim."""
     if x.dtype.category < FLOAT:
-        raise DTypeError(f"linalg.vecdot: expected a floating-point or complex tensor, got {x.dtype.name}")
+        raise DTypeError(texts.not_inexact("linalg.vecdot", x.dtype))
     if x.dtype is not y.dtype:
         raise DTypeError(f"linalg.vecdot: x and y must have one dtype, got {x.dtype.name} and {y.dtype.name}")
     product = aten.mul__Tensor(aten.conj(x) if x.dtype.is_complex else x, y)
@@ -406,10 +406,10 @@ def _powers(x: Tensor, count: int) -> Tensor:
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of the elements of a vector, one row per element; the highest power comes first unless `increasing`."""
     if x.ndim != 1:
-        raise ShapeError(f"vander: 'x' must have one dimension, got shape {list(x.shape)}")
+        raise ShapeError(texts.not_one_dim("vander", "x", x.shape))
     count = x.shape[0] if N is None else N
     if count < 0:
-        raise ShapeError(f"vander: N must not be negative, got {count}")
+        raise ShapeError(texts.negative("vander", "N", count))
     whole = aten.to__dtype(x, int64) if x.dtype.category < FLOAT else x
     made: Tensor = _powers(whole, count) if count else aten.new_empty(whole, (*x.shape, 0))
     return made if increasing else aten.flip(made, (-1,))

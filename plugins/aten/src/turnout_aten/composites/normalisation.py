@@ -14,6 +14,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import ends_in
 from turnout_aten.composites.layouts import lying
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.normalisation import check_groups, check_rows
@@ -30,14 +31,14 @@ _EPS = {float64: 2.0**-52}
 def _computed(name: str, dtype: DType) -> DType:
     """The dtype to compute in."""
     if dtype.category < FLOAT:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, dtype))
     return float32 if dtype.itemsize == 2 else dtype
 
 
 def _computed_of_real(name: str, dtype: DType) -> DType:
     """The same where complex tensors are refused, too."""
     if dtype.category != FLOAT:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, dtype))
     return _computed(name, dtype)
 
 
@@ -117,7 +118,7 @@ def group_norm(
     """Normalise groups of channels to mean 0 and variance 1; then times weight plus bias, per channel."""
     shape = input.array.shape
     if len(shape) < 2:
-        raise ShapeError(f"group_norm: 'input' must be [N, C, ...], got shape {list(input.shape)}")
+        raise ShapeError(texts.no_channels("group_norm", input.shape))
     n, c, *places = shape
     check_groups("group_norm", c, num_groups, weight, bias)
     return aten.native_group_norm(input, weight, bias, n, c, numel(places), num_groups, eps)[0]
@@ -160,7 +161,7 @@ def _per_channel(x: Tensor, ndim: int) -> Tensor:
 def _check_channels(name: str, input: Tensor, **parameters: Tensor | None) -> None:
     shape = input.array.shape
     if len(shape) < 2:
-        raise ShapeError(f"{name}: 'input' must be [N, C, ...], got shape {list(input.shape)}")
+        raise ShapeError(texts.no_channels(name, input.shape))
     for which, parameter in parameters.items():
         if parameter is not None and parameter.array.shape != shape[1:2]:
             raise ShapeError(

@@ -9,6 +9,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast, wrap_dim
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     if isinstance(maxnorm, complex) or maxnorm < 0:
         raise ArgumentError(f"renorm: maxnorm must be a real number of at least 0, got {maxnorm}")
     if self.ndim < 2:
-        raise ShapeError(f"renorm: 'self' must have at least 2 dimensions, got shape {list(self.shape)}")
+        raise ShapeError(texts.few_dims("renorm", "self", 2, self.shape))
     kept = wrap_dim(dim, self.ndim)
     norms = aten.linalg_vector_norm(self, p, [d for d in range(self.ndim) if d != kept], True)
     factors = aten.mul__Scalar(aten.reciprocal(aten.add__Scalar(norms, 1e-7)), maxnorm)
@@ -135,7 +136,7 @@ def pdist(self: Tensor, p: float = 2) -> Tensor:
 
 def _distance_order(name: str, x: Tensor, p: float) -> None:
     if p < 0:
-        raise ArgumentError(f"{name}: p must not be negative, got {p}")
+        raise ArgumentError(texts.negative(name, "p", p))
     if x.dtype.category != FLOAT:
         raise DTypeError(f"{name}: needs floating-point tensors, got {x.dtype.name}")
 

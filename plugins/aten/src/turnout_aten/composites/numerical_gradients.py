@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 
@@ -46,7 +47,7 @@ def _gradients(self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_o
         raise ShapeError(f"gradient: needs one spacing for each of {len(dims)} dims, got {len(spacing)}")
     found = [wrap_dim(d, self.ndim) for d in dims]
     if len(set(found)) != len(found):
-        raise ShapeError(f"gradient: a dimension occurs twice in {list(dims)}")
+        raise ShapeError(texts.repeated_dim("gradient", dims))
     if self.dtype.category < FLOAT and not self.dtype.is_signed:
         raise DTypeError(f"gradient: needs a signed dtype, got {self.dtype.name}")
     for d in found:

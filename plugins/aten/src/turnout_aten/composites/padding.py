@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from turnout.errors import ArgumentError, ModeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.layouts import as_images
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _checked(name: str, ndim: int, self: Tensor, padding: Sequence[int], reflect
         if reflects and (before >= n or after >= n):
             raise ShapeError(f"{name}: padding {before} and {after} must be less than {n}, the length of dim {-1 - i}")
         if n + before + after < 1:
-            raise ShapeError(f"{name}: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
+            raise ShapeError(texts.too_much_padding(name, -1 - i, n, before, after))
 
 
 def _pad(kind: str, ndim: int) -> Callable[..., Tensor]:
@@ -102,7 +103,7 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
         if before > n or after > n:
             raise ShapeError(f"pad: circular padding {before} and {after} wraps more than once around dim {-1 - i} of length {n}")
         if n + before + after < 0:
-            raise ShapeError(f"pad: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
+            raise ShapeError(texts.too_much_padding("pad", -1 - i, n, before, after))
     # Cropped elements must not reappear at the other end.
     middle = _extended(self, [min(n, 0) for n in pad], _wrapped) if any(n < 0 for n in pad) else self
     return lying(_extended(middle, [max(n, 0) for n in pad], _wrapped))
@@ -114,7 +115,7 @@ _MODES = {"reflect": "reflection", "replicate": "replication"}
 def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """`pad` holds (before, after) for each dim, starting with the last. The mode is constant, reflect, replicate or circular."""
     if len(pad) % 2 or len(pad) // 2 > self.ndim:
-        raise ShapeError(f"pad: 'pad' must hold two numbers for each of at most {self.ndim} dims, got {list(pad)}")
+        raise ShapeError(texts.odd_padding("pad", self.ndim, pad))
     if mode == "constant":
         return aten.constant_pad_nd(self, pad, 0.0 if value is None else value)
     if mode not in (*_MODES, "circular"):

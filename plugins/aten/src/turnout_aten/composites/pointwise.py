@@ -10,6 +10,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.endings import shortcut
 from turnout_aten.composites.out_variants import into_out
 from turnout_aten.dtypes import can_cast
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.promotion import float_dtype, result_type
 from turnout_aten.tensor.tensor import Tensor
 
@@ -123,7 +124,7 @@ def ldexp_(self: Tensor, other: Tensor) -> Tensor:
     """In place. Raises DTypeError where self has a lower category than the result."""
     made = ldexp_Tensor(self, other)
     if not can_cast(made.dtype, self.dtype):
-        raise DTypeError(f"ldexp_: the result has dtype {made.dtype.name}, which cannot be written into {self.dtype.name}")
+        raise DTypeError(texts.unwritable_result("ldexp_", made.dtype, self.dtype))
     return aten.copy_(self, made)
 
 

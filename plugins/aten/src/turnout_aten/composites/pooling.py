@@ -10,6 +10,7 @@ from turnout.errors import DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.pooling import check_input
 
@@ -87,7 +88,7 @@ def max_pool_with_indices_backward(
             f"{list(indices.shape)} must be one shape and fit 'self' of shape {list(self.shape)}"
         )
     if grad_output.dtype is not self.dtype:
-        raise DTypeError(f"{name}: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}")
+        raise DTypeError(texts.wrong_dtype(name, "grad_output", self.dtype, grad_output.dtype))
     made = _placed(grad_output, indices, self.shape, lead, add=True)
     return lying(made, as_images(made.shape, self) if len(kernel_size) == 2 else None)
 
@@ -142,7 +143,7 @@ def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Tensor:
 
 def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int], pool: Any) -> Tensor:
     if len(output_size) != ndim:
-        raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
+        raise ShapeError(texts.wrong_output_size(name, ndim, output_size))
     if all(n == 1 for n in output_size):
         check_input(name, self.shape, ndim)
         return aten.mean__dim(self, tuple(range(-ndim, 0)), True)
@@ -177,7 +178,7 @@ def _unpooled(name: str, ndim: int, self: Tensor, indices: Tensor, output_size: 
     if indices.dtype is not int64:
         raise DTypeError(f"{name}: 'indices' must be int64, got {indices.dtype.name}")
     if len(output_size) != ndim:
-        raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
+        raise ShapeError(texts.wrong_output_size(name, ndim, output_size))
     check_input(name, self.shape, ndim)
     if self.shape != indices.shape:
         raise ShapeError(f"{name}: 'indices' must have the shape of 'self', {list(self.shape)}, got {list(indices.shape)}")

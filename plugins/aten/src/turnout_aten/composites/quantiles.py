@@ -9,6 +9,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def nanquantile_scalar(
 
 def _number(name: str, self: Tensor, q: float) -> Tensor:
     if not 0 <= q <= 1:
-        raise ArgumentError(f"{name}: q must lie between 0 and 1, got {q}")
+        raise ArgumentError(texts.no_probability(name, "q", q))
     return aten.new_full(self, (), q)
 
 
@@ -70,7 +71,7 @@ def _check(name: str, self: Tensor, q: Tensor, interpolation: str) -> None:
     if self.dtype is not q.dtype:
         raise DTypeError(f"{name}: q must have dtype {self.dtype.name}, got {q.dtype.name}")
     if interpolation not in INTERPOLATIONS:
-        raise ArgumentError(f"{name}: interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}")
+        raise ArgumentError(texts.not_one_of(name, "interpolation", INTERPOLATIONS, interpolation))
 
 
 def _quantiles(

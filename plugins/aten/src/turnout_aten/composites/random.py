@@ -12,6 +12,7 @@ from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.dtypes import LARGEST, int_range
+from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.kernels.factories import strides_as
 from turnout_aten.shapes.extents import numel
@@ -265,7 +266,7 @@ def randperm(
 ) -> Tensor:  # fmt: skip
     """A random permutation of 0 to n - 1: the indices that sort n random words."""
     if n < 0:
-        raise ShapeError(f"randperm: n must not be negative, got {n}")
+        raise ShapeError(texts.negative("randperm", "n", n))
     wanted = dtype or int64
     precision = _PRECISION.get(wanted.to_real())
     most = 1 << precision if precision else _whole_range(wanted)[1]
@@ -288,7 +289,7 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Genera
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Normal numbers with that mean and standard deviation."""
     if std < 0:
-        raise ArgumentError(f"normal_: std must not be negative, got {std}")
+        raise ArgumentError(texts.negative("normal_", "std", std))
     drawn = drawn_normal(self.shape, self.dtype, self.device, generator)
     aten.copy_(self, aten.add__Scalar(aten.mul__Scalar(drawn, std), mean))
     return self
@@ -316,7 +317,7 @@ def random_(self: Tensor, *, generator: Generator | None = None) -> Tensor:
 def bernoulli_Tensor_(self: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability in `p` (which broadcasts), else 0."""
     if p.dtype.category != FLOAT:
-        raise DTypeError(f"bernoulli_: probabilities must be floating-point, got {p.dtype.name}")
+        raise DTypeError(texts.no_probabilities("bernoulli_", p.dtype))
     _check_chances(p)
     drawn = drawn_uniform(self.shape, float64 if p.dtype is float64 else float32, self.device, generator)
     aten.copy_(self, aten.lt__Tensor(drawn, p))
@@ -334,7 +335,7 @@ def _check_chances(p: Tensor) -> None:
 def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability in each element of self, else 0. The dtype is that of self."""
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"bernoulli: probabilities must be floating-point, got {self.dtype.name}")
+        raise DTypeError(texts.no_probabilities("bernoulli", self.dtype))
     _check_chances(self)
     drawn = drawn_uniform(self.shape, self.dtype, self.device, generator)
     made: Tensor = aten._to_copy(aten.lt__Tensor(drawn, self), dtype=self.dtype)
@@ -344,7 +345,7 @@ def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
 def bernoulli_p(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """1 with probability p, else 0. Shape and dtype are those of self."""
     if not 0 <= p <= 1:
-        raise ArgumentError(f"bernoulli: p must lie between 0 and 1, got {p}")
+        raise ArgumentError(texts.no_probability("bernoulli", "p", p))
     drawn = drawn_uniform(self.shape, float32 if self.dtype is not float64 else float64, self.device, generator)
     return aten._to_copy(aten.lt__Scalar(drawn, p), dtype=self.dtype)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import COMPLEX, FLOAT, DType, get_default_dtype
 from turnout.errors import DTypeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +103,7 @@ def std_mean_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True,
 def nansum(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum with nan counted as 0. Raises DTypeError for complex tensors."""
     if self.dtype.category == COMPLEX:
-        raise DTypeError(f"nansum is not defined for {self.dtype.name} tensors")
+        raise DTypeError(texts.undefined_for("nansum", self.dtype))
     if self.dtype.category == FLOAT:
         self = aten.masked_fill__Scalar(self, aten.isnan(self), 0)
     return aten.sum__dim_IntList(self, dim, keepdim, dtype=dtype)
@@ -111,7 +112,7 @@ def nansum(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False
 def nanmean(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean of the elements that are not nan; nan if all are."""
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"nanmean: needs a float tensor, got {self.dtype.name}")
+        raise DTypeError(texts.not_float("nanmean", self.dtype))
     numbers = aten.sum__dim_IntList(aten.logical_not(aten.isnan(self)), dim, keepdim)
     return aten.div__Tensor(nansum(self, dim, keepdim, dtype=dtype), numbers)
 

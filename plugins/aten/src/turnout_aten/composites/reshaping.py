@@ -9,6 +9,7 @@ from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Equal, Inferred, ends_in, shortcut
+from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell_composite
 from turnout_aten.kernels.outputs import check_result_dtype, resize_output
 from turnout_aten.kernels.standing import Standing
@@ -109,7 +110,7 @@ def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> T
 def _narrowed(shape: tuple[int, ...], strides: tuple[int, ...], dim: int, start: int, length: int) -> Any:
     """What `narrow` calls `slice` with."""
     if not shape:
-        raise ShapeError("narrow: needs at least one dimension, got a 0-dim tensor")
+        raise ShapeError(texts.needs_a_dim("narrow"))
     n = shape[wrap_dim(dim, len(shape))]
     if not -n <= start <= n:
         raise DimError(f"narrow: start {start} is out of range for dim {dim} of length {n}")
@@ -128,9 +129,9 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 def chunk_sizes(name: str, shape: tuple[int, ...], chunks: int, dim: int) -> tuple[int, ...]:
     """The lengths of at most `chunks` equal parts; the last part may be shorter. A length of 0 gives exactly `chunks` parts."""
     if not shape:
-        raise ShapeError(f"{name}: needs at least one dimension, got a 0-dim tensor")
+        raise ShapeError(texts.needs_a_dim(name))
     if chunks <= 0:
-        raise ShapeError(f"{name}: chunks must be positive, got {chunks}")
+        raise ShapeError(texts.not_positive(name, "chunks", chunks))
     n = shape[wrap_dim(dim, len(shape))]
     if n == 0:
         return (0,) * chunks
@@ -204,7 +205,7 @@ def _stack_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
     if not tensors:
-        raise ShapeError("stack: needs at least one tensor")
+        raise ShapeError(texts.needs_a_tensor("stack"))
     first = tensors[0].array.shape
     for i, tensor in enumerate(tensors):
         if tensor.array.shape != first:
@@ -228,7 +229,7 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
         raise ShapeError(f"repeat: needs a number of repeats for each dimension of shape {list(self.shape)}, got {list(repeats)}")
     for times in repeats:  # no generator, whose frames would take 300 ns
         if times < 0:
-            raise ShapeError(f"repeat: repeats must not be negative, got {list(repeats)}")
+            raise ShapeError(texts.negative("repeat", "repeats", list(repeats)))
     apart: tuple[Any, ...] = ()  # tuples, which stubs pass on as they are
     laid: tuple[Any, ...] = ()
     whole: tuple[Any, ...] = ()
@@ -251,7 +252,7 @@ def broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
 def unflatten_int(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dim split into several of the given lengths; one length may be -1."""
     if not self.shape:
-        raise DimError("unflatten: needs at least one dimension, got a 0-dim tensor")
+        raise DimError(texts.needs_a_dim("unflatten"))
     d = wrap_dim(dim, self.ndim)
     if not sizes:
         raise ShapeError("unflatten: sizes must have at least one length")
@@ -268,7 +269,7 @@ def ravel(self: Tensor) -> Tensor:
 def adjoint(self: Tensor) -> Tensor:
     """The last two dims exchanged, and complex elements conjugated."""
     if self.ndim < 2:
-        raise ShapeError(f"adjoint: needs at least 2 dimensions, got shape {list(self.shape)}")
+        raise ShapeError(texts.needs_dims("adjoint", 2, self.shape))
     made: Tensor = aten.transpose__int(self, -2, -1)
     return made.conj() if made.is_complex() else made
 

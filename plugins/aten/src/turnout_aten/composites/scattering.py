@@ -10,6 +10,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.composites.layouts import lying
 from turnout_aten.dtypes import check_held
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
 from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.tensor.tensor import Tensor
@@ -36,9 +37,9 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def _check_put(self: Tensor, index: Tensor, source: Tensor) -> None:
     if index.dtype is not int64:
-        raise DTypeError(f"put: 'index' must be an int64 tensor, got {index.dtype.name}")
+        raise DTypeError(texts.not_int64("put", "index", index.dtype))
     if source.dtype is not self.dtype:
-        raise DTypeError(f"put: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
+        raise DTypeError(texts.wrong_dtype("put", "source", self.dtype, source.dtype))
     if numel(index.shape) != numel(source.shape):
         raise ShapeError(f"put: 'index' has {numel(index.shape)} elements, 'source' has {numel(source.shape)}; they must agree")
     if numel(index.shape) and not numel(self.shape):
@@ -52,9 +53,9 @@ def _at(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, list[
     """self with at least one dim, and the indices of `index_put` that select along `dim`."""
     d = wrap_dim(dim, self.ndim)
     if index.dtype is not int64:
-        raise DTypeError(f"{name}: 'index' must be an int64 tensor, got {index.dtype.name}")
+        raise DTypeError(texts.not_int64(name, "index", index.dtype))
     if index.ndim > 1:
-        raise DimError(f"{name}: 'index' must have one dimension, got shape {list(index.shape)}")
+        raise DimError(texts.not_one_dim(name, "index", index.shape))
     return _at_least_1d(self), [*[None] * d, _at_least_1d(index)]
 
 
@@ -89,13 +90,13 @@ def _filling(self: Tensor, value: Any) -> Tensor:
     """The value as a 0-dim tensor of self's dtype."""
     if not isinstance(value, Tensor):
         if isinstance(value, complex) and not self.is_complex():
-            raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
+            raise DTypeError(texts.complex_into("index_fill", self.dtype))
         check_held(self.dtype, value, "index_fill", "value")
         return aten.new_full(self, (), value)
     if value.shape:
-        raise ShapeError(f"index_fill: 'value' must be a number or a 0-dim tensor, got shape {list(value.shape)}")
+        raise ShapeError(texts.no_number("index_fill", value.shape))
     if value.is_complex() and not self.is_complex():
-        raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
+        raise DTypeError(texts.complex_into("index_fill", self.dtype))
     return aten.to__dtype(value, self.dtype)
 
 
@@ -117,7 +118,7 @@ def _copied(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) ->
     target, at = _at(name, self, dim, index)
     count = numel(index.shape)
     if source.dtype is not self.dtype:
-        raise DTypeError(f"{name}: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
+        raise DTypeError(texts.wrong_dtype(name, "source", self.dtype, source.dtype))
     d = len(at) - 1
     shape = target.shape
     if self.shape and not source.shape and count != 1:
@@ -128,7 +129,7 @@ def _copied(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) ->
     wanted = (*shape[:d], count, *shape[d + 1 :])
     if values.shape != wanted:
         error = DimError if len(values.shape) == len(wanted) and values.shape[d] != count else ShapeError
-        raise error(f"{name}: 'source' must have shape {list(wanted)}, got {list(source.shape)}")
+        raise error(texts.wrong_shape(name, "source", wanted, source.shape))
     return target, at, values
 
 
@@ -147,16 +148,16 @@ def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """masked_scatter, written into self, to which the mask is broadcast."""
     if not expands_to(mask.shape, self.shape):
-        raise ShapeError(f"masked_scatter_: 'mask' of shape {list(mask.shape)} does not expand to {list(self.shape)}")
+        raise ShapeError(texts.not_expanded("masked_scatter_", "mask", mask.shape, self.shape))
     aten.copy_(self, _scattered("masked_scatter_", self, aten.expand(mask, self.shape), source))
     return self
 
 
 def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if mask.dtype is not bool_:
-        raise DTypeError(f"{name}: 'mask' must be a bool tensor, got {mask.dtype.name}")
+        raise DTypeError(texts.not_bool(name, "mask", mask.dtype))
     if source.dtype is not self.dtype:
-        raise DTypeError(f"{name}: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
+        raise DTypeError(texts.wrong_dtype(name, "source", self.dtype, source.dtype))
     available = numel(source.shape)
     if not available or not numel(self.shape):
         if is_checked(self) and not holds(aten.logical_not(mask)):
@@ -225,7 +226,7 @@ def _spread(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, re
     shape = target.shape
     wanted = (*shape[:at], numel(index.shape), *shape[at + 1 :]) if self.shape else source.shape
     if source.shape != wanted:
-        raise ShapeError(f"{name}: 'source' must have shape {list(wanted)}, got {list(source.shape)}")
+        raise ShapeError(texts.wrong_shape(name, "source", wanted, source.shape))
     apart = [1] * len(wanted)
     if apart:
         apart[at] = -1
@@ -237,5 +238,5 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, in
     if index.dtype.name not in ("int64", "int32"):
         raise DTypeError(f"{name}: 'index' must be an int32 or int64 tensor, got {index.dtype.name}")
     if index.ndim > 1:
-        raise DimError(f"{name}: 'index' must have one dimension, got shape {list(index.shape)}")
+        raise DimError(texts.not_one_dim(name, "index", index.shape))
     return _at_least_1d(self), d

@@ -8,6 +8,7 @@ from turnout.dtypes import FLOAT, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.levels import of_all_examples
 
@@ -27,11 +28,11 @@ def segment_reduce(
     `axis` is the last dim of the lengths. An empty segment gives `initial`, or the neutral value; nan for mean.
     """
     if reduce not in _NEUTRAL:
-        raise ArgumentError(f"segment_reduce: reduce must be one of {', '.join(_NEUTRAL)}, got {reduce!r}")
+        raise ArgumentError(texts.not_one_of("segment_reduce", "reduce", _NEUTRAL, reduce))
     if indices is not None or (lengths is None) == (offsets is None):
         raise ArgumentError("segment_reduce: give either lengths or offsets; indices are not supported")
     if data.dtype.category != FLOAT:
-        raise DTypeError(f"segment_reduce: needs a float tensor, got {data.dtype.name}")
+        raise DTypeError(texts.not_float("segment_reduce", data.dtype))
     given = lengths if lengths is not None else offsets
     assert given is not None
     if given.dtype.category != INT:

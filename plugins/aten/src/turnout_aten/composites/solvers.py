@@ -11,6 +11,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.decompositions import adjoint, identity
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.pseudo_inverses import default_cut
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.decompositions import matrices, same_dtype, square
 from turnout_aten.shapes.extents import broadcast, numel
 from turnout_aten.shapes.layouts import by_columns
@@ -42,7 +43,7 @@ def linalg_solve_ex_(
     right = aten.unsqueeze(B, -1) if vector else B
     b = matrices(name, right, "B")
     if a[-1] != (b[-2] if left else b[-1]):
-        raise ShapeError(f"{name}: shapes {list(a)} and {list(B.shape)} do not match in {'A X' if left else 'X A'} = B")
+        raise ShapeError(texts.unsolvable(name, a, B.shape, left))
     broadcast(a[:-2], b[:-2])
     LU, pivots, info = aten.linalg_lu_factor_ex(A, check_errors=check_errors)
     made = aten.linalg_lu_solve(LU, pivots, right, left=left)
@@ -142,7 +143,7 @@ def linalg_lstsq(
 def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
     """The inverse of the linear map from the last dims to the first `ind` ones."""
     if ind <= 0:
-        raise ShapeError(f"linalg.tensorinv: ind must be positive, got {ind}")
+        raise ShapeError(texts.not_positive("linalg.tensorinv", "ind", ind))
     first, last = self.shape[:ind], self.shape[ind:]
     if numel(first) != numel(last):
         raise ShapeError(

@@ -8,6 +8,7 @@ from turnout.dtypes import FLOAT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds
+from turnout_aten.errors import arguments as texts
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -21,7 +22,7 @@ def _frame(name: str, n_fft: int, hop_length: int | None, win_length: int | None
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     if hop <= 0:
-        raise ShapeError(f"{name}: hop_length must be positive, got {hop}")
+        raise ShapeError(texts.not_positive(name, "hop_length", hop))
     if not 0 < width <= n_fft:
         raise ShapeError(f"{name}: win_length must lie between 1 and n_fft {n_fft}, got {width}")
     return hop, width
@@ -30,7 +31,7 @@ def _frame(name: str, n_fft: int, hop_length: int | None, win_length: int | None
 def _window(name: str, like: Tensor, window: Tensor | None, width: int, n_fft: int) -> Tensor:
     """The window padded with zeros on both sides to n_fft; ones if there is no window."""
     if window is not None and window.shape != (width,):
-        raise ShapeError(f"{name}: 'window' must have shape {[width]}, got {list(window.shape)}")
+        raise ShapeError(texts.wrong_shape(name, "window", [width], window.shape))
     if window is None:
         # It is the same for all examples, so its values can be read inside vmap.
         window = aten.ones((width,), dtype=like.dtype.to_real(), device=like.device)
@@ -73,7 +74,7 @@ def stft_center(
 ) -> Tensor:
     """[..., frequency, frame] of signals [length] or [batch, length]; with `center`, frame t is around sample t * hop."""
     if self.dtype.category < FLOAT:
-        raise DTypeError(f"stft: expected a floating-point or complex tensor, got {self.dtype.name}")
+        raise DTypeError(texts.not_inexact("stft", self.dtype))
     if self.ndim not in (1, 2):
         raise ShapeError(f"stft: expected a signal or a batch of them, got shape {list(self.shape)}")
     complex_frames = self.dtype.is_complex or (window is not None and window.dtype.is_complex)
@@ -143,7 +144,7 @@ def istft(
     if window is not None and window.dtype.is_complex and not return_complex:
         raise ArgumentError("istft: a complex window needs return_complex=True")
     if length is not None and length < 1:
-        raise ArgumentError(f"istft: length must be positive, got {length}")
+        raise ArgumentError(texts.not_positive("istft", "length", length))
     spectra = self if self.ndim == 3 else aten.unsqueeze(self, 0)
     weights = _window("istft", self, window, width, n_fft)
     made = _overlapped(aten.transpose__int(spectra, 1, 2), weights, hop, normalized, one_sided, return_complex)

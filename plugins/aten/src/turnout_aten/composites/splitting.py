@@ -10,6 +10,7 @@ from turnout.errors import DTypeError, ShapeError
 from turnout.state import below_adinplaceorview
 from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import chunk_sizes
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.storage import Storage
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def tensor_split_sections(self: Tensor, sections: int, dim: int = 0) -> list[Tensor]:
     """`sections` parts. If the length is not a multiple, the first parts are longer by one."""
     if not self.shape:
-        raise ShapeError("tensor_split: needs at least one dimension, got a 0-dim tensor")
+        raise ShapeError(texts.needs_a_dim("tensor_split"))
     d = wrap_dim(dim, self.ndim)
     if sections <= 0:
         raise ShapeError(f"tensor_split: the number of sections must be positive, got {sections}")
@@ -40,7 +41,7 @@ def tensor_split_sections(self: Tensor, sections: int, dim: int = 0) -> list[Ten
 def tensor_split_indices(self: Tensor, indices: Sequence[int], dim: int = 0) -> list[Tensor]:
     """The parts between the given indices, which follow Python's slicing rules."""
     if not self.shape:
-        raise ShapeError("tensor_split: needs at least one dimension, got a 0-dim tensor")
+        raise ShapeError(texts.needs_a_dim("tensor_split"))
     d = wrap_dim(dim, self.ndim)
     bounds = [0, *indices, self.shape[d]]
     return [aten.slice__Tensor(self, d, a, b, 1) for a, b in itertools.pairwise(bounds)]

@@ -8,6 +8,7 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 
@@ -36,9 +37,9 @@ def _median_of_all(self: Tensor, find: Any) -> Tensor:
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """The n-th differences of neighbours along a dim. For bools: whether neighbours differ."""
     if not self.ndim:
-        raise ShapeError("diff: 'self' must have at least one dimension")
+        raise ShapeError(texts.needs_dim_of("diff", "self"))
     if n < 0:
-        raise ArgumentError(f"diff: n must not be negative, got {n}")
+        raise ArgumentError(texts.negative("diff", "n", n))
     d = wrap_dim(dim, self.ndim)
     for name, other in (("prepend", prepend), ("append", append)):
         _check_joined(self, other, name, d)

@@ -12,6 +12,7 @@ from turnout.dtypes import FLOAT, bfloat16, float16, float32, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import can_cast
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 from turnout_aten.shapes.promotion import result_type
@@ -47,7 +48,7 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
     """Quadratic for differences up to beta, then linear."""
     check_reduction("smooth_l1_loss", reduction)
     if beta < 0:
-        raise ArgumentError(f"smooth_l1_loss: beta must not be negative, got {beta}")
+        raise ArgumentError(texts.negative("smooth_l1_loss", "beta", beta))
     if beta == 0:
         return l1_loss(self, target, reduction)
     losses = aten.div__Scalar(_bent(_widened(self), _widened(target), beta), beta)
@@ -58,7 +59,7 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
     """smooth_l1_loss times delta, in the dtype of self."""
     check_reduction("huber_loss", reduction)
     if delta <= 0:
-        raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
+        raise ArgumentError(texts.not_positive("huber_loss", "delta", delta))
     losses = _narrowed(_bent(_widened(self), _widened(target), delta), self, target)
     if losses.dtype is not self.dtype:
         if not can_cast(losses.dtype, self.dtype):
@@ -99,10 +100,10 @@ def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = N
     """
     check_reduction("binary_cross_entropy", reduction)
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"binary_cross_entropy is not defined for {self.dtype.name} tensors")
+        raise DTypeError(texts.undefined_for("binary_cross_entropy", self.dtype))
     for name, other in (("target", target), ("weight", weight)):
         if other is not None and other.dtype is not self.dtype:
-            raise DTypeError(f"binary_cross_entropy: '{name}' must have dtype {self.dtype.name}, got {other.dtype.name}")
+            raise DTypeError(texts.wrong_dtype("binary_cross_entropy", name, self.dtype, other.dtype))
     if self.shape != target.shape:
         raise ShapeError(
             f"binary_cross_entropy: 'target' must have the shape of 'self', {list(self.shape)}, got {list(target.shape)}"
@@ -119,7 +120,7 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(x), without overflow; `pos_weight` scales the positive targets."""
     check_reduction("binary_cross_entropy_with_logits", reduction)
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"binary_cross_entropy_with_logits is not defined for {self.dtype.name} tensors")
+        raise DTypeError(texts.undefined_for("binary_cross_entropy_with_logits", self.dtype))
     # -log(sigmoid(x))
     against = aten.add__Tensor(aten.log1p(aten.exp(aten.neg(aten.abs(self)))), aten.relu(aten.neg(self)))
     if pos_weight is not None:
@@ -204,10 +205,7 @@ def triplet_margin_loss(
 ) -> Tensor:  # fmt: skip
     """max(0, margin + |a - p| - |a - n|); with `swap`, n is compared with the nearer of a and p. Balntas et al. (2016)."""
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(
-            f"triplet_margin_loss: all tensors must have equally many dimensions, got shapes {list(anchor.shape)}, "
-            f"{list(positive.shape)} and {list(negative.shape)}"
-        )
+        raise ShapeError(texts.unequal_dims("triplet_margin_loss", anchor.shape, positive.shape, negative.shape))
     near = aten.pairwise_distance(anchor, positive, p, eps)
     far = aten.pairwise_distance(anchor, negative, p, eps)
     if swap:
@@ -226,9 +224,9 @@ def multi_margin_loss(
     classes = shape[-1] if shape else 1
     rows = shape[0] if len(shape) == 2 else 1
     if len(shape) > 2 or not classes or len(wanted) > 1 or target.numel() != rows:
-        raise ShapeError(f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}")
+        raise ShapeError(texts.target_does_not_fit("multi_margin_loss", wanted, shape))
     if weight is not None and weight.numel() != classes:
-        raise ArgumentError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
+        raise ArgumentError(texts.wrong_shape("multi_margin_loss", "weight", (classes,), weight.shape))
     if target.dtype is not int64:
         raise DTypeError(f"multi_margin_loss: 'target' must be int64, got {target.dtype.name}")
     x, t = aten.reshape(self, (rows, classes)), aten.reshape(target, (rows, 1))

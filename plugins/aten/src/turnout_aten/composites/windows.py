@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT, float32, get_default_dtype
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -24,7 +25,7 @@ def _window(name: str, length: int, periodic: bool, shape: Callable[[Tensor, int
     if dtype.category != FLOAT:
         raise DTypeError(f"{name}: a window needs a floating-point dtype, got {dtype.name}")
     if length < 0:
-        raise ShapeError(f"{name}: window_length must not be negative, got {length}")
+        raise ShapeError(texts.negative(name, "window_length", length))
     if length < 2:
         return aten.ones((length,), dtype=dtype, **options)
     computed = float32 if dtype.itemsize == 2 else dtype

@@ -6,6 +6,7 @@ Their operators take a list. `broadcast_shapes` takes shapes in the same two way
 from __future__ import annotations
 
 from turnout.operators.tracebacks import shortening
+from turnout_aten.errors import arguments as texts
 from turnout_aten.generated import functions
 from turnout_aten.tensor.size import Size
 
@@ -176,7 +177,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         raise DTypeError(f"unravel_index: 'indices' must be integers, got {indices.dtype.name}")
     lengths: tuple[int, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in lengths):
-        raise ShapeError(f"unravel_index: shape {list(lengths)} has a negative length")
+        raise ShapeError(texts.negative_length("unravel_index", lengths))
     total = 1
     for n in lengths:
         total *= n

@@ -9,6 +9,7 @@ from turnout import plugins
 from turnout.errors import ArgumentError, ShapeError
 from turnout.operators.tracebacks import shorten, shortening
 from turnout_aten import operators as _operators
+from turnout_aten.errors import arguments as texts
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -192,7 +193,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     if A.ndim < 2:
         raise ShapeError(f"svd_lowrank: expected matrices, got shape {list(A.shape)}")
     if count < 0:
-        raise ArgumentError(f"svd_lowrank: q must not be negative, got {q}")
+        raise ArgumentError(texts.negative("svd_lowrank", "q", q))
     rows, columns = A.shape[-2:]
     away = A if M is None else A - M.expand(A.shape)
     wide = rows < columns
@@ -224,7 +225,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if not 0 <= count <= min(rows, columns):
         raise ArgumentError(f"pca_lowrank: q must lie between 0 and {min(rows, columns)}, got {q}")
     if niter < 0:
-        raise ArgumentError(f"pca_lowrank: niter must not be negative, got {niter}")
+        raise ArgumentError(texts.negative("pca_lowrank", "niter", niter))
     return svd_lowrank(A - A.mean((-2,), True) if center else A, count, niter)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from turnout.errors import ArgumentError
 from turnout.operators.tracebacks import shorten, shortening
 from turnout.registry import find_operator
+from turnout_aten.errors import arguments as texts
 from turnout_aten.generated import functions as _functions
 
 TYPE_CHECKING = False
@@ -160,7 +161,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
         tensor([[5.]])
     """
     if compute_mode not in _MODES:
-        raise ArgumentError(f"cdist: compute_mode must be one of {', '.join(_MODES)}, got {compute_mode!r}")
+        raise ArgumentError(texts.not_one_of("cdist", "compute_mode", _MODES, compute_mode))
     return _functions.cdist(x1, x2, p, _MODES[compute_mode])
 
 

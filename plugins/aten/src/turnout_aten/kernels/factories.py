@@ -15,6 +15,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout_aten.dtypes import check_held
+from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.facts import NOTHING, Function, fact, facts_of
 from turnout_aten.kernels.outputs import check_expanded
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 def check_layout(layout: Any) -> None:
     """Raise ArgumentError for any layout except strided."""
     if layout is not None and layout != "strided":
-        raise ArgumentError(f"layout must be turnout.strided, got {layout!r}")
+        raise ArgumentError(texts.not_strided("", layout))
 
 
 def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -> tuple[int, ...] | None:
@@ -101,7 +102,7 @@ def _filled(made: Tensor, value: Any, name: str, argument: str = "value") -> Ten
     if dtype is bool_:
         value = bool(value)
     if value.__class__ is complex and dtype.category != COMPLEX:
-        raise DTypeError(f"a complex number cannot be written into a {dtype.name} tensor")
+        raise DTypeError(texts.complex_into("", dtype))
     check_held(dtype, value, name, argument)
     made.device.backend.fill(made.array, value)
     return made
@@ -213,7 +214,7 @@ def empty_strided(
 ) -> Tensor:
     """A tensor with unspecified contents and the given strides, in elements."""
     if len(size) != len(stride):
-        raise ShapeError(f"empty_strided: size {list(size)} and stride {list(stride)} must be equally long")
+        raise ShapeError(texts.unequal_lengths("empty_strided", size, stride))
     return _make(size, dtype, layout, device, stride, pin_memory=pin_memory)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import DTypeError, ShapeError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.outputs import check_result_dtype, check_writable
 from turnout_aten.kernels.planning import kept_answers
@@ -32,9 +33,7 @@ def inplace(kernel: KernelSpec, below: Call | None) -> Call:
             result = answer(*args)
             out = result.outs[0]
             if out.shape != target.shape:
-                raise ShapeError(
-                    f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
-                )
+                raise ShapeError(texts.too_small(s.op.qualified_name, target.shape, out.shape))
             check_result_dtype(s.op, out, target)
             if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
                 raise DTypeError(

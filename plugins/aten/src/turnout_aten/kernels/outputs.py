@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout_aten.dtypes import can_cast
+from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.planning import kept_answers
 from turnout_aten.kernels.specs import KernelSpec
@@ -80,9 +81,7 @@ def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
     element-wise operators and reductions only.
     """
     if not (target.dtype in out.exact if out.exact else can_cast(out.dtype, target.dtype)):
-        raise DTypeError(
-            f"{op.qualified_name}: the result has dtype {out.dtype.name}, which cannot be written into {target.dtype.name}"
-        )
+        raise DTypeError(texts.unwritable_result(op.qualified_name, out.dtype, target.dtype))
 
 
 def check_expanded(name: str, backend: TensorBackend, target: Tensor) -> None:

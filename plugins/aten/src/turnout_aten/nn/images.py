@@ -6,6 +6,7 @@ from math import floor
 
 from turnout.errors import ArgumentError, ModeError
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.errors import arguments as texts
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
@@ -69,7 +70,7 @@ def interpolate(
     name = (_SMOOTH if antialias else _MIXING).get((mode, ndim))
     if name is None:
         if mode not in _MODES:
-            raise ModeError(f"interpolate: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+            raise ModeError(texts.not_one_of("interpolate", "mode", _MODES, mode))
         raise ModeError(f"interpolate: mode {mode!r} does not resize {input.ndim} dimensions")
     return _upsampled(name, input, size, align, scales)
 
@@ -195,7 +196,7 @@ def grid_sample(
     """
     for name, value, words in (("mode", mode, _SAMPLING), ("padding_mode", padding_mode, _OUTSIDE)):
         if value not in words:
-            raise ArgumentError(f"grid_sample: {name} must be one of {', '.join(words)}, got {value!r}")
+            raise ArgumentError(texts.not_one_of("grid_sample", name, words, value))
     return _functions.grid_sampler(input, grid, _SAMPLING.index(mode), _OUTSIDE.index(padding_mode), bool(align_corners))
 
 
@@ -221,7 +222,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     if ndim not in (1, 2, 3) or theta.ndim != 3 or theta.shape[-2:] != (ndim, ndim + 1):
         raise ArgumentError(f"affine_grid: 'theta' of shape {list(theta.shape)} does not fit size {list(size)}")
     if min(size) <= 0:
-        raise ArgumentError(f"affine_grid: size must be positive, got {list(size)}")
+        raise ArgumentError(texts.not_positive("affine_grid", "size", list(size)))
     return _functions.affine_grid_generator(theta, size, bool(align_corners))
 
 

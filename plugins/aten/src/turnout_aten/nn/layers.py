@@ -9,6 +9,7 @@ from turnout.errors import ArgumentError, CallError
 from turnout.errors import calls as texts
 from turnout.operators.tracebacks import shorten, shortening
 from turnout.operators.values import is_tensor
+from turnout_aten.errors import arguments as argument_texts
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
@@ -27,7 +28,7 @@ def _dropped(
     name: str, input: Tensor, p: float, training: bool, inplace: bool, plain: Callable[..., Any], writing: Callable[..., Any]
 ) -> Tensor:
     if not 0.0 <= p <= 1.0:
-        raise ArgumentError(f"{name}: p must lie between 0 and 1, got {p}")
+        raise ArgumentError(argument_texts.no_probability(name, "p", p))
     return (writing if inplace else plain)(input, p, training)
 
 
@@ -185,7 +186,7 @@ def embedding_bag(
         tensor([[2., 3.]])
     """
     if mode not in _BAGS:
-        raise ArgumentError(f"embedding_bag: mode must be one of {', '.join(_BAGS)}, got {mode!r}")
+        raise ArgumentError(argument_texts.not_one_of("embedding_bag", "mode", _BAGS, mode))
     if per_sample_weights is not None and (input.shape != per_sample_weights.shape):
         raise ArgumentError(
             f"embedding_bag: per_sample_weights must have the shape of input, {list(input.shape)}, got "

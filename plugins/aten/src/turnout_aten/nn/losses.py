@@ -8,6 +8,7 @@ from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout.errors import calls as texts
 from turnout.operators.tracebacks import shorten, shortening
 from turnout.operators.values import is_tensor
+from turnout_aten.errors import arguments as argument_texts
 from turnout_aten.functions.broadcasting import broadcast_tensors
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
@@ -144,8 +145,6 @@ def multi_margin_loss(
         >>> turnout.nn.functional.multi_margin_loss(turnout.tensor([[0.2, 0.8]]), turnout.tensor([1]))
         tensor(0.2000)
     """
-    if p not in (1, 2):
-        raise ArgumentError(f"multi_margin_loss: p must be 1 or 2, got {p}")
     number = _reduction("multi_margin_loss", reduction)
     return _generated.multi_margin_loss(input, target, p, margin, weight, number)
 
@@ -416,7 +415,7 @@ def gaussian_nll_loss(
     number = _reduction("gaussian_nll_loss", reduction)
     if isinstance(var, (int, float)):
         if var < 0:
-            raise ArgumentError(f"gaussian_nll_loss: var must not be negative, got {var}")
+            raise ArgumentError(argument_texts.negative("gaussian_nll_loss", "var", var))
         var = _functions.full_like(input, var)
     elif not is_tensor(var):
         raise CallError(texts.wrong_type("gaussian_nll_loss", "var", "a number or a tensor", var))
@@ -479,10 +478,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         tensor(1.)
     """
     if not input1.ndim == input2.ndim == target.ndim:
-        raise ShapeError(
-            f"margin_ranking_loss: all tensors must have equally many dimensions, got shapes {list(input1.shape)}, "
-            f"{list(input2.shape)} and {list(target.shape)}"
-        )
+        raise ShapeError(argument_texts.unequal_dims("margin_ranking_loss", input1.shape, input2.shape, target.shape))
     number = _reduction("margin_ranking_loss", reduction)
     return _functions.margin_ranking_loss(input1, input2, target, margin, number)
 
@@ -522,7 +518,7 @@ def triplet_margin_loss(
     """
     number = _reduction("triplet_margin_loss", reduction)
     if margin <= 0:
-        raise ArgumentError(f"triplet_margin_loss: margin must be positive, got {margin}")
+        raise ArgumentError(argument_texts.not_positive("triplet_margin_loss", "margin", margin))
     return _functions.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
@@ -545,7 +541,7 @@ def triplet_margin_with_distance_loss(
     number = _reduction("triplet_margin_with_distance_loss", reduction)
     distance: Callable[[Tensor, Tensor], Tensor] = distance_function or _functions.pairwise_distance
     if margin <= 0:
-        raise ArgumentError(f"triplet_margin_with_distance_loss: margin must be positive, got {margin}")
+        raise ArgumentError(argument_texts.not_positive("triplet_margin_with_distance_loss", "margin", margin))
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ArgumentError(
             f"triplet_margin_with_distance_loss: the tensors must have equally many dimensions, got shapes {list(anchor.shape)}, "

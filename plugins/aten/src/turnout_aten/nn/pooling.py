@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError, ShapeError
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.errors import arguments as texts
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
@@ -228,7 +229,7 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
 
 def _check_images(name: str, ndim: int, input: Tensor) -> None:
     if input.ndim not in (ndim + 1, ndim + 2):
-        raise ShapeError(f"{name}: 'input' must have {ndim + 1} or {ndim + 2} dimensions, got shape {list(input.shape)}")
+        raise ShapeError(texts.no_images(name, ndim, input.shape))
 
 
 def _fractional(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import BOOL, COMPLEX, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.dtypes import check_held
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast, wrap_dim
 from turnout_aten.shapes.layouts import as_halves, as_operands
 from turnout_aten.shapes.pointwise import (
@@ -74,7 +75,7 @@ def softshrink(self: Tensor, lambd: Any = 0.5) -> Out | Result:
     refuse(dtype, "softshrink", BOOL, INT, COMPLEX)
     refuse_complex(dtype, "softshrink", lambd)
     if lambd < 0:
-        raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
+        raise ArgumentError(texts.negative("softshrink", "lambd", lambd))
     return one_tensor(self, dtype, dtype)
 
 
@@ -94,7 +95,7 @@ def glu(self: Tensor, dim: int = -1) -> Out:
     refuse(dtype, "glu", BOOL, INT, COMPLEX)
     shape = self.array.shape
     if not shape:
-        raise ShapeError("glu: needs at least one dimension, got a 0-dim tensor")
+        raise ShapeError(texts.needs_a_dim("glu"))
     at = wrap_dim(dim, len(shape))
     if shape[at] % 2:
         raise ShapeError(f"glu: the length along dim {dim} must be even, got {shape[at]} of shape {list(shape)}")

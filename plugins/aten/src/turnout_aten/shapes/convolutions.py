@@ -7,6 +7,7 @@ zeros at both ends. `positions` is the number of windows that fit.
 from __future__ import annotations
 
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.layouts import as_convolved
 from turnout_aten.shapes.specs import Out
 
@@ -97,7 +98,7 @@ def convolution(
 
 def _check_channels(shape: Ints, kernel: Ints, bias: Tensor | None, transposed: bool, groups: int) -> None:
     if groups < 1:
-        raise ArgumentError(f"convolution: groups must be positive, got {groups}")
+        raise ArgumentError(texts.not_positive("convolution", "groups", groups))
     if kernel[0] % groups or kernel[0] < groups:
         raise ShapeError(f"convolution: groups {groups} must divide the first dim of 'weight', got shape {list(kernel)}")
     wanted = kernel[0] if transposed else kernel[1] * groups
@@ -108,7 +109,7 @@ def _check_channels(shape: Ints, kernel: Ints, bias: Tensor | None, transposed: 
         )
     channels = kernel[1] * groups if transposed else kernel[0]
     if bias is not None and bias.array.shape != (channels,):
-        raise ShapeError(f"convolution: 'bias' must have shape [{channels}], got {list(bias.array.shape)}")
+        raise ShapeError(texts.wrong_shape("convolution", "bias", (channels,), bias.array.shape))
 
 
 def im2col(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from turnout.dtypes import FLOAT, int32
 from turnout.errors import ArgumentError, CallError, DTypeError, ShapeError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.layouts import by_columns
 from turnout_aten.shapes.specs import Out, Result
@@ -24,7 +25,7 @@ def matrices(name: str, self: Tensor, argument: str = "A", *, half: bool = False
     """The shape of a batch of matrices. Raises ShapeError for fewer than two dims, DTypeError for integers and half precision."""
     shape: Ints = self.array.shape
     if len(shape) < 2:
-        raise ShapeError(f"{name}: '{argument}' must have at least 2 dimensions, got shape {list(shape)}")
+        raise ShapeError(texts.few_dims(name, argument, 2, shape))
     floating(name, self, half=half)
     return shape
 
@@ -33,9 +34,9 @@ def floating(name: str, self: Tensor, *, half: bool = False) -> None:
     """Raise DTypeError unless the dtype is float32, float64 or complex."""
     dtype = self.dtype
     if dtype.category < FLOAT:
-        raise DTypeError(f"{name}: expected a floating-point or complex tensor, got {dtype.name}")
+        raise DTypeError(texts.not_inexact(name, dtype))
     if dtype.itemsize == 2 and not half:
-        raise DTypeError(f"{name}: not implemented for {dtype.name}; convert to float32")
+        raise DTypeError(texts.two_bytes(name, dtype))
 
 
 def square(name: str, self: Tensor, argument: str = "A", *, half: bool = False) -> Ints:
@@ -100,7 +101,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
     if pivots.dtype.category >= FLOAT:
         raise DTypeError(f"linalg.ldl_solve: 'pivots' must be integers, got {pivots.dtype.name}")
     if pivots.array.shape != shape[:-1]:
-        raise ShapeError(f"linalg.ldl_solve: 'pivots' must have shape {list(shape[:-1])}, got {list(pivots.array.shape)}")
+        raise ShapeError(texts.wrong_shape("linalg.ldl_solve", "pivots", shape[:-1], pivots.array.shape))
     if other[-2] != shape[-1]:
         raise ShapeError(f"linalg.ldl_solve: 'LD' of shape {list(shape)} and 'B' of shape {list(other)} do not match")
     made = (*broadcast(shape[:-2], other[:-2]), *other[-2:])
@@ -156,7 +157,7 @@ def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, un
     a, b = square(name, self, "self"), matrices(name, B, "B")
     same_dtype(name, self, B)
     if a[-1] != (b[-2] if left else b[-1]):
-        raise ShapeError(f"{name}: shapes {list(a)} and {list(b)} do not match in {'A X' if left else 'X A'} = B")
+        raise ShapeError(texts.unsolvable(name, a, b, left))
     made = (*broadcast(a[:-2], b[:-2]), *b[-2:])
     return Out(made, B.dtype, by_columns(made))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import DimError, ShapeError
+from turnout_aten.errors import arguments as texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def wrap_dims(dims: Sequence[int] | None, ndim: int) -> Ints:
         return tuple(range(ndim))
     found = tuple([wrap_dim(d, ndim) for d in dims])
     if len(set(found)) != len(found):
-        raise ShapeError(f"dims {list(dims)} name a dimension twice")
+        raise ShapeError(texts.named_twice("", dims))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, FLOAT, bool_, uint8
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten.dtypes import check_held
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.specs import Out
 
@@ -21,7 +22,7 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
     """`pad` holds (before, after) for each dim, starting with the last. Negative numbers crop."""
     shape = list(self.array.shape)
     if len(pad) % 2 or len(pad) > 2 * len(shape):
-        raise ShapeError(f"constant_pad_nd: 'pad' must hold two numbers for each of at most {len(shape)} dims, got {list(pad)}")
+        raise ShapeError(texts.odd_padding("constant_pad_nd", len(shape), pad))
     if isinstance(value, complex) and self.dtype.category != COMPLEX:
         raise DTypeError(f"constant_pad_nd: a complex value cannot be written into a {self.dtype.name} tensor")
     check_held(self.dtype, value, "constant_pad_nd", "value")
@@ -29,10 +30,7 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
         dim = len(shape) - 1 - i
         shape[dim] += pad[2 * i] + pad[2 * i + 1]
         if shape[dim] < 0:
-            raise ShapeError(
-                f"constant_pad_nd: dim {dim} of length {self.array.shape[dim]} cannot be padded by {pad[2 * i]} and "
-                f"{pad[2 * i + 1]}"
-            )
+            raise ShapeError(texts.too_much_padding("constant_pad_nd", dim, self.array.shape[dim], pad[2 * i], pad[2 * i + 1]))
     made = tuple(shape)
     return Out(made, self.dtype, as_images(made, self))
 

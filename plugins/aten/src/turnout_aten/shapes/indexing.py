@@ -10,6 +10,7 @@ from turnout.dtypes import BOOL, COMPLEX, DType, bool_, int8, int16, int32, int6
 from turnout.errors import DimError, DTypeError, IndexKindError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, wrap_dim
 from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
@@ -61,7 +62,7 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
         positions = aten.nonzero(index)
         found += [aten.select__int(positions, 1, d) for d in range(len(mask))]
     if len(found) > len(shape):
-        raise DimError(f"index: too many indices: {len(found)} for a tensor of {len(shape)} dimensions")
+        raise DimError(texts.too_many_indices("index", len(found), len(shape)))
     return found, masks
 
 
@@ -154,7 +155,7 @@ def check_put(
     if values.dtype is not self.dtype and not (
         one and (values.dtype.category != COMPLEX or self.dtype.category in (BOOL, COMPLEX))
     ):
-        raise DTypeError(f"index_put: 'values' must have dtype {self.dtype.name}, got {values.dtype.name}")
+        raise DTypeError(texts.wrong_dtype("index_put", "values", self.dtype, values.dtype))
     selected, _, _ = _selected(self, plain)
     if not expands_to(values.array.shape, selected):
         raise ShapeError(f"index_put: 'values' of shape {list(values.array.shape)} do not expand to {list(selected)}")
@@ -187,7 +188,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
     _index_dtype("index_select", index)
     picked = index.array.shape
     if len(picked) > 1:
-        raise DimError(f"index_select: 'index' must have one dimension, got shape {list(picked)}")
+        raise DimError(texts.not_one_dim("index_select", "index", picked))
     if not shape:
         if picked and picked[0] != 1:
             raise DimError(f"index_select: 'index' must have one element for a 0-dim tensor, got shape {list(picked)}")
@@ -214,7 +215,7 @@ def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | 
     if any(n > m for n, m in zip(wanted, source, strict=True)):
         raise ShapeError(f"{name}: 'index' of shape {list(wanted)} is longer than 'src', {list(source)}")
     if src.dtype is not self.dtype:
-        raise DTypeError(f"{name}: 'src' must have dtype {self.dtype.name}, got {src.dtype.name}")
+        raise DTypeError(texts.wrong_dtype(name, "src", self.dtype, src.dtype))
 
 
 def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Out:
@@ -249,14 +250,14 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
     dim = wrap_dim(dim, len(shape))
     _index_dtype("index_add", index)
     if source.dtype is not self.dtype:
-        raise DTypeError(f"index_add: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
+        raise DTypeError(texts.wrong_dtype("index_add", "source", self.dtype, source.dtype))
     check_alpha("index_add", alpha, self.dtype)
     if len(picked) > 1:
-        raise DimError(f"index_add: 'index' must have one dimension, got shape {list(picked)}")
+        raise DimError(texts.not_one_dim("index_add", "index", picked))
     count = picked[0] if picked else 1
     fits = (*shape[:dim], count, *shape[dim + 1 :]) if shape else ()
     if added != fits and (shape or added != picked or count != 1):
-        raise ShapeError(f"index_add: 'source' must have shape {list(fits)}, got {list(added)}")
+        raise ShapeError(texts.wrong_shape("index_add", "source", fits, added))
     return Result(Out(shape, self.dtype), None, {"dim": dim})
 
 
@@ -291,7 +292,7 @@ def flip(self: Tensor, dims: Sequence[int]) -> Out:
     shape = self.array.shape
     found = [wrap_dim(d, len(shape)) for d in dims]
     if len(set(found)) != len(found):
-        raise ShapeError(f"flip: dims {list(dims)} name a dimension twice")
+        raise ShapeError(texts.named_twice("flip", dims))
     return Out(shape, self.dtype, as_operands(shape, self))
 
 
@@ -299,7 +300,7 @@ def triangle(self: Tensor, diagonal: int = 0) -> Result:
     """The lower or upper triangle of the last two dims."""
     shape = self.array.shape
     if len(shape) < 2:
-        raise ShapeError(f"'self' must have at least 2 dimensions, got shape {list(shape)}")
+        raise ShapeError(texts.few_dims("", "self", 2, shape))
     # Beyond the corners, all diagonals are the same; array modules want one that fits in their integers.
     limit = shape[-2] + shape[-1]
     return Result(Out(shape, self.dtype), precomputed={"diagonal": min(max(diagonal, -limit), limit)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, float16, float32, int64, uint8
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast, broadcast_all, wrap_dim
 from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.promotion import result_type
@@ -71,13 +72,13 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
     if len(shape) not in (1, 2):
         raise ShapeError(f"nll_loss: 'self' must be [N, C] or [C], got shape {list(shape)}")
     if len(wanted) > 1 or (len(shape) == 2 and wanted != shape[:1]) or (len(shape) == 1 and wanted not in ((), (1,))):
-        raise ShapeError(f"nll_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}")
+        raise ShapeError(texts.target_does_not_fit("nll_loss", wanted, shape))
     if target.dtype is not int64 and target.dtype is not uint8:
         raise DTypeError(f"nll_loss: 'target' must hold class indices in int64 or uint8, got {target.dtype.name}")
     if weight is not None and weight.array.shape != shape[-1:]:
-        raise ShapeError(f"nll_loss: 'weight' must be one number per class, [{shape[-1]}], got {list(weight.array.shape)}")
+        raise ShapeError(texts.not_per_class("nll_loss", shape[-1], weight.array.shape))
     if weight is not None and weight.dtype is not self.dtype:
-        raise DTypeError(f"nll_loss: 'weight' must have dtype {self.dtype.name}, got {weight.dtype.name}")
+        raise DTypeError(texts.wrong_dtype("nll_loss", "weight", self.dtype, weight.dtype))
 
 
 def check_reduction(name: str, reduction: int) -> None:
@@ -91,7 +92,7 @@ def mse_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Out | Resul
     check_reduction("mse_loss", reduction)
     computed = result_type(self, target)
     if computed.category < FLOAT:
-        raise DTypeError(f"mse_loss is not defined for {computed.name} tensors")
+        raise DTypeError(texts.undefined_for("mse_loss", computed))
     shape = broadcast(self.array.shape, target.array.shape)
     casts = {name: computed for name, t in (("self", self), ("target", target)) if t.dtype is not computed}
     out = Out((), computed) if reduction != NONE else Out(shape, computed, as_operands(shape, self, target))

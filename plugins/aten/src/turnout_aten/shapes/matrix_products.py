@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import INT, DType
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten.dtypes import check_held
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast, expands_to, wrap_dim
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
@@ -34,7 +35,7 @@ def _ranks(name: str, *operands: tuple[str, Tensor, int]) -> None:
 
 def _inner(name: str, a: tuple[int, ...], b: tuple[int, ...], left: int, right: int) -> None:
     if left != right:
-        raise ShapeError(f"{name}: shapes {list(a)} and {list(b)} do not match: {left} against {right}")
+        raise ShapeError(texts.unmatched(name, a, b, left, right))
 
 
 def mm(self: Tensor, mat2: Tensor) -> Out:
@@ -83,8 +84,7 @@ def _added(name: str, self: Tensor, product: Out, beta: Any, alpha: Any) -> Out:
         if product.dtype.category == INT:
             check_held(product.dtype, number, name, argument)
     if not expands_to(self.array.shape, product.shape):
-        have, wanted = list(self.array.shape), list(product.shape)
-        raise ShapeError(f"{name}: 'self' of shape {have} does not expand to the product's {wanted}")
+        raise ShapeError(texts.no_product_shape(name, self.array.shape, product.shape))
     return product
 
 

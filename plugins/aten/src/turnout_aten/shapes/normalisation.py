@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import FLOAT, float32
 from turnout.errors import DTypeError, ShapeError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.specs import Out
@@ -24,14 +25,14 @@ def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *param
         raise ShapeError(f"{name}: normalized_shape {list(shape)} must be the last dims of shape {list(input.array.shape)}")
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
         if parameter is not None and parameter.array.shape != shape:
-            raise ShapeError(f"{name}: '{which}' must have shape {list(shape)}, got {list(parameter.array.shape)}")
+            raise ShapeError(texts.wrong_shape(name, which, shape, parameter.array.shape))
 
 
 def statistics_dtype(name: str, input: Tensor, *parameters: Tensor | None) -> DType:
     """The dtype of means and deviations: that of the input, or float32 for a two-byte input with float32 parameters."""
     dtype = input.dtype
     if dtype.category != FLOAT:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, dtype))
     for parameter in parameters:
         if parameter is not None and parameter.dtype is not dtype:
             if parameter.dtype is float32 and dtype.itemsize == 2:
@@ -66,10 +67,10 @@ def native_group_norm(
 def check_groups(name: str, channels: int, groups: int, *parameters: Tensor | None) -> None:
     """Raise unless groups divide the channels and each parameter has one number per channel."""
     if groups < 1 or channels % groups:
-        raise ShapeError(f"{name}: the number of channels, {channels}, must be a multiple of the number of groups, {groups}")
+        raise ShapeError(texts.ungrouped(name, channels, groups))
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
         if parameter is not None and parameter.array.shape != (channels,):
-            raise ShapeError(f"{name}: '{which}' must have shape [{channels}], got {list(parameter.array.shape)}")
+            raise ShapeError(texts.wrong_shape(name, which, (channels,), parameter.array.shape))
 
 
 # fmt: off

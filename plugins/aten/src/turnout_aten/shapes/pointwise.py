@@ -8,6 +8,7 @@ from __future__ import annotations
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, complex128, float64
 from turnout.errors import ArgumentError, DTypeError, RangeError
 from turnout_aten.dtypes import check_held, int_range
+from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.shapes.extents import broadcast, broadcast_all
 from turnout_aten.shapes.layouts import as_operands
@@ -45,14 +46,14 @@ def rounds_number(name: str, shape: Callable[..., Out | Result]) -> Callable[...
 def refuse(dtype: DType, name: str, *categories: int) -> None:
     """Raise DTypeError for a dtype of one of the categories."""
     if dtype.category in categories:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, dtype))
 
 
 def refuse_complex(dtype: DType, name: str, *numbers: Any) -> None:
     """Raise DTypeError for a complex number if the result has a real dtype."""
     for number in numbers:
         if isinstance(number, complex) and dtype.category != COMPLEX:
-            raise DTypeError(f"{name}: a complex number cannot be written into a {dtype.name} tensor")
+            raise DTypeError(texts.complex_into(name, dtype))
 
 
 def keep_dtype(self: Tensor) -> Out | Result:

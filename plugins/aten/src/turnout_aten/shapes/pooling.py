@@ -6,6 +6,7 @@ from functools import partial
 
 from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.convolutions import at_least, spread
 from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.specs import Out
@@ -77,7 +78,7 @@ def _pooled(
 
 def _ordered(name: str, dtype: DType) -> None:
     if dtype.category == COMPLEX or dtype is bool_:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, dtype))
 
 
 def _max_pool(name: str, ndim: int, self: Tensor, *rest: object) -> tuple[Out, Out]:
@@ -100,7 +101,7 @@ def _avg_pool(
     divisor: int | None,
 ) -> Out:
     if (self.dtype.category < FLOAT and self.dtype is not int64) or self.dtype.category == COMPLEX:
-        raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, self.dtype))
     if divisor == 0:
         raise ArgumentError(f"{name}: divisor_override must not be 0")
     shape = _pooled(name, self.array.shape, ndim, kernel_size, stride, padding, (1,), ceil_mode)
@@ -114,9 +115,9 @@ def _avg_pool_backward(name: str, ndim: int, grad_output: Tensor, self: Tensor, 
 
 def _like_self(name: str, grad_output: Tensor, self: Tensor, wanted: Ints) -> Out:
     if grad_output.array.shape != wanted:
-        raise ShapeError(f"{name}: 'grad_output' must have shape {list(wanted)}, got {list(grad_output.array.shape)}")
+        raise ShapeError(texts.wrong_shape(name, "grad_output", wanted, grad_output.array.shape))
     if grad_output.dtype is not self.dtype:
-        raise DTypeError(f"{name}: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}")
+        raise DTypeError(texts.wrong_dtype(name, "grad_output", self.dtype, grad_output.dtype))
     return Out(self.array.shape, self.dtype, as_images(self.array.shape, self))
 
 
@@ -132,7 +133,7 @@ def _adaptive(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) ->
 
 def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, self.dtype))
     shape = _adaptive(name, ndim, self, output_size)
     return Out(shape, self.dtype, as_images(shape, self))
 
@@ -144,9 +145,9 @@ def _adaptive_avg_backward(name: str, ndim: int, grad_output: Tensor, self: Tens
 
 def _adaptive_max(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> tuple[Out, Out]:
     if self.dtype.category != FLOAT:
-        raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
+        raise DTypeError(texts.undefined_for(name, self.dtype))
     if len(output_size) != ndim:
-        raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
+        raise ShapeError(texts.wrong_output_size(name, ndim, output_size))
     shape = _adaptive(name, ndim, self, output_size)
     strides = as_images(shape, self)
     return Out(shape, self.dtype, strides), Out(shape, int64, strides, exact=True)
@@ -175,7 +176,7 @@ def _fractional(
     wanted = (batch, shape[-ndim - 1], ndim)
     given = random_samples.array.shape
     if len(given) != 3 or given[0] < wanted[0] or given[1:] != wanted[1:]:
-        raise ShapeError(f"{name}: 'random_samples' must have shape {list(wanted)}, got {list(given)}")
+        raise ShapeError(texts.wrong_shape(name, "random_samples", wanted, given))
     found = (*shape[:-ndim], *size)
     return Out(found, self.dtype), Out(found, int64, exact=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout_aten.dtypes import promote_types
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel, reduced, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out, Result, in_dtype_of_out
 
@@ -83,7 +84,7 @@ def _some(shape: tuple[int, ...], dims: Sequence[int], given: Any = True, name: 
 def _ordered(self: Tensor) -> DType:
     dtype = self.dtype
     if dtype.category == COMPLEX:
-        raise DTypeError(f"not defined for {dtype.name} tensors, which have no order")
+        raise DTypeError(texts.unordered("", dtype))
     return dtype
 
 
@@ -153,7 +154,7 @@ def spread(self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool
     """var or std: float and complex tensors; the result is real."""
     dtype = self.dtype
     if dtype.category < FLOAT:
-        raise DTypeError(f"expected a float or complex tensor, got {dtype.name}")
+        raise DTypeError(texts.not_inexact("", dtype))
     if isinstance(correction, complex):
         raise DTypeError(f"correction must be a real number, got {correction}")
     shape = self.array.shape
@@ -174,7 +175,7 @@ def vector_norm(self: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = Fa
     """The norm over some dims, all for None and []: float and complex tensors; the result is real."""
     given = self.dtype
     if given.category < FLOAT:
-        raise DTypeError(f"linalg.vector_norm: expected a float or complex tensor, got {given.name}")
+        raise DTypeError(texts.not_inexact("linalg.vector_norm", given))
     if dtype is not None and (dtype.category != given.category or promote_types(given, dtype) is not dtype):
         kind = "complex" if given.is_complex else "real"
         raise DTypeError(f"linalg.vector_norm: dtype must be {kind} and hold all of {given.name}, got {dtype.name}")

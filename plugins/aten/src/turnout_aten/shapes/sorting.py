@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, DType, bool_, int32, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.promotion import result_type, rounded
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def _sortable(name: str, self: Tensor) -> DType:
     dtype = self.dtype
     if dtype.category == COMPLEX:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
+        raise DTypeError(texts.unordered(name, dtype))
     return dtype
 
 
@@ -66,9 +67,9 @@ def searchsorted(
             "the last dim"
         )
     if common.category == COMPLEX:
-        raise DTypeError(f"searchsorted is not defined for {common.name} tensors, which have no order")
-    if side not in (None, "left", "right"):
-        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+        raise DTypeError(texts.unordered("searchsorted", common))
+    if side is not None:
+        check_side("searchsorted", side)
     if side == "left" and right:
         raise ArgumentError("searchsorted: side='left' contradicts right=True")
     if sorter is not None:
@@ -88,8 +89,27 @@ def searchsorted(
 def nonzero_static(self: Tensor, size: int, fill_value: int = -1) -> Out:
     """The requested number of indices, truncated or padded."""
     if size < 0:
-        raise ArgumentError(f"nonzero_static: size must not be negative, got {size}")
+        raise ArgumentError(texts.negative("nonzero_static", "size", size))
     return Out((size, len(self.array.shape)), int64, exact=True)
+
+
+def check_bincount(shape: tuple[int, ...], dtype: str, integers: bool, minlength: Any, weights: tuple[int, ...] | None) -> None:
+    """Raise ArgumentError unless it is a list of integers, a length, and as many weights (their shape, or None).
+
+    For kernels, which have arrays: the length of the result depends on their elements.
+    """
+    if len(shape) != 1 or not integers:
+        raise ArgumentError(f"bincount: needs integers in one dimension, got {dtype} of shape {list(shape)}")
+    if minlength < 0:
+        raise ArgumentError(texts.negative("bincount", "minlength", minlength))
+    if weights is not None and weights != shape:
+        raise ArgumentError(f"bincount: weights must have shape {list(shape)}, got {list(weights)}")
+
+
+def check_side(name: str, side: object) -> None:
+    """Raise ArgumentError unless the word is "left" or "right"."""
+    if side not in ("left", "right"):
+        raise ArgumentError(f"{name}: side must be 'left' or 'right', got {side!r}")
 
 
 # fmt: off

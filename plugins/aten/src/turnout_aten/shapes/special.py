@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX
 from turnout.errors import ArgumentError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.pointwise import floating, floating_real, refuse, two_floating, two_floats
 from turnout_aten.shapes.specs import Out, Result
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def polygamma(n: int, self: Tensor) -> Out | Result:
     """The n-th derivative of digamma, n >= 0."""
     if n < 0:
-        raise ArgumentError(f"polygamma: n must not be negative, got {n}")
+        raise ArgumentError(texts.negative("polygamma", "n", n))
     refuse(self.dtype, "polygamma", COMPLEX)
     return floating(self)
 

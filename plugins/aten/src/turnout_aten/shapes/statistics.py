@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64
 from turnout.errors import ArgumentError, DimError, DTypeError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import reduced, wrap_dim
 from turnout_aten.shapes.reductions import sum_dtype
 from turnout_aten.shapes.specs import Out, Result, in_dtype_of_out
@@ -29,7 +30,7 @@ def logcumsumexp(self: Tensor, dim: int) -> Out:
     """Float and complex tensors."""
     dtype = self.dtype
     if dtype.category < FLOAT:
-        raise DTypeError(f"logcumsumexp: expected a float or complex tensor, got {dtype.name}")
+        raise DTypeError(texts.not_inexact("logcumsumexp", dtype))
     shape = self.array.shape
     wrap_dim(dim, len(shape))
     return Out(shape, dtype)
@@ -46,7 +47,7 @@ def cumulative_extreme(self: Tensor, dim: int) -> tuple[Out, Out]:
 def _ordered(self: Tensor) -> DType:
     dtype = self.dtype
     if dtype.category == COMPLEX and self.numel():
-        raise DTypeError(f"not defined for {dtype.name} tensors, which have no order")
+        raise DTypeError(texts.unordered("", dtype))
     return dtype
 
 

@@ -19,6 +19,7 @@ from turnout.keys import KEYS
 from turnout.operators.tracebacks import shorten
 from turnout.operators.values import is_symbol
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as argument_texts
 from turnout_aten.errors import tensors as texts
 from turnout_aten.functions.call_forms import is_number
 from turnout_aten.kernels.standing import Standing
@@ -274,7 +275,7 @@ def _apply(tensor: Tensor, index: Any, backwards: list[int]) -> tuple[Tensor, li
     items = tuple([item if item.__class__ in _PLAIN else _item(item, device) for item in items])
     missing = ndim - sum([1 if item.__class__ is int or item.__class__ is slice else _dims(item) for item in items])
     if missing < 0:
-        raise DimError(f"too many indices: {ndim - missing} for a tensor of {ndim} dimensions")
+        raise DimError(argument_texts.too_many_indices("", ndim - missing, ndim))
     viewed = tensor
     tensors: list[Tensor | None] = []
     dim = 0

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import IO, TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import FLOAT, DType
+from turnout.dtypes import DType
 from turnout.errors import CallError, FileFormatError, NoDataError, ShapeError
 from turnout.operators.tracebacks import shortening
 from turnout_aten import archives, plain_data
@@ -218,7 +218,7 @@ class _Reader:
         self.storages = elements(head.get("storages"), "the list of storages")
         known = {DOCUMENT, *[f"storages/{i}" for i in range(len(self.storages))]}
         strange = next((name for name in self.archive.entries if name not in known), None)
-        need(strange is None, f"it holds {strange!r}, which belongs to nothing in it")
+        plain_data.nothing_left(strange)
         need("object" in head, f"its {DOCUMENT} has no object")
         return self.object(head["object"])
 
@@ -239,9 +239,7 @@ class _Reader:
             return self.mapping(dict if kind == "dict" else OrderedDict, elements(value, "a dict"))
         if kind == "result":
             return self.result(*fields(value, 2, "a result"))
-        made = NOT_PLAIN if kind == "device" else plain_data.decode(kind, value)
-        need(made is not NOT_PLAIN, f"it holds an object of kind {shown(kind)}")
-        return made
+        return plain_data.known(NOT_PLAIN if kind == "device" else plain_data.decode(kind, value), kind)
 
     def inside(self, trees: list[Any]) -> list[Any]:
         """The elements of a container."""
@@ -256,12 +254,9 @@ class _Reader:
         return kind(zip(distinct(both[::2]), both[1::2], strict=True))
 
     def result(self, name: Any, tree: Any) -> Any:
-        try:
-            kind = return_types.standard(name if isinstance(name, str) else "__")
-        except AttributeError:
-            raise Damaged(f"{shown(name)} is not the name of a result") from None
+        kind = plain_data.result_kind(name)
         values = self.object(tree)
-        need(type(values) is tuple and len(values) == len(kind._fields), f"a result of {name} has other values")
+        plain_data.check_result(kind, len(values) if type(values) is tuple else -1)
         return kind(values)
 
     def tensor(self, row: dict[str, Any]) -> Tensor:
@@ -269,12 +264,11 @@ class _Reader:
         offset = size(row["offset"], "the offset of a tensor")
         shape = [size(n, "a size of a tensor") for n in elements(row["shape"], "the shape of a tensor")]
         strides = [size(n, "a stride of a tensor") for n in elements(row["strides"], "a tensor's strides")]
-        need(len(shape) == len(strides), "a tensor has not as many sizes as strides")
+        plain_data.check_strides(shape, strides, "a tensor")
         reach = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
         need(reach <= flat.shape[0], "a tensor reaches beyond its storage")
         tracked, kind = row["requires_grad"], where.backend.dtype_of(flat)
-        fits = tracked is False or (tracked is True and kind.category >= FLOAT)
-        need(fits, f"a tensor of {kind.name} is said to require a gradient")
+        plain_data.check_tracked(tracked, kind, "a tensor")
         try:
             made = tensor_at(flat, (offset, tuple(shape), tuple(strides)), where, storage)
         except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count

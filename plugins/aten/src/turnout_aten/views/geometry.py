@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import DimError, ShapeError
 from turnout.operators.values import is_symbol
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_aten.views.kernels import nothing, one_view, several_views, view_in_place
@@ -257,7 +258,7 @@ def slice_Tensor(
     if not shape:
         raise DimError("slice: a 0-dim tensor has no dimension to slice")
     if step <= 0:
-        raise ShapeError(f"slice: step must be positive, got {step}")
+        raise ShapeError(texts.not_positive("slice", "step", step))
     d = wrap_dim(dim, len(shape))
     n = shape[d]
     symbol: Any = next((v for v in (n, start, end, step) if is_symbol(v)), None)
@@ -296,7 +297,7 @@ def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, s
     if not 0 <= size <= length:
         raise ShapeError(f"unfold: size must be 0 to {length}, the length of dim {d}, got {size}")
     if step <= 0:
-        raise ShapeError(f"unfold: step must be positive, got {step}")
+        raise ShapeError(texts.not_positive("unfold", "step", step))
     if not shape:
         return (size,), (1,), offset
     windows = (length - size) // step + 1
@@ -306,7 +307,7 @@ def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, s
 def as_strided(ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """Any shape and strides over the tensor's whole storage. Raises ShapeError for a view that reaches outside it."""
     if len(size) != len(stride):
-        raise ShapeError(f"as_strided: size {list(size)} and stride {list(stride)} must be equally long")
+        raise ShapeError(texts.unequal_lengths("as_strided", size, stride))
     if any(n < 0 for n in (*size, *stride)):
         raise ShapeError(f"as_strided: size {list(size)} and stride {list(stride)} must not be negative")
     root = self.shared_storage().array
@@ -345,7 +346,7 @@ def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: 
     d = wrap_dim(dim, len(shape))
     n = shape[d]
     if split_size < 0 or (split_size == 0 and n):
-        raise ShapeError(f"split: split_size must be positive, got {split_size}")
+        raise ShapeError(texts.not_positive("split", "split_size", split_size))
     if not n:
         return [(shape, strides, offset)]
     return _parts(shape, strides, offset, [min(split_size, n - i) for i in range(0, n, split_size)], d)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from turnout.errors import SchemaError
+from turnout.errors.calls import no_argument
 from turnout.schema import Argument
 from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
@@ -197,7 +198,7 @@ class _Reader:
                 continue
             for name in names:
                 if name not in arguments:
-                    self.problem(value.line, f"no argument '{name}'; there are {', '.join(arguments)}")
+                    self.problem(value.line, no_argument(name, arguments))
                 elif not str(arguments[name].type).startswith("Tensor"):
                     self.problem(value.line, f"'{name}' is {arguments[name].type}, not a tensor")
             if text == NON_DIFFERENTIABLE:

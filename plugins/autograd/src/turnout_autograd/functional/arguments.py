@@ -27,6 +27,9 @@ def check_strategy(name: str, strategy: str, create_graph: bool, strict: bool, v
         raise ArgumentError(errors.transforms.not_together(name, f"strategy='{FORWARD}'", "create_graph=True"))
 
 
+RESULTS = "the results of the function"
+
+
 def as_tuple(name: str, what: str, value: Any) -> tuple[bool, tuple[Tensor, ...]]:
     """Whether it is a tuple, and it as one. Raises CallError for what is neither a tensor nor a tuple of tensors."""
     several = isinstance(value, tuple)

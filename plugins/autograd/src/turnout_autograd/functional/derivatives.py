@@ -17,7 +17,7 @@ from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine.recorded_levels import recording
-from turnout_autograd.functional.arguments import FORWARD, REVERSE, as_tuple, check_strategy, like_given
+from turnout_autograd.functional.arguments import FORWARD, RESULTS, REVERSE, as_tuple, check_strategy, like_given
 from turnout_autograd.functional.runs import Run, computed, gradient_of
 from turnout_autograd.transforms.jacobians import basis, check_real, columns_of, mapped
 
@@ -95,7 +95,7 @@ def _columns(name: str, func: Function, inputs: tuple[Tensor, ...]) -> tuple[boo
     several: list[bool] = []
 
     def called(*xs: Tensor) -> tuple[Tensor, ...]:
-        of_many, results = as_tuple(name, "the results of the function", func(*xs))
+        of_many, results = as_tuple(name, RESULTS, func(*xs))
         several.append(of_many)
         return results
 

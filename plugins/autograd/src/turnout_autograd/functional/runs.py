@@ -11,7 +11,7 @@ from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine.recorded_levels import recording
-from turnout_autograd.functional.arguments import as_tuple, ones_like
+from turnout_autograd.functional.arguments import RESULTS, as_tuple, ones_like
 from turnout_autograd.transforms.linearized import Linearized
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Run(Linearized):
         def called(*xs: Tensor) -> Any:
             result = func(*xs)
             value, aux = result if has_aux else (result, None)
-            self.several, results = as_tuple(name, "the results of the function", value)
+            self.several, results = as_tuple(name, RESULTS, value)
             return (results, aux) if has_aux else results
 
         self.in_mode(super().__init__, name, called, inputs, has_aux)

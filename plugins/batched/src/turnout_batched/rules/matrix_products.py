@@ -6,6 +6,7 @@ from typing import Any
 
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast, expands_to
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
@@ -22,7 +23,7 @@ def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, 
     """One product of batches. A batched vector is a matrix of one row or one column, unless it meets a shared matrix."""
     a, b = logical_shape(self, dims[0]), logical_shape(other, dims[1])
     if not a or not b:
-        raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {list(a)} and {list(b)}")
+        raise ShapeError(texts.operands_without_dims("matmul", a, b))
     if a[-1] != b[-2 if len(b) > 1 else 0]:
         raise ShapeError(f"matmul: examples of shapes {list(a)} and {list(b)} do not match")
     if len(a) == 1 == len(b):

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Call = Callable[..., Any]
 
+LABEL = "the kernel of Meta, for fake tensors"
+
 _SELECT = KEYS.bit("BackendSelect")
 _ON_META = KEYS.bit("Dense") | KEYS.backend_bit("Meta")
 
@@ -50,7 +52,7 @@ def at_fake(op: Operator) -> Kernel:
         ks &= ~(FAKE | _SELECT | KEYS.backend_mask)
         return op.lookup(ks | _ON_META)(ks | _ON_META, *args)
 
-    return Kernel(in_mode(op, run_on_meta, structured=structured), INTERNAL, label="the kernel of Meta, for fake tensors")
+    return Kernel(in_mode(op, run_on_meta, structured=structured), INTERNAL, label=LABEL)
 
 
 def in_mode(op: Operator, call: Call, *, checks_result: bool = False, structured: bool = False) -> Call:

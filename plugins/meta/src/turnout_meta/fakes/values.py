@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import INT, float32, float64, int64
-from turnout.errors import ArgumentError, ShapeError
+from turnout.errors import ShapeError
 from turnout_aten.composites.arrangements import check_repeats
+from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim
+from turnout_aten.shapes.sorting import check_bincount
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_meta.symbols.sizes import SymInt
 
@@ -64,7 +66,7 @@ def _distinct_rows(self: Tensor, operator: str, dim: int) -> tuple[Tensor, Tenso
     d = wrap_dim(dim, len(self.shape))
     length = self.shape[d]
     if any(not isinstance(n, SymInt) and not n for i, n in enumerate(self.shape) if i != d):
-        raise ShapeError("unique: slices of an empty array cannot be compared")
+        raise ShapeError(texts.empty_slices("unique"))
     found = _size(self, f"{operator} of dim {d}", _shortest(self, length), length)
     others = (*self.shape[:d], *self.shape[d + 1 :])
     steps = contiguous_strides(others)
@@ -91,12 +93,8 @@ def unique_consecutive(
 
 def bincount(ks: int, self: Tensor, weights: Tensor | None, minlength: Any) -> Tensor:
     """The count of each value, as many as the largest value asks for."""
-    if len(self.shape) != 1 or self.dtype.category > INT:
-        raise ArgumentError(f"bincount: needs integers in one dimension, got {self.dtype.name} of shape {list(self.shape)}")
-    if minlength < 0:
-        raise ArgumentError(f"bincount: minlength must not be negative, got {minlength}")
-    if weights is not None and weights.shape != self.shape:
-        raise ArgumentError(f"bincount: weights must have shape {list(self.shape)}, got {list(weights.shape)}")
+    shape = None if weights is None else weights.shape
+    check_bincount(self.shape, self.dtype.name, self.dtype.category == INT, minlength, shape)
     dtype = int64 if weights is None else float32 if weights.dtype is float32 else float64
     low = int(minlength.bounds[0]) if isinstance(minlength, SymInt) else minlength
     return _empty(self, (self.fake_mode.sizes.unbacked("a result of aten::bincount", low),), dtype)

@@ -41,7 +41,7 @@ class Adafactor(Optimizer):
         super().__init__(params, given)
 
     def _start(self, parameter: Tensor, group: Group) -> State:
-        limits.require(self, not parameter.is_complex(), "complex parameters are not supported")
+        limits.real(self, parameter)
         if parameter.dim() < 2:
             return {"step": 0.0, "variance": zeros(parameter)}
         *outer, rows, columns = parameter.shape

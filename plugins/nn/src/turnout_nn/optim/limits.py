@@ -34,6 +34,11 @@ def decays(owner: object, betas: Any) -> None:
             raise ArgumentError(f"{_named(owner)}: betas[{i}] must be at least 0 and less than 1, got {_shown(beta)}")
 
 
+def real(owner: object, parameter: Tensor) -> None:
+    """A parameter is not complex."""
+    require(owner, not parameter.is_complex(), "complex parameters are not supported")
+
+
 def require(owner: object, holds: bool, text: str) -> None:
     """What a text says, with the values in it."""
     if not holds:

@@ -102,7 +102,7 @@ class Muon(Optimizer):
             limits.require(self, p.ndim == 2, f"a parameter must be a matrix, got shape {list(p.shape)}")
 
     def _start(self, parameter: Tensor, group: Group) -> State:
-        limits.require(self, not parameter.is_complex(), "complex parameters are not supported")
+        limits.real(self, parameter)
         return {"momentum_buffer": zeros(parameter)}
 
     def _rule(self, parameter: Tensor, gradient: Tensor, state: State, options: Group) -> None:

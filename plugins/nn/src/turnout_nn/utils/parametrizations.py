@@ -9,6 +9,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
+from turnout_nn import errors
 from turnout_nn.module import Module
 from turnout_nn.utils.parametrize import register_parametrization
 from turnout_nn.utils.power_method import channels_of, matrix_of, norm_except, power_steps, spread
@@ -72,7 +73,7 @@ def spectral_norm(module: T, name: str = "weight", n_power_iterations: int = 1, 
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ArgumentError(f"spectral_norm: {type(module).__name__} has no parameter or buffer {name!r}")
+        raise ArgumentError(errors.no_such_tensor("spectral_norm", module, name))
     dim = channels_of(module) if dim is None else dim
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
 
@@ -81,7 +82,7 @@ class _SpectralNorm(Module):
     def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float) -> None:
         super().__init__()
         if n_power_iterations < 1:
-            raise ArgumentError(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}")
+            raise ArgumentError(errors.no_iterations("spectral_norm", n_power_iterations))
         self.dim = dim if dim >= 0 else dim + weight.ndim
         self.eps = eps
         self.n_power_iterations = n_power_iterations
@@ -136,7 +137,7 @@ def orthogonal(module: T, name: str = "weight", orthogonal_map: str | None = Non
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ArgumentError(f"orthogonal: {type(module).__name__} has no parameter or buffer {name!r}")
+        raise ArgumentError(errors.no_such_tensor("orthogonal", module, name))
     if weight.ndim < 2:
         raise ShapeError(f"orthogonal: the weight must have at least 2 dimensions, got shape {list(weight.shape)}")
     if orthogonal_map is None:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError, ShapeError
+from turnout_nn import errors
 from turnout_nn.module import Module
 from turnout_nn.modules.containers import ModuleDict, ModuleList
 from turnout_nn.parameters import Parameter
@@ -288,7 +289,7 @@ def register_parametrization(module: T, tensor_name: str, parametrization: Modul
         parametrizations.unsafe |= unsafe
         return module
     if tensor_name not in {**module._parameters, **module._buffers}:
-        raise ArgumentError(f"register_parametrization: {type(module).__name__} has no parameter or buffer {tensor_name!r}")
+        raise ArgumentError(errors.no_such_tensor("register_parametrization", module, tensor_name))
     made_list = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
     made_list.train(module.training)
     delattr(module, tensor_name)

@@ -22,8 +22,7 @@ FIX = "register_vmap with a rule that computes the batch as the examples, and re
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     need("functionality:Batched", "turnout-batched")
-    if not subject.tensors():
-        raise NotTriedError("the operator takes no tensor")
+    subject.need_tensors()
     if any(not r.type.is_tensor_like for r in subject.schema.returns):
         raise NotTriedError("the operator returns a number, which differs between examples")
     if subject.is_random or subject.schema.is_mutable or subject.schema.is_view or any(t in subject.op.tags for t in DYNAMIC):

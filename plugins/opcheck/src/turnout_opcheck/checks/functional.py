@@ -12,7 +12,7 @@ import turnout
 from turnout import Tensor
 from turnout_opcheck import derived
 from turnout_opcheck.checks.replays import function_of, told, traced
-from turnout_opcheck.report import NotTriedError, Problem, need
+from turnout_opcheck.report import Problem, need
 from turnout_opcheck.subject import Subject
 
 
@@ -20,8 +20,7 @@ def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     need("functionality:Functionalize", "turnout-functionalize")
     need("functionality:Tracer", "turnout-tracer")
-    if not subject.tensors():
-        raise NotTriedError("the operator takes no tensor")
+    subject.need_tensors()
     with turnout.no_grad():
         yield from _functional(subject)
 

@@ -10,7 +10,7 @@ from typing import Any
 import turnout
 from turnout import Tensor
 from turnout_opcheck import derived
-from turnout_opcheck.checks.registration import differentiable, tracked
+from turnout_opcheck.checks.registration import OUTPUTS, need_differentiable, tracked
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import content, flat, run
@@ -25,11 +25,9 @@ MISSING = re.compile(r"no gradient (with respect to '\w+' )?is implemented")
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     need("functionality:Autograd", "turnout-autograd")
-    names = differentiable(subject)
-    if not names:
-        raise NotTriedError("no argument is a floating or complex tensor that the operator only reads")
+    names = need_differentiable(subject)
     if subject.schema.out_arguments:
-        raise NotTriedError("outputs that the caller gives take no gradient")
+        raise NotTriedError(OUTPUTS)
     args = _precise(subject)
     with turnout.enable_grad():
         if not _outputs(subject, tracked(subject, args)):

@@ -13,17 +13,18 @@ from turnout_opcheck.observing import flat, run
 from turnout_opcheck.report import NotTriedError, Problem
 from turnout_opcheck.subject import Subject, fresh
 
+OUTPUTS = "outputs that the caller gives take no gradient"
+
 
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
-    if not differentiable(subject):
-        raise NotTriedError("no argument is a floating or complex tensor that the operator only reads")
+    need_differentiable(subject)
     try:
         with turnout.enable_grad():
             run(subject.op, tracked(subject, subject.args))
     except Exception as error:  # noqa: BLE001 - a kernel may raise anything
         if subject.schema.out_arguments:
-            raise NotTriedError("outputs that the caller gives take no gradient") from None
+            raise NotTriedError(OUTPUTS) from None
         text = f"the operator raised {type(error).__name__} where its arguments require a gradient: {error}"
         yield Problem("tracked", text, "read values of x.detach(), and write gradients as a rule, with register_autograd")
         return
@@ -49,6 +50,14 @@ def differentiable(subject: Subject) -> list[str]:
     """The names of the floating and complex tensors that the operator reads and does not write."""
     targets = derived.written(subject.op, subject.args)
     return [n for n, t in subject.tensors() if (t.is_floating_point() or t.is_complex()) and id(t) not in targets]
+
+
+def need_differentiable(subject: Subject) -> list[str]:
+    """The same; NotTriedError where there are none."""
+    names = differentiable(subject)
+    if not names:
+        raise NotTriedError("no argument is a floating or complex tensor that the operator only reads")
+    return names
 
 
 def tracked(subject: Subject, args: Args, names: Any = None) -> Args:

@@ -20,8 +20,7 @@ from turnout_opcheck.subject import Subject, fresh
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     need("functionality:Tracer", "turnout-tracer")
-    if not subject.tensors():
-        raise NotTriedError("the operator takes no tensor")
+    subject.need_tensors()
     if any(not r.type.is_tensor_like for r in subject.schema.returns):
         raise NotTriedError("the operator returns a number, which a graph cannot compute")
     with turnout.enable_grad():

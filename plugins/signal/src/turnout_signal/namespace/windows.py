@@ -10,6 +10,8 @@ from math import pi, sqrt
 
 from turnout.dtypes import float32, float64, get_default_dtype
 from turnout.errors import ArgumentError, CallError
+from turnout_aten.errors import arguments as texts
+from turnout_aten.errors.calls import unexpected_keyword
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 
@@ -28,11 +30,11 @@ def _window(name: str, M: int, sym: bool, options: dict[str, Any], shape: Callab
     dtype = options.pop("dtype", None) or get_default_dtype()
     device = options.pop("device", None)
     if options:
-        raise CallError(f"{name}: got an unexpected keyword argument '{next(iter(options))}'")
+        raise CallError(unexpected_keyword(name, next(iter(options))))
     if M < 0:
-        raise ArgumentError(f"{name}: M must not be negative, got {M}")
+        raise ArgumentError(texts.negative(name, "M", M))
     if layout not in (None, "strided"):
-        raise ArgumentError(f"{name}: layout must be turnout.strided, got {layout!r}")
+        raise ArgumentError(texts.not_strided(name, layout))
     if dtype not in (float32, float64):
         raise ArgumentError(f"{name}: dtype must be float32 or float64, got {dtype.name}")
     if M < 2:
@@ -54,7 +56,7 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
         tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
     """
     if tau <= 0:
-        raise ArgumentError(f"exponential: tau must be positive, got {tau}")
+        raise ArgumentError(texts.not_positive("exponential", "tau", tau))
     if sym and center is not None:
         raise ArgumentError("exponential: center must be None for symmetric windows")
 
@@ -85,7 +87,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
         tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
     """
     if std <= 0:
-        raise ArgumentError(f"gaussian: std must be positive, got {std}")
+        raise ArgumentError(texts.not_positive("gaussian", "std", std))
 
     def shape(n: Tensor, last: int) -> Tensor:
         x = (n - last / 2) * (1 / (std * sqrt(2)))
@@ -105,7 +107,7 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
         tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01, 5.2773e-05])
     """
     if beta < 0:
-        raise ArgumentError(f"kaiser: beta must not be negative, got {beta}")
+        raise ArgumentError(texts.negative("kaiser", "beta", beta))
 
     def shape(n: Tensor, last: int) -> Tensor:
         x = n * (2 / last) - 1

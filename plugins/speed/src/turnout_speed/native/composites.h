@@ -188,8 +188,7 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OiO!", &function, &arguments, &PyTuple_Type, &endings))
         return NULL;
     if (arguments < 0 || arguments > MOST || PyTuple_GET_SIZE(endings) > ENDINGS) {
-        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
-        return NULL;
+        return wrong_count();
     }
     CompositeKernel *made = (CompositeKernel *)new_face(&CompositeKernelType, function, kernel_vectorcall, composite_run);
     if (made == NULL)

@@ -538,8 +538,7 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *na
     if (moved < 0)
         return NULL;
     if (PyTuple_GET_SIZE(roles) > MOST || PyTuple_GET_SIZE(passed) > MOST || outs < 1 || outs > OUTS) {
-        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
-        return NULL;
+        return wrong_count();
     }
     PlanKernel *made = (PlanKernel *)new_face(&PlanKernelType, function, kernel_vectorcall, plan_run);
     if (made == NULL)

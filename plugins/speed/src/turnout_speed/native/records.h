@@ -258,8 +258,7 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args, PyObject *
     if (arguments > MOST || (node != NULL && !whole)
         || (node != NULL && (PyTuple_GET_SIZE(differentiable) > MOST || PyTuple_GET_SIZE(saves) > 2 * MOST
             || (wanted == FITS_PAIR && PyTuple_GET_SIZE(differentiable) != 2) || PyTuple_GET_SIZE(differentiable) == 0))) {
-        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
-        return NULL;
+        return wrong_count();
     }
     RecordKernel *made = (RecordKernel *)new_face(&RecordKernelType, function, kernel_vectorcall, record_run);
     if (made == NULL)

@@ -29,6 +29,12 @@ static PyObject *STUB_BUILTINS, *DISPATCH, *RESTORE, *ZERO;
 #endif
 #define MODULE_SLOTS(fill) static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)fill}, ONE_INTERPRETER WITH_GIL {0, NULL}}
 
+static inline PyObject *wrong_count(void)
+{
+    PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
+    return NULL;
+}
+
 /* A debugger or a profiler sees the generated Python text: nothing is taken here. */
 static inline int is_traced(void)
 {

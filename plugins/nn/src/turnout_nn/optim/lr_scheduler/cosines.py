@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from turnout.errors import ArgumentError
 from turnout_aten.plugin_api import describe
-from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, cosine, rates_of
+from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, check_counts, cosine, rates_of
 
 if TYPE_CHECKING:
     from turnout_nn.optim.lr_scheduler.scheduler import Rates
@@ -51,9 +51,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        for name, value in (("T_0", T_0), ("T_mult", T_mult)):
-            if not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"CosineAnnealingWarmRestarts: {name} must be an integer above 0, got {value!r}")
+        check_counts(self, T_0=T_0, T_mult=T_mult)
         if not isinstance(eta_min, (int, float)):
             raise ArgumentError(f"CosineAnnealingWarmRestarts: eta_min must be a number, got {eta_min!r}")
         self.T_0 = T_0

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from turnout.errors import ArgumentError
 from turnout_aten.plugin_api import describe
-from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, check_one_of, checked, cosine, for_groups, write_rate
+from turnout_nn.optim.lr_scheduler.scheduler import (
+    LRScheduler,
+    check_counts,
+    check_one_of,
+    checked,
+    cosine,
+    for_groups,
+    write_rate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,9 +144,7 @@ class OneCycleLR(_WithMomentum):
         )
         if None in given.values():
             raise ArgumentError("OneCycleLR: either total_steps or both epochs and steps_per_epoch are needed")
-        for name, value in given.items():
-            if not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"OneCycleLR: {name} must be an integer above 0, got {value!r}")
+        check_counts(self, **given)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ArgumentError(f"OneCycleLR: pct_start must be a float between 0 and 1, got {pct_start!r}")
         check_one_of(self, "anneal_strategy", anneal_strategy, ("cos", "linear"))

@@ -132,6 +132,12 @@ def checked(scheduler: object, optimizer: Any) -> Optimizer:
     return optimizer
 
 
+def check_counts(scheduler: object, **values: object) -> None:
+    for name, value in values.items():
+        if not isinstance(value, int) or value < 1:
+            raise ArgumentError(f"{type(scheduler).__name__}: {name} must be an integer above 0, got {value!r}")
+
+
 def check_one_of(scheduler: object, name: str, value: object, known: Sequence[str]) -> None:
     if value not in known:
         raise ArgumentError(f"{type(scheduler).__name__}: {name} must be one of {', '.join(map(repr, known))}, got {value!r}")
