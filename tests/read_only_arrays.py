@@ -39,5 +39,5 @@ def register() -> Registrations:
     backend = ReadOnlyBackend()
     library.backend(backend, functional_only=True)
     register_functional_kernels(library, backend, functional_kernels(np))
-    library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
+    library.fallback(backend.name, host("cpu"))
     return library

@@ -19,4 +19,4 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     library.backend(backend)
     register_kernels(library, backend, KERNELS)
     if options["host_fallback"]:
-        library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
+        library.fallback(backend.name, host("cpu"))

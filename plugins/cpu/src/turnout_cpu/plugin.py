@@ -17,8 +17,6 @@ from turnout_cpu.pool import Pool
 if TYPE_CHECKING:
     from turnout.registry import Registrations
 
-_POOLS: list[Pool] = []
-
 # The most for which glibc adapts its thresholds (mallopt(3), M_MMAP_THRESHOLD), less the header of a block.
 _ADAPTED = (32 << 20) - (64 << 10)
 
@@ -29,9 +27,9 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     backend = CPUBackend()
     pool = Pool(lambda: int(options["threads"]))
     library.backend(backend)
+    library.on_undo(pool.close)
     register_over(library, backend.name, normalisation.kernels(pool), yields=False)
     register_kernels(library, backend, kernels(pool))
-    _POOLS.append(pool)
     keep_freed_memory()
 
 
@@ -42,10 +40,3 @@ def keep_freed_memory() -> None:
     training step of a small network, 0.7 ms of 1.6. Without glibc this does nothing.
     """
     numpy.empty(_ADAPTED, numpy.uint8)
-
-
-@hookimpl
-def turnout_deactivate() -> None:
-    """End the threads."""
-    while _POOLS:
-        _POOLS.pop().close()

@@ -12,7 +12,7 @@ from turnout.errors import NoKernelError
 from turnout.plugins import hookimpl
 from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
-from turnout_aten.kernels.tables import register_kernels, register_over
+from turnout_aten.kernels.tables import group_above, register_kernels, register_over
 from turnout_cuda import attention, convolutions, dropout, matrix_products
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.foreach import element_operators
@@ -59,12 +59,9 @@ def register(library: Registrations, backend: CUDABackend, *, with_host: bool, c
     alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
     if with_host:
-        library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
-    # A group of its own: what a raw kernel does not serve goes on to the row that would be there without its group.
-    above = Registrations(library.name, distribution=library.distribution, version=library.version, registry=library.registry)
-    library.on_undo(above.undo)
+        library.fallback(backend.name, host("cpu"))
     each = {name: _unless_replaced(name, fn, backend.name, library) for name, fn in raw.items() if name.startswith("_foreach_")}
-    register_over(above, backend.name, raw | each)
+    register_over(group_above(library), backend.name, raw | each)
 
 
 def own_rows(backend: CUDABackend) -> dict[str, Any]:

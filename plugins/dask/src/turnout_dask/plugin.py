@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from turnout.plugins import hookimpl
@@ -18,30 +19,21 @@ if TYPE_CHECKING:
     from turnout.registry import Registrations
 
 
-_ACTIVE: list[DaskBackend] = []
-
-
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register device `dask`."""
     backend = DaskBackend(lambda name: options[name])
-    _ACTIVE.append(backend)
     library.backend(backend)
+    library.on_undo(backend.scheduling.close)
     register_functional_kernels(library, backend, kernels(backend))
-    library.fallback(backend.name, limited(backend), label="runs on cpu, copied there and back")
-
-
-@hookimpl
-def turnout_deactivate() -> None:
-    """End the connections to schedulers."""
-    while _ACTIVE:
-        _ACTIVE.pop().scheduling.close()
+    library.fallback(backend.name, limited(backend))
 
 
 def limited(backend: DaskBackend) -> Callable[..., Any]:
     """The host fallback, for tensors of a limited size."""
     run = host("cpu")
 
+    @wraps(run)
     def run_on_host(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
         flat = [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,))]
         size = sum(t.nbytes for t in flat if isinstance(t, Tensor))

@@ -30,7 +30,7 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
 
         cache.use(library)
     if options["host_fallback"]:
-        library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
+        library.fallback(backend.name, host("cpu"))
 
 
 def _leave(backend: JaxBackend) -> None:

@@ -8,13 +8,11 @@ from typing import Any
 from turnout.plugins import hookimpl
 from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host
-from turnout_aten.kernels.tables import register_kernels, register_over
+from turnout_aten.kernels.tables import group_above, register_kernels, register_over
 from turnout_opencl.backend import OpenCLBackend
 from turnout_opencl.convolutions import OVER
 from turnout_opencl.devices import found_devices
 from turnout_opencl.table import kernels
-
-_ACTIVE: list[OpenCLBackend] = []
 
 
 @hookimpl
@@ -30,19 +28,9 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     """Register device `opencl`."""
     backend = OpenCLBackend(lambda: str(options["platform"]))
     library.backend(backend)
+    library.on_undo(backend.close)
     with_host = bool(options["host_fallback"])
     register_kernels(library, backend, kernels(backend, with_host))
     if with_host:
-        library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
-    # A group of its own: what these rows do not serve goes on to what would be there without it.
-    above = Registrations(library.name, distribution=library.distribution, version=library.version, registry=library.registry)
-    library.on_undo(above.undo)
-    register_over(above, backend.name, OVER)
-    _ACTIVE.append(backend)
-
-
-@hookimpl
-def turnout_deactivate() -> None:
-    """Finish the queues."""
-    while _ACTIVE:
-        _ACTIVE.pop().close()
+        library.fallback(backend.name, host("cpu"))
+    register_over(group_above(library), backend.name, OVER)

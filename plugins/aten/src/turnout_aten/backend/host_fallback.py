@@ -2,7 +2,7 @@
 
 A backend opts in with `library.fallback(backend.name, host("cpu"))` for all operators, or with `on_host` for one row of its
 table. Both copy through `to_host` and `from_host`, so they work for any pair of backends. Every such call is counted: `calls()`
-and `report()` list what ran elsewhere; `explain` and `trace_dispatch` show the fallback's label.
+and `report()` list what ran elsewhere; `explain` and `trace_dispatch` say where an operator runs.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def host(device_type: str = "cpu") -> Boxed:
     def run_on_host(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
         return _Trip(op, device_type, args).run()
 
+    # Without a label, a fallback is shown by its function's name.
+    run_on_host.__name__ = run_on_host.__qualname__ = f"runs on {device_type}, copied there and back"
     return run_on_host
 
 

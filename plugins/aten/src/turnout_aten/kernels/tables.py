@@ -98,6 +98,14 @@ def register_over(
             _compose(library, name)
 
 
+def group_above(library: Registrations) -> Registrations:
+    """A group of the same plugin, undone with `library`, for `register_over`: what its rows do not serve goes on to the row of
+    `library`, or to what would be there without it."""
+    made = Registrations(library.name, distribution=library.distribution, version=library.version, registry=library.registry)
+    library.on_undo(made.undo)
+    return made
+
+
 def checked_rows(library: Registrations, backend: str, table: Mapping[str, Any], namespace: str) -> dict[str, Row]:
     """Qualified name -> row. Raises RegistrationError for all rows that name no operator or cannot be called."""
     rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
