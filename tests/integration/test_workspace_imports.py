@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from workspace import ROOT, Distribution, Module, circles, distributions, files, graph_of, module, modules, rooms
@@ -233,17 +234,20 @@ def families() -> set[str]:
     return {path.stem for path in found}
 
 
+def names_of(path: Path) -> set[str]:
+    """The functions and the tables that a module defines."""
+    statements = ast.parse(path.read_text("utf-8")).body
+    assigned = [t for s in statements if isinstance(s, ast.Assign) for t in s.targets]
+    assigned += [s.target for s in statements if isinstance(s, ast.AnnAssign)]
+    return {s.name for s in statements if isinstance(s, ast.FunctionDef)} | {t.id for t in assigned if isinstance(t, ast.Name)}
+
+
 def modules_with_rows() -> set[str]:
     """The modules beside the one that puts the table of a backend together."""
     found = set()
     for folder in (ROOT / "plugins").glob("*/src/turnout_*"):
         for path in folder.glob("*.py"):
-            statements = ast.parse(path.read_text("utf-8")).body
-            assigned = [t for s in statements if isinstance(s, ast.Assign) for t in s.targets]
-            assigned += [s.target for s in statements if isinstance(s, ast.AnnAssign)]
-            names = {s.name for s in statements if isinstance(s, ast.FunctionDef)}
-            names |= {t.id for t in assigned if isinstance(t, ast.Name)}
-            if names & HAS_ROWS and path.stem not in ("table", "kernels", "native"):
+            if names_of(path) & HAS_ROWS and path.stem not in ("table", "kernels", "native"):
                 found.add(f"{folder.name}.{path.stem}")
     return found
 
@@ -252,6 +256,21 @@ def test_a_family_of_operators_has_one_name_in_all_backends():
     known, found = families(), modules_with_rows()
     assert {"turnout_arrays.sorting", "turnout_cuda.indexing", "turnout_kernels.pointwise", "turnout_opencl.indexing"} < found
     assert {name for name in found if name.partition(".")[2] not in known} == OF_SEVERAL.keys()
+
+
+def test_a_plugin_has_a_table_of_families_or_kernels_beside_their_table():
+    """`table` puts the tables of families together; `kernels` holds kernels and their table, or what runs at a key."""
+    found = {}
+    for folder in (ROOT / "plugins").glob("*/src/turnout_*"):
+        for name in ("table", "kernels"):
+            if (folder / f"{name}.py").exists():
+                assert folder.name not in found, "both"
+                found[folder.name] = name
+                has = names_of(folder / f"{name}.py")
+                assert ("FAMILIES" in has) == (name == "table"), folder.name
+                assert has & {"kernels", "raw_kernels", "specialize"}, folder.name
+    assert {"turnout_opencl": "table", "turnout_cpu": "kernels", "turnout_batched": "kernels"}.items() <= found.items()
+    assert len(found) >= 11
 
 
 def test_a_program_in_cuda_c_has_the_name_of_the_module_that_calls_it_or_of_a_part_of_a_family():

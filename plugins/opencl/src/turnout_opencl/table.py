@@ -1,6 +1,7 @@
-"""The whole table. A row computes in the dtypes that OpenCL C has; for others (complex) the same row runs on the host.
+"""The whole table, put together from the modules of each family.
 
-Of complex64, some rows compute here (`complexes`), and rows that only move elements move them as integers of their size.
+A row computes in the dtypes that OpenCL C has; for others (complex) the same row runs on the host. Of complex64, some rows
+compute here (`complexes`), and rows that only move elements move them as integers of their size.
 """
 
 from __future__ import annotations
