@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 from typing import Any
@@ -57,6 +58,14 @@ REFUSED: list[tuple[type[Exception], Any, str]] = [
     (ShapeError, lambda: nn.GRUCell(2, 3)(x(1, 1, 2)), "GRUCell: the input must have 1 or 2 dimensions, got shape [1, 1, 2]"),
     (ShapeError, lambda: nn.GRUCell(2, 3)(x(1, 2), x(1, 4)),
         "GRUCell(2, 3): an input [N, 2] and states [N, 3] are wanted, got [1, 2] and [1, 4]"),
+    (ShapeError, lambda: nn.MultiheadAttention(4, 2)(x(4), x(4), x(4)),
+        ("multi_head_attention_forward: 'query', 'key' and 'value' must all have 2 dimensions, or all 3; "
+         "got shapes [4], [4] and [4]")),
+    (ShapeError, lambda: nn.Transformer(4, 2, 1, 1, 8)(x(4), x(3, 4)),
+        "Transformer: src and tgt must both have 2 dimensions, or both 3; got shapes [4] and [3, 4]"),
+    (ShapeError, lambda: nn.ConvTranspose1d(1, 1, 1)(x(3), [3]),
+        "ConvTranspose1d: expected an input of 2 or 3 dimensions, got [3]"),
+    (ShapeError, lambda: nn.LazyLinear(2)(x(())), "LazyLinear: expected an input of 1 or more dimensions, got []"),
     (ArgumentError, lambda: nn.MultiheadAttention(4, 3), "MultiheadAttention: num_heads must divide embed_dim, got 3 and 4"),
     (ArgumentError, lambda: nn.TransformerEncoderLayer(4, 2, 8, activation="tanh"),
         "transformer layers: activation must be 'relu', 'gelu' or a function, got 'tanh'"),
@@ -262,3 +271,61 @@ def test_a_causal_mask_hides_what_comes_later() -> None:
     changed[3] += 1
     for causal in (False, True):
         assert turnout.allclose(layer(inputs, mask, is_causal=causal)[:3], layer(changed, mask, is_causal=causal)[:3], atol=1e-6)
+
+
+# The first of these that a class takes makes a module of it.
+MADE_WITH: list[tuple[Any, ...]] = [(), (2,), (2, 2), (2, 2, 2), (4, 2)]
+MADE: dict[str, Any] = {
+    "RNNBase": lambda: nn.RNNBase("GRU", 2, 2),
+    "AdaptiveLogSoftmaxWithLoss": lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 4, [1]),
+    "Transformer": lambda: nn.Transformer(4, 2, 1, 1, 8),
+    "TransformerDecoder": lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8), 1),
+    "TransformerDecoderLayer": lambda: nn.TransformerDecoderLayer(4, 2, 8),
+    "TransformerEncoder": lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), 1),
+    "TransformerEncoderLayer": lambda: nn.TransformerEncoderLayer(4, 2, 8),
+}
+MODULES = [each for each in (getattr(nn, name) for name in dir(nn)) if isinstance(each, type) and issubclass(each, nn.Module)]
+SHAPES = [
+    (),
+    (0,),
+    (1,),
+    (2,),
+    (4,),
+    (2, 2),
+    (0, 4),
+    (2, 0),
+    (2, 2, 4),
+    (1, 2, 0),
+    (2, 2, 2, 2),
+    (1, 1, 4, 4),
+    (2,) * 5,
+    (1,) * 6,
+]
+
+
+def made(name: str) -> Any:
+    for given in () if name in MADE else MADE_WITH:
+        with contextlib.suppress(Exception):
+            return getattr(nn, name)(*given).eval()
+    return MADE[name]().eval()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [each.__name__ for each in MODULES if each.forward is not nn.Module.forward])
+def test_inputs_of_any_dims_are_computed_or_refused_in_words(name: str) -> None:
+    found = []
+    module = made(name)
+    for shape in SHAPES:
+        for dtype in (turnout.float32, turnout.int64):
+            one, sized = turnout.ones(shape, dtype=dtype), [(turnout.ones(shape), [3])] if "ConvTranspose" in name else []
+            for inputs in [(one,), (one, one), (one, turnout.ones(2, 2)), (one, one, one), *sized]:
+                try:
+                    (made(name) if "Lazy" in name else module)(*inputs)
+                except turnout.errors.TurnoutError:
+                    pass
+                except TypeError as error:  # another number of arguments
+                    if "argument" not in str(error):
+                        found.append((inputs, error))
+                except Exception as error:  # noqa: BLE001 - nothing else may come
+                    found.append((inputs, error))
+    assert not found, f"{name}: {found[:3]}"

@@ -21,6 +21,12 @@ class MemberError(TurnoutError, AttributeError):
     """A member of a module that it does not have, that it has already, or that cannot be one."""
 
 
+class MemberNameError(MemberError, KeyError):
+    """A name that a member of a module cannot have, or that the module has already; PyTorch raises KeyError."""
+
+    __str__ = Exception.__str__  # a KeyError would show the text in quotes
+
+
 def leave_out_last_frame(error: Exception) -> None:
     """Of a call that a method does not take: the frame of the function that asked for this is the last one then."""
     entry = error.__traceback__
@@ -86,11 +92,15 @@ def no_member(function: str, module: object, path: str, missing: str, known: Ite
 
 
 def not_what_was_asked(function: str, path: str, kind: str, value: object) -> str:
-    return f"{function}: {path!r} is a {_class(value)}, not a {kind}"
+    return f"{function}: {path!r} is {'None' if value is None else f'a {_class(value)}'}, not a {kind}"
 
 
 def no_index(container: object, index: int, count: int) -> str:
     return f"{_class(container)}: index {index} is out of range for {count} members"
+
+
+def wrong_repetition(container: object, count: int) -> str:
+    return f"{_class(container)}: the modules can be repeated once or more, got {count}"
 
 
 def not_iterable(function: str, value: object) -> str:

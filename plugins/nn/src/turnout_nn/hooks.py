@@ -109,18 +109,18 @@ def call(module: Module, own: Hooks, args: tuple[Any, ...], kwargs: dict[str, An
     """`module(*args, **kwargs)` with the hooks of all modules and its own."""
     for_all = FOR_ALL.before or FOR_ALL.after or FOR_ALL.backward or FOR_ALL.backward_before
     hooks = _joined(FOR_ALL, own) if for_all and own is not FOR_ALL else own
-    for hook in list(hooks.before.values()):
-        if hook.with_kwargs:
-            changed = hook.function(module, args, kwargs)
-            if changed is not None:
-                args, kwargs = changed
-        elif (changed := hook.function(module, args)) is not None:
-            args = changed if isinstance(changed, tuple) else (changed,)
-    passes = _Passes(module, hooks) if hooks.backward or hooks.backward_before else None
-    if passes is not None:
-        args = passes.enter(args)
     called: set[int] = set()
     try:
+        for hook in list(hooks.before.values()):
+            if hook.with_kwargs:
+                changed = hook.function(module, args, kwargs)
+                if changed is not None:
+                    args, kwargs = changed
+            elif (changed := hook.function(module, args)) is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        passes = _Passes(module, hooks) if hooks.backward or hooks.backward_before else None
+        if passes is not None:
+            args = passes.enter(args)
         result = module.forward(*args, **kwargs)
         for key, hook in list(hooks.after.items()):
             called.add(key)
@@ -146,7 +146,7 @@ def _joined(first: Hooks, second: Hooks) -> Hooks:
 def _call_after_failure(hook: Hook, module: Module, args: Any, kwargs: Any) -> None:
     try:
         hook.function(module, args, kwargs, None) if hook.with_kwargs else hook.function(module, args, None)
-    except Exception as error:  # noqa: BLE001 - the error of `forward` is the one to raise
+    except Exception as error:  # noqa: BLE001 - the first error is the one to raise
         errors.warn(f"a forward hook with always_call=True raised {error!r} after another error")
 
 

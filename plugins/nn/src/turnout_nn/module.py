@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import turnout
 from turnout import Tensor
-from turnout.errors import CallError
+from turnout.errors import CallError, DataError
 from turnout.operators import shorten
 from turnout_aten.plugin_api import role_of
 from turnout_nn import errors, hooks, states
@@ -119,7 +119,7 @@ class Module:
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter; None keeps the name for one, which `state_dict` leaves out.
 
-        Raises CallError for anything else, AttributeError for a name that the module has already, and for a bad one.
+        Raises CallError for anything else, and an AttributeError that is a KeyError, too, for a bad name and one that is taken.
 
         Arguments:
             name: the name of the attribute
@@ -137,7 +137,7 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is part of the state and is not trained; None keeps the name for one.
 
-        Raises CallError for anything else, AttributeError for a name that the module has already, and for a bad one.
+        Raises CallError for anything else, and an AttributeError that is a KeyError, too, for a bad name and one that is taken.
 
         Arguments:
             name: the name of the attribute
@@ -153,7 +153,7 @@ class Module:
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a module; None keeps the name for one.
 
-        Raises CallError for anything else, AttributeError for a name that the module has already, and for a bad one.
+        Raises CallError for anything else, and an AttributeError that is a KeyError, too, for a bad name and one that is taken.
 
         Arguments:
             name: the name of the attribute
@@ -401,13 +401,13 @@ class Module:
     def train(self, mode: bool = True) -> Self:
         """Set `training` here and in all modules inside, which dropout and normalisation ask for; returns the module.
 
-        Raises CallError for a mode other than True and False.
+        Raises DataError, a TypeError and a ValueError, for a mode other than True and False.
 
         Arguments:
             mode: whether the module is trained
         """
         if not isinstance(mode, bool):
-            raise CallError(errors.wrong_mode(mode))
+            raise DataError(errors.wrong_mode(mode))
         _train(self, mode)
         return self
 
@@ -518,7 +518,7 @@ class Module:
             hook: the function
             prepend: whether it comes before the hooks that are there
             with_kwargs: whether it is called as `hook(module, args, kwargs, output)`
-            always_call: whether it is called when `forward` raises, too, with None for the output
+            always_call: whether it is called when `forward` or a hook raises, too, with None for the output
         """
         return Handle(_table(self, "after"), Hook(hook, with_kwargs, always_call), first=prepend)
 
@@ -637,13 +637,15 @@ def _check(module: Module, name: str, value: Any, allowed: str) -> None:
 
 
 def _check_name(module: Module, function: str, name: Any, table: str) -> None:
-    """Raise AttributeError for a name that cannot be registered in a table."""
+    """Raise an error for a name that cannot be registered in a table."""
     if table not in module.__dict__:
         raise errors.MemberError(errors.not_initialised(module, name))
-    if not isinstance(name, str) or not name or "." in name:
-        raise errors.MemberError(errors.bad_name(function, name))
+    if not isinstance(name, str):
+        raise CallError(errors.bad_name(function, name))
+    if not name or "." in name:
+        raise errors.MemberNameError(errors.bad_name(function, name))
     if hasattr(module, name) and name not in module.__dict__[table]:
-        raise errors.MemberError(errors.name_taken(function, module, name))
+        raise errors.MemberNameError(errors.name_taken(function, module, name))
 
 
 def _has_own(module: Module, method: str) -> bool:
@@ -744,9 +746,10 @@ def _at(root: Module, function: str, path: str) -> tuple[Any, str]:
 def _member(root: Module, function: str, target: str, table: str, kind: str) -> Any:
     """What a path names, which must be registered in a table."""
     holder, name = _at(root, function, target)
-    if name not in holder.__dict__[table]:
-        raise errors.MemberError(errors.not_what_was_asked(function, target, kind, getattr(holder, name)))
-    return getattr(holder, name)
+    found = getattr(holder, name)
+    if name not in holder.__dict__[table] or (found is None and table == "_parameter_names"):
+        raise errors.MemberError(errors.not_what_was_asked(function, target, kind, found))
+    return found
 
 
 def _table(module: Module, table: str) -> dict[int, Any]:

@@ -28,19 +28,13 @@ class Loaded(NamedTuple):
         return "<All keys matched successfully>" if not any(self) else f"Loaded({self.missing_keys}, {self.unexpected_keys})"
 
 
-class State(OrderedDict[str, Any]):
-    """A state, with the version of each module in `_metadata`."""
-
-    _metadata: dict[str, Any]
-
-    def __repr__(self) -> str:
-        return f"OrderedDict({list(self.items())})"
-
-
 def save(module: Module, own: Callable[..., Any], destination: Any, prefix: str, keep_vars: bool) -> Any:
-    """The state of a module and of those inside, added to `destination`. A module whose `state_dict` is not `own` is asked."""
+    """The state of a module and of those inside, added to `destination`; `_metadata` has the version of each module.
+
+    A module whose `state_dict` is not `own` is asked.
+    """
     if destination is None:
-        destination = State()
+        destination = OrderedDict()
         destination._metadata = OrderedDict()
     local = {"version": module._version}
     if hasattr(destination, "_metadata"):
@@ -88,7 +82,7 @@ def load(module: Module, state: Any, strict: bool, assign: bool) -> Loaded:
     missing: list[str] = []
     unexpected: list[str] = []
     problems: list[str] = []
-    _load(module, whole, metadata, "", strict, assign, (missing, unexpected, problems))
+    _load(module, whole, metadata, "", assign, (missing, unexpected, problems))
     if problems or (strict and (missing or unexpected)):
         raise errors.StateError(errors.not_loaded(module, missing if strict else [], unexpected if strict else [], problems))
     return Loaded(missing, unexpected)
@@ -99,22 +93,22 @@ def _load(
     state: dict[str, Any],
     metadata: Mapping[str, Any],
     prefix: str,
-    strict: bool,
     assign: bool,
     found: tuple[list[str], list[str], list[str]],
 ) -> None:
+    """Take a state into a module and those inside. Methods and hooks are told `strict`, so that they note every name."""
     local = dict(metadata.get(prefix[:-1], {}))
     if assign:
         local["assign_to_params_buffers"] = True
     hooks = module._module_hooks
     for hook in () if hooks is None else list(hooks.load_before.values()):
-        hook(module, state, prefix, local, strict, *found)
-    module._load_from_state_dict(state, prefix, local, strict, *found)
+        hook(module, state, prefix, local, True, *found)
+    module._load_from_state_dict(state, prefix, local, True, *found)
     for name, child in module._modules.items():
         if child is not None:
             inside = f"{prefix}{name}."
             own = {key: value for key, value in state.items() if key.startswith(inside)}
-            _load(child, own, metadata, inside, strict, assign, found)
+            _load(child, own, metadata, inside, assign, found)
     keys = Loaded(found[0], found[1])
     for hook in () if hooks is None else list(hooks.load_after.values()):
         hook(module, keys)

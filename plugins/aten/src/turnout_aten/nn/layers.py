@@ -5,7 +5,7 @@ Dropout functions raise ArgumentError for a probability outside [0, 1].
 
 from __future__ import annotations
 
-from turnout.errors import ArgumentError, CallError
+from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout.errors import calls as texts
 from turnout.operators.tracebacks import shorten, shortening
 from turnout.operators.values import is_tensor
@@ -292,6 +292,11 @@ def multi_head_attention_forward(
         turnout.Size([1, 1, 2])
     """
     single = query.ndim == 2
+    if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
+        shapes = f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
+        raise ShapeError(
+            f"multi_head_attention_forward: 'query', 'key' and 'value' must all have 2 dimensions, or all 3; got shapes {shapes}"
+        )
     if single:
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)

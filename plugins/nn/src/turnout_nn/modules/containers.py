@@ -156,6 +156,26 @@ class Sequential(_Numbered):
         if numbered:
             self._refill(self._values())
 
+    def __mul__(self, other: int) -> Self:
+        if not isinstance(other, int):
+            return NotImplemented
+        made = type(self)()
+        made._refill(self._repeated(other))
+        return made
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Self:
+        if not isinstance(other, int):
+            return NotImplemented
+        return self.extend(self._repeated(other)[len(self) :])
+
+    def _repeated(self, count: int) -> list[Any]:
+        """The modules, and the same ones again."""
+        if count < 1:
+            raise ArgumentError(errors.wrong_repetition(self, count))
+        return self._values() * count
+
     def forward(self, input: Any) -> Any:
         """The result of the last module.
 
@@ -390,9 +410,12 @@ class ParameterDict(Module):
         if not isinstance(key, str):
             raise CallError(errors.bad_name(type(self).__name__, key))
         if key not in self._keys and hasattr(self, key):
-            raise errors.MemberError(errors.name_taken(type(self).__name__, self, key))
+            raise errors.MemberNameError(errors.name_taken(type(self).__name__, self, key))
+        value = _as_parameter(value)
+        if isinstance(value, Parameter) and (not key or "." in key):
+            raise errors.MemberNameError(errors.bad_name(type(self).__name__, key))
         self._keys[key] = None
-        setattr(self, key, _as_parameter(value))
+        setattr(self, key, value)
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]

@@ -177,6 +177,8 @@ class _Transposed(_Convolution):
 
     def _added(self, input: Tensor, wanted: list[int]) -> list[int]:
         """The output padding that gives a size."""
+        if input.ndim not in (self.ndim + 1, self.ndim + 2):
+            raise ShapeError(errors.wrong_ndim(type(self).__name__, f"{self.ndim + 1} or {self.ndim + 2}", input))
         inputs = list(input.shape)[-self.ndim :]
         sizes = wanted[-self.ndim :]
         if len(wanted) not in (self.ndim, self.ndim + 1, self.ndim + 2):

@@ -64,6 +64,8 @@ class _Lazy(OfDims):
         self._become()
 
     def _size_of(self, input: Tensor) -> int:
+        if not input.ndim:
+            raise ShapeError(errors.wrong_ndim(type(self).__name__, "1 or more", input))
         return int(input.shape[-1])
 
     def _set_size(self, size: int) -> None:

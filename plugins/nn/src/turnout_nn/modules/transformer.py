@@ -305,6 +305,9 @@ class Transformer(Module):
             memory_is_causal: a hint that `memory_mask`, which is needed, is causal
         """
         batch = 0 if self.batch_first else 1
+        if src.ndim not in (2, 3) or tgt.ndim != src.ndim:
+            found = f"{list(src.shape)} and {list(tgt.shape)}"
+            raise ShapeError(f"Transformer: src and tgt must both have 2 dimensions, or both 3; got shapes {found}")
         if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
             raise ShapeError(f"Transformer: src and tgt have batches of {src.shape[batch]} and {tgt.shape[batch]}")
         for what, x in (("src", src), ("tgt", tgt)):
