@@ -12,6 +12,7 @@ from typing import Any
 
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.extents import reach_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
@@ -116,7 +117,7 @@ def convolution(xp: Any) -> Any:
         lengths = x.shape[2:]
         steps = [prod(lengths[i + 1 :]) for i in range(len(lengths))]
         counts = [(n - 1) * s + 1 for n, s in zip(made.shape[2:], stride, strict=True)]
-        extent = sum((n - 1) * s for n, s in zip(counts, steps, strict=True)) + 1
+        extent = reach_of(counts, steps)
         scale = weight.reshape(weight.shape[0], -1)
         x = xp.ascontiguousarray(x).reshape(*x.shape[:2], -1)
         offsets = [

@@ -45,6 +45,12 @@ def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
     return value.astype(dtype) if dtype is not None and dtype.itemsize == 2 and dtype.kind in "fV" else value
 
 
+def store_single(xp: Any, self: Any, values: Any, indices: Any) -> None:
+    """What an operator of one dim that gives elements and their places writes for an array without dims, or without elements."""
+    store(xp, values, self)
+    store(xp, indices, xp.zeros(self.shape, indices.dtype))
+
+
 def store_by(xp: Any, out: Any, ufunc: Call, values: tuple[Any, ...], dtype: Any = None) -> Any:
     """`store` of `ufunc(*values)`, of arrays and numbers, without an array in between where all have the dtype of `out`."""
     if out is not None and all([getattr(value, "dtype", out.dtype) == out.dtype for value in values]):  # noqa: C419

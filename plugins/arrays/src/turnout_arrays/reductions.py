@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.indexing import along, around
-from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, is_half, store, store_by, widen
+from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, is_half, store, store_by, store_single, widen
 from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
 
 Table = dict[str, Any]
@@ -229,9 +229,7 @@ def extremes(xp: Any) -> Table:
     def both(name: str) -> Any:  # the name of a method, which has two frames less than the function
         def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> None:
             if not self.shape:
-                store(xp, values, self)
-                store(xp, indices, xp.zeros((), indices.dtype))
-                return
+                return store_single(xp, self, values, indices)
             at = getattr(self, name)(dim, None, keepdims=True)
             found = self[along(xp, at.shape, dim % self.ndim, at)]
             store(xp, values, found.reshape(values.shape))

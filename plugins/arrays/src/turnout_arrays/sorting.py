@@ -7,7 +7,7 @@ from typing import Any
 from turnout.errors import ArgumentError, DimError, ShapeError
 from turnout_arrays.drafts import Drafts
 from turnout_arrays.indexing import along, around
-from turnout_arrays.numbers import store, widen
+from turnout_arrays.numbers import store, store_single, widen
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import wrap_dim
@@ -84,9 +84,7 @@ def ordering(xp: Any) -> Table:
 
     def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indices: Any) -> None:
         if not self.shape:
-            store(xp, values, self)
-            store(xp, indices, xp.zeros((), indices.dtype))
-            return
+            return store_single(xp, self, values, indices)
         at = order(widen(xp, self), dim, descending)
         store(xp, values, self[along(xp, at.shape, dim % self.ndim, at)])
         store(xp, indices, at)
@@ -118,9 +116,7 @@ def ordering(xp: Any) -> Table:
 
     def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool, values: Any, indices: Any) -> None:
         if not self.shape:
-            store(xp, values, self)
-            store(xp, indices, xp.zeros((), indices.dtype))
-            return
+            return store_single(xp, self, values, indices)
         length = self.shape[dim]
         chosen = widen(xp, self)
         at = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from turnout_arrays.numbers import store, widen
+from turnout_arrays.numbers import store, store_single, widen
 from turnout_aten.kernels.rows import Row
 
 Table = dict[str, Any]
@@ -71,9 +71,7 @@ def cumulative(xp: Any) -> Table:
     def extreme(ufunc: Any) -> Any:
         def kernel(self: Any, dim: int, values: Any, indices: Any) -> None:
             if not self.shape or not self.size:
-                store(xp, values, self)
-                store(xp, indices, xp.zeros(self.shape, indices.dtype))
-                return
+                return store_single(xp, self, values, indices)
             found = ufunc.accumulate(self, dim)
             # Of equal elements the newest is meant; nan follows only upon nan.
             taken = (self == found) | (self != self)
@@ -106,9 +104,7 @@ def picking(xp: Any) -> Table:
         def kernel(self: Any, *rest: Any) -> None:
             *given, dim, keepdim, values, indices = rest
             if not self.shape:
-                store(xp, values, self)
-                store(xp, indices, xp.zeros((), indices.dtype))
-                return
+                return store_single(xp, self, values, indices)
             last = xp.moveaxis(self, dim, -1)
             at = choose(last, *given)[..., None] if last.size else xp.zeros((*last.shape[:-1], 1), xp.int64)
             found = xp.take_along_axis(last, at, -1) if last.size else xp.zeros(at.shape, self.dtype)

@@ -12,6 +12,7 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
 from turnout_arrays.random import random_bits
+from turnout_aten.shapes.extents import reach_of
 from turnout_cpu.halves import to_float16
 from turnout_cpu.pool import LARGE
 
@@ -85,8 +86,8 @@ class CPUBackend(ArrayBackend):
 
     def over_memory(self, memory: Any, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
         native = np.dtype(self.native_dtype(dtype))
-        count = prod(shape) if strides is None else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-        root = np.frombuffer(memory, np.uint8, count * native.itemsize if 0 not in shape else 0).view(native)
+        count = prod(shape) if strides is None else reach_of(shape, strides)
+        root = np.frombuffer(memory, np.uint8, count * native.itemsize).view(native)
         return root.reshape(shape) if strides is None else self.strided(root, shape, strides, 0)
 
     def positions(self, mask: Any) -> Any:

@@ -7,7 +7,6 @@ The kernel itself does not change: it is called once for each block.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,10 +68,7 @@ def blocked(pool: Pool, row: Row) -> Row:
                 part = slice(at, min(at + BLOCK, stop))
                 whole(*[a[part] if i in arrays else a for i, a in enumerate(flat)])
 
-        starts = range(0, size, share)
-        if len(starts) < 2 or not pool.run([partial(work, start) for start in starts]):
-            for start in starts:
-                work(start)
+        pool.share(work, range(0, size, share))
         return out if out is not None else args[-1]
 
     kernel.__name__ = kernel.__qualname__ = whole.__name__

@@ -70,6 +70,12 @@ class Pool:
             pieces.append(([v[part] if getattr(v, "shape", ()) else v for v in flat], target[part]))
         return out if self.run([partial(ufunc, *inputs, target) for inputs, target in pieces]) else None
 
+    def share(self, work: Callable[[int], None], starts: range) -> None:
+        """Call `work` for each start, one after the other where it is one, or there are no threads."""
+        if len(starts) < 2 or not self.run([partial(work, start) for start in starts]):
+            for start in starts:
+                work(start)
+
     def run(self, tasks: Sequence[Callable[[], Any]]) -> bool:
         """Run each task on a thread, the first on the caller's; False, with some done and some not, when there are no threads.
 

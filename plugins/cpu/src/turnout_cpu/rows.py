@@ -86,10 +86,7 @@ def spread(pool: Pool, array: Any, at: int, piece: Callable[[int, int], None]) -
         for start in range(first, last, block):
             piece(start, min(start + block, last))
 
-    starts = range(0, length, share)
-    if len(starts) < 2 or not pool.run([partial(work, start) for start in starts]):
-        for start in starts:
-            work(start)
+    pool.share(work, range(0, length, share))
 
 
 def sum_rows(row: Row) -> Row:

@@ -128,8 +128,7 @@ class _Convolutions:
         )
         if bias is not None:
             made += bias.reshape(-1, *(1,) * (input.ndim - 2))
-        self.arrays.deliver(made, out)
-        return out
+        return self.arrays.deliver(made, out)
 
     def backward(
         self, grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Sequence[int], padding: Sequence[int],

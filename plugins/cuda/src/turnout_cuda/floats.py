@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnout_cuda.programs import DTYPES, name_of
+from turnout_cuda.programs import DTYPES, Programs, name_of
 
 
 def kind(*arrays: Any) -> str | None:
@@ -36,20 +36,27 @@ class Arrays:
         made = self.xp.empty(shape, dtype) if out is None else self.target(out, dtype)
         if made.size:
             fill(made)
-        if out is None:
-            return made
-        self.deliver(made, out)
-        return out
+        return made if out is None else self.deliver(made, out)
 
     def target(self, out: Any, dtype: Any) -> Any:
         """The output itself if a kernel can write it, else a new array for `deliver`."""
         return out if out.flags.c_contiguous and out.dtype == dtype else self.xp.empty(out.shape, dtype)
 
-    def deliver(self, made: Any, out: Any) -> None:
-        """Write what a kernel made into the output, unless it is the output."""
+    def deliver(self, made: Any, out: Any) -> Any:
+        """Write what a kernel made into the output, unless it is the output. Returns the output."""
         if made is not out:
             self.xp.copyto(out, made.reshape(out.shape), casting="unsafe")
+        return out
 
     def parameter(self, array: Any, dtype: str, otherwise: Any) -> tuple[Any, int]:
         """A parameter in the dtype that is computed in, or what stands for one that is missing; and whether it is there."""
         return (otherwise, 0) if array is None else (self.packed(array, dtype), 1)
+
+
+class Kernels:
+    """What kernels are started with: an array module and the programs."""
+
+    def __init__(self, xp: Any, programs: Programs) -> None:
+        self.xp = xp
+        self.programs = programs
+        self.arrays = Arrays(xp)

@@ -76,8 +76,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         programs.start("pick_rows", MOVED[unit], *spread(rows, width), args)
         if not all_in_range(wrong):
             return NotImplemented
-        arrays.deliver(made, out)
-        return out
+        return arrays.deliver(made, out)
 
     # ---- rows
 
@@ -110,8 +109,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         programs.start("pick_elements", MOVED[size], *spread(rows, width), args)
         if not all_in_range(wrong):
             return NotImplemented
-        arrays.deliver(made, out)
-        return out
+        return arrays.deliver(made, out)
 
     def cat(tensors: Any, dim: int, out: Any) -> Any:
         """Each tensor is a row of columns of the output."""
@@ -143,8 +141,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             rows = self.size // width
             ints = (rows, width, height, min(max(diagonal, -height), width), int(upper), narrow(self))
             programs.start("triangle", MOVED[size], *spread(rows, width), (units(given, size), units(made, size), *ints))
-            arrays.deliver(made, out)
-            return out
+            return arrays.deliver(made, out)
 
         kernel.__name__ = kernel.__qualname__ = name
         return kernel

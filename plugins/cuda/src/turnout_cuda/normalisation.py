@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from turnout_cuda.floats import Arrays, computed, kind
+from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
 Table = dict[str, Any]
@@ -27,16 +27,7 @@ def _floats(*arrays: Any) -> bool:
     return all(array is None or name_of(array) in DTYPES for array in arrays)
 
 
-class _Kernels:
-    """What kernels are started with: an array module and the programs."""
-
-    def __init__(self, xp: Any, programs: Programs) -> None:
-        self.xp = xp
-        self.programs = programs
-        self.arrays = Arrays(xp)
-
-
-class _Rows(_Kernels):
+class _Rows(Kernels):
     """Normalisation of rows."""
 
     def table(self) -> Table:
@@ -65,30 +56,30 @@ class _Rows(_Kernels):
         self.programs.over_rows("normalise", dtype, rows, places[0], args)
         return mean, rstd
 
-    def layer_norm(
-        self, input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float, out: Any, mean: Any, rstd: Any
+    def normalise(
+        self, input: Any, weight: Any, bias: Any, eps: float, places: tuple[int, int, int, int], out: Any, mean: Any, rstd: Any
     ) -> Any:
+        """`run` into outputs of any dtype and layout: one mean and one deviation for each row."""
         if kind(input) is None or not input.size or not _floats(weight, bias):
             return NotImplemented
-        length = prod(normalized_shape)
         made = self.arrays.target(out, input.dtype)
-        found = self.run(input, weight, bias, eps, mean.size, (length, 1, length, 1), made)
+        found = self.run(input, weight, bias, eps, mean.size, places, made)
         for value, target in zip((made, *found), (out, mean, rstd), strict=True):
             self.arrays.deliver(value, target)
         return None
+
+    def layer_norm(
+        self, input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float, out: Any, mean: Any, rstd: Any
+    ) -> Any:
+        length = prod(normalized_shape)
+        return self.normalise(input, weight, bias, eps, (length, 1, length, 1), out, mean, rstd)
 
     def group_norm(
         self, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float, out: Any, mean: Any,
         rstd: Any,
     ) -> Any:  # fmt: skip
-        if kind(input) is None or not input.size or not _floats(weight, bias):
-            return NotImplemented
-        made = self.arrays.target(out, input.dtype)
         channels = C // group
-        found = self.run(input, weight, bias, eps, N * group, (channels * HxW, HxW, channels, group), made)
-        for value, target in zip((made, *found), (out, mean, rstd), strict=True):
-            self.arrays.deliver(value, target)
-        return None
+        return self.normalise(input, weight, bias, eps, (channels * HxW, HxW, channels, group), out, mean, rstd)
 
     def rms_norm(self, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
         shape = tuple(normalized_shape)
@@ -174,7 +165,7 @@ def _whole(*arrays: Any) -> bool:
     return all(array.flags.c_contiguous for array in arrays)
 
 
-class _Batches(_Kernels):
+class _Batches(Kernels):
     """Normalisation of channels over a batch."""
 
     def table(self) -> Table:

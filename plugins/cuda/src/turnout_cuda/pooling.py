@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from turnout_arrays.convolutions import spread
-from turnout_cuda.floats import Arrays, kind
+from turnout_cuda.floats import Kernels, kind
 from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
@@ -62,12 +62,7 @@ def _narrow(dims: Ints, *arrays: Any) -> int:
     return int(max(*[array.size for array in arrays], *products) < _NARROW)
 
 
-class _Pooling:
-    def __init__(self, xp: Any, programs: Programs) -> None:
-        self.xp = xp
-        self.programs = programs
-        self.arrays = Arrays(xp)
-
+class _Pooling(Kernels):
     def largest(self, image: Any, out: Any, indices: Any, dims: Ints | None) -> Any:
         """The largest element of each window and its place in the image."""
         if dims is None or kind(image) is None or not image.size or not out.size:
@@ -85,28 +80,26 @@ class _Pooling:
 
     def mean(self, image: Any, out: Any, dims: Ints | None, padded: bool = False, divisor: int | None = None) -> Any:
         """The mean of each window, where elements of the padding count as `padded` says."""
-        if dims is None or kind(image) is None or not image.size or not out.size:
-            return NotImplemented
-        given = self.arrays.packed(image)
-        made = self.room(out, given)
-        args = (given, made, made.size, _narrow(dims, image, made), int(padded), float(divisor or 0), *dims)
-        if self.is_large(dims, made.size):
-            self.programs.over_rows("mean_of_large_windows", name_of(image), made.size, self.elements(dims), args)
-        else:
-            self.programs.over_elements("mean_of_windows", name_of(image), made.size, args)
-        self.arrays.deliver(made, out)
-        return out
+        return self.means("mean_of_windows", image, out, dims, padded, divisor, large="mean_of_large_windows")
 
     def mean_backward(self, grad: Any, out: Any, dims: Ints | None, padded: bool = False, divisor: int | None = None) -> Any:
         """The gradient of `mean` with respect to the image."""
-        if dims is None or kind(grad) is None or not grad.size or not out.size:
+        return self.means("mean_of_windows_backward", grad, out, dims, padded, divisor)
+
+    def means(
+        self, name: str, source: Any, out: Any, dims: Ints | None, padded: bool, divisor: int | None, *, large: str = ""
+    ) -> Any:
+        """Run a kernel of means, a thread for each element of the output, or the one for few `large` windows."""
+        if dims is None or kind(source) is None or not source.size or not out.size:
             return NotImplemented
-        given = self.arrays.packed(grad)
+        given = self.arrays.packed(source)
         made = self.room(out, given)
-        args = (given, made, made.size, _narrow(dims, grad, made), int(padded), float(divisor or 0), *dims)
-        self.programs.over_elements("mean_of_windows_backward", name_of(grad), made.size, args)
-        self.arrays.deliver(made, out)
-        return out
+        args = (given, made, made.size, _narrow(dims, source, made), int(padded), float(divisor or 0), *dims)
+        if large and self.is_large(dims, made.size):
+            self.programs.over_rows(large, name_of(source), made.size, self.elements(dims), args)
+        else:
+            self.programs.over_elements(name, name_of(source), made.size, args)
+        return self.arrays.deliver(made, out)
 
     def room(self, out: Any, source: Any) -> Any:
         """The output if a kernel can write it, else a new array: windows overlap, so what is read must not be written."""

@@ -80,8 +80,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
                 return NotImplemented
             x, places = arrays.packed(self), arrays.target(out, xp.dtype("int64"))
             start("extreme", name_of(self), (x, x, places), found, (sign, 0))
-            arrays.deliver(places, out)
-            return out
+            return arrays.deliver(places, out)
 
         kernel.__name__ = kernel.__qualname__ = name
         return kernel
@@ -94,8 +93,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             freedom = float(max(found[1] - (1 if correction is None else correction), 0))
             made = arrays.target(out, self.dtype)
             start("spread", name_of(self), (arrays.packed(self), made), found, (int(root), freedom))
-            arrays.deliver(made, out)
-            return out
+            return arrays.deliver(made, out)
 
         kernel.__name__ = kernel.__qualname__ = name
         return kernel
@@ -116,8 +114,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             programs.start("norm_total", name, (outer,), (256,), (parts, made, count, order))
         else:
             start("norm", name, (x, made), found, (order,))
-        arrays.deliver(made, out)
-        return out
+        return arrays.deliver(made, out)
 
     return {
         "max.dim_max": both("max", 1),

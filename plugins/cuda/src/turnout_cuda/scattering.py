@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from turnout_cuda.floats import Arrays, computed, kind
+from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
@@ -30,12 +30,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
     }
 
 
-class _Scattering:
-    def __init__(self, xp: Any, programs: Programs) -> None:
-        self.xp = xp
-        self.programs = programs
-        self.arrays = Arrays(xp)
-
+class _Scattering(Kernels):
     def all_in_range(self, wrong: Any) -> bool:
         """Whether no kernel has found an index out of range. Waits for the stream, but for one that is captured."""
         return self.xp.cuda.get_current_stream().is_capturing() or not int(wrong[0])
@@ -74,8 +69,7 @@ class _Scattering:
         given = self.arrays.packed(index), self.arrays.packed(source)
         if not self.all_in_range(self.add(room, *given, sizes, each=False, factor=alpha)):
             return NotImplemented
-        self.arrays.deliver(room, out)
-        return out
+        return self.arrays.deliver(room, out)
 
     def index_put(self, self_: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
         index = indices[0] if len(indices) == 1 else None
@@ -88,8 +82,7 @@ class _Scattering:
         given = self.arrays.packed(index.reshape(-1)), self.arrays.packed(values)
         if not self.all_in_range(self.add(room, *given, (self_.shape[0], index.size, inner), each=False)):
             return NotImplemented
-        self.arrays.deliver(room, out)
-        return out
+        return self.arrays.deliver(room, out)
 
     def cut(self, self_: Any, dim: int, index: Any, src: Any) -> tuple[Any, Any, tuple[int, int, int]] | None:
         """The part of `self` that the index covers, that of `src`, and (length, count, inner); None for what has no kernel."""
@@ -105,8 +98,7 @@ class _Scattering:
     def write(self, room: Any, self_: Any, out: Any) -> Any:
         """Deliver the part that was computed, and the rest of `self` as it was."""
         if room.shape == out.shape:
-            self.arrays.deliver(room, out)
-            return out
+            return self.arrays.deliver(room, out)
         if out is not self_:
             self.xp.copyto(out, self_)
         out[tuple([slice(0, n) for n in room.shape])] = room.astype(out.dtype, copy=False)

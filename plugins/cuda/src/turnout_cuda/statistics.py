@@ -53,8 +53,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         lines, length, inner = sizes(self, dim)
         made = arrays.target(out, self.dtype)
         programs.over_groups("running_log_of_sum", name_of(self), lines, length, (arrays.packed(self), made, length, inner))
-        arrays.deliver(made, out)
-        return out
+        return arrays.deliver(made, out)
 
     def total(name: str, *, product: bool) -> Any:
         def kernel(self: Any, dim: int, dtype: Any, out: Any) -> Any:
@@ -74,8 +73,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             else:
                 args = (x, made, lines, length, inner, int(product))
                 programs.over_elements(f"{start}_columns", of, lines, args)
-            arrays.deliver(made, out)
-            return out
+            return arrays.deliver(made, out)
 
         kernel.__name__ = kernel.__qualname__ = name
         return kernel

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError, DimError, DTypeError, NoKernelError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.shapes.extents import reach_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_functionalize.memories import Part
 from turnout_functionalize.regions import silently
@@ -41,7 +42,7 @@ def shadow_of(part: Part) -> Tensor:
 def _meta(value: Tensor) -> Tensor:
     """A meta tensor with the shape, strides and offset of a value."""
     shape, strides, offset = value.shape, value.stride(), value.storage_offset()
-    size = offset + (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)]) if 0 not in shape else 0)
+    size = offset + reach_of(shape, strides)
     memory = aten.empty__memory_format((size,), dtype=value.dtype, device="meta")
     return aten.as_strided(memory, shape, strides, offset)
 

@@ -12,7 +12,7 @@ from turnout.operators import Operator, Plan
 from turnout.registry import REGISTRY
 from turnout_opcheck import derived
 from turnout_opcheck.checking import opcheck
-from turnout_opcheck.derived import Args
+from turnout_opcheck.derived import Args, by_keyword
 
 Kind = tuple[Any, ...]
 
@@ -69,11 +69,8 @@ class Calls:
             if kind in done or not op.is_defined:
                 continue
             done.add(kind)
-            names = [a.name for a in op.schema.arguments if a.kwarg_only]
-            split = len(args) - len(names)
-            keywords = dict(zip(names, args[split:], strict=True))
             try:
-                report = opcheck(op, args[:split], keywords, raise_exception=False)
+                report = opcheck(op, *by_keyword(op, args), raise_exception=False)
             except Exception:  # noqa: BLE001 - the test called it where it raises, which the test judges
                 continue
             if report.found:

@@ -13,6 +13,7 @@ import turnout
 from turnout import Tensor
 from turnout.dtypes import BOOL, DType
 from turnout.operators import Operator
+from turnout_aten.shapes.extents import reach_of
 
 Args = tuple[Any, ...]
 Change = Callable[[Tensor], Tensor]
@@ -23,6 +24,12 @@ def tensors(op: Operator, args: Args) -> Iterator[tuple[str, Tensor]]:
     """The tensors among the arguments in schema order, with names such as "x" or "xs[1]"."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         yield from named(argument.name, value)
+
+
+def by_keyword(op: Operator, args: Args) -> tuple[Args, dict[str, Any]]:
+    """The arguments as a call gives them: by position, and those that the schema has behind `*`."""
+    split = len(op.schema.positional)
+    return args[:split], {a.name: value for a, value in zip(op.schema.kwarg_only, args[split:], strict=True)}
 
 
 def named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
@@ -75,7 +82,7 @@ def laid_out(tensor: Tensor, strides: tuple[int, ...], offset: int = 1) -> Tenso
         return turnout.empty(shape, dtype=tensor.dtype, device=tensor.device)
     if any(s < 0 for s in strides):
         return tensor.clone()
-    span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    span = reach_of(shape, strides)
     room = turnout.full(
         (span + 2 * offset,), PATTERN if tensor.dtype.category != BOOL else True, dtype=tensor.dtype, device=tensor.device
     )

@@ -12,7 +12,7 @@ import turnout
 from turnout import Tensor
 from turnout.errors import TurnoutError
 from turnout.operators import Operator
-from turnout_opcheck.derived import Args, tensors
+from turnout_opcheck.derived import Args, by_keyword, tensors
 
 # An error that says that arguments are not accepted. Others come from code that did not expect them.
 REFUSALS = (TurnoutError, ValueError, TypeError, RuntimeError, NotImplementedError, OverflowError)
@@ -20,11 +20,10 @@ REFUSALS = (TurnoutError, ValueError, TypeError, RuntimeError, NotImplementedErr
 
 def run(op: Operator, args: Args) -> Any:
     """Call the operator through its stub, as a user would. Warnings are not shown."""
-    names = [a.name for a in op.schema.arguments if a.kwarg_only]
-    split = len(args) - len(names)
+    given, keywords = by_keyword(op, args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return op.call(*args[:split], **dict(zip(names, args[split:], strict=True)))
+        return op.call(*given, **keywords)
 
 
 def refused(error: BaseException) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout_aten.backend import overlap
 from turnout_aten.errors.failures import no_room
-from turnout_aten.shapes.extents import contiguous_strides
+from turnout_aten.shapes.extents import contiguous_strides, reach_of
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType
@@ -71,7 +71,7 @@ def new_array(place: ClDevice, shape: Ints, dtype: DType, strides: Ints | None =
     """An uninitialised array with its own memory."""
     if strides is None:
         strides = contiguous_strides(shape)
-    reach = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    reach = reach_of(shape, strides)
     try:
         buffer = place.allocate(reach * dtype.itemsize)
     except MemoryError as error:

@@ -26,7 +26,6 @@ _PACKED = 64  # work-items of a group that copies
 
 def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:
     """Queue `alpha * a @ b + beta * added` for three-dimensional a, b, out; `added` broadcasts to `out`."""
-    place = out.place
     batches, rows, columns = out.shape
     if not out.size:
         return
@@ -43,17 +42,24 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
         name, block = "wide", width
         if b.strides[2] != 1:  # a copy is read once, and b as often as there are blocks of rows
             b = contiguous(b)
-    steps = [out.strides, a.strides, b.strides]
-    bases = [out.offset, a.offset, b.offset]
-    if added is not None:
-        steps.append(broadcast_strides(added, out.shape))
-        bases.append(added.offset)
-    numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
-    sizes = (rows, columns, a.shape[2])
-    call = raw(0, batches, sizes, steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
     grid = (_covering(columns, block, _GROUP[0]), _covering(rows, _BLOCK, _GROUP[1]), batches)
-    buffers = (out.buffer, a.buffer, b.buffer, None if added is None else added.buffer)
-    place.start_grid("matmul", out.dtype, name, call, buffers, grid, _GROUP)
+    factors = (a.strides, a.offset, a.buffer), (b.strides, b.offset, b.buffer)
+    _start(name, a.shape[2], factors, out, added, alpha, beta, grid, _GROUP)
+
+
+def _start(
+    name: str, length: int, factors: tuple[tuple[Ints, int, Any], ...], out: ClArray, added: ClArray | None, alpha: Any,
+    beta: Any, grid: Ints, group: Ints,
+) -> None:  # fmt: skip
+    """Queue a kernel of products; `factors` are the strides, the offset and the buffer of a and of b."""
+    kind, place = TYPES[out.dtype], out.place
+    operands = [(out.strides, out.offset, out.buffer), *factors]
+    if added is not None:
+        operands.append((broadcast_strides(added, out.shape), added.offset, added.buffer))
+    steps, bases, buffers = zip(*operands, strict=True)
+    numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
+    call = raw(0, out.shape[0], (*out.shape[1:], length), steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
+    place.start_grid("matmul", out.dtype, name, call, buffers if added is not None else (*buffers, None), grid, group)
 
 
 class Panels(NamedTuple):
@@ -95,19 +101,10 @@ def pack(lines: ClArray, width: int) -> Panels:
 
 def multiply(a: Panels, b: Panels, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:
     """Queue a product as `product` does, of rows and columns that are in panels."""
-    kind, place = TYPES[out.dtype], out.place
-    batches, rows, columns = out.shape
-    steps: list[Ints] = [out.strides, (a.step,), (b.step,)]
-    bases = [out.offset, 0, 0]
-    if added is not None:
-        steps.append(broadcast_strides(added, out.shape))
-        bases.append(added.offset)
-    numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
-    call = raw(0, batches, (rows, columns, a.length), steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
     group = _GROUP[1]
-    grid = (b.array.shape[1], -(-a.array.shape[1] // group) * group, batches)
-    buffers = (out.buffer, a.array.buffer, b.array.buffer, None if added is None else added.buffer)
-    place.start_grid("matmul", out.dtype, "panels", call, buffers, grid, (1, group, 1))
+    grid = (b.array.shape[1], -(-a.array.shape[1] // group) * group, out.shape[0])
+    factors = ((a.step,), 0, a.array.buffer), ((b.step,), 0, b.array.buffer)
+    _start("panels", a.length, factors, out, added, alpha, beta, grid, (1, group, 1))
 
 
 def _covering(length: int, block: int, group: int) -> int:

@@ -6,6 +6,7 @@ tensor; a node in whose place gradients were off says so, and its operator is ca
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, device
@@ -13,7 +14,7 @@ from turnout.explanation.html import preformatted
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer import data, errors, reading, source
-from turnout_tracer.nodes import Constant, Node, Ref
+from turnout_tracer.nodes import Constant, Node, Ref, mapped
 from turnout_tracer.replay import Replay
 from turnout_tracer.structures import Nested
 
@@ -95,7 +96,7 @@ class Graph:
         What requires a gradient in the state is a leaf there too.
         """
         target = device(where)
-        nodes = [Node(n.op, _moved(n.args, target), n.outputs, n.no_grad, n.line) for n in self.nodes]
+        nodes = [Node(n.op, mapped(partial(_moved, target), n.args), n.outputs, n.no_grad, n.line) for n in self.nodes]
         constants = [Constant(c.ref, c.tensor.to(target), c.written) for c in self.constants]
         state = _moved_state(self.state, target)
         own = (self.output, self.results, self.sizes, state, self.state_refs)
@@ -153,13 +154,9 @@ def _moved_state(state: dict[str, Tensor], target: Device) -> dict[str, Tensor]:
     return {name: copies[id(tensor)] for name, tensor in state.items()}
 
 
-def _moved(value: Any, target: Device) -> Any:
+def _moved(target: Device, value: Any) -> Any:
     if isinstance(value, Device):
         return target
     if isinstance(value, Generator):
         return Generator(target).set_state(value.get_state())
-    if isinstance(value, list):
-        return [_moved(each, target) for each in value]
-    if isinstance(value, tuple):
-        return tuple([_moved(each, target) for each in value])
     return value

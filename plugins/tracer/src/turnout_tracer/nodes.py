@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,13 @@ def refs_in(value: Any) -> Iterator[Ref]:
     elif isinstance(value, (list, tuple)):
         for each in value:
             yield from refs_in(each)
+
+
+def mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """An argument or an output with `change` of each value in it: lists and tuples are made anew."""
+    if type(value) in (list, tuple):
+        return type(value)([mapped(change, each) for each in value])
+    return change(value)
 
 
 def is_default(argument: Argument, value: Any) -> bool:

@@ -15,6 +15,7 @@ from turnout_aten import plain_data
 from turnout_aten.archives import Archive
 from turnout_aten.files import Damaged, need
 from turnout_aten.plain_data import elements, row, shown, size
+from turnout_aten.shapes.extents import reach_of
 from turnout_aten.tensor.copying import tensor_at
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.storage import Storage
@@ -94,7 +95,7 @@ class Package:
         offset = _number(meta["storage_offset"], f"the offset of {what}")
         plain_data.check_strides(shape, strides, what)
         flat, storage, count = self._storage(f"{folder}/{file}", kind)
-        reach = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        reach = 0 if 0 in shape else offset + reach_of(shape, strides)
         need(reach <= count, f"{what} has {count} elements in the file, and reaches to element {shown(reach)}")
         try:
             return tensor_at(flat, (offset if reach else 0, tuple(shape), tuple(strides)), self._where, storage)

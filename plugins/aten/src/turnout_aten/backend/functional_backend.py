@@ -18,7 +18,7 @@ from turnout_aten.backend.functional_arrays import FunctionalArray, Memory, Rety
 from turnout_aten.backend.optional import missing
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors import backends as errors
-from turnout_aten.shapes.extents import contiguous_strides, is_dense
+from turnout_aten.shapes.extents import contiguous_strides, is_dense, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,7 +137,7 @@ class FunctionalBackend(TensorBackend):
             order = sorted((d for d, n in enumerate(shape) if n != 1), key=lambda d: -strides[d])
             laid_out = tuple([shape[d] for d in order])
         else:
-            laid_out = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)]),)
+            laid_out = (reach_of(shape, strides),)
         return FunctionalArray(self.memory_type(self, laid_out, dtype, device), shape, strides)
 
     def strided(self, root: FunctionalArray, shape: Ints, strides: Ints, offset: int) -> FunctionalArray:

@@ -57,8 +57,7 @@ def interpolate(
     if recompute_scale_factor:
         if scales is None:
             raise ArgumentError("interpolate: recompute_scale_factor needs scale_factor")
-        size = [floor(float(n) * s) for n, s in zip(input.shape[2:], scales, strict=True)]
-        scales = None
+        size, scales = _scaled_size(input, scales), None
     if antialias and (mode, ndim) not in _SMOOTH:
         raise ArgumentError(
             f"interpolate: antialias needs mode bilinear, bicubic or lanczos and 4 dimensions, got {mode!r} and {input.ndim}"
@@ -100,6 +99,10 @@ def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> 
     return found[0], found[1]
 
 
+def _scaled_size(input: Tensor, scales: Any) -> list[int]:
+    return [floor(float(n) * s) for n, s in zip(input.shape[2:], scales, strict=True)]
+
+
 def _upsampled(name: str, *args: Any) -> Tensor:
     from turnout.registry.namespaces import ops
 
@@ -108,7 +111,7 @@ def _upsampled(name: str, *args: Any) -> Tensor:
 
 def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:
     if size is None:
-        size = [floor(float(n) * s) for n, s in zip(input.shape[2:], scales, strict=True)]
+        size = _scaled_size(input, scales)
     if ndim == 1:
         return _functions.adaptive_avg_pool1d(input, size)
     return adaptive_avg_pool2d(input, size) if ndim == 2 else adaptive_avg_pool3d(input, size)

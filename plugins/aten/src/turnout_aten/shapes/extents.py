@@ -81,6 +81,11 @@ def contiguous_strides(shape: Sequence[int]) -> Ints:
     return tuple(strides[::-1])
 
 
+def reach_of(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """How many places of memory, from the first element to the last one."""
+    return 0 if 0 in shape else 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+
+
 def is_dense(shape: Ints, strides: Ints) -> bool:
     """Whether the elements fill a block of memory without gaps and overlap, in some order of dimensions."""
     expected = 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout.devices import active_device_types
 from turnout.errors import DeviceError, TurnoutError
+from turnout_aten.shapes.extents import reach_of
 from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def pinned_array(shape: Sequence[int], dtype: DType, device: TensorDevice, strid
         for length in shape:
             size *= length
     else:
-        size = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        size = reach_of(shape, strides)
     for backend in _others(host):
         memory = backend.pinned_memory(size * dtype.itemsize)
         if memory is not None:

@@ -18,6 +18,7 @@ from turnout_aten import archives, plain_data
 from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
 from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, distinct, elements, fields, index, only, row, shown, size
+from turnout_aten.shapes.extents import reach_of
 from turnout_aten.tensor.backend_keys import names_of
 from turnout_aten.tensor.copying import flat_memory, place_of, tensor_at
 from turnout_aten.tensor.devices import device
@@ -265,7 +266,7 @@ class _Reader:
         shape = [size(n, "a size of a tensor") for n in elements(row["shape"], "the shape of a tensor")]
         strides = [size(n, "a stride of a tensor") for n in elements(row["strides"], "a tensor's strides")]
         plain_data.check_strides(shape, strides, "a tensor")
-        reach = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        reach = 0 if 0 in shape else offset + reach_of(shape, strides)
         need(reach <= flat.shape[0], "a tensor reaches beyond its storage")
         tracked, kind = row["requires_grad"], where.backend.dtype_of(flat)
         plain_data.check_tracked(tracked, kind, "a tensor")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import DimError, ShapeError
 from turnout.operators.values import is_symbol
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
+from turnout_aten.shapes.extents import contiguous_strides, numel, reach_of, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_aten.views.kernels import nothing, one_view, several_views, view_in_place
 
@@ -313,7 +313,7 @@ def as_strided(ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int]
     root = self.shared_storage().array
     offset = self.offset if storage_offset is None else storage_offset
     backend = self.device.backend
-    reach = offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) + 1
+    reach = offset + reach_of(size, stride)
     available = backend.storage_size(root)
     if offset < 0 or (0 not in size and reach > available):
         raise ShapeError(

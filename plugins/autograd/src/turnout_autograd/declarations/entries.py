@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from turnout.errors import SchemaError
@@ -263,7 +263,7 @@ class _Reader:
         plain = {a.name for a in entry.function.schema.arguments}
         known = self.known.operators | self.known.formulas | self.known.tangents
         allowed = {*marked, *plain, *tensor_returns(entry.function.schema), *known}
-        for name in sorted(set(free_names(ast.parse(tangent.expression, mode="eval"))) - allowed):
+        for name in sorted(free_names(ast.parse(tangent.expression, mode="eval")) - allowed):
             self.problem(tangent.line, f"'{name}' is neither an argument, a tangent, a result, an operator, nor a known function")
 
     def _outputs(self, function: NativeFunction, has_formulas: bool) -> tuple[bool, ...]:
@@ -294,7 +294,7 @@ class _Reader:
         tree = ast.parse(formula.expression, mode="eval")
         arguments = {a.name: str(a.type) for a in function.schema.arguments}
         allowed = {*arguments, *tensor_returns(function.schema), "grad", "grads", MASK, NOT_IMPLEMENTED}
-        for name in sorted(set(free_names(tree)) - allowed - self.known.operators - self.known.formulas):
+        for name in sorted(free_names(tree) - allowed - self.known.operators - self.known.formulas):
             self.problem(formula.line, f"'{name}' is neither an argument, a result, an operator, nor a function of formulas")
         for inner in ast.walk(tree):
             if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.attr in ("geometry", "shapes"):
@@ -303,9 +303,7 @@ class _Reader:
                     self.problem(formula.line, f"'{inner.value.id}.{inner.attr}': {inner.value.id} is {kind or 'no argument'}")
 
 
-def free_names(tree: ast.AST) -> Iterator[str]:
+def free_names(tree: ast.AST) -> set[str]:
     """The names an expression reads, less what its comprehensions bind."""
-    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id not in bound and node.id not in ("None", "True", "False"):
-            yield node.id
+    names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    return {n.id for n in names} - {n.id for n in names if isinstance(n.ctx, ast.Store)}

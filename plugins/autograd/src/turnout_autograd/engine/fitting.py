@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import DataDependentSizeError
+from turnout_aten.shapes.extents import expands_to
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.formulas.broadcasting import sum_to
@@ -46,15 +47,9 @@ def fit_to_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
             return grad
     except AttributeError:  # an array without dtype
         pass
-    if not _fits(grad.shape, leaf.shape):
+    if not expands_to(leaf.shape, grad.shape):
         raise errors.GradientError(errors.passes.leaf_shape(grad, leaf))
     return fit(grad, (b.shape, leaf.dtype, leaf.device))
-
-
-def _fits(shape: tuple[int, ...], leaf: tuple[int, ...]) -> bool:
-    """Whether `leaf` broadcasts to `shape`."""
-    ahead = len(shape) - len(leaf)
-    return ahead >= 0 and all(n in (1, m) for n, m in zip(leaf, shape[ahead:], strict=True))
 
 
 def counted(node: Node, arguments: str, grads: Any, count: int) -> Any:

@@ -23,11 +23,17 @@ def angle_grad(grad: Tensor, self: Tensor) -> Tensor:
     """grad * (-y, x) / (x^2 + y^2) of x + iy; 0 for real numbers and at 0."""
     if self.dtype.category != COMPLEX:
         return aten.zeros_like(grad)
+    x, y, zero = over_square_of_modulus(self)
+    return aten.view_as_complex(aten.stack([masked(grad * -y, zero), masked(grad * x, zero)], -1))
+
+
+def over_square_of_modulus(self: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """x / (x^2 + y^2) and y / (x^2 + y^2) of x + iy, and where that is 0 / 0."""
     x, y = aten.real(self), aten.imag(self)
     size = x * x + y * y
     zero = size == 0
     size = where(zero, 1, size)
-    return aten.view_as_complex(aten.stack([masked(grad * (-y / size), zero), masked(grad * (x / size), zero)], -1))
+    return x / size, y / size, zero
 
 
 def polar_unit(angle: Tensor) -> Tensor:

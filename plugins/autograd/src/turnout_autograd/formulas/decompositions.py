@@ -40,15 +40,23 @@ def cholesky_grad(grad: Tensor, L: Tensor, upper: bool) -> Tensor:
     return aten.linalg_solve_triangular(L, aten.linalg_solve_triangular(adjoint(L), T, upper=True), upper=False, left=False)
 
 
+def square_of(x: Tensor) -> Tensor:
+    """The first rows and columns, as many of one as of the other."""
+    k = min(x.shape[-2:])
+    return x.narrow(-2, 0, k).narrow(-1, 0, k)
+
+
+def square_parts(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """P, and L and U without what sticks out of a square."""
+    square = square_of(LU)
+    return aten.lu_unpack(LU, pivots, False, True)[0], square.tril(-1) + identity_like(square), square.triu()
+
+
 def lu_factor_grad(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H; what sticks out of a square has a gradient of its own."""
     m, n = LU.shape[-2:]
-    k = min(m, n)
-    P = aten.lu_unpack(LU, pivots, False, True)[0]
-    square = LU.narrow(-2, 0, k).narrow(-1, 0, k)
-    L = square.tril(-1) + identity_like(square)
-    U = square.triu()
-    own = grad.narrow(-2, 0, k).narrow(-1, 0, k)
+    P, L, U = square_parts(LU, pivots)
+    own = square_of(grad)
     gL, gU = own.tril(-1), own.triu()
     extra = None
     if m > n:

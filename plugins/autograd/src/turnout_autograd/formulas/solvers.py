@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten import operators as aten
+from turnout_aten.composites.solvers import is_vector_case
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.linear_algebra import adjoint, diagonal_matrices, identity_like
@@ -74,7 +75,7 @@ def solve_grad(
     grad: Tensor, A: Tensor, B: Tensor, result: Tensor, LU: Tensor, pivots: Tensor, left: bool, mask: Any
 ) -> tuple[Tensor | None, Tensor | None]:
     """gB = A^-H g, gA = -gB X^H; from the other side for X A = B."""
-    vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    vector = is_vector_case(A, B)
     g, X = (grad.unsqueeze(-1), result.unsqueeze(-1)) if vector else (grad, result)
     if is_recorded(A):
         gB = aten._linalg_solve_ex(adjoint(A), g, left=left)[0]

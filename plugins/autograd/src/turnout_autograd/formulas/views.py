@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import dense_strides as preserved
+from turnout_aten.shapes.extents import reach_of
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd.formulas.broadcasting import count
@@ -52,10 +53,7 @@ def as_strided_grad(grad: Tensor, geometry: tuple[Ints, Ints, int], size: Ints, 
     start = own_offset if offset is None else offset
     if not prod(size) or not prod(shape):
         return grad.new_zeros(shape)
-    reach = 1 + max(
-        start + sum((n - 1) * s for n, s in zip(size, stride, strict=True)),
-        own_offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)),
-    )
+    reach = max(start + reach_of(size, stride), own_offset + reach_of(shape, strides))
     places = aten.arange(reach, device=grad.device)
     memory = grad.new_zeros((reach,))
     memory = memory.index_add(0, places.as_strided(size, stride, start).reshape((-1,)), grad.reshape((-1,)))

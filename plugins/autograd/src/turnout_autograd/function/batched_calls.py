@@ -32,10 +32,10 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
     levels = LEVELS.get()
     single: list[bool] = []
 
-    def forward(ctx: FunctionCtx, *lowered: Any) -> Any:
+    def forward(ctx: FunctionCtx, *given: Any) -> Any:
         inner = FunctionCtx()
         inner.needs_input_grad = ctx.needs_input_grad
-        inputs = tuple([raise_(v, levels) if isinstance(v, Tensor) else v for v in lowered])
+        inputs = tuple([raise_(v, levels) if isinstance(v, Tensor) else v for v in given])
         if cls.setup_context is base.setup_context:
             output = cls.forward(inner, *inputs, **kwargs)
         else:
@@ -50,11 +50,15 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
         constant = [low for low, v in zip(made, outputs, strict=True) if any(v is t for t in inner._constant)]
         ctx.mark_non_differentiable(*constant)
         # Saved as the tape's own tensors: an element that was kept would hold the node that holds it.
-        known = {id(v): low for v, low in zip((*inputs, *outputs), (*lowered, *made), strict=True)}
+        known = {id(v): low for v, low in zip((*inputs, *outputs), (*given, *made), strict=True)}
         for keep, tensors in ((ctx.save_for_backward, inner._to_save), (ctx.save_for_forward, inner._for_forward)):
             keep(*[None if t is None else known[id(t)] if id(t) in known else lower(t, levels) for t in tensors])
         inner._to_save = inner._for_forward = inner._constant = ()
         return tuple(made)
+
+    def lowered(found: Any) -> tuple[Any, ...]:
+        results = found if isinstance(found, (tuple, list)) else [found]
+        return tuple([lower(v, levels) if isinstance(v, Tensor) else v for v in results])
 
     def backward(ctx: Any, *grads: Any) -> Any:
         saved = ctx.saved_tensors
@@ -66,8 +70,7 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
                 found = cls.backward_rule()(ctx.inner, *raised)
             finally:
                 ctx.inner._to_save = ()
-            results = list(found) if isinstance(found, (tuple, list)) else [found]
-            return tuple([lower(g, levels) if isinstance(g, Tensor) else g for g in results])
+            return lowered(found)
 
         return run_in(levels, of_elements)
 
@@ -80,8 +83,7 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
             finally:
                 ctx.inner._for_forward = ()
                 ctx.inner._in_jvp = False
-            results = list(found) if isinstance(found, (tuple, list)) else [found]
-            return tuple([lower(t, levels) if isinstance(t, Tensor) else t for t in results])
+            return lowered(found)
 
         return run_in(levels, of_elements)
 

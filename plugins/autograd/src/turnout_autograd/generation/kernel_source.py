@@ -13,7 +13,7 @@ from typing import Any
 
 from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction
-from turnout_autograd.declarations.entries import MASK, PROPERTIES, Entry, Formula, tensor_returns
+from turnout_autograd.declarations.entries import MASK, PROPERTIES, Entry, Formula, free_names, tensor_returns
 
 INPLACE_VIEW = "inplace_view"  # the tag of operators that make self another view of its memory (t_)
 TENSOR, OPTIONAL, LIST, OPTIONAL_LIST, OTHER = "Tensor", "Tensor?", "Tensor[]", "Tensor?[]", ""
@@ -62,9 +62,7 @@ class Uses:
         self.source = ast.unparse(tree)
 
     def _read(self, tree: ast.AST) -> None:
-        bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - bound
-        for name in sorted(names):
+        for name in sorted(free_names(tree)):
             if name in ("grad", "grads") or name in {slot(a, p) for a, p in self.properties}:
                 continue
             if name == MASK:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from turnout_autograd.declarations.entries import Entry, tensor_returns
+from turnout_autograd.declarations.entries import Entry, free_names, tensor_returns
 from turnout_autograd.declarations.tangents import LINEAR, PRIMAL, TANGENT, Tangent, Term, terms
 from turnout_autograd.generation.kernel_source import LIST, OTHER, kind_of, local
 
@@ -130,11 +130,9 @@ class TangentWriter:
 
     def _text(self, tree: ast.expr) -> str:
         """An expression with operators as names of `aten`, and values by the names of the arguments."""
-        names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         values = {a + PRIMAL: a for a in self.kinds}
         known = {local(a) for a in self.kinds} | {a + TANGENT for a in self.kinds} | set(self.returns)
-        bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        called = names - values.keys() - known - bound - {"None", "True", "False"}
+        called = free_names(tree) - values.keys() - known
         self.functions |= called - self.operators
         self.read |= {values.get(n, n) for n in _read_values(tree)}
         change = {name: f"aten.{name}" for name in called & self.operators} | {p: local(a) for p, a in values.items()}

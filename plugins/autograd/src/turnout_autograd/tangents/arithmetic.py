@@ -7,7 +7,8 @@ from typing import Any
 from turnout.dtypes import COMPLEX
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd.formulas.masking import masked, where
+from turnout_autograd.formulas.complex import over_square_of_modulus
+from turnout_autograd.formulas.masking import masked
 
 
 def times(x: Tensor, factor: Any) -> Tensor:
@@ -21,11 +22,8 @@ def angle_tangent(self_t: Tensor, self: Tensor) -> Tensor:
     """(x dy - y dx) / (x^2 + y^2) of x + iy; 0 for real numbers and at 0."""
     if self.dtype.category != COMPLEX:
         return aten.zeros_like(self_t)
-    x, y = aten.real(self), aten.imag(self)
-    size = x * x + y * y
-    zero = size == 0
-    size = where(zero, 1, size)
-    return aten.imag(self_t) * masked(x / size, zero) - aten.real(self_t) * masked(y / size, zero)
+    x, y, zero = over_square_of_modulus(self)
+    return aten.imag(self_t) * masked(x, zero) - aten.real(self_t) * masked(y, zero)
 
 
 def glu_tangent(self_t: Tensor, self: Tensor, dim: int) -> Tensor:

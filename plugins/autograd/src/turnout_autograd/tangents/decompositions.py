@@ -11,14 +11,8 @@ from typing import Any
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
-from turnout_autograd.formulas.decompositions import check_qr_mode
-from turnout_autograd.formulas.linear_algebra import (
-    adjoint,
-    diagonal_matrices,
-    divided_by_differences,
-    identity_like,
-    off_diagonal,
-)
+from turnout_autograd.formulas.decompositions import check_qr_mode, square_of, square_parts
+from turnout_autograd.formulas.linear_algebra import adjoint, diagonal_matrices, divided_by_differences, off_diagonal
 
 
 def _left_solved(L: Tensor, x: Tensor, *, unit: bool = False) -> Tensor:
@@ -43,13 +37,9 @@ def cholesky_tangent(self_t: Tensor, L: Tensor, upper: bool) -> Tensor:
 def lu_factor_tangent(A_t: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """L tril(M, -1) + triu(M) U, where M is L^-1 P^T dA U^-1; what sticks out of a square follows from it."""
     m, n = LU.shape[-2:]
-    k = min(m, n)
-    P = aten.lu_unpack(LU, pivots, False, True)[0]
+    P, L, U = square_parts(LU, pivots)
     moved = adjoint(P).matmul(A_t)
-    square = LU.narrow(-2, 0, k).narrow(-1, 0, k)
-    L = square.tril(-1) + identity_like(square)
-    U = square.triu()
-    M = _right_solved(U, _left_solved(L, moved.narrow(-2, 0, k).narrow(-1, 0, k), unit=True))
+    M = _right_solved(U, _left_solved(L, square_of(moved), unit=True))
     dL, dU = L.matmul(M.tril(-1)), M.triu().matmul(U)
     made = dL + dU
     if m > n:

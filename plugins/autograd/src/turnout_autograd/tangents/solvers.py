@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten import operators as aten
+from turnout_aten.composites.solvers import is_vector_case
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.linear_algebra import adjoint
 from turnout_autograd.formulas.recorded_calls import is_recorded
@@ -31,7 +32,7 @@ def solve_tangent(
     A_t: Tensor | None, B_t: Tensor | None, A: Tensor, B: Tensor, result: Tensor, LU: Tensor, pivots: Tensor, left: bool
 ) -> Tensor:
     """A^-1 (dB - dA X); from the other side for X A = B."""
-    vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    vector = is_vector_case(A, B)
     X = result.unsqueeze(-1) if vector else result
     right: Any = None if B_t is None else B_t.unsqueeze(-1) if vector else B_t
     if A_t is not None:

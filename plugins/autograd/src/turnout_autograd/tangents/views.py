@@ -6,6 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from turnout_aten import operators as aten
+from turnout_aten.shapes.extents import reach_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.views import laid_out
 
@@ -29,18 +30,14 @@ def strided(self_t: Tensor, self: Tensor, size: Ints, stride: Ints, offset: int 
         return self_t.new_zeros(size)
     own = _places(self, self.shape, self.stride(), self.storage_offset())
     wanted = _places(self, size, stride, start)
-    reach = 1 + max(_last(self.shape, self.stride(), self.storage_offset()), _last(size, stride, start))
+    reach = max(self.storage_offset() + reach_of(self.shape, self.stride()), start + reach_of(size, stride))
     memory = self_t.new_zeros((reach,)).index_put((own,), self_t.reshape((-1,)))
     return memory.index_select(0, wanted).reshape(size)
 
 
-def _last(shape: Ints, strides: Ints, offset: int) -> int:
-    return offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-
-
 def _places(like: Tensor, shape: Ints, strides: Ints, offset: int) -> Tensor:
     """The place of each element, in the order of a contiguous tensor."""
-    places = aten.arange(_last(shape, strides, offset) + 1, device=like.device)
+    places = aten.arange(offset + reach_of(shape, strides), device=like.device)
     return places.as_strided(shape, strides, offset).reshape((-1,))
 
 

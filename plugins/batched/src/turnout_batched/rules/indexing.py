@@ -196,12 +196,11 @@ def index_put(
     # What is written has the shape (indexed dims, others), the others before `first` standing in front of the indexed ones.
     ndim = len(x.array.shape) - 1 - len(given.at) + given.ndim
     v = values
-    if dims[2] is not None or (first and logical_ndim(values, dims[2]) > ndim - first):
-        v = padded(v, dims[2], ndim) if dims[2] is not None else padded(aten.unsqueeze(v, 0), 0, ndim)
-        order = [0, *range(1 + first, 1 + first + given.ndim), *range(1, 1 + first), *range(1 + first + given.ndim, v.ndim)]
-        v = aten.permute(v, order) if first else v
+    if dims[2] is not None:
+        v = padded(v, dims[2], ndim)
     elif first:
         v = padded(aten.unsqueeze(v, 0), 0, ndim)
+    if first:
         order = [0, *range(1 + first, 1 + first + given.ndim), *range(1, 1 + first), *range(1 + first + given.ndim, v.ndim)]
         v = aten.permute(v, order)
     return aten.index_put(x, given.with_batch(size, x), v, accumulate), 0

@@ -8,7 +8,7 @@ from typing import Any
 from turnout.errors import DimError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.kernels.factories import strides_as
-from turnout_aten.shapes.extents import numel, wrap_dim, wrap_dims
+from turnout_aten.shapes.extents import numel, reach_of, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.geometry import inferred_shape
 from turnout_batched.rules.alignment import Dims, Rule, at_least_1d, family, fits, front, logical_ndim, padded, wrapped_dim
@@ -258,7 +258,7 @@ def new(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints, *options: A
 def new_empty_strided(
     size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, dtype: Any, layout: Any, device: Any, pin: Any
 ) -> tuple[Tensor, int]:
-    extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if 0 not in shape else 0
+    extent = reach_of(shape, stride)
     made = aten.new_empty_strided(
         self, (size, *shape), (extent, *stride), dtype=dtype, layout=layout, device=device, pin_memory=pin
     )

@@ -27,7 +27,7 @@ from turnout_tracer.compiling.programs import UNTRUE, Program
 from turnout_tracer.compiling.reach import Code
 from turnout_tracer.compiling.signatures import Walk, put
 from turnout_tracer.graph import Graph
-from turnout_tracer.nodes import Constant, Node, Ref, refs_in
+from turnout_tracer.nodes import Constant, Node, Ref, mapped, refs_in
 from turnout_tracer.recording import RECORDING, Recording, while_tracing
 from turnout_tracer.sizes import Formula, SizeRecord
 
@@ -332,8 +332,4 @@ def _results(record: Symbolic, outcomes: Outcomes, returned: Any) -> list[Ref]:
 
 def _valued(value: Any, sizes: dict[str, Any]) -> Any:
     """An argument with numbers for its formulas."""
-    if isinstance(value, Formula):
-        return value.value(sizes)
-    if type(value) in (list, tuple):
-        return type(value)([_valued(each, sizes) for each in value])
-    return value
+    return mapped(lambda each: each.value(sizes) if isinstance(each, Formula) else each, value)

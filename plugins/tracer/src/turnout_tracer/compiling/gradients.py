@@ -20,7 +20,7 @@ from turnout_tracer.compiling.optimiser import optimised
 from turnout_tracer.compiling.outcomes import made_again
 from turnout_tracer.compiling.programs import Program, facts_of, fits, laid_out, shown_facts
 from turnout_tracer.graph import Graph
-from turnout_tracer.nodes import Constant, Node, Ref, refs_in
+from turnout_tracer.nodes import Constant, Node, Ref, mapped, refs_in
 from turnout_tracer.recording import trace
 from turnout_tracer.replay import Replay
 from turnout_tracer.structures import take_apart
@@ -254,12 +254,15 @@ class Halves:
         for node in self._backward:
             for ref in refs_in(node.outputs):
                 numbers.setdefault(ref.index, len(numbers))
+
+        def renumbered(value: Any) -> Any:
+            return mapped(lambda each: Ref(numbers[each.index]) if isinstance(each, Ref) else each, value)
+
         nodes = [
-            Node(each.op, _renumbered(each.args, numbers), _renumbered(each.outputs, numbers), each.no_grad, each.line)
-            for each in self._backward
+            Node(each.op, renumbered(each.args), renumbered(each.outputs), each.no_grad, each.line) for each in self._backward
         ]
-        kept = [Constant(_renumbered(each.ref, numbers), each.tensor) for each in constants]
-        return graph_of(name, examples, nodes, kept, _renumbered(list(self._found), numbers))
+        kept = [Constant(renumbered(each.ref), each.tensor) for each in constants]
+        return graph_of(name, examples, nodes, kept, renumbered(list(self._found)))
 
 
 def graph_of(name: str, examples: list[Any], nodes: list[Node], constants: list[Constant], results: list[Any]) -> Graph:
@@ -275,11 +278,3 @@ def finished(graph: Graph) -> Graph:
     indices = [each.ref.index for each in constants]
     nodes, results = apart(nodes, results, max([len(graph.inputs) - 1, *indices]) + 1, indices)
     return Graph(graph.name, graph.inputs, graph.signature, nodes, constants, graph.output, results)
-
-
-def _renumbered(value: Any, numbers: dict[int, int]) -> Any:
-    if isinstance(value, Ref):
-        return Ref(numbers[value.index])
-    if type(value) in (list, tuple):
-        return type(value)([_renumbered(each, numbers) for each in value])
-    return value

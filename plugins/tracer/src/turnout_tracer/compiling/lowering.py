@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import turnout
 from turnout.operators.values import is_symbol
 from turnout_aten import operators as aten
-from turnout_aten.shapes.extents import is_dense
+from turnout_aten.shapes.extents import is_dense, reach_of
 from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.tensor import Tensor
@@ -175,7 +175,8 @@ def _bases(walk: Walk) -> tuple[list[int], list[int]]:
         first, last = cover.storage_offset(), cover.storage_offset() + cover.numel()
         plain = is_dense(tuple(cover.shape), cover.stride())
         for tensor in tensors:
-            inside = first <= tensor.storage_offset() and tensor.storage_offset() + _span(tensor) <= last
+            offset = tensor.storage_offset()
+            inside = first <= offset and offset + reach_of(tensor.shape, tensor.stride()) <= last
             if first or not (plain and inside and tensor.dtype is cover.dtype and tensor.storage is cover.storage):
                 raise NotLoweredError(errors.overlapping())
         for i in group:
@@ -186,13 +187,6 @@ def _bases(walk: Walk) -> tuple[list[int], list[int]]:
             covers[i] = len(bases)
             bases.append(i)
     return bases, covers
-
-
-def _span(tensor: Tensor) -> int:
-    """How many places of memory a tensor reaches over."""
-    if not tensor.numel():
-        return 0
-    return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def raw_of(walk: Walk, capture: Recording, outcomes: Outcomes, name: str, sizes: Sizes | None) -> Graph:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.tensor import Tensor
-from turnout_tracer.nodes import Constant, Node, Ref, refs_in
+from turnout_tracer.nodes import Constant, Node, Ref, mapped, refs_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,7 +63,7 @@ def _folded(nodes: list[Node], constants: list[Constant], written: set[int]) -> 
             value = None
             alone = isinstance(node.outputs, Ref) and refs and node.outputs.index not in written
             if alone and is_plain(node.op) and not node.op.schema.is_view and all(ref.index in known for ref in refs):
-                value = node.op.call_boxed(tuple([_valued(each, known) for each in node.args]))
+                value = node.op.call_boxed(mapped(lambda each: known[each.index] if isinstance(each, Ref) else each, node.args))
             if isinstance(value, Tensor) and value.numel() <= FOLDED:
                 known[node.outputs.index] = value
                 made.append(Constant(node.outputs, value))
@@ -72,21 +72,17 @@ def _folded(nodes: list[Node], constants: list[Constant], written: set[int]) -> 
     return left, [*constants, *made]
 
 
-def _valued(value: Any, known: dict[int, Tensor]) -> Any:
-    if isinstance(value, Ref):
-        return known[value.index]
-    if isinstance(value, (list, tuple)):
-        return type(value)([_valued(each, known) for each in value])
-    return value
-
-
 def _shared(nodes: list[Node], results: list[Any], written: set[int]) -> list[Node]:
     """Calls of one operator with the same arguments are made once."""
     same: dict[int, Ref] = {}
     first: dict[Any, Node] = {}
     left: list[Node] = []
+
+    def renamed(value: Any) -> Any:
+        return same.get(value.index, value) if isinstance(value, Ref) else value
+
     for node in nodes:
-        args = tuple([_renamed(each, same) for each in node.args])
+        args = mapped(renamed, node.args)
         node = node if args == node.args else Node(node.op, args, node.outputs, node.no_grad, node.line)
         touched = {ref.index for ref in refs_in((args, node.outputs))} & written
         key = (id(node.op), _key(args)) if is_plain(node.op) and not touched and node.op.name != "clone" else None
@@ -96,16 +92,8 @@ def _shared(nodes: list[Node], results: list[Any], written: set[int]) -> list[No
             continue
         for mine, theirs in zip(refs_in(node.outputs), refs_in(other.outputs), strict=True):
             same[mine.index] = theirs
-    results[:] = [_renamed(each, same) for each in results]
+    results[:] = mapped(renamed, results)
     return left
-
-
-def _renamed(value: Any, same: dict[int, Ref]) -> Any:
-    if isinstance(value, Ref):
-        return same.get(value.index, value)
-    if type(value) in (list, tuple):
-        return type(value)([_renamed(each, same) for each in value])
-    return value
 
 
 def _key(value: Any) -> Any:

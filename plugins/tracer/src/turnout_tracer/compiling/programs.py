@@ -10,6 +10,7 @@ from turnout.errors import TurnoutError
 from turnout.guards import during
 from turnout_aten import operators as aten
 from turnout_aten import trees
+from turnout_aten.shapes.extents import reach_of
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.random import default_generator
 from turnout_aten.tensor.taking_over import is_alone, take_over
@@ -177,6 +178,4 @@ def laid_out(value: Tensor, strides: tuple[int, ...]) -> Tensor:
 
 def _reach(tensor: Tensor) -> int:
     """The bytes from the first element of a tensor to the end of its last one."""
-    if 0 in tensor.shape:
-        return 0
-    return (1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))) * tensor.dtype.itemsize
+    return reach_of(tensor.shape, tensor.stride()) * tensor.dtype.itemsize
