@@ -9,10 +9,11 @@ import numpy as np
 
 import turnout
 from turnout import func
+from turnout.operators.values import flat
 from turnout_conformance.cases import OperatorCase
 from turnout_conformance.cases.differentiable import CONSTANTS, DIFFERENTIABLE, leaf, leaves, replaced
 from turnout_conformance.cases.model import S, T, calls, values
-from turnout_conformance.comparing import find, flat
+from turnout_conformance.comparing import find
 
 
 def rule_of(op: Any) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from turnout.operators.values import flat
 from turnout_conformance.cases import CASES, OperatorCase
-from turnout_conformance.comparing import find, flat, tensors
+from turnout_conformance.comparing import find, tensors
 from turnout_conformance.making import arguments, row_major
 
 

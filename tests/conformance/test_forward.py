@@ -17,12 +17,13 @@ from outcomes import refused
 from random_programs.layouts import of_images
 from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.operators import Operator
+from turnout.operators.values import flat
 from turnout.registry import REGISTRY, Registrations
 from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.kernels.tables import register_kernels
 from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase, Sample, close
-from turnout_conformance.comparing import about, find, flat, form, shown, tensors
+from turnout_conformance.comparing import about, find, form, shown, tensors
 from turnout_conformance.making import Make, arguments, of_each_kind, row_major, samples, spread
 from turnout_cpu import decompositions, special
 

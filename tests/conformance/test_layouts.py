@@ -10,7 +10,8 @@ import pytest
 import turnout
 from random_programs.layouts import Combination, chosen, here
 from turnout.errors import LinAlgError, NoDataError, ShapeError
-from turnout_conformance.comparing import each, find, flat, layout, on_meta, tensors
+from turnout.operators.values import flat
+from turnout_conformance.comparing import each, find, layout, on_meta, tensors
 
 
 def on_opencl(combination: Combination, args: Any, kwargs: Any) -> Any:

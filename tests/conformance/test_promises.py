@@ -16,8 +16,9 @@ import turnout
 from turnout.dtypes import dtype_named
 from turnout.errors import NoDataError
 from turnout.operators import Operator
+from turnout.operators.values import flat
 from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase
-from turnout_conformance.comparing import about, each, find, flat, layout, on_meta, tensors
+from turnout_conformance.comparing import about, each, find, layout, on_meta, tensors
 from turnout_conformance.making import arguments, column_major, row_major, samples, samples_of_kinds
 
 

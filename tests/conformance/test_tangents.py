@@ -28,8 +28,9 @@ from tangent_samples import (
 import turnout
 from outcomes import refused
 from turnout import autograd, func
+from turnout.operators.values import flat
 from turnout_conformance.cases import OperatorCase
-from turnout_conformance.comparing import about, find, flat, form
+from turnout_conformance.comparing import about, find, form
 
 # Vectors whose phase is open: LAPACK may choose another one at each side of the difference.
 OPEN_VECTORS = {"_linalg_svd", "_linalg_eigh", "linalg_eig"}

@@ -15,9 +15,10 @@ from tangent_samples import random_like, same
 
 import turnout
 from turnout import autograd, func
+from turnout.operators.values import flat
 from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.cases.differentiable import DIFFERENTIABLE, PRECISE, as_function, leaves, sample_calls
-from turnout_conformance.comparing import about, find, flat
+from turnout_conformance.comparing import about, find
 
 Function = Callable[..., Any]
 SAMPLES = 2

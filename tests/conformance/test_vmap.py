@@ -12,10 +12,10 @@ import pytest
 
 import turnout
 from turnout.errors import ShapeError
+from turnout.operators.values import flat
 from turnout.registry import REGISTRY
 from turnout_conformance.batches import SHARED, SIZE, Call, Mix, calls, check, is_refused, levels, raised, tried
 from turnout_conformance.cases import CASES, OperatorCase
-from turnout_conformance.comparing import flat
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

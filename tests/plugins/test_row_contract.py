@@ -20,6 +20,7 @@ from turnout.dtypes import bool_, dtype_named, float64
 from turnout.errors import RegistrationError
 from turnout.library.libraries import on_arrays
 from turnout.operators.kernels import ARRAY
+from turnout.operators.values import flat
 from turnout.registry import Registrations
 from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.backend.tensor_backend import TensorBackend
@@ -32,7 +33,7 @@ from turnout_aten.kernels.rows import COUNT, KERNEL, Accepts, Row, Sizes, Steps
 from turnout_aten.kernels.tables import register_kernels
 from turnout_conformance import cases as operator_cases
 from turnout_conformance.cases import CASES
-from turnout_conformance.comparing import find, flat, form
+from turnout_conformance.comparing import find, form
 
 
 class Rep(ArrayBackend):

@@ -59,3 +59,8 @@ def named_tensors(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
         elif has_keys(value) and hasattr(value, "shape"):
             found.append((argument.name, value))
     return found
+
+
+def flat(value: Any) -> list[Any]:
+    """The leaves of nested lists and tuples."""
+    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]

@@ -79,7 +79,7 @@ class MetaBackend(TensorBackend):
         return array.dtype
 
     def partly_overlap(self, a: MetaArray, b: MetaArray) -> bool:
-        return a.root is b.root and overlap.partly_overlap(_extent(a), _extent(b))
+        return a.root is b.root and overlap.partly_overlap(overlap.of_elements(a), overlap.of_elements(b))
 
     # ---- values: there are none
 
@@ -124,8 +124,3 @@ def row_major(shape: Ints) -> Ints:
         strides = (step, *strides)
         step *= max(length, 1)
     return strides
-
-
-def _extent(array: MetaArray) -> overlap.Extent:
-    """Its elements count as one byte each: all arrays of one root have the same dtype."""
-    return overlap.Extent(array.offset, array.shape, array.strides, 1)

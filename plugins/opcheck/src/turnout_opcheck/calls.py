@@ -89,11 +89,7 @@ def _has_data(tensor: Tensor) -> bool:
 
 
 def _copied(args: Args) -> Args:
-    def change(tensor: Tensor) -> Tensor:
-        made = derived.copy(tensor)
-        return made.requires_grad_() if tensor.requires_grad and not made.requires_grad else made
-
-    return derived.mapped(args, change)
+    return derived.mapped(args, derived.remembered)
 
 
 def _kind(op: Operator, args: Args) -> Kind:

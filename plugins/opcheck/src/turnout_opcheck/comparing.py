@@ -8,7 +8,8 @@ import numpy as np
 
 import turnout
 from turnout import Tensor
-from turnout_opcheck.observing import content, flat
+from turnout.operators.values import flat
+from turnout_opcheck.observing import content
 
 # Dtype -> how far two ways to one result may be apart, relative to the result and absolute.
 TOLERANCES = {

@@ -75,6 +75,12 @@ def copy(tensor: Tensor) -> Tensor:
         return plain.clone() if plain.is_contiguous() else laid_out(plain, plain.stride(), 0)
 
 
+def remembered(tensor: Tensor) -> Tensor:
+    """A copy of a given tensor that the user's code cannot change, requiring a gradient if the tensor does."""
+    made = copy(tensor)
+    return made.requires_grad_() if tensor.requires_grad and not made.requires_grad else made
+
+
 def laid_out(tensor: Tensor, strides: tuple[int, ...], offset: int = 1) -> Tensor:
     """A copy with other strides, `offset` elements into a memory that is larger than needed."""
     shape = tuple(tensor.shape)

@@ -33,11 +33,6 @@ def refused(error: BaseException) -> bool:
     return isinstance(error, REFUSALS) and not isinstance(error, (LookupError, RecursionError))
 
 
-def flat(value: Any) -> list[Any]:
-    """The leaves of nested lists and tuples."""
-    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
-
-
 def results(op: Operator, value: Any) -> Iterator[tuple[str, Any]]:
     """The results with names: "the result", "result 1", "result[1]" in a list."""
     several = len(op.schema.returns) > 1

@@ -49,7 +49,7 @@ class Subject:
     def __init__(self, op: Operator, args: Args, kernel: Callable[[Args], Any] | None = None) -> None:
         self.op = op
         self._kernel = kernel
-        self.args = derived.mapped(args, _remembered)
+        self.args = derived.mapped(args, derived.remembered)
         self.schema = op.schema
         self._variants: list[Variant] | None = None
 
@@ -166,12 +166,6 @@ class Subject:
         """What a call returns when random numbers are drawn from a fixed seed."""
         turnout.manual_seed(1)
         return call()
-
-
-def _remembered(tensor: Tensor) -> Tensor:
-    """A copy of a given tensor that the user's code cannot change, requiring a gradient if the tensor does."""
-    made = derived.copy(tensor)
-    return made.requires_grad_() if tensor.requires_grad and not made.requires_grad else made
 
 
 def fresh(args: Args) -> Args:

@@ -12,9 +12,10 @@ import numpy as np
 import turnout
 from turnout.dtypes import bool_
 from turnout.errors import ShapeError
+from turnout.operators.values import flat
 from turnout.registry import REGISTRY
 from turnout_conformance.cases import ABOUT_STRIDES, OperatorCase, Sample, T, Vectors, build, close
-from turnout_conformance.comparing import flat, numbers
+from turnout_conformance.comparing import numbers
 from turnout_conformance.making import of_each_kind, samples_of_kinds
 from turnout_conformance.pairwise import pairwise
 

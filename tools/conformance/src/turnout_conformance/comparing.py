@@ -11,6 +11,7 @@ import numpy as np
 import turnout
 from turnout.errors import DTypeError, NoDataError
 from turnout.operators import Operator
+from turnout.operators.values import flat
 from turnout.registry import REGISTRY
 from turnout_aten import trees
 from turnout_conformance.cases import Vectors, close
@@ -26,11 +27,6 @@ class Raised:
 
     def __repr__(self) -> str:
         return self.text
-
-
-def flat(value: Any) -> list[Any]:
-    """The leaves of nested lists and tuples."""
-    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
 
 
 def tensors(value: Any) -> list[turnout.Tensor]:

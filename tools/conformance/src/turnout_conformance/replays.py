@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import turnout
 from turnout import autograd
 from turnout.errors import KernelWarning
+from turnout.operators.values import flat
 from turnout_conformance.cases import OperatorCase, Sample, T, build
-from turnout_conformance.comparing import find, flat
+from turnout_conformance.comparing import find
 from turnout_conformance.making import Make, arguments
 
 # Operators that refuse a gradient of their class weights.

@@ -14,22 +14,10 @@ import pytest
 import turnout
 from turnout.dtypes import bool_, dtype_named
 from turnout.operators import Operator
+from turnout.operators.values import flat
 from turnout_conformance import batches
 from turnout_conformance.cases import ABOUT_STRIDES, CASES, FAMILIES, OperatorCase, Sample
-from turnout_conformance.comparing import (
-    Raised,
-    check,
-    facts,
-    find,
-    flat,
-    form,
-    gradients,
-    on_meta,
-    outcome,
-    promised,
-    shown,
-    tensors,
-)
+from turnout_conformance.comparing import Raised, check, facts, find, form, gradients, on_meta, outcome, promised, shown, tensors
 from turnout_conformance.making import (
     LAYOUTS,
     Make,

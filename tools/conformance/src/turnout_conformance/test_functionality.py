@@ -16,10 +16,11 @@ import pytest
 import turnout
 from turnout.keys import KEYS
 from turnout.operators import Operator
+from turnout.operators.values import flat
 from turnout.state import DISPATCH
 from turnout_conformance import batches
 from turnout_conformance.cases import CASES, OperatorCase
-from turnout_conformance.comparing import Raised, check, facts, find, flat, form, gradients, outcome, shown, tensors
+from turnout_conformance.comparing import Raised, check, facts, find, form, gradients, outcome, shown, tensors
 from turnout_conformance.functionality import Functionality
 from turnout_conformance.lifecycle import check_names_and_options, check_needs, life
 from turnout_conformance.making import arguments, leaf, row_major, samples

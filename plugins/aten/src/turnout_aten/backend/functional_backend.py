@@ -161,7 +161,7 @@ class FunctionalBackend(TensorBackend):
         return prod(root.memory.shape) - root.offset
 
     def partly_overlap(self, a: FunctionalArray, b: FunctionalArray) -> bool:
-        return a.memory is b.memory and overlap.partly_overlap(_extent(a), _extent(b))
+        return a.memory is b.memory and overlap.partly_overlap(overlap.of_elements(a), overlap.of_elements(b))
 
     def spread(self, array: FunctionalArray, shape: Ints) -> FunctionalArray:
         single = (1,) * (len(shape) - len(array.shape)) + array.shape
@@ -201,8 +201,3 @@ def values_in(given: Any) -> Any:
     if isinstance(given, (list, tuple)):
         return [values_in(each) for each in given]
     return given
-
-
-def _extent(array: FunctionalArray) -> overlap.Extent:
-    """Its elements count as one byte each: all arrays of one memory have the same dtype."""
-    return overlap.Extent(array.offset, array.shape, array.strides, 1)

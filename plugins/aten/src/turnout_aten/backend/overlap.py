@@ -13,6 +13,10 @@ from operator import index
 
 from turnout.config.tuples import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 WORK = 10_000  # choices of an index that are tried
 Terms = list[tuple[int, int]]  # (coefficient, how often it can count at most), the largest coefficient first
 
@@ -29,6 +33,11 @@ class Extent(NamedTuple):
     def layout(self) -> list[tuple[int, int]]:
         """Length and stride of the dims of several elements."""
         return [(n, s) for n, s in zip(self.shape, self.strides, strict=True) if n != 1]
+
+
+def of_elements(array: Any) -> Extent:
+    """Of an array whose offset and strides count elements, as bytes: all arrays of one memory have the same dtype."""
+    return Extent(array.offset, array.shape, array.strides, 1)
 
 
 def partly_overlap(a: Extent, b: Extent) -> bool:

@@ -12,6 +12,7 @@ from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
+from turnout_autograd.duals.results import outputs_of
 from turnout_autograd.engine.nodes import Node, Output, attach, start
 from turnout_autograd.recording.inplace_writes import admit
 from turnout_autograd.recording.views import refresh_if_view
@@ -80,7 +81,7 @@ def not_implemented(op: Operator, options: Mapping[str, Any]) -> Callable[..., A
         node = WarnedNode() if missing == "warn" else NotImplementedNode()
         start(node, edges)
         node.label = op.qualified_name
-        fresh = [t for t in _tensors_of(result) if not any(t is given for given in tensors)]
+        fresh = [t for t in outputs_of(result) if not any(t is given for given in tensors)]
         fresh = [t for t in fresh if t.dtype.category >= FLOAT]
         node.count = len(fresh) + len(written)
         for i, tensor in enumerate(fresh):
@@ -101,7 +102,3 @@ def _rewrite(tensor: Tensor, node: NotImplementedNode, index: int, tracked: int)
     if root is not tensor:
         tensor.set_gmask(root.gmask)
         tensor.node = root.node
-
-
-def _tensors_of(result: Any) -> list[Tensor]:
-    return list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))

@@ -8,12 +8,13 @@ from typing import Any
 
 import turnout
 from turnout.operators.kernels import Kernel, bind
+from turnout.operators.values import flat
 from turnout.registry import REGISTRY
 from turnout_opcheck import derived
 from turnout_opcheck.checks import inputs, schema
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import flat, run
+from turnout_opcheck.observing import run
 from turnout_opcheck.report import NotTriedError, Problem
 from turnout_opcheck.subject import EXPLICIT, IMPLICIT, Subject, Variant, fresh
 

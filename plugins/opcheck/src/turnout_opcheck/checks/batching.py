@@ -8,11 +8,12 @@ from typing import Any
 
 import turnout
 from turnout import Tensor
+from turnout.operators.values import flat
 from turnout_opcheck import derived
 from turnout_opcheck.checks.replays import distinct
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import flat, run
+from turnout_opcheck.observing import run
 from turnout_opcheck.report import NotTriedError, Problem, need
 from turnout_opcheck.subject import DYNAMIC, Subject, fresh
 

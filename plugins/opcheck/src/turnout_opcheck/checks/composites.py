@@ -10,10 +10,11 @@ import numpy as np
 import turnout
 from turnout import DispatchMode, Tensor
 from turnout.operators import Operator
+from turnout.operators.values import flat
 from turnout_opcheck import derived
 from turnout_opcheck.checks.registration import differentiable, tracked
 from turnout_opcheck.comparing import array
-from turnout_opcheck.observing import flat, run, share
+from turnout_opcheck.observing import run, share
 from turnout_opcheck.report import NotTriedError, Problem
 from turnout_opcheck.subject import Subject, fresh
 

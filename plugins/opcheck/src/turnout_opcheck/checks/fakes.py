@@ -13,9 +13,10 @@ from typing import Any
 import turnout
 from turnout import Device, FakeMode, SymInt, Tensor
 from turnout.errors import ArgumentError, DataDependentSizeError, NoDataError, NoKernelError
+from turnout.operators.values import flat
 from turnout_opcheck import derived
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import flat, results, run, share
+from turnout_opcheck.observing import results, run, share
 from turnout_opcheck.report import NotTriedError, Problem, need
 from turnout_opcheck.subject import DYNAMIC, Subject, Variant, fresh
 

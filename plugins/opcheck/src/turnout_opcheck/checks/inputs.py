@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import turnout
+from turnout.operators.values import flat
 from turnout_opcheck import derived
 from turnout_opcheck.comparing import difference, float32_only
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import flat, run
+from turnout_opcheck.observing import run
 from turnout_opcheck.report import Problem
 from turnout_opcheck.subject import Subject, Variant, fails_by_accident, fresh
 

@@ -1,8 +1,10 @@
-"""A text of the product stands in one file: two files with the same condition and the same words are one fact, written twice.
+"""A text or function of the product stands in one file: the same condition with the same words is one fact, written twice.
 
 Compared are literals of Python and C, f-strings without what is filled in. The name before a text (`add: ...`) does not count,
 because several functions may say the same of their arguments. Docstrings, the words that `describe` puts into them, code that is
 compiled, and the lists of operators in the cases of the conformance kit are not compared.
+Functions are compared by their bodies, whatever their names and those of their variables are; test_workspace_imports.py compares
+those of C.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,10 +44,13 @@ def is_code(text: str) -> bool:
     return False
 
 
+parsed = lru_cache(None)(ast.parse)  # read only
+
+
 def of_python(source: str) -> Iterator[str]:
     """The texts of a file of Python."""
     skipped: set[ast.AST] = set()
-    for node in ast.walk(ast.parse(source)):  # a node comes after those that hold it
+    for node in ast.walk(parsed(source)):  # a node comes after those that hold it
         if node in skipped:
             skipped.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -127,3 +134,59 @@ def test_the_same_words_for_other_arguments_are_no_copy() -> None:
     other = FIRST.replace("the number must", "the length must")
     twice = [text for text, files in places({"a.py": FIRST, "b.py": other}).items() if len(files) > 1]
     assert [text for text in twice if not is_code(text)] == []
+
+
+# ---- functions
+
+SMALLEST = 70  # characters of a body
+
+
+def functions(source: str) -> Iterator[ast.FunctionDef]:
+    return (node for node in ast.walk(parsed(source)) if isinstance(node, ast.FunctionDef))
+
+
+def form(node: ast.FunctionDef) -> tuple[type, ...]:
+    """The kinds of what a body consists of: where they differ, bodies need not be compared, which takes longer."""
+    lines = node.body[1:] if ast.get_docstring(node) else node.body
+    return tuple(type(each) for line in lines for each in ast.walk(line))
+
+
+def body(node: ast.FunctionDef) -> str:
+    """What a function does, with numbers for its names, and without its docstring."""
+    node = deepcopy(node)
+    names = {each.arg: f"_{i}" for i, each in enumerate(n for n in ast.walk(node.args) if isinstance(n, ast.arg))}
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            names.setdefault(each.id, f"_{len(names)}")
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name):
+            each.id = names.get(each.id, each.id)
+    return "\n".join(map(ast.unparse, node.body[1:] if ast.get_docstring(node) else node.body))
+
+
+def twice(sources: dict[str, str]) -> list[list[str]]:
+    """The files and names of the functions that do the same in several files."""
+    forms: dict[tuple[type, ...], list[tuple[str, ast.FunctionDef]]] = {}
+    for file, source in sources.items():
+        for node in functions(source):
+            forms.setdefault(form(node), []).append((file, node))
+    found: dict[str, list[tuple[str, str]]] = {}
+    for file, node in (each for alike in forms.values() if len({file for file, _ in alike}) > 1 for each in alike):
+        found.setdefault(body(node), []).append((file, node.name))
+    same = [where for text, where in found.items() if len({file for file, _ in where}) > 1 and len(text) >= SMALLEST]
+    return [[": ".join(each) for each in where] for where in same]
+
+
+def test_no_function_in_python_stands_twice() -> None:
+    sources = {file: source for file, source in product().items() if file.endswith(".py")}
+    assert sum(source.count("def ") for source in sources.values()) > 5000
+    assert twice(sources) == []
+
+
+def test_a_function_is_found_whatever_its_names_are() -> None:
+    first = 'def f(x, n):\n    """Text."""\n    made = [each * n for each in x if each is not None]\n'
+    first += '    return tuple(made), x, "some"\n'
+    second = 'def other(me, k):\n    y = [v * k for v in me if v is not None]\n    return tuple(y), me, "some"\n'
+    assert twice({"a.py": first, "b.py": second}) == [["a.py: f", "b.py: other"]]
+    for old, new in (("* k", "+ k"), (", me,", ", k,"), ("some", "other")):
+        assert twice({"a.py": first, "b.py": second.replace(old, new)}) == []
