@@ -94,7 +94,7 @@ def tensor_text(tensor: Tensor) -> str:
         body = "..." if fake else _body(tensor, indent, options)
     except NoDataError:
         body = "..."
-    return _with_suffixes(prefix + body, _suffixes(tensor, body), indent, options.linewidth)
+    return _with_suffixes(prefix + body, _suffixes(tensor, body, options), indent, options.linewidth)
 
 
 def tensor_html(tensor: Tensor) -> str:
@@ -195,7 +195,7 @@ class _Formatter:
         return str(value)
 
     def fit(self, values: Sequence[Any]) -> _Formatter:
-        self.width = max((len(self.text(value)) for value in values), default=0)
+        self.width = max((len(self.text(value)) for value in values), default=1)
         return self
 
 
@@ -210,7 +210,7 @@ class _FloatFormatter(_Formatter):
         low, high = (min(sizes), max(sizes)) if sizes else (1.0, 1.0)
         self.scientific = high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
         if options.sci_mode is not None:
-            self.scientific = options.sci_mode
+            self.scientific = options.sci_mode and bool(counted)
         self.fit(counted)
 
     def text(self, value: float) -> str:
@@ -222,14 +222,14 @@ class _FloatFormatter(_Formatter):
 
 
 class _ComplexFormatter(_Formatter):
-    """Real and imaginary parts, each with a separate formatter."""
+    """Real and imaginary parts, each with a separate formatter; only real parts are aligned."""
 
     def __init__(self, values: Sequence[complex], options: PrintOptions) -> None:
         self.real = _FloatFormatter([v.real for v in values], options)
         self.imaginary = _FloatFormatter([v.imag for v in values], options)
-        self.fit(values)
+        self.width = self.real.width + self.imaginary.width + 1
 
-    def text(self, value: complex) -> str:
+    def __call__(self, value: complex) -> str:
         imaginary = self.imaginary(value.imag).lstrip()
         sign = "" if imaginary.startswith("-") else "+"
         return f"{self.real(value.real)}{sign}{imaginary}j"
@@ -244,12 +244,12 @@ def _formatter(values: Sequence[Any], category: int, options: PrintOptions) -> _
 # ---- after the elements
 
 
-def _suffixes(tensor: Tensor, body: str) -> list[str]:
+def _suffixes(tensor: Tensor, body: str, options: PrintOptions) -> list[str]:
     found = []
     dtype, empty = tensor.dtype, body == "[]"
     if tensor.device.type != "cpu":
         found.append(f"device='{tensor.device}'")
-    if body in ("...", _NOTHING) or (empty and tensor.ndim != 1):
+    if body in ("...", _NOTHING) or (tensor.ndim != 1 if empty else not options.edgeitems):
         found.append(f"size={tuple(tensor.shape)}")
     default = get_default_dtype()
     usual = (default,) if empty or body == "..." else (default, default.to_complex(), int64, bool_)
