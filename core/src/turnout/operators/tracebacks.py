@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 # An error of these says what is wrong with a call, wherever it was raised.
-_ABOUT_CALLS = (TurnoutError, NotImplementedError, Warning)
+_ABOUT_CALLS = (TurnoutError, NotImplementedError, BufferError, Warning)
 # What code raises that an argument of a wrong kind reaches.
 _OF_ARGUMENTS = (AttributeError, TypeError, ValueError)
 _UNTOUCHED = (StopIteration, StopAsyncIteration)  # Python's own protocols

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from turnout import dtypes
 from turnout.errors import ArgumentError, ShapeError
+from turnout.operators.tracebacks import shorten
 from turnout_aten import operators as aten
 from turnout_aten.tensor.late_methods import Late, LateProperty
 
@@ -117,7 +118,11 @@ class Conversions:
 
     def __rdiv__(self: Any, other: Any) -> Tensor:
         """other / self; Python 2 used this name."""
-        return self.reciprocal() * other
+        try:
+            return self.reciprocal() * other
+        except Exception as error:
+            shorten(error)
+            raise
 
     @property
     def real(self: Any) -> Tensor:

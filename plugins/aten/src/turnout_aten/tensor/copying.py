@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, NoDataError
+from turnout.operators.tracebacks import shortening
 from turnout_aten.tensor.backend_keys import kept_keys, names_of, with_key
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.grad_mode import tracked_levels
@@ -109,6 +110,7 @@ def _in_class(plain: Tensor, cls: type[Tensor]) -> Tensor:
 # ---- deepcopy
 
 
+@shortening
 def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with the same values, gradient included; tensors that share memory share it in the copy.
 

@@ -12,7 +12,7 @@ import turnout
 from turnout.dtypes import INT
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.operators.arguments import as_dtype
-from turnout.operators.tracebacks import shorten
+from turnout.operators.tracebacks import shorten, shortening
 from turnout.state import BELOW_AUTOGRAD, in_effect
 from turnout_aten import operators as aten
 from turnout_aten.tensor import host_bytes as elements
@@ -141,12 +141,16 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
 
 def array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """The result of `numpy.asarray(tensor)`. Raises as `numpy` does, and ValueError if `copy=False` needs a copy."""
-    made = numpy(tensor)
-    if dtype is not None and made.dtype != dtype:
-        if copy is False:
-            raise ArgumentError(f"a tensor of dtype {tensor.dtype.name} cannot be an array of {dtype} without a copy")
-        return made.astype(dtype)
-    return made.copy() if copy else made
+    try:
+        made = numpy(tensor)
+        if dtype is not None and made.dtype != dtype:
+            if copy is False:
+                raise ArgumentError(f"a tensor of dtype {tensor.dtype.name} cannot be an array of {dtype} without a copy")
+            return made.astype(dtype)
+        return made.copy() if copy else made
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def from_numpy(array: Any) -> Tensor:
@@ -246,6 +250,7 @@ cuda_array_interface = property(cuda_array)
 # ---- DLPack
 
 
+@shortening
 def to_dlpack(
     tensor: Tensor,
     *,
@@ -270,6 +275,7 @@ def to_dlpack(
     return tensor.device.backend.dlpack(tensor.array, given)
 
 
+@shortening
 def dlpack_device(tensor: Tensor) -> tuple[int, int]:
     """The tensor's device as DLPack's (type, index)."""
     return tensor.device.backend.dlpack_device(tensor.array)
@@ -314,6 +320,7 @@ def from_dlpack(value: Any, *, device: Any = None, copy: bool | None = None) -> 
 ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
+@shortening
 def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     """`Tensor.__array_namespace__`: `turnout.array_api`, for code written for any array library.
 

@@ -687,7 +687,11 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             raise
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        try:
+            return complex(self.item())
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __index__(self) -> int:
         try:
@@ -703,17 +707,25 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return id(self)
 
     def __contains__(self, value: Any) -> bool:
-        found: Any = self == value
-        if not isinstance(found, Tensor):
-            raise ArgumentError(f"'value in tensor' needs a number or a tensor, got {type(value).__name__}")
-        return bool(found.any().item())
+        try:
+            found: Any = self == value
+            if not isinstance(found, Tensor):
+                raise ArgumentError(f"'value in tensor' needs a number or a tensor, got {type(value).__name__}")
+            return bool(found.any().item())
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __format__(self, spec: str) -> str:
-        if self.shape == () and self.device.backend.has_values and (spec or self.__class__ is Tensor):
-            return format(self.item(), spec)
-        if spec:
-            raise CallError(f"the format {spec!r} is for numbers, got a tensor of shape {list(self.shape)}; use .item()")
-        return repr(self)
+        try:
+            if self.shape == () and self.device.backend.has_values and (spec or self.__class__ is Tensor):
+                return format(self.item(), spec)
+            if spec:
+                raise CallError(f"the format {spec!r} is for numbers, got a tensor of shape {list(self.shape)}; use .item()")
+            return repr(self)
+        except Exception as error:
+            shorten(error)
+            raise
 
 
 def wrapping_lines(
