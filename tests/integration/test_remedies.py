@@ -64,6 +64,21 @@ def test_a_command_of_pip_in_a_text_names_packages_of_an_index_and_leaves_those_
     assert [(str(path), text) for path, text in texts if cannot_be_typed(text)] == []
 
 
+def with_prose(text: str) -> list[str]:
+    """The commands of pip in a text that stand outside of backticks and go on in prose, so that the line cannot be typed."""
+    commands = re.findall(r"(?<!`)pip install [^`\n]*", text)
+    return [found for found in commands if not re.fullmatch(r'pip install( -[\w-]+| "?[\w.{}/-]+(\[[\w,]+\])?"?)+', found.rstrip())]
+
+
+def test_a_command_of_pip_ends_its_line_or_stands_in_backticks():
+    assert with_prose('pip install numpy\n  pip install "./plugins/cpu[x]" jax\nor `pip install triton`, or not') == []
+    assert len(with_prose("pip install jax, or not\npip install pocl; then again")) == 2
+    texts = [(path, text) for path in SOURCES for text in strings(path.read_text("utf-8"))]
+    for path in sorted(ROOT.glob("*/*/src/*/plugin.toml")):
+        texts += [(path, need["install"]) for need in tomllib.loads(path.read_text("utf-8")).get("needs", ())]
+    assert [(str(path), with_prose(text)) for path, text in texts if with_prose(text)] == []
+
+
 @pytest.mark.parametrize(
     "distribution", [each for each in distributions() if each.name.startswith("turnout-")], ids=lambda each: each.name
 )
@@ -93,7 +108,7 @@ def test_what_a_manifest_says_of_a_missing_module_installs_that_module():
     assert len(others) > 8
     for path, module, install in others:
         assert cannot_be_typed(install) == [], path
-        assert re.match(rf"pip install {module}(-cuda\d+x)?\b", install), path
+        assert re.match(rf"`?pip install {module}(-cuda\d+x)?\b", install), path
 
 
 def unknown(line: str) -> str:

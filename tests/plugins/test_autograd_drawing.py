@@ -373,7 +373,7 @@ def test_without_pygraphviz_svg_says_what_to_install_and_dot_needs_nothing(monke
     assert autograd.graph.draw(y).startswith("digraph")
     assert refused(autograd.DrawingError, lambda: autograd.graph.draw(y, format="svg")) == (
         'draw: the format "svg" needs pygraphviz, which is not installed\n'
-        '  to fix  pip install pygraphviz; the format "dot" needs nothing'
+        '  to fix  `pip install pygraphviz`; the format "dot" needs nothing'
     )
 
 

@@ -46,7 +46,7 @@ def test_without_cupy_the_error_names_the_extra() -> None:
         "device 'cuda': the plugin cuda is unavailable\n"
         "  why     the module cupy is not installed\n"
         f"  from    turnout-cuda 0.1.0 ({manifest})\n"
-        "  to fix  pip install cupy-cuda12x, or cupy-cuda13x for CUDA 13"
+        "  to fix  `pip install cupy-cuda12x`, or `pip install cupy-cuda13x` for CUDA 13"
     )
 
 

@@ -69,4 +69,4 @@ def wrap_triton(kernel: Callable[..., Any], /) -> Callable[..., Any]:
 
 def _require(api: str) -> None:
     if find_spec("triton") is None:
-        raise PluginError(f"{api}: Triton is not installed\n  to fix  pip install triton, or write the kernel for custom_op")
+        raise PluginError(f"{api}: Triton is not installed\n  to fix  `pip install triton`, or write the kernel for custom_op")

@@ -34,7 +34,7 @@ def graph_untracked(index: int) -> str:
 def svg_missing() -> str:
     return (
         'draw: the format "svg" needs pygraphviz, which is not installed\n'
-        '  to fix  pip install pygraphviz; the format "dot" needs nothing'
+        '  to fix  `pip install pygraphviz`; the format "dot" needs nothing'
     )
 
 
