@@ -192,7 +192,9 @@ def test_without_triton_the_error_says_what_is_missing(monkeypatch, api, call):
     monkeypatch.setattr("turnout_aten.triton.find_spec", lambda name: None)
     with pytest.raises(PluginError) as caught:
         call()
-    assert str(caught.value) == f"{api}: Triton is not installed\n  to fix  `pip install triton`, or write the kernel for custom_op"
+    assert (
+        str(caught.value) == f"{api}: Triton is not installed\n  to fix  `pip install triton`, or write the kernel for custom_op"
+    )
 
 
 def test_a_trace_shows_the_parts_of_a_triton_operator(monkeypatch):

@@ -67,7 +67,9 @@ def test_a_command_of_pip_in_a_text_names_packages_of_an_index_and_leaves_those_
 def with_prose(text: str) -> list[str]:
     """The commands of pip in a text that stand outside of backticks and go on in prose, so that the line cannot be typed."""
     commands = re.findall(r"(?<!`)pip install [^`\n]*", text)
-    return [found for found in commands if not re.fullmatch(r'pip install( -[\w-]+| "?[\w.{}/-]+(\[[\w,]+\])?"?)+', found.rstrip())]
+    return [
+        found for found in commands if not re.fullmatch(r'pip install( -[\w-]+| "?[\w.{}/-]+(\[[\w,]+\])?"?)+', found.rstrip())
+    ]
 
 
 def test_a_command_of_pip_ends_its_line_or_stands_in_backticks():
