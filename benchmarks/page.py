@@ -8,7 +8,8 @@ from html import escape
 from typing import Any
 
 LEAST, MOST = 1 / 8, 64.0  # the ends of the scale; a bar beyond them is cut, and its number says so
-WIDTH, LABEL, STEP = 640, 420, 18
+WIDTH, STEP = 480, 18
+LETTER, LONGEST = 7.3, 58  # the width of a letter, and how many letters of a label are shown
 
 HEAD = """\
 <!doctype html>
@@ -41,28 +42,30 @@ def place(ratio: float) -> float:
 def chart(rows: Sequence[Mapping[str, Any]]) -> str:
     """The bars of rows, from 1 (as fast as the other side) to their ratio: to the left if Turnout is faster."""
     height = STEP * len(rows) + STEP
-    width = LABEL + WIDTH + 80
+    labels = [row["what"][:LONGEST] for row in rows]
+    left = round(LETTER * max(map(len, labels))) + 16
+    width = left + WIDTH + 80
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     parts = [f'<svg {size} role="img" aria-label="ratios, one bar for each row">']
     tick = LEAST
     while tick <= MOST:
-        x = LABEL + place(tick)
+        x = left + place(tick)
         kind = "one" if tick == 1 else "axis"
         parts.append(f'<line class="{kind}" x1="{x}" x2="{x}" y1="{STEP}" y2="{height}"/>')
         parts.append(f'<text x="{x}" y="12" text-anchor="middle">{tick:g}</text>')
         tick *= 2
     one = place(1.0)
-    for i, row in enumerate(rows):
+    for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
         y = STEP * (i + 1)
         at = place(row["value"])
         kind = "fast" if row["value"] <= 1 else "near" if row["value"] <= 2 else "slow"
         times = f"{row['what']}: Turnout {row['turnout'] * 1e6:.2f} us, {row['against']} {row['other'] * 1e6:.2f} us"
-        parts.append(f'<text x="{LABEL - 8}" y="{y + 13}" text-anchor="end">{escape(row["what"][:58])}</text>')
+        parts.append(f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{escape(label)}</text>')
         parts.append(
-            f'<rect class="{kind}" x="{LABEL + min(one, at)}" y="{y + 3}" width="{max(abs(at - one), 1)}" height="{STEP - 6}">'
+            f'<rect class="{kind}" x="{left + min(one, at)}" y="{y + 3}" width="{max(abs(at - one), 1)}" height="{STEP - 6}">'
             f"<title>{escape(times)}</title></rect>"
         )
-        parts.append(f'<text x="{LABEL + max(one, at) + 4}" y="{y + 13}">{row["value"]:.2f}</text>')
+        parts.append(f'<text x="{left + max(one, at) + 4}" y="{y + 13}">{row["value"]:.2f}</text>')
     return "\n".join([*parts, "</svg>"])
 
 
