@@ -67,6 +67,11 @@ def broadcast_strides(array: ClArray, shape: Ints) -> Ints:
     return (0,) * lead + tuple(own)
 
 
+def memory_of(*arrays: ClArray | None) -> tuple[Ints, tuple[Any, ...]]:
+    """What a kernel gets of arrays: where they begin in their buffers, and the buffers; 0 and None for one that is missing."""
+    return tuple([0 if a is None else a.offset for a in arrays]), tuple([None if a is None else a.buffer for a in arrays])
+
+
 def new_array(place: ClDevice, shape: Ints, dtype: DType, strides: Ints | None = None) -> ClArray:
     """An uninitialised array with its own memory."""
     if strides is None:

@@ -195,7 +195,12 @@ class _Current(Guard):
 
 
 def copy(target: ClArray, source: ClArray) -> None:
-    """Write `source`, of the same shape, into `target`, converting the dtype; through the host where the device cannot."""
+    """Write `source`, of the same shape, into `target`, converting the dtype; through the host where the device cannot.
+
+    An array that is the target is there already.
+    """
+    if source is target:
+        return
     if arrays.partly_overlap(target, source):
         source = contiguous(source)
     place = target.place

@@ -140,8 +140,7 @@ def convolution(
         _transposed(windows, x, w, b, target, groups)
     else:
         _slide(windows, x, row_major_of(w), b, target, groups)
-    if made is not out:
-        copy(out, made)
+    copy(out, made)
 
 
 def _only_bias(bias: ClArray | None, out: ClArray) -> None:

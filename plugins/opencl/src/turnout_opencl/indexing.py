@@ -12,7 +12,7 @@ from turnout.dtypes import BOOL, FLOAT, DType, float32, int64
 from turnout.errors import DimError
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
-from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
+from turnout_opencl.arrays import ClArray, broadcast_strides, memory_of, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import dense, run_map, with_flag
@@ -72,11 +72,8 @@ def put(
     kind, double = TYPES[out.dtype], out.place.double
     array = values if isinstance(values, ClArray) else None
     numbers = (0 if array is not None else kind.bits(values, double), kind.bits(alpha, double))
-    call, count = packed(
-        op, kept, strides, (out.offset, 0 if array is None else array.offset, found.offset),
-        (inner, inner_strides), numbers, (int(alpha != 1),),
-    )  # fmt: skip
-    buffers = (out.buffer, None if array is None else array.buffer, found.buffer)
+    bases, buffers = memory_of(out, array, found)
+    call, count = packed(op, kept, strides, bases, (inner, inner_strides), numbers, (int(alpha != 1),))
     out.place.start("move", out.dtype, "put", call, buffers, count)
 
 
@@ -122,8 +119,7 @@ def index(self: ClArray, indices: Sequence[ClArray | None], out: ClArray) -> Non
 
 def index_put(self: ClArray, indices: Sequence[ClArray | None], values: ClArray, accumulate: bool, out: ClArray) -> None:
     """self with values at self[indices]."""
-    if out is not self:
-        copy(out, self)
+    copy(out, self)
     if not out.size or any(index is not None and not index.size for index in indices):
         return  # nothing is written, so no index is wrong
     picks = Indexed(out, indices)
@@ -166,8 +162,7 @@ def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClAr
 
 
 def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, out: ClArray, *, op: int = WRITE) -> None:
-    if out is not self:
-        copy(out, self)
+    copy(out, self)
     if not index.size:
         return  # an index without elements may have any dims
     target, at = _at_least_one(out), _at_least_one(index)
@@ -202,8 +197,7 @@ def scatter_add(self: ClArray, dim: int, index: ClArray, src: ClArray, out: ClAr
 
 def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha: Any, out: ClArray) -> None:
     """Add whole slices."""
-    if out is not self:
-        copy(out, self)
+    copy(out, self)
     if not index.size:
         return
     target, values, flat = _at_least_one(out), _at_least_one(source), _at_least_one(index)
@@ -240,8 +234,7 @@ def scatter_reduce(self: ClArray, dim: int, index: ClArray, src: ClArray, reduce
         _scatter("scatter_reduce", counts, dim, index, 1, counts, op=ADD)
         run_map("maximum", counts, counts, 1)
         run_map("div" if made.dtype.category == FLOAT else "floor_divide", made, made, dense(counts, made.dtype))
-    if made is not out:
-        copy(out, made)
+    copy(out, made)
 
 
 def _least(dtype: DType) -> Any:

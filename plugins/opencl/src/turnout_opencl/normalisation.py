@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from turnout_aten.kernels.rows import Row
-from turnout_opencl.arrays import ClArray, new_array
+from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import copy, row_major_of
 from turnout_opencl.grids import raw
 from turnout_opencl.programs import TYPES
@@ -22,15 +22,10 @@ def rows(
     scale, shift = (None if p is None else row_major_of(p, dtype) for p in (weight, bias))
     made = out if out.is_contiguous else new_array(place, out.shape, dtype)
     means, factors = new_array(place, mean.shape, dtype), new_array(place, mean.shape, dtype)
-    bases = (made.offset, source.offset, 0 if scale is None else scale.offset, 0 if shift is None else shift.offset)
+    bases, buffers = memory_of(made, source, scale, shift)
     call = raw(0, mean.size, (), (), bases, (TYPES[dtype].bits(eps, place.double),), extra)
-    buffers = (
-        made.buffer, source.buffer, None if scale is None else scale.buffer, None if shift is None else shift.buffer,
-        means.buffer, factors.buffer,
-    )  # fmt: skip
-    place.start("normalise", dtype, "normalise", call, buffers, mean.size)
-    if made is not out:
-        copy(out, made)
+    place.start("normalise", dtype, "normalise", call, (*buffers, means.buffer, factors.buffer), mean.size)
+    copy(out, made)
     copy(mean, means)
     copy(rstd, factors)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten.kernels.rows import Row
-from turnout_opencl.arrays import ClArray, new_array
+from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import copy, row_major_of
 from turnout_opencl.convolutions import three
 from turnout_opencl.grids import raw
@@ -31,18 +31,14 @@ class Pool:
         source = row_major_of(given, out.dtype)
         made = out if out.is_contiguous else new_array(out.place, out.shape, out.dtype)
         places = indices if indices is None or indices.is_contiguous else new_array(out.place, indices.shape, indices.dtype)
-        bases = (made.offset, source.offset, 0 if places is None else places.offset)
+        bases, buffers = memory_of(made, source, places)
         call = raw(
             op, out.size, self._dims(out), (), bases, extra=extra, inner_sizes=(*self.kernel, *self._dims(given)),
             inner_steps=self.steps,
         )  # fmt: skip
-        buffers = [made.buffer, source.buffer]
-        if name in ("largest", "adaptive"):
-            buffers.append(None if places is None else places.buffer)
-        out.place.start("pool", out.dtype, name, call, buffers, out.size)
-        if made is not out:
-            copy(out, made)
-        if indices is not None and places is not None and places is not indices:
+        out.place.start("pool", out.dtype, name, call, buffers if name in ("largest", "adaptive") else buffers[:2], out.size)
+        copy(out, made)
+        if indices is not None and places is not None:
             copy(indices, places)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import bool_, float32, float64
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import contiguous_strides
-from turnout_opencl.arrays import ClArray, new_array
+from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import DIMS, merged, packed
 from turnout_opencl.pointwise import as_bool, dense, run_map
@@ -56,6 +56,7 @@ class Split:
 
     count    the reduced elements of a result
     results  how many there are
+    walk     how a kernel goes through the reduced elements: their dims, and steps in its output, in the array and in an operand
     line     the one stride of the reduced elements, or None where they do not merge into one dim
     """
 
@@ -65,6 +66,8 @@ class Split:
         self.kept_strides = tuple(strides[d] for d in kept)
         self.inner = tuple(shape[d] for d in dims)
         self.inner_strides = tuple(strides[d] for d in dims)
+        nowhere = (0,) * len(self.inner)
+        self.walk = self.inner, (nowhere, self.inner_strides, nowhere)
         self.count, self.results = prod(self.inner), prod(self.kept)
         _, merged_dims, _, steps = merged(self.inner, (self.inner_strides,))
         self.line = steps[0] if merged_dims == 1 else None
@@ -114,10 +117,8 @@ def reduce(
         return
     if large and _sweep(op, self, split, out, centre, strides, bits, finishing):
         return
-    nowhere = (0,) * len(split.inner)
-    bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
-    call, count = packed(op, kept, strides, bases, (split.inner, (nowhere, split.inner_strides, nowhere)), bits, finishing)
-    buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
+    bases, buffers = memory_of(out, self, centre)
+    call, count = packed(op, kept, strides, bases, split.walk, bits, finishing)
     place.start("reduce", out.dtype, "reduce", call, buffers, count)
 
 
@@ -158,11 +159,10 @@ def _along(
 ) -> None:  # fmt: skip
     """Queue a reduction of lines of (elements, step), whole ones or in pieces."""
     length, step = line
-    bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
+    bases, buffers = memory_of(out, self, centre)
     inner = ((length,), ((0,), (step,), (0,)))
     pieces = -(-length // piece) if piece else 1
     call, count = packed(op, kept, strides, bases, inner, bits, (*finishing, piece or length, pieces))
-    buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
     _in_pieces(self, sweep_program(op), "along", call, buffers, count, pieces, 1)
 
 
@@ -189,10 +189,9 @@ def _across(
     """Queue a reduction across lines of `length` results, of (rows, step). `finishing` ends with the rows of a chunk."""
     *finished, chunk = finishing
     pieces, chunks = -(-length // _LINE), -(-rows[0] // chunk)
-    bases = (out.offset, self.offset, 0 if centre is None else centre.offset)
+    bases, buffers = memory_of(out, self, centre)
     inner = ((rows[0],), ((0,), (rows[1],), (0,)))
     call, count = packed(op, *outer, bases, inner, (*bits, chunk, chunks), (*finished, length, pieces))
-    buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
     self.place.start_grid(sweep_program(op), out.dtype, "across", call, buffers, (count * pieces * chunks,), (1,))
 
 
@@ -227,12 +226,9 @@ def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None, power
     lengths = part.shape[:-1]
     bits = (0, TYPES[part.dtype].bits(power or 0, part.place.double))
     centre_strides = (0,) * len(lengths) if centre is None else (*contiguous_strides(lengths[:-1]), 0)
-    strides, bases = (
-        (out.strides, part.strides[:-1], centre_strides),
-        (out.offset, part.offset, 0 if centre is None else centre.offset),
-    )
+    strides = (out.strides, part.strides[:-1], centre_strides)
+    bases, buffers = memory_of(out, part, centre)
     call, count = packed(op, lengths, strides, bases, ((part.shape[-1],), ((0,), part.strides[-1:], (0,))), bits)
-    buffers = (out.buffer, part.buffer, None if centre is None else centre.buffer)
     part.place.start("reduce", part.dtype, "reduce", call, buffers, count)
 
 
@@ -316,15 +312,10 @@ def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray |
         _find_along(op, self, split, indices, values)
         return
     kept = split.kept
-    targets = (
-        dense_strides(indices, kept),
-        split.kept_strides,
-        (0,) * len(kept) if values is None else dense_strides(values, kept),
-    )
-    nowhere = (0,) * len(split.inner)
-    bases = (indices.offset, self.offset, 0 if values is None else values.offset)
-    call, count = packed(op, kept, targets, bases, (split.inner, (nowhere, split.inner_strides, nowhere)))
-    buffers = (indices.buffer, self.buffer, None if values is None else values.buffer)
+    found = (0,) * len(kept) if values is None else dense_strides(values, kept)
+    targets = (dense_strides(indices, kept), split.kept_strides, found)
+    bases, buffers = memory_of(indices, self, values)
+    call, count = packed(op, kept, targets, bases, split.walk)
     self.place.start("reduce", self.dtype, "find", call, buffers, count)
 
 
@@ -335,10 +326,8 @@ def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: 
     pieces = -(-split.count // piece)
     found = (0,) * len(kept) if values is None else dense_strides(values, kept)
     steps = (dense_strides(indices, kept), split.kept_strides, found)
-    bases = (indices.offset, self.offset, 0 if values is None else values.offset)
-    nowhere = (0,) * len(split.inner)
-    call, count = packed(0, kept, steps, bases, (split.inner, (nowhere, split.inner_strides, nowhere)), extra=(piece, pieces))
-    buffers = (indices.buffer, self.buffer, None if values is None else values.buffer)
+    bases, buffers = memory_of(indices, self, values)
+    call, count = packed(0, kept, steps, bases, split.walk, extra=(piece, pieces))
     _in_pieces(self, sweep_program((LARGEST, SMALLEST)[op]), "find", call, buffers, count, pieces, 2)
 
 
@@ -375,8 +364,7 @@ def truth(op: int, *, empty_is_all: bool = True) -> Any:
         # The output is bool, or uint8 for uint8 inputs: bytes of 0 and 1 either way.
         made = out if out.dtype is bool_ else new_array(out.place, out.shape, bool_)
         reduce(op, given, dims_of(given, dim), made)
-        if made is not out:
-            copy(out, made)
+        copy(out, made)
 
     return kernel
 

@@ -7,7 +7,7 @@ from typing import Any
 from turnout.dtypes import bool_, int64
 from turnout_aten.dtypes import promote_types
 from turnout_aten.kernels.rows import Row
-from turnout_opencl.arrays import ClArray, new_array
+from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed
 from turnout_opencl.indexing import places, take
@@ -123,23 +123,13 @@ def searchsorted(
         made.strides, lines_of(sequence), values.strides if isinstance(values, ClArray) else (0,) * len(shape),
         (0,) * len(shape) if sorter is None else lines_of(sorter),
     )  # fmt: skip
-    bases = (
-        made.offset,
-        sequence.offset,
-        values.offset if isinstance(values, ClArray) else 0,
-        0 if sorter is None else sorter.offset,
-    )
+    bases, buffers = memory_of(made, sequence, values if isinstance(values, ClArray) else None, sorter)
     numbers = () if isinstance(values, ClArray) else (TYPES[sequence.dtype].bits(values, place.double),)
     after = right or side == "right"
     extra = (sequence.shape[-1], step, 0 if sorter is None else sorter.strides[-1])
     call, count = packed(int(after), shape, strides, bases, numbers=numbers, extra=extra)
-    buffers = (
-        made.buffer, sequence.buffer, values.buffer if isinstance(values, ClArray) else None,
-        None if sorter is None else sorter.buffer,
-    )  # fmt: skip
     place.start("sort", sequence.dtype, "search", call, buffers, count)
-    if made is not out:
-        copy(out, made)
+    copy(out, made)
 
 
 # fmt: off
