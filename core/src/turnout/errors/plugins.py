@@ -24,7 +24,7 @@ def manifest_not_found(owner: str, entry: str, where: Sequence[str]) -> Manifest
 _PHRASES = {"failed": "has failed", "conflict": "is in conflict with another"}
 
 
-def unusable(name: str, state: str, why: str, origin: str, remedy: str, asked: str = "") -> PluginError | DisabledError:
+def unusable(name: str, state: str, why: str, origin: str, remedy: str, asked: str) -> PluginError | DisabledError:
     """A plugin that was asked for, by its name or by what it provides (`asked`), and is not going to be active."""
     head = f"{asked}: the plugin {name}" if asked else f"the plugin {name}"
     text = report(f"{head} {_PHRASES.get(state, f'is {state}')}", ("why", why), ("from", origin), ("to fix", remedy))

@@ -42,15 +42,25 @@ def kernels(xp: Any) -> Table:
     # fmt: on
 
 
-def _geometry(ndim: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Ints]:
-    kernel = spread(kernel_size, ndim)
-    return kernel, spread(stride, ndim) if len(stride) else kernel, spread(padding, ndim)
+class _Windows:
+    """The windows of a call: their size, the steps between them, the padding, and the gaps between elements, for each dim.
 
+    lengths  of the image
+    counts   of the windows
+    behind   the distances by which the last windows reach past the end of the image
+    offsets  of the elements of a window
+    places   for each of these, the index of the elements of a padded image that lie under it
+    """
 
-def _behind(lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
-    """The distance by which the last windows reach past the end of the image."""
-    reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
-    return tuple(max(r - p - n, 0) for r, p, n in zip(reach, padding, lengths, strict=True))
+    def __init__(self, lengths: Ints, counts: Ints, kernel_size: Any, stride: Any, padding: Any, dilation: Any = (1,)) -> None:
+        ndim = len(lengths)
+        self.lengths, self.counts, self.size = lengths, counts, spread(kernel_size, ndim)
+        self.steps = spread(stride, ndim) if stride else self.size
+        self.pads, self.gaps = spread(padding, ndim), spread(dilation, ndim)
+        each = zip(counts, self.steps, self.gaps, self.size, self.pads, lengths, strict=True)
+        self.behind = tuple([max((m - 1) * s + d * (k - 1) + 1 - p - n, 0) for m, s, d, k, p, n in each])
+        self.offsets = list(product(*map(range, self.size)))
+        self.places = [places(offset, counts, self.steps, self.gaps) for offset in self.offsets]
 
 
 def _flat_index(xp: Any, coordinates: list[Any], lengths: Ints) -> Any:
@@ -64,12 +74,12 @@ def _flat_index(xp: Any, coordinates: list[Any], lengths: Ints) -> Any:
 def max_pool(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims."""
 
-    def largest(x: Any, offsets: Any, counts: Ints, steps: Ints, gaps: Ints, best: Any, which: Any) -> None:
+    def largest(x: Any, windows: _Windows, best: Any, which: Any) -> None:
         """The largest element of each window, and the number of the first offset at which it is.
 
         Numbers of one byte are quick to select: the largest of (length - number) where the element is the largest one.
         """
-        parts = [x[places(offset, counts, steps, gaps)] for offset in offsets]
+        parts = [x[place] for place in windows.places]
         best[...] = parts[0]
         # differs from torch: where a window of `max_pool2d` and its relatives holds both 0.0 and -0.0, either may be the value.
         # The index is that of the first one.
@@ -85,23 +95,22 @@ def max_pool(xp: Any, ndim: int) -> Any:
     def kernel(
         self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, out: Any, indices: Any
     ) -> None:
-        size, steps, pads = _geometry(ndim, kernel_size, stride, padding)
-        gaps = spread(dilation, ndim)
         x = widen(xp, self)
-        lengths, counts = x.shape[-ndim:], out.shape[-ndim:]
+        windows = _Windows(x.shape[-ndim:], out.shape[-ndim:], kernel_size, stride, padding, dilation)
+        lengths, gaps = windows.lengths, windows.gaps
         floating = x.dtype.kind == "f"
         lowest = -xp.inf if floating else xp.iinfo(x.dtype).min
-        x = padded(xp, x, pads, _behind(lengths, size, counts, steps, pads, gaps), lowest)
-        starts = [xp.arange(n) * s - p for n, s, p in zip(counts, steps, pads, strict=True)]
-        if out.size and prod(size) < 255 and not (xp.__class__ is Drafts and are_postponed()):
+        x = padded(xp, x, windows.pads, windows.behind, lowest)
+        starts = [xp.arange(n) * s - p for n, s, p in zip(windows.counts, windows.steps, windows.pads, strict=True)]
+        if out.size and len(windows.offsets) < 255 and not (xp.__class__ is Drafts and are_postponed()):
             best = xp.empty(out.shape, x.dtype)
             which = xp.empty(out.shape, xp.uint8)
             for image in range(out.shape[0]):
-                largest(x[image], list(product(*map(range, size))), counts, steps, gaps, best[image], which[image])
+                largest(x[image], windows, best[image], which[image])
             if bool(xp.all(best > lowest)):
                 store(xp, out, best)
                 corners = _flat_index(xp, starts, lengths)
-                within = _flat_index(xp, [xp.arange(k) * d for k, d in zip(size, gaps, strict=True)], lengths)
+                within = _flat_index(xp, [xp.arange(k) * d for k, d in zip(windows.size, gaps, strict=True)], lengths)
                 store(xp, indices, xp.take(within.reshape(-1), which) + corners)
                 return
         # If no element exceeds the lowest value, the first index inside the image is the result.
@@ -109,8 +118,8 @@ def max_pool(xp: Any, ndim: int) -> Any:
         best = xp.empty(out.shape, x.dtype)
         best.fill(lowest)
         at = xp.broadcast_to(_flat_index(xp, first, lengths), out.shape).copy()
-        for offset in product(*map(range, size)):
-            value = x[places(offset, counts, steps, gaps)]
+        for offset, place in zip(windows.offsets, windows.places, strict=True):
+            value = x[place]
             larger = value > best
             if floating:
                 larger |= value != value
@@ -123,19 +132,18 @@ def max_pool(xp: Any, ndim: int) -> Any:
     return kernel
 
 
-def _divisors(
-    xp: Any, lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: Ints, count_include_pad: bool, override: Any
-) -> Any:
+def _divisors(xp: Any, windows: _Windows, count_include_pad: bool, override: Any) -> Any:
     """The divisor of each window's sum: a number, or an array over the positions."""
     if override is not None:
         return override
     found: Any = 1
-    for i, (n, k, m, s, p) in enumerate(zip(lengths, kernel, counts, stride, padding, strict=True)):
+    each = zip(windows.lengths, windows.size, windows.counts, windows.steps, windows.pads, strict=True)
+    for i, (n, k, m, s, p) in enumerate(each):
         start = xp.arange(m) * s - p
         end = xp.minimum(start + k, n + p)
         if not count_include_pad:
             start, end = xp.maximum(start, 0), xp.minimum(end, n)
-        found = found * (end - start).reshape((1,) * i + (-1,) + (1,) * (len(lengths) - i - 1))
+        found = found * (end - start).reshape((1,) * i + (-1,) + (1,) * (len(windows.lengths) - i - 1))
     return found
 
 
@@ -146,15 +154,13 @@ def avg_pool(xp: Any, ndim: int) -> Any:
         self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor: Any,
         out: Any,
     ) -> Any:  # fmt: skip
-        size, steps, pads = _geometry(ndim, kernel_size, stride, padding)
-        gaps = (1,) * ndim
         x = widen(xp, self)
-        lengths, counts = x.shape[-ndim:], out.shape[-ndim:]
-        x = padded(xp, x, pads, _behind(lengths, size, counts, steps, pads, gaps))
+        windows = _Windows(x.shape[-ndim:], out.shape[-ndim:], kernel_size, stride, padding)
+        x = padded(xp, x, windows.pads, windows.behind)
         total = xp.zeros(out.shape, x.dtype)
-        for offset in product(*map(range, size)):
-            total += x[places(offset, counts, steps, gaps)]
-        by = _divisors(xp, lengths, size, counts, steps, pads, count_include_pad, divisor)
+        for place in windows.places:
+            total += x[place]
+        by = _divisors(xp, windows, count_include_pad, divisor)
         if x.dtype.kind in "iu":  # towards zero
             by = xp.asarray(by, x.dtype)
             return store(xp, out, xp.sign(total) * xp.sign(by) * (xp.absolute(total) // xp.absolute(by)))
@@ -170,17 +176,14 @@ def avg_pool_backward(xp: Any, ndim: int) -> Any:
         grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
         divisor: Any, out: Any,
     ) -> Any:  # fmt: skip
-        size, steps, pads = _geometry(ndim, kernel_size, stride, padding)
-        gaps = (1,) * ndim
         grad = widen(xp, grad_output)
-        lengths, counts = self.shape[-ndim:], grad.shape[-ndim:]
-        by = _divisors(xp, lengths, size, counts, steps, pads, count_include_pad, divisor)
-        share = grad / xp.asarray(by, grad.dtype)
-        behind = _behind(lengths, size, counts, steps, pads, gaps)
-        room = [n + p + b for n, p, b in zip(lengths, pads, behind, strict=True)]
+        windows = _Windows(self.shape[-ndim:], grad.shape[-ndim:], kernel_size, stride, padding)
+        share = grad / xp.asarray(_divisors(xp, windows, count_include_pad, divisor), grad.dtype)
+        lengths, pads = windows.lengths, windows.pads
+        room = [n + p + b for n, p, b in zip(lengths, pads, windows.behind, strict=True)]
         canvas = xp.zeros((*self.shape[:-ndim], *room), grad.dtype)
-        for offset in product(*map(range, size)):
-            canvas[places(offset, counts, steps, gaps)] += share
+        for place in windows.places:
+            canvas[place] += share
         return store(xp, out, canvas[(..., *[slice(p, p + n) for p, n in zip(pads, lengths, strict=True)])])
 
     return kernel

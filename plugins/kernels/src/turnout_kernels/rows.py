@@ -33,7 +33,7 @@ def softmax_of(*, logarithm: bool) -> Row:
         made = np.empty(self.shape, self.dtype) if out is None else out
         if not plain(self, made):
             return NotImplemented
-        _along_columns("softmax", (made,), (self,), dim, logarithm=logarithm)
+        _along_columns((made,), (self,), dim, logarithm=logarithm)
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
@@ -54,21 +54,21 @@ def softmax_backward_of(*, logarithm: bool) -> Row:
         made = np.empty(output.shape, output.dtype) if out is None else out
         if not plain(output, made):
             return NotImplemented
-        _along_columns("softmax", (made,), (grad_output, output), dim, logarithm=logarithm, ending="_backward")
+        _along_columns((made,), (grad_output, output), dim, logarithm=logarithm, ending="_backward")
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
     return Row(_along_dim(any_floats(kernel), arrays=2, dim=2))
 
 
-def _along_columns(name: str, outputs: Any, inputs: Any, dim: int, *, logarithm: bool, ending: str = "") -> None:
-    """Call the kernel of the last dim, or that of another one."""
+def _along_columns(outputs: Any, inputs: Any, dim: int, *, logarithm: bool, ending: str = "") -> None:
+    """Call the kernel of softmax for the last dim, or that for another one."""
     shape = inputs[0].shape
     length, inner = shape[dim], prod(shape[dim % len(shape) + 1 :])
     if inner == 1:
-        run(name + ending, outputs, inputs, (code(inputs[0]), length, int(logarithm)))
+        run(f"softmax{ending}", outputs, inputs, (code(inputs[0]), length, int(logarithm)))
     else:
-        run(f"{name}_columns{ending}", outputs, inputs, (code(inputs[0]), length, inner, int(logarithm)))
+        run(f"softmax_columns{ending}", outputs, inputs, (code(inputs[0]), length, inner, int(logarithm)))
 
 
 def _along_dim(kernel: Any, *, arrays: int, dim: int) -> Any:

@@ -203,13 +203,9 @@ def cast(source: DType, target: DType) -> Change:
     return change
 
 
-def floats_as(target: DType, complex_target: DType | None = None) -> Change:
-    """A copy, floating tensors in another dtype, complex ones in the complex dtype of the same precision."""
-
-    def change(tensor: Tensor) -> Tensor:
-        plain = copy(tensor)
-        if plain.is_complex():
-            return plain.to(complex_target or target.to_complex())
-        return plain.to(target) if plain.is_floating_point() else plain
-
-    return change
+def in_double(tensor: Tensor) -> Tensor:
+    """A copy, floating and complex tensors in double precision."""
+    plain = copy(tensor)
+    if plain.is_complex():
+        return plain.to(turnout.complex128)
+    return plain.to(turnout.float64) if plain.is_floating_point() else plain

@@ -164,7 +164,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if self is src:
         return self
     backend = self.device.backend
-    _writable("aten::copy_", self)
+    check_expanded("aten::copy_", self.device.backend, self)
     shape = self.array.shape
     if src.array.shape != shape:
         if not expands_to(src.array.shape, shape):
@@ -254,10 +254,6 @@ def item(self: Tensor) -> bool | int | float | complex:
 
 
 # ---- fills
-
-
-def _writable(name: str, self: Tensor) -> None:
-    check_expanded(name, self.device.backend, self)
 
 
 def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:

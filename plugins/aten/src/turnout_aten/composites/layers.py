@@ -64,24 +64,24 @@ def _noise(name: str, input: Tensor, p: float, whole_channels: bool) -> Tensor:
     return aten.bernoulli__p(aten.new_empty(input, shape), 1 - p)
 
 
-def _scaled(input: Tensor, p: float, train: bool, whole_channels: bool) -> Tensor | None:
-    """The factor that drops elements, or None if none are dropped."""
+def _scaled(input: Tensor, p: float, train: bool) -> Tensor | None:
+    """The factor that drops channels, or None if none are dropped."""
     _check_probability(p)
     if not train or p == 0 or not input.numel():
         return None
-    noise = _noise("feature_dropout", input, p, whole_channels)
+    noise = _noise("feature_dropout", input, p, True)
     return noise if p == 1 else aten.div__Scalar(noise, 1 - p)
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """dropout of whole channels."""
-    factor = _scaled(input, p, train, True)
+    factor = _scaled(input, p, train)
     return input if factor is None else aten.mul__Tensor(input, factor)
 
 
 def feature_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
     """feature_dropout, in place."""
-    factor = _scaled(self, p, train, True)
+    factor = _scaled(self, p, train)
     return self if factor is None else aten.mul___Tensor(self, factor)
 
 

@@ -215,9 +215,9 @@ def _recast(lines: str, called: str | None, form: str) -> str:
     return "\n".join(made) + "\n"
 
 
-def docstring_lines(text: str, indent: str = "    ") -> Sequence[str]:
+def docstring_lines(text: str) -> Sequence[str]:
     """A docstring as lines of source, raw if it contains a backslash; none for an empty text."""
     if not text:
         return []
     quoted = ('r"""' if "\\" in text else '"""') + text.rstrip("\n") + '\n"""'
-    return textwrap.indent(quoted, indent, lambda line: bool(line.strip())).splitlines()
+    return textwrap.indent(quoted, "    ", lambda line: bool(line.strip())).splitlines()

@@ -66,7 +66,7 @@ def key_source(arguments: Sequence[Argument], names: Sequence[str]) -> str:
     return f"({', '.join(parts)},)"
 
 
-def is_fixed(value: Any, kinds: frozenset[object] = _FIXED) -> bool:
+def is_fixed(value: Any, kinds: frozenset[object]) -> bool:
     """Whether a replaced argument is decided by the key: it has one of these classes, or is a list of such. A tensor has not, and
     a float has unless an argument is a zero, of which both signs are one key."""
     if value.__class__ in kinds:

@@ -6,7 +6,7 @@ length of their selection depends on values, so their indices are computed here,
 
 from __future__ import annotations
 
-from turnout.dtypes import BOOL, COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
+from turnout.dtypes import BOOL, COMPLEX, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, IndexKindError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
@@ -175,10 +175,9 @@ def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, ac
 # ---- along one dim
 
 
-def _index_dtype(name: str, index: Tensor, allowed: Sequence[DType] = (int64, int32)) -> None:
-    if index.dtype not in allowed:
-        words = " or ".join(d.name for d in allowed)
-        raise DTypeError(f"{name}: 'index' must be an {words} tensor, got {index.dtype.name}")
+def _index_dtype(name: str, index: Tensor) -> None:
+    if index.dtype not in (int64, int32):
+        raise DTypeError(f"{name}: 'index' must be an int64 or int32 tensor, got {index.dtype.name}")
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Out:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
-def pinned_array(shape: Sequence[int], dtype: DType, device: TensorDevice, strides: Sequence[int] | None = None) -> Any:
+def pinned_array(shape: Sequence[int], dtype: DType, device: TensorDevice, strides: Sequence[int] | None) -> Any:
     """An uninitialised array of the host in page-locked memory; None on a device without data.
 
     Raises DeviceError for the memory of another device, and where no installed backend has such memory.

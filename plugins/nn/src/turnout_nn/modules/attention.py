@@ -130,6 +130,6 @@ class MultiheadAttention(Module):
         return output.transpose(0, 1) if turned else output, weights
 
 
-def causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
+def causal_mask(size: int, device: Any, dtype: Any) -> Tensor:
     """A mask to be added [size, size]: minus infinity where a key is later than the query."""
     return turnout.full((size, size), float("-inf"), dtype=dtype, device=device).triu(1)

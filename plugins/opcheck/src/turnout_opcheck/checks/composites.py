@@ -57,7 +57,7 @@ def _drops_gradient(subject: Subject) -> Iterator[Problem]:
     """Whether a result that depends on the arguments does not require a gradient."""
     if not differentiable(subject) or subject.schema.is_mutable or subject.is_random or subject.op.name.startswith("detach"):
         return
-    args = derived.mapped(subject.args, derived.floats_as(turnout.float64, turnout.complex128))
+    args = derived.mapped(subject.args, derived.in_double)
     try:
         with turnout.enable_grad():
             values = flat(run(subject.op, tracked(subject, args)))

@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Problem]:
 
 def _precise(subject: Subject) -> Args:
     """The given arguments in double precision, where the operator accepts that."""
-    args = derived.mapped(subject.args, derived.floats_as(turnout.float64, turnout.complex128))
+    args = derived.mapped(subject.args, derived.in_double)
     try:
         with turnout.no_grad():
             run(subject.op, fresh(args))
@@ -64,7 +64,7 @@ def _others(subject: Subject) -> list[Variant]:
     found = [v for v in subject.accepted() if v.name in wanted]
     made = []
     for variant in found:
-        args = derived.mapped(variant.args, derived.floats_as(turnout.float64, turnout.complex128))
+        args = derived.mapped(variant.args, derived.in_double)
         try:
             with turnout.no_grad():
                 run(subject.op, fresh(args))

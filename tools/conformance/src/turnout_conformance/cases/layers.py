@@ -169,12 +169,10 @@ def _plain(function: str) -> Any:
     )
 
 
-def _weights(gates: int, size: int = 2, width: int = 3, seed: int = 1) -> tuple[T, T, T, T]:
-    """Parameters of one layer and direction."""
-    rows = gates * size
-    return (
-        some(rows, width, seed=seed), some(rows, size, seed=seed + 2), some(rows, seed=seed + 4), some(rows, seed=seed + 6)
-    )  # fmt: skip
+def _weights(gates: int, width: int = 3, seed: int = 1) -> tuple[T, T, T, T]:
+    """Parameters of one layer and direction, of hidden size 2."""
+    rows = 2 * gates
+    return some(rows, width, seed=seed), some(rows, 2, seed=seed + 2), some(rows, seed=seed + 4), some(rows, seed=seed + 6)
 
 
 H = some(2, 2, seed=9)

@@ -82,7 +82,7 @@ class LRScheduler:
             errors.warn(f"{type(self).__name__}.step: epoch is PyTorch's old form; call step() once for each epoch")
         self._update_lr(epoch)
 
-    def _update_lr(self, epoch: int | None = None) -> None:
+    def _update_lr(self, epoch: int | None) -> None:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
         self._set(self.get_lr() if closed is None else closed())
