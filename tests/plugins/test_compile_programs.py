@@ -39,7 +39,7 @@ def with_gradients(call: Callable[..., Any], sizes: tuple[int, int]) -> tuple[li
     """What a call of a program of several sizes gives, and the gradients through it."""
     leaves = [turnout.linspace(-1, 1, sizes[0] * sizes[1]).reshape(sizes).mul(k).requires_grad_() for k in (1, 2)]
     turnout.manual_seed(1)
-    found = outcome(call, tuple([leaf * 1 for leaf in leaves]))
+    found = outcome(call, tuple([leaf * 1 for leaf in leaves]), 0)
     if isinstance(found, str):
         return [found], []
     results = list(tensors_of(found))

@@ -52,7 +52,7 @@ class Calls:
             try:
                 _INSIDE.set(True)
                 if kind not in self.noted:
-                    self.noted[kind] = (op, _copied(args))
+                    self.noted[kind] = (op, derived.mapped(args, derived.remembered))
                 return run(ks, *args)
             finally:
                 try:
@@ -86,10 +86,6 @@ def _is_plain(value: Any) -> bool:
 def _has_data(tensor: Tensor) -> bool:
     backend = tensor.device.backend
     return type(tensor) is Tensor and backend.has_values and backend.adopt(tensor.array) is not None
-
-
-def _copied(args: Args) -> Args:
-    return derived.mapped(args, derived.remembered)
 
 
 def _kind(op: Operator, args: Args) -> Kind:

@@ -12,6 +12,7 @@ import turnout
 from turnout import Tensor
 from turnout.errors import TurnoutError
 from turnout.operators import Operator
+from turnout.operators.values import flat
 from turnout_opcheck.derived import Args, by_keyword, tensors
 
 # An error that says that arguments are not accepted. Others come from code that did not expect them.
@@ -31,6 +32,11 @@ def refused(error: BaseException) -> bool:
     if isinstance(error, TurnoutError):
         return True
     return isinstance(error, REFUSALS) and not isinstance(error, (LookupError, RecursionError))
+
+
+def left_by(op: Operator, value: Any, args: Args) -> list[Any]:
+    """The results of a call, and what became of its tensors."""
+    return [*flat(value), *(t for _, t in tensors(op, args))]
 
 
 def results(op: Operator, value: Any) -> Iterator[tuple[str, Any]]:

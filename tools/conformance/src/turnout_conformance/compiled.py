@@ -168,6 +168,13 @@ def difference(found: list[Any], expected: list[Any], close: float) -> str:
     return ""
 
 
+def _maker(text: str) -> Any:
+    """`make` of a drawn program."""
+    scope: dict[str, Any] = {"__name__": "drawn"}
+    exec(text, scope)
+    return scope["make"]
+
+
 class Outcome:
     """What calls of a drawn program gave.
 
@@ -179,21 +186,17 @@ class Outcome:
         self.problem = ""
         self.ran = 0
         self.text = Drawn(seed).text
-        scope: dict[str, Any] = {"__name__": "drawn"}
-        exec(self.text, scope)
+        make = _maker(self.text)
         ours, theirs = World(seed, device), World(seed, device)
-        function = scope["make"](theirs, turnout)
-        compiled: Any = turnout.compile(scope["make"](ours, turnout), engine=engine)
+        function = make(theirs, turnout)
+        compiled: Any = turnout.compile(make(ours, turnout), engine=engine)
         before: tuple[list[Any], list[Any]] = [], []  # results of earlier calls: they stay as they are
         for i in range(CALLS * 2):
             if i % 2 == 0:
                 ours.change()
                 theirs.change()
             mine, others = ours.arguments(), theirs.arguments()
-            turnout.manual_seed(i)
-            expected = outcome(function, others)
-            turnout.manual_seed(i)
-            found = outcome(compiled, mine)
+            expected, found = outcome(function, others, i), outcome(compiled, mine, i)
             if isinstance(found, str) or isinstance(expected, str):
                 if found != expected:
                     self.problem = f"{found}, expected {expected}"
@@ -208,8 +211,9 @@ class Outcome:
         self.ran = sum(signature.calls for signature in compiler.signatures(compiled))
 
 
-def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """The result, or the text of the error: its class and first line."""
+def outcome(function: Callable[..., Any], args: tuple[Any, ...], seed: int) -> Any:
+    """The result, from a seed of the random numbers, or the text of the error: its class and first line."""
+    turnout.manual_seed(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -269,20 +273,16 @@ class SizedOutcome:
         self.problem = ""
         self.traced = 0
         self.text = DrawnSizes(seed).text
-        scope: dict[str, Any] = {"__name__": "drawn"}
-        exec(self.text, scope)
+        make = _maker(self.text)
         draw = Random(f"calls {seed}")
         outside = turnout.tensor([0.25, 0.5], device=device)
-        function = scope["make"](outside, turnout, device)
+        function = make(outside, turnout, device)
         compiled: Any = turnout.compile(function, engine=engine, dynamic=True)
         for i in range(8):
             sizes = draw.randint(1 if i else 2, 7), draw.choice((3, 3, 4))
             values = [[[draw.randint(-4, 4) / 4 for _ in range(sizes[1])] for _ in range(sizes[0])] for _ in range(2)]
             mine, others = ([turnout.tensor(each, device=device) for each in values] for _ in range(2))
-            turnout.manual_seed(i)
-            expected = outcome(function, tuple(others))
-            turnout.manual_seed(i)
-            found = outcome(compiled, tuple(mine))
+            expected, found = outcome(function, tuple(others), i), outcome(compiled, tuple(mine), i)
             if isinstance(found, str) or isinstance(expected, str):
                 if found != expected:
                     self.problem = f"{sizes}: {found}, expected {expected}"

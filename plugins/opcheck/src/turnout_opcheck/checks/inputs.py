@@ -9,7 +9,7 @@ from turnout.operators.values import flat
 from turnout_opcheck import derived
 from turnout_opcheck.comparing import difference, float32_only
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import run
+from turnout_opcheck.observing import left_by, run
 from turnout_opcheck.report import Problem
 from turnout_opcheck.subject import Subject, Variant, fails_by_accident, fresh
 
@@ -41,7 +41,7 @@ def outcome(subject: Subject, args: Args) -> list[object]:
     """The results of a call and what became of its tensors."""
     copies = fresh(args)
     value = subject.seeded(lambda: run(subject.op, copies))
-    return [*flat(value), *(t for _, t in derived.tensors(subject.op, copies))]
+    return left_by(subject.op, value, copies)
 
 
 def _accident(variant: Variant) -> Problem:

@@ -13,7 +13,7 @@ from turnout_aten.tensor.random import default_generator
 from turnout_opcheck import derived
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import run
+from turnout_opcheck.observing import left_by, run
 from turnout_opcheck.report import NotTriedError, Problem
 from turnout_opcheck.subject import SEEDED, Subject, fresh
 
@@ -48,7 +48,7 @@ def check_determinism(subject: Subject) -> Iterator[Problem]:
 def _results(subject: Subject, args: Args) -> list[Any]:
     copies = fresh(args)
     value = subject.seeded(lambda: run(subject.op, copies)) if subject.is_random else run(subject.op, copies)
-    return [*flat(value), *(t for _, t in derived.tensors(subject.op, copies))]
+    return left_by(subject.op, value, copies)
 
 
 def _takes_generator(subject: Subject) -> bool:

@@ -14,11 +14,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 import turnout
-from turnout.operators.values import flat
-from turnout_opcheck import derived
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import run
+from turnout_opcheck.observing import left_by, run
 from turnout_opcheck.report import NotTriedError, Problem
 from turnout_opcheck.subject import Subject, fresh
 
@@ -73,7 +71,7 @@ def _call(subject: Subject, args: Args) -> list[Any]:
     copies = fresh(args)
     with turnout.no_grad():
         value = run(subject.op, copies)
-    return [*flat(value), *(t for _, t in derived.tensors(subject.op, copies))]
+    return left_by(subject.op, value, copies)
 
 
 def _interrupted(subject: Subject, other: Args, codes: set[CodeType]) -> tuple[Any, list[Any]]:

@@ -18,7 +18,7 @@ from turnout_tracer.compiling import engines, errors
 from turnout_tracer.compiling.lowering import apart, fake_like, flat, raw_of
 from turnout_tracer.compiling.optimiser import optimised
 from turnout_tracer.compiling.outcomes import made_again
-from turnout_tracer.compiling.programs import Program, facts_of, fits, laid_out, shown_facts
+from turnout_tracer.compiling.programs import Program, check_results, facts_of, laid_out
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref, mapped, refs_in
 from turnout_tracer.recording import trace
@@ -132,11 +132,7 @@ class Differentiable(Program):
     def forward(self, ctx: Any, generators: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The new memories; `ctx` gets what backward needs."""
         made = self._run(*tensors, *generators)
-        if not fits(made[: self._count], self._expected):
-            found = [facts_of(each) for each in made[: self._count]]
-            raise errors.CompileError(
-                errors.wrong_results(self.engine, self.name, shown_facts(found), shown_facts(self._expected))
-            )
+        check_results(made[: self._count], self._expected, self.engine, self.name)
         memories = [laid_out(each, strides) for each, strides in zip(made, self._strides, strict=False)]
         ctx.save_for_backward(*[tensors[i] for i in self._used], *[memories[i] for i in self._from_results], *made[self._count :])
         ctx.mark_non_differentiable(*[each for i, each in enumerate(memories) if i not in self._recording])

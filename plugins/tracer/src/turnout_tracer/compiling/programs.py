@@ -123,11 +123,7 @@ class Program:
                 return made
         else:
             made = self._run(*[tensors[i] for i in self._bases], *generators)
-        if not fits(made, self._expected):
-            found = [facts_of(each) for each in made]
-            raise errors.CompileError(
-                errors.wrong_results(self.engine, self.name, shown_facts(found), shown_facts(self._expected))
-            )
+        check_results(made, self._expected, self.engine, self.name)
         for i, value in zip(self._written, made[len(self._strides) :], strict=False):
             if not take_over(tensors[i], value):
                 tensors[i].copy_(value)
@@ -150,12 +146,14 @@ class Program:
 UNTRUE = object()
 
 
-def fits(made: Sequence[Any], expected: Sequence[Any]) -> bool:
-    """Whether these are as many results as there must be, and have these facts."""
-    return len(made) == len(expected) and all(
+def check_results(made: Sequence[Any], expected: Sequence[Any], engine: str, name: str) -> None:
+    """Raise CompileError unless these are as many results as there must be, and have these facts."""
+    if len(made) != len(expected) or not all(
         each.shape == shape and each.dtype is dtype and (each.device is device or each.device == device)
         for each, (shape, dtype, device) in zip(made, expected, strict=True)
-    )
+    ):
+        found = _shown([facts_of(each) for each in made])
+        raise errors.CompileError(errors.wrong_results(engine, name, found, _shown(expected)))
 
 
 def facts_of(tensor: Any) -> tuple[Any, ...]:
@@ -163,8 +161,7 @@ def facts_of(tensor: Any) -> tuple[Any, ...]:
     return tuple(tensor.shape), tensor.dtype, tensor.device
 
 
-def shown_facts(facts: list[tuple[Any, ...]]) -> str:
-    """Such facts as text."""
+def _shown(facts: Sequence[tuple[Any, ...]]) -> str:
     return ", ".join(f"{dtype.name} {list(shape)} on {device}" for shape, dtype, device in facts) or "nothing"
 
 
