@@ -25,6 +25,7 @@ KINDS = {
     "a member": "m.nn.nosuch", "a setting": "m.config.set(nosuch=1)",
     "a plugin": "m.plugins.activate('nosuch')", "a key": "m.state.include('nosuch')", "a device's name": "m.device('nowhere')",
     "a constructor": "m.nn.Linear('a', 1)", "an optimiser": "m.optim.SGD([p], lr=-1)",
+    "a closure": "m.optim.SGD([p]).step(3)", "a closure, by name": "m.optim.LBFGS([p]).step(closure='x')",
     "a hook": "hooked()", "a kernel": "op(a)", "item": "a.item()", "bool": "bool(a)", "einsum": "m.einsum('ij,jk', a, b)",
     "recorded": "p + b", "a factory": "m.ones(-1)", "numpy": "numpy.asarray(p)", "a copy": "copy.deepcopy(p * 2)",
     "in": "'x' in a", "a format": "format(a, 'd')", "complex": "complex(a)", "dlpack": "numpy.from_dlpack(p)",
@@ -224,10 +225,8 @@ def attempt(which, label, function, *args, **kwargs):
         made = function(*args, **kwargs)
         return next(made, None) if inspect.isgenerator(made) else made
     except Exception as error:
-        # What a signature does not take, and what Turnout says; a class of Python's, such as an enum, says the rest.
-        about = isinstance(error, (m.TurnoutError, NotImplementedError)) or any(
-            word in str(error) for word in ("required positional argument", "positional arguments but", "unexpected keyword")
-        )
+        # What a signature does not take, what Turnout says, and what code raises that meets with a wrong argument.
+        about = isinstance(error, (m.TurnoutError, NotImplementedError, TypeError, AttributeError, ValueError))
         tried[which] += about
         frames = [f.f_globals.get("__name__", "") for f, _ in traceback.walk_tb(error.__traceback__)]
         if (about or which == 0) and any(is_ours(name) for name in frames):
@@ -238,20 +237,20 @@ sgd = m.optim.SGD([p], lr=0.1)
 MADE = [(), (3,), (3, 2), (2, 2, 2), (sgd,), (sgd, 1), (sgd, [1]), (sgd, lambda e: 1.0), ([p],), (m.ones(2),), ("cpu",)]
 MADE += [(m.nn.Linear(3, 2),), ({},), ([1, 2, 3],), ([1, 2, 3], 2, True), (lambda x: x,), (4, 2), (8, 2, 1), (1, [5], [6])]
 TWO = [("x",), (odd,), ("x", odd), (odd, odd, odd), (99,), (-1, "x"), ([odd],), ({"a": 1},), (None,), (1,) * 12]
+def make(cls):
+    for args in MADE:
+        try:
+            return cls(*args)
+        except Exception:
+            pass
 done = set()
 for cls, path in sorted(classes.items(), key=lambda each: each[1]):
-    made = None
     if path.startswith(tuple(sys.argv[1].split())):
         continue
     for args in ONE:
         for named in ({}, {"nosuch": 1}, {"lr": -1}, {"device": "nowhere"}):
             attempt(0, path, cls, *args, **named)
-    for args in MADE:
-        if made is None:
-            try:
-                made = cls(*args)
-            except Exception:
-                pass
+    made = make(cls)
     if made is None or issubclass(cls, m.Tensor):
         continue
     for name in dir(cls):
@@ -262,13 +261,21 @@ for cls, path in sorted(classes.items(), key=lambda each: each[1]):
         if callable(method) and not isinstance(method, type) and method not in done:
             done.add(method)
             for args in TWO:
+                if name in ("load_state_dict", "step"):  # which keep what they are given
+                    made = make(cls)
                 attempt(1, f"{path}.{name}", getattr(made, name), *args)
 for label, text in found.items():
     print(label, text)
 print(len(classes), *tried)
 """
-# Methods that Turnout calls, and those of registrations, which plugins call while they are activated.
+# Methods that Turnout calls, and those of registrations, which plugins call while they are activated; and a few that small calls
+# use, or whose arguments may be of any class.
 LEFT_OF_CLASSES = {
+    "turnout.FakeMode.at", "turnout.FakeMode.item", "turnout.Generator.reserve", "turnout.Size.__getitem__",
+    *(f"turnout.SymInt.{name}" for name in ("computed", "index_of", "is_exactly")), "turnout.autograd.Node.__call__",
+    "turnout.nn.AdaptiveAvgPool1d.state_dict", "turnout.state.StateChange.run",
+    *(f"turnout.utils.data.{name}.__getitem__" for name in ("StackDataset", "Subset")),
+    *(f"turnout.plugins.Registrations.{name}" for name in ("backend", "impl_table", "undo_to")),
     "turnout.DispatchMode.dispatch", "turnout.FakeMode.device", "turnout.FakeMode.generator", "turnout.autograd.Node.backward",
     *(f"turnout.plugins.Registrations.{name}" for name in ("alias", "define", "fallback", "fallthrough", "functionality")),
     "turnout.plugins.Registrations.impl",

@@ -123,7 +123,7 @@ def test_methods_out_of_order_are_errors():
     descent, scaler = Descent(w), amp.GradScaler("cpu")
 
     def error(call, *args, **kwargs):
-        return refused(RuntimeError, lambda: call(*args, **kwargs))
+        return refused((RuntimeError, TypeError), lambda: call(*args, **kwargs))
 
     needs_scale = "nothing was scaled yet\n  to fix  call scaler.scale(loss).backward() first"
     assert error(scaler.update) == f"GradScaler.update: {needs_scale}"
@@ -133,6 +133,8 @@ def test_methods_out_of_order_are_errors():
     assert error(scaler.step, descent) == "GradScaler.step: no parameter of the optimiser has a gradient"
     scaler.update(65536.0)
     loss.backward()
+    text = "GradScaler: optimizer must have param_groups, as those of turnout.optim do; got int"
+    assert error(scaler.step, 3) == error(scaler.unscale_, 3) == text
     assert error(scaler.step, descent, closure=print) == (
         "GradScaler.step: an optimiser that takes a closure cannot be used while the scaler is enabled"
     )

@@ -71,6 +71,11 @@ def stepped_before() -> str:
     return "GradScaler.step: step() was called already for this optimiser\n  to fix  call update() once after each step"
 
 
+def no_optimiser(value: object) -> str:
+    """Something else in the place of an optimiser."""
+    return f"GradScaler: optimizer must have param_groups, as those of turnout.optim do; got {type(value).__name__}"
+
+
 def closure() -> str:
     """step() with a closure, which would run backward without the scale."""
     return "GradScaler.step: an optimiser that takes a closure cannot be used while the scaler is enabled"

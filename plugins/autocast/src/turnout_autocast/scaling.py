@@ -174,6 +174,8 @@ class GradScaler:
         return self._scale
 
     def _of(self, optimizer: Any) -> _Progress:
+        if not hasattr(optimizer, "param_groups"):
+            raise CallError(errors.no_optimiser(optimizer))
         return self._progress.setdefault(id(optimizer), _Progress(optimizer))
 
     def get_scale(self) -> float:

@@ -85,7 +85,8 @@ class Generator:
 
     def set_state(self, state: State) -> Generator:
         """Continue from a state that `get_state` returned. Returns self."""
-        if len(state) != 2 or not all(isinstance(part, int) and 0 <= part <= _WORD for part in state):
+        parts = state if isinstance(state, (tuple, list)) else ()
+        if len(parts) != 2 or not all(isinstance(part, int) and 0 <= part <= _WORD for part in parts):
             raise CallError(f"set_state: expected a state from get_state(), two ints of 64 bits; got {state!r}")
         with _LOCK:
             self._seed, self._offset = state

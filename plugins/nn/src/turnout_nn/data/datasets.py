@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import turnout
 from turnout import Tensor
-from turnout.errors import ArgumentError, CallError
+from turnout.errors import ArgumentError, CallError, DimError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -108,7 +108,7 @@ class ConcatDataset(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
-            raise IndexError(f"ConcatDataset: index {index} is outside of {len(self)} samples")
+            raise DimError(f"ConcatDataset: index {index} is outside of {len(self)} samples")
         which = bisect_right(self.cumulative_sizes, place)
         return self.datasets[which][place - (self.cumulative_sizes[which - 1] if which else 0)]
 
@@ -144,8 +144,8 @@ class Subset(Dataset[T]):
         indices: which samples
     """
 
-    def __init__(self, dataset: Dataset[T], indices: Sequence[int]) -> None:
-        self.dataset = dataset
+    def __init__(self, dataset: Dataset[T] | Sequence[T], indices: Sequence[int]) -> None:
+        self.dataset: Any = dataset
         self.indices = indices
 
     def __getitem__(self, index: Any) -> T:
@@ -157,7 +157,7 @@ class Subset(Dataset[T]):
         return len(self.indices)
 
 
-def random_split(dataset: Dataset[T], lengths: Sequence[int | float], generator: Any = None) -> list[Subset[T]]:
+def random_split(dataset: Dataset[T] | Sequence[T], lengths: Sequence[int | float], generator: Any = None) -> list[Subset[T]]:
     """Parts of a data set with samples drawn at random, each sample in one part.
 
     Raises ArgumentError for lengths that do not sum to the data set's, and shares that do not sum to 1.

@@ -56,9 +56,9 @@ class DataLoader(Generic[T]):
     """
 
     def __init__(
-        self, dataset: Dataset[T], batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
-        batch_sampler: Iterable[list[Any]] | None = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
-        pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
+        self, dataset: Dataset[T] | Iterable[T], batch_size: int | None = 1, shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None, batch_sampler: Iterable[list[Any]] | None = None, num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
         worker_init_fn: Callable[[int], Any] | None = None, multiprocessing_context: Any = None, generator: Any = None, *,
         prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True,
     ) -> None:  # fmt: skip

@@ -60,7 +60,7 @@ class LBFGS(Optimizer):
             state = self.state[group["params"][0]]
             state.setdefault("func_evals", 0)
             state.setdefault("n_iter", 0)
-            first_loss = self._evaluate(closure)
+            first_loss = self._evaluated(closure)
             loss, gradient = float(first_loss), self._flat_gradient()
             state["func_evals"] += 1
             calls, iterations = 1, 0
@@ -79,7 +79,7 @@ class LBFGS(Optimizer):
                 if group["line_search_fn"] is None:
                     self._move(t, direction)
                     if iterations != group["max_iter"]:  # the last loss would not be used
-                        loss, gradient, made = float(self._evaluate(closure)), self._flat_gradient(), 1
+                        loss, gradient, made = float(self._evaluated(closure)), self._flat_gradient(), 1
                 elif group["line_search_fn"] == "strong_wolfe":
                     found, made = self._search(closure, direction, _Point(0.0, loss, gradient, slope), t, group, calls)
                     t, loss, gradient = found.t, found.loss, found.gradient
@@ -94,10 +94,6 @@ class LBFGS(Optimizer):
                 if abs(loss - before) < group["tolerance_change"]:
                     break
         return first_loss
-
-    def _evaluate(self, closure: Closure) -> Any:
-        with turnout.enable_grad():
-            return closure()
 
     def _flat_gradient(self) -> Tensor:
         """The gradients of all parameters in one vector of real numbers."""
@@ -119,7 +115,7 @@ class LBFGS(Optimizer):
 
         def at(t: float) -> _Point:
             self._move(t, direction)
-            loss, gradient = float(self._evaluate(closure)), self._flat_gradient()
+            loss, gradient = float(self._evaluated(closure)), self._flat_gradient()
             for p, value in zip(group["params"], kept, strict=True):
                 p.copy_(value)
             return _Point(t, loss, gradient, float(gradient.dot(direction)))

@@ -104,13 +104,16 @@ class Optimizer:
             closure: computes the loss and its gradients again, and returns the loss
         """
         with turnout.set_grad_enabled(bool(self.defaults.get("differentiable"))):
-            loss = None
-            if closure is not None:
-                with turnout.enable_grad():
-                    loss = closure()
+            loss = None if closure is None else self._evaluated(closure)
             for group in self.param_groups:
                 self._step_group(group)
         return loss
+
+    def _evaluated(self, closure: Closure) -> Any:
+        if not callable(closure):
+            raise CallError(f"{type(self).__name__}.step: closure must be callable, got {type(closure).__name__}")
+        with turnout.enable_grad():
+            return closure()
 
     def _step_group(self, group: Group) -> None:
         parameters = [p for p in group["params"] if p.grad is not None]

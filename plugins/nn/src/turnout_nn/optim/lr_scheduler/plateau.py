@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from turnout.errors import ArgumentError
 from turnout_aten.plugin_api import describe
@@ -11,6 +11,7 @@ from turnout_nn import errors
 from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, check_one_of, checked, for_groups, rates_of, write_rate
 
 if TYPE_CHECKING:
+    from turnout import Tensor
     from turnout_nn.optim.optimizer import Optimizer
 
 
@@ -51,7 +52,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:  # type: ignore[override]
         """Look at the metric of an epoch.
 
         Arguments:
