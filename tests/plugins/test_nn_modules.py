@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import pickle
 from typing import Any
 
@@ -329,3 +330,64 @@ def test_inputs_of_any_dims_are_computed_or_refused_in_words(name: str) -> None:
                 except Exception as error:  # noqa: BLE001 - nothing else may come
                     found.append((inputs, error))
     assert not found, f"{name}: {found[:3]}"
+
+
+# ---- arguments of a wrong kind
+
+# Positional arguments with which constructors work, tried in turn.
+WORKING = ((), (2,), (2, 2), (4, 2, 2), (4, 2, 2, 2), (4, 8, [2]), (nn.Linear(2, 2), 2), (nn.TransformerEncoderLayer(4, 2), 1))
+WORKING += ((nn.TransformerDecoderLayer(4, 2), 1), (2, 1), ("RNN_TANH", 2, 2))
+# What the constructor of a container says of what it is given, which is named as a module or a pair.
+OF_CONTENTS = {"ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
+
+
+def _first_line(cls, **arguments):
+    """What is wrong, or "" for a value that nothing asks."""
+    try:
+        cls(**arguments)
+    except (turnout.TurnoutError, ValueError) as error:
+        return str(error).partition("\n")[0]
+    return ""
+
+
+CONSTRUCTED = [each.__name__ for each in MODULES if each.__name__ not in OF_CONTENTS]
+
+
+@pytest.mark.parametrize("name", CONSTRUCTED)
+def test_an_argument_of_a_wrong_kind_is_named_by_the_module_it_was_given_to(name):
+    cls = getattr(nn, name)
+    parameters = [each for each in inspect.signature(cls).parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    needed = [each.name for each in parameters if each.default is each.empty]
+    for given in WORKING:
+        working = dict(zip(needed, given, strict=False))
+        try:
+            cls(**working)
+        except (TypeError, ValueError, RuntimeError, AttributeError):
+            continue
+        break
+    else:
+        assert name.startswith("FractionalMaxPool")  # which need one of two sizes
+        working["output_size"] = 1
+    for parameter in parameters:
+        for wrong in (object(), *["a"] * ("str" not in str(parameter.annotation))):
+            text = _first_line(cls, **{**working, parameter.name: wrong})
+            if text and not text.startswith("device 'a': "):
+                assert parameter.name.strip("_") in text, (parameter, text)
+                assert "::" not in text or parameter.name in ("device", "dtype"), (parameter, text)
+
+
+def test_texts_of_arguments_of_a_wrong_kind_of_modules():
+    texts = {
+        lambda: nn.Linear("a", 1): "Linear: argument 'in_features' must be an int, got str 'a'",
+        lambda: nn.LazyLinear(2.5): "LazyLinear: argument 'out_features' must be an int, got float 2.5",
+        lambda: nn.Conv2d(2, 2, (1, "a")): "Conv2d: argument 'kernel_size' must be an int or a tuple of ints, got tuple (1, 'a')",
+        lambda: nn.Transformer("a"): "Transformer: argument 'd_model' must be an int, got str 'a'",
+        lambda: nn.GroupNorm(2.5, 2): "GroupNorm: argument 'num_groups' must be an int, got float 2.5",
+        lambda: nn.TransformerEncoder(2, 1): "TransformerEncoder: argument 'encoder_layer' must be a Module, got int 2",
+        lambda: turnout.optim.SGD([x(2)]).step(3): "SGD.step: closure must be callable, got int",
+        lambda: turnout.optim.LBFGS([x(2)]).step(3): "LBFGS.step: closure must be callable, got int",
+        lambda: nn.ReLU().named_modules("x").__next__(): "named_modules: argument 'memo' must be a set or None, got str 'x'",
+    }
+    assert {call: refused(CallError, call) for call in texts} == texts
+    text = "ConcatDataset: index 3 is outside of 2 samples"
+    assert refused(IndexError, lambda: turnout.utils.data.ConcatDataset([[1, 2]])[3]) == text

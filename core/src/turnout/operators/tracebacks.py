@@ -7,12 +7,13 @@ functionality reads in a traceback, it reads before its own public function rais
 
 from __future__ import annotations
 
-from functools import wraps
-from types import FunctionType
+from functools import partial, wraps
+from types import FunctionType, UnionType
 from weakref import WeakSet
 
 from turnout import config
 from turnout.config.installed import installed
+from turnout.dtypes import DType
 from turnout.errors import CallError, ConfigError, TurnoutError
 from turnout.errors import calls as texts
 from turnout.operators.values import is_tensor
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
     from typing import Any, ParamSpec, TypeVar
 
+    _Kind = tuple[str, Callable[[Any], bool]]
     P = ParamSpec("P")
     R = TypeVar("R")
 
@@ -56,7 +58,7 @@ def shortening(function: Callable[P, R]) -> Callable[P, R]:
     frame, so small functions have their own `try`.
 
     A call that the signature does not take shows no frame of Turnout. Where an argument is not what its annotation says, what the
-    function ran into is a CallError that names the argument.
+    function ran into is a CallError that names the argument. So it is where a constructor passed the argument on to another call.
     """
     code: CodeType = getattr(function, "__code__")  # noqa: B009 - which a Callable does not have
     steps = _steps if code.co_flags & _GENERATOR else None
@@ -153,19 +155,51 @@ def _name_argument(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if isinstance(error, TurnoutError) or last is None or not _ours(last):
+    called = function.__name__
+    if called in _CALLED_BY_SYNTAX and args:
+        called = _class_of(args[0]).__name__
+    told = isinstance(error, TypeError) and str(error).startswith(f"{called}:") and not hasattr(error, "by_base")
+    told = isinstance(error, TurnoutError) and (told or function.__name__ != "__init__")
+    if told or last is None or not _ours(last):
         return
     from inspect import signature
 
-    parameters, called = signature(function).parameters, function.__name__
-    if called in _CALLED_BY_SYNTAX and args:
-        called = _class_of(args[0]).__name__
+    parameters, names = signature(function).parameters, getattr(function, "__globals__", {})
     for name, given in signature(function).bind(*args, **kwargs).arguments.items():
-        kinds = [_KINDS.get(part.partition("[")[0]) for part in _parts(str(parameters[name].annotation))]
+        kinds = _kinds(str(parameters[name].annotation), names)
         for label, value in _labelled(name, given, str(parameters[name])):
             if all(kind is not None and not kind[1](value) for kind in kinds):
                 wanted = " or ".join(kind[0] for kind in kinds if kind is not None)
-                raise CallError(texts.wrong_type(called, label, wanted, value)) from None
+                wrong = CallError(texts.wrong_type(called, label, wanted, value))
+                vars(wrong)["by_base"] = True  # the constructor of a derived class may know the argument by another name
+                raise wrong from None
+
+
+def _kinds(annotation: str, names: dict[str, Any]) -> list[_Kind | None]:
+    """What an annotation says that a value may be; None for a part that says nothing here. `names` has its classes and unions."""
+    kinds: list[_Kind | None] = []
+    for part in _parts(annotation):
+        name, _, inside = part.partition("[")
+        elements = _KINDS.get(inside.removesuffix(",...]").removesuffix("]"))
+        found = names.get(name)
+        if type(found) is UnionType:
+            kinds += _kinds(str(found), names)
+        elif name in ("tuple", "list", "Sequence") and elements is not None:
+            kinds.append(_of_elements(_KINDS[name], elements))
+        elif name not in _KINDS and isinstance(found, type) and _is_ours(f"{found.__module__}."):
+            kinds.append((f"{'an' if name[0] in 'AEIOU' else 'a'} {name}", partial(_is_a, found)))
+        else:
+            kinds.append(_KINDS.get(name))
+    return kinds
+
+
+def _of_elements(holder: _Kind, kind: _Kind) -> _Kind:
+    words = f"{holder[0]} of {kind[0].split(' ', 1)[-1]}s"
+    return words, lambda value: holder[1](value) and (not isinstance(value, (tuple, list, str)) or all(map(kind[1], value)))
+
+
+def _is_a(cls: type, value: Any) -> bool:
+    return isinstance(value, cls)
 
 
 def _labelled(name: str, given: Any, parameter: str) -> list[tuple[str, Any]]:
@@ -198,7 +232,7 @@ def _is_number(value: Any) -> bool:
 
 
 # A part of an annotation -> what it is in words, and whether a value is one. An annotation with any other part says nothing.
-_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+_KINDS: dict[str, _Kind] = {
     "Tensor": ("a tensor", is_tensor),
     "None": ("None", lambda value: value is None),
     "bool": ("a bool", lambda value: True),  # anything is true or false
@@ -206,6 +240,8 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a number", _is_number),
     "str": ("a str", lambda value: isinstance(value, str)),
     "slice": ("a slice", lambda value: isinstance(value, slice)),
+    "DType": ("a dtype such as turnout.float32", lambda value: isinstance(value, (DType, type))),  # types as `float`
+    "set": ("a set", lambda value: isinstance(value, set)),
     "tuple": ("a tuple", lambda value: isinstance(value, tuple)),
     "list": ("a list", lambda value: isinstance(value, list)),
     "dict": ("a dict", lambda value: isinstance(value, dict)),
