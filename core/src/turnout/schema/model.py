@@ -96,6 +96,11 @@ class FunctionSchema(_Parts):
         """Every written argument, in order, out arguments included."""
         return tuple(a for a in self.arguments if a.is_write)
 
+    @cached_property
+    def mutated_places(self) -> tuple[int, ...]:
+        """The numbers of the arguments that are written."""
+        return tuple(i for i, a in enumerate(self.arguments) if a.is_write)
+
     def argument(self, name: str) -> Argument:
         """The argument of that name. Raises KeyError if there is none."""
         return {a.name: a for a in self.arguments}[name]

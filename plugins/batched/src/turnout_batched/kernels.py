@@ -78,7 +78,7 @@ def entered(op: Operator, fn: Call) -> Call:
 
     Tensors that gradients inside the vmap track, and that it does not batch, get a row for each example.
     """
-    switches, mutated, decomposes = opt_in_switches(op), mutated_by(op), IMPLICIT in op.kernels
+    switches, mutated, decomposes = opt_in_switches(op), op.schema.mutated_places, IMPLICIT in op.kernels
     above, off = ~(BATCHED | MODE), StateChange(excludes=switches)
 
     def call_entered(ks: int, *args: Any) -> Any:
@@ -233,17 +233,12 @@ def _check_written(op: Operator, mutated: tuple[int, ...], args: tuple[Any, ...]
                 raise errors.VmapError(errors.captured_write(op.qualified_name, op.schema.arguments[i].name))
 
 
-def mutated_by(op: Operator) -> tuple[int, ...]:
-    """The positions of arguments that an operator writes into."""
-    return tuple(i for i, a in enumerate(op.schema.arguments) if a.is_write)
-
-
 # ---- rules
 
 
 def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
     """Peel the innermost level, call the rule with the values, wrap the results. The rule gets the batch size or the level."""
-    mutated = mutated_by(op)
+    mutated = op.schema.mutated_places
     kinds = [a.type for a in op.schema.arguments]
     tensors = tuple(i for i, kind in enumerate(kinds) if kind.is_tensor)
     lists = tuple(i for i, kind in enumerate(kinds) if kind.is_tensor_list)
@@ -322,7 +317,7 @@ def _of_examples(op: Operator, made_of: Call) -> Call:
 
 
 def _decomposed(op: Operator, call: Call) -> Call:
-    mutated = mutated_by(op)
+    mutated = op.schema.mutated_places
 
     def decompose(ks: int, *args: Any) -> Any:
         level = top_level(args)
@@ -334,7 +329,7 @@ def _decomposed(op: Operator, call: Call) -> Call:
 
 
 def _into_self(op: Operator, functional: Operator) -> Call:
-    mutated = mutated_by(op)
+    mutated = op.schema.mutated_places
 
     def write_result(ks: int, *args: Any) -> Any:
         _check_written(op, mutated, args, top_level(args))
@@ -358,7 +353,7 @@ def _seen_anew(op: Operator, functional: Operator) -> Call:
 
 
 def _into_out(op: Operator, functional: Operator) -> Call:
-    mutated = mutated_by(op)
+    mutated = op.schema.mutated_places
     kept = [i for i in range(len(op.schema.arguments)) if i not in mutated]
 
     def write_outputs(ks: int, *args: Any) -> Any:
@@ -390,7 +385,7 @@ def _refuse(op: Operator, why: str) -> Call:
 
 
 def _loop(op: Operator) -> Call:
-    mutated = mutated_by(op)
+    mutated = op.schema.mutated_places
 
     def call_per_example(ks: int, *args: Any) -> Any:
         level = top_level(args)

@@ -10,7 +10,7 @@ from turnout.dtypes import int64
 from turnout.errors import DimError
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
-from turnout_opencl.arrays import ClArray, new_array
+from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import dense, run_map
@@ -100,15 +100,9 @@ def likelihood_backward(
     fill(out, 0)
     step = grad_output.strides[0] if grad_output.shape else 0
     total = total_weight if reduction == MEAN else None
-    call, positions = packed(
-        0, (count,), (target_rows.values.strides[:1], (step,), target_rows.target.strides),
-        (out.offset, grad_output.offset, target_rows.target.offset, 0 if weight is None else weight.offset),
-        numbers=(0 if total is None else total.offset,), extra=target_rows.extra,
-    )  # fmt: skip
-    shared = (
-        out.buffer, grad_output.buffer, target_rows.target.buffer, None if weight is None else weight.buffer,
-        None if total is None else total.buffer,
-    )  # fmt: skip
+    (*bases, of_total), shared = memory_of(out, grad_output, target_rows.target, weight, total)
+    strides = (target_rows.values.strides[:1], (step,), target_rows.target.strides)
+    call, positions = packed(0, (count,), strides, bases, numbers=(of_total,), extra=target_rows.extra)
     with place.reported(target_rows.error) as flag:
         place.start("losses", out.dtype, "likelihood_slope", call, (*shared, flag), positions)
 

@@ -59,9 +59,7 @@ def _along_one(name: str, what: str) -> Callable[..., Tensor]:
         made: Tensor = getattr(operators, name)(x, n, axis, norm)
         return made
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _ONE.format(name=name, what=what, dtype="float32" if name in _REAL else "complex64")
-    return function
+    return _named(function, name, what, _ONE)
 
 
 def _along_several(name: str, what: str) -> Callable[..., Tensor]:
@@ -71,8 +69,12 @@ def _along_several(name: str, what: str) -> Callable[..., Tensor]:
         made: Tensor = getattr(operators, name)(x, s, axes, norm)
         return made
 
+    return _named(function, name, what, _SEVERAL)
+
+
+def _named(function: Callable[..., Tensor], name: str, what: str, about: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = _SEVERAL.format(name=name, what=what, dtype="float32" if name in _REAL else "complex64")
+    function.__doc__ = about.format(name=name, what=what, dtype="float32" if name in _REAL else "complex64")
     return function
 
 

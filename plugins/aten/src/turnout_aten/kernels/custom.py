@@ -83,7 +83,7 @@ def on_arrays(op: Operator, kernel: Kernel, backend: TensorBackend, general: Cal
 
 def _general(op: Operator, kernel: Kernel, backend: Any) -> Call:
     arguments = op.schema.arguments
-    written = [i for i, a in enumerate(arguments) if a.is_write]
+    written = op.schema.mutated_places
     keywords = [a.name for a in arguments if a.kwarg_only]
     split = len(arguments) - len(keywords)
     returned = [_returned_argument(op, r) for r in op.schema.returns]

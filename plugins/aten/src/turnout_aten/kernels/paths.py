@@ -112,7 +112,7 @@ class Question:
 
 def path_of(op: Operator, kernel: Kernel, backend: TensorBackend, ks: int, args: Sequence[Any]) -> str:
     """The path of a call: "compiled", "text" or "general", and what serves it there. "" if it cannot be told without the call."""
-    written = [i for i, a in enumerate(op.schema.arguments) if a.is_write]
+    written = op.schema.mutated_places
     if kernel.binder is None or any(type(args[i]) is not Tensor for i in written):
         return ""
     sources, question = linecache.cache.copy(), Question(sys._getframe())
@@ -128,7 +128,7 @@ def path_of(op: Operator, kernel: Kernel, backend: TensorBackend, ks: int, args:
         _put_back(sources)
 
 
-def _asked(question: Question, call: Call, backend: TensorBackend, ks: int, args: list[Any], written: list[int]) -> str:
+def _asked(question: Question, call: Call, backend: TensorBackend, ks: int, args: list[Any], written: tuple[int, ...]) -> str:
     aside = {id(args[i]): _like(backend, args[i]) for i in written}
     with suppress(Exception, Reached), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -41,7 +41,7 @@ def plain(kernel: KernelSpec, below: Call | None = None, *, repeatable: bool = T
     names = [python_name(a.name) for a in schema.arguments]
     given = ", ".join(names)
     everything = f"({given}{',' if len(names) == 1 else ''})"
-    mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
+    mutated = schema.mutated_places
     lead = bool(schema.arguments) and schema.arguments[0].type.canonical == "Tensor"
     at = next((python_name(a.name) for a in schema.arguments if a.type.canonical.startswith("Device")), None)
     arrays, converting = [], []

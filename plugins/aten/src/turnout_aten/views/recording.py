@@ -40,7 +40,7 @@ _PRUNING = new_lock()
 def bookkeeping(op: Operator) -> Any:
     """The specialised kernel of one operator at ADInplaceOrView."""
     schema = op.schema
-    mutated = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
+    mutated = schema.mutated_places
     if INPLACE_VIEW in op.tags and op.schema.kind == "inplace" and op.name not in _RESIZES:
         return Kernel(_recording_turn(op), INTERNAL, label=f"record in-place view by {op.qualified_name}")
     if op.name in _RESIZES:

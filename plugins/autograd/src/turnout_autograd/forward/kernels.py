@@ -209,7 +209,7 @@ def tangent_kernel(op: Operator, compute: Compute, reads: frozenset[str] | None,
     slots = Slots(op)
     tangents_at = slots.tangents_at
     arguments = op.schema.arguments
-    at = tuple(i for i, a in enumerate(arguments) if a.is_write)
+    at = op.schema.mutated_places
     kept = [i for i, a in enumerate(arguments) if a.type.is_tensor_like and (reads is None or a.name in reads)] if at else []
     one = len(op.schema.returns) == 1 and op.schema.returns[0].type.is_tensor and not at
     cache, resolve = op.cache, op.resolve

@@ -89,7 +89,7 @@ class disable_saved_tensors_hooks(Guard):
 def packing(op: Operator) -> Any:
     """The kernel of one operator at the key."""
     below = ~KEYS.bit(KEY)
-    written = tuple(i for i, a in enumerate(op.schema.arguments) if a.is_write)
+    written = op.schema.mutated_places
 
     def pack_saved(ks: int, *args: Any) -> Any:
         ks &= below

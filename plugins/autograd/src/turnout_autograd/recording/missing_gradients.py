@@ -57,7 +57,7 @@ def not_implemented(op: Operator, options: Mapping[str, Any]) -> Callable[..., A
 
     The option is read at each call, so that a configuration's context manager has its effect.
     """
-    mutated = tuple(i for i, a in enumerate(op.schema.arguments) if a.is_write)
+    mutated = op.schema.mutated_places
 
     def record_missing(ks: int, *args: Any) -> Any:
         below = ks & BELOW

@@ -320,10 +320,14 @@ class Optimizer:
             groups.append(packed | {"params": [places[id(p)] for p in group["params"]]})
         state = {places[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
         found: dict[str, Any] = {"state": state, "param_groups": groups}
-        for hook in self._hooks["save_after"].values():
-            changed = hook(self, found)
-            found = found if changed is None else changed
-        return found
+        return self._changed("save_after", found)
+
+    def _changed(self, table: str, state: dict[str, Any]) -> dict[str, Any]:
+        """A state after the hooks of a table, which may return another one."""
+        for hook in self._hooks[table].values():
+            changed = hook(self, state)
+            state = state if changed is None else changed
+        return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue where another optimiser was. Tensors are copied to the device and dtype of their parameter.
@@ -334,10 +338,7 @@ class Optimizer:
         Arguments:
             state_dict: what `state_dict()` of an optimiser of this class returned
         """
-        state_dict = state_dict.copy()
-        for hook in self._hooks["load_before"].values():
-            changed = hook(self, state_dict)
-            state_dict = state_dict if changed is None else changed
+        state_dict = self._changed("load_before", state_dict.copy())
         saved = deepcopy(state_dict["param_groups"])
         sizes, own = ([len(group["params"]) for group in groups] for groups in (saved, self.param_groups))
         if sizes != own:

@@ -75,8 +75,12 @@ def _renormed(np: Any, w: Any, index: Any, limit: float, p: float) -> Any:
     return np.where(named[:, None], w * (limit / (norms + 1e-7))[:, None], w)
 
 
+def _products(np: Any, q: Any, k: Any, scale: Any) -> Any:
+    return q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+
+
 def _flash_scores(np: Any, q: Any, k: Any, causal: bool, mask: Any, scale: Any) -> Any:
-    scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    scores = _products(np, q, k, scale)
     scores = scores if mask is None else scores + mask
     return np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf) if causal else scores
 
@@ -112,7 +116,7 @@ def _attention(
 ) -> Any:  # fmt: skip
     if enable_gqa:
         k, v = (np.repeat(x, q.shape[-3] // x.shape[-3], -3) for x in (k, v))
-    scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    scores = _products(np, q, k, scale)
     if causal:
         mask = np.tril(np.ones(scores.shape[-2:], bool))
     if mask is not None:
