@@ -159,6 +159,24 @@ def test_files_hold_no_instances_of_subclasses() -> None:
     )
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 4, 0, 3, 2]])
+def test_deepcopy_keeps_views_of_every_dtype_over_one_memory(order: list[int]) -> None:
+    x = turnout.arange(6, dtype=turnout.float32).reshape(3, 2)
+    tensors = [x, x.view(turnout.int32)[1:], x.view(turnout.int16), turnout.view_as_complex(x)[1:], x.view(turnout.int32).data]
+    given = [tensors[i] for i in order]
+    made = copy.deepcopy(given)
+    assert [each.tolist() for each in made] == [each.tolist() for each in given]
+    for tensor in made:
+        before = [each.clone() for each in made]
+        tensor.fill_(7)
+        assert all(not turnout.equal(each, old) for each, old in zip(made, before, strict=True))
+        assert turnout.equal(made[order.index(0)].view(turnout.int16), made[order.index(2)])
+        tensor.copy_(before[[each is tensor for each in made].index(True)])
+    assert x.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert all(a.shares_memory_with(b) for a in made for b in made)
+    assert not made[0].shares_memory_with(given[0])
+
+
 def test_deepcopy_of_a_tensor_with_history_is_refused() -> None:
     x = turnout.tensor([1.0]).requires_grad_() * 2
     assert refused(AliasError, copy.deepcopy, x) == (

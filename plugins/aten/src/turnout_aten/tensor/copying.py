@@ -1,8 +1,8 @@
 """Copies of a tensor: copy, deepcopy, pickle.
 
 deepcopy, pickle and files (`saving`) record a tensor as a storage (dtype, device, bytes) and its place in the storage. Tensors
-that share a storage share the copy, and a tensor that occurs twice is one tensor in the copy. The first two keep the class and
-the attributes of a subclass instance, and a tensor's role.
+that share a storage share the copy, and a tensor that occurs twice is one tensor in the copy. deepcopy keeps views of other dtypes
+over the memory, too. The first two keep the class and the attributes of a subclass instance, and a tensor's role.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def _root(tensor: Tensor) -> Any:
 
 def flat_memory(tensor: Tensor) -> Any:
     """All of the storage's memory as one array of one dim."""
-    backend, root = tensor.device.backend, _root(tensor)
+    return _flat(_root(tensor), tensor.device.backend)
+
+
+def _flat(root: Any, backend: Any) -> Any:
     return backend.strided(root, (backend.storage_size(root),), (1,), 0)
 
 
@@ -122,14 +125,8 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     reads("deepcopy()")
     if not tensor.is_leaf or tracked_levels(tensor) & ~1:
         raise AliasError("deepcopy: only leaves can be copied with their gradient state; use .detach() first")
-    key = id(tensor if tensor.storage is None else tensor.storage.array)
-    copied = memo.get(("storage", key))  # type: ignore[call-overload]
-    if copied is None:
-        backend, flat = tensor.device.backend, flat_memory(tensor)
-        target = backend.empty(flat.shape, tensor.dtype, tensor.device)
-        backend.copy(target, flat)
-        copied = memo[("storage", key)] = Storage(target, CLOCK.epoch)  # type: ignore[index]
-    made = _in_class(tensor_at(copied.array, place_of(tensor), tensor.device, copied), type(tensor))
+    storage = _copied_storage(tensor, memo)
+    made = _in_class(tensor_at(storage.array, place_of(tensor), tensor.device, storage), type(tensor))
     memo[id(tensor)] = made
     made.keys = kept_keys(made.keys, tensor.keys)
     made.set_gmask(tensor.gmask & 1)
@@ -139,6 +136,26 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         _restore(made, copy.deepcopy(_state(tensor), memo))
     if tensor.grad is not None:
         made.grad = deepcopy(tensor.grad, memo)
+    return made
+
+
+def _copied_storage(tensor: Tensor, memo: dict[Any, Any]) -> Storage:
+    """The copy of the memory under a tensor, one for all tensors over it, as elements of the tensor's dtype."""
+    backend, memory = tensor.device.backend, None if tensor.storage is None else tensor.storage.memory
+    root = tensor.array if memory is None else memory.array
+    key: tuple[Any, ...] = "storage", id(tensor if memory is None else root)
+    copied = memo.get(key)
+    if copied is None:
+        flat = _flat(root, backend)
+        target = backend.empty(flat.shape, backend.dtype_of(flat), tensor.device)
+        backend.copy(target, flat)
+        copied = memo[key] = Storage(target, CLOCK.epoch)
+    if backend.dtype_of(copied.array) is not tensor.dtype:
+        key = *key, tensor.dtype
+        if key not in memo:
+            memo[key] = copied.retyped(backend.retyped(copied.array, tensor.dtype))
+        copied = memo[key]
+    made: Storage = copied
     return made
 
 
