@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from functools import partial
@@ -274,6 +275,36 @@ def test_a_custom_view_is_written_by_the_positions_that_it_picks():
 
         for remove in KINDS:
             assert functionalize(function, remove=remove)(square()).tolist() == function(square()).tolist()
+
+
+VIEWS = {
+    "expand": lambda x: x.expand(2, *x.shape), "select": lambda x: x[-1], "slice": lambda x: x[..., 1:], "T": lambda x: x.mT,
+    "unfold": lambda x: x.unfold(0, 2, 1), "as_strided": lambda x: x.as_strided((2, 2), (1, 1)),
+    "other dtype": lambda x: x.view(turnout.int32 if x.dtype.is_floating_point else turnout.float32),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("first", VIEWS)
+@pytest.mark.parametrize("remove", KINDS)
+def test_a_write_through_any_chain_of_views_is_that_of_the_program_or_is_refused_as_it_is(first, remove):
+    compared = 0
+    for chain in itertools.product([first], VIEWS, VIEWS):
+
+        def function(x, chain=chain):
+            base = view = x.clone()
+            for each in chain:
+                view = VIEWS[each](view)
+            view[(0,) * view.ndim].fill_(3)
+            return base.view(turnout.int32) * 1, view * 1
+
+        try:
+            expected = [each.tolist() for each in function(square())]
+        except (turnout.TurnoutError, IndexError) as error:
+            refused(type(error), lambda function=function: functionalize(function, remove=remove)(square()))
+        else:
+            compared += 1
+            assert [each.tolist() for each in functionalize(function, remove=remove)(square())] == expected, chain
+    assert compared > 20
 
 
 def test_a_custom_view_that_does_not_take_positions_is_refused_when_it_is_written():

@@ -138,11 +138,13 @@ INVERSES: dict[str, Inverse] = {
 def by_positions(views: Views, links: Sequence[Step], before: Tensor, new: Tensor) -> Tensor:
     """`before` with `new` where a chain of view operators shows it, by the positions that the operators pick.
 
-    It serves operators that move and select elements and do nothing else.
+    It serves operators that move and select elements and do nothing else, and views of the elements in a dtype of the same size.
     """
     places = silently(_positions, links, before)
     if not isinstance(places, Tensor) or places.shape != new.shape:
         raise errors.FunctionalizeError(errors.no_inverse(places or links[0].op.qualified_name, errors.NOT_OF_POSITIONS))
+    if new.dtype is not before.dtype:
+        new = views.named("view.dtype", new, before.dtype)
     flat = _in_shape(views, before, (before.numel(),))
     source = _in_shape(views, new, (new.numel(),))
     made = views.call("scatter.src", flat, 0, silently(aten.reshape, places, (-1,)), source)
@@ -154,7 +156,11 @@ def _positions(links: Sequence[Step], before: Tensor) -> Tensor | str:
     found: Any = aten.reshape(aten.arange(before.numel(), dtype=int64, device=before.device), before.shape)
     if is_dense(before.shape, before.stride()):  # `as_strided` goes by memory
         found = aten.copy_(aten.new_empty_strided(found, before.shape, before.stride()), found)
+    dtype = before.dtype
     for link in links:
+        if link.op.qualified_name == "aten::view.dtype" and link.args[0].itemsize == dtype.itemsize:
+            dtype = link.args[0]  # each element is where it was
+            continue
         try:
             found = link.op.call_boxed((found, *link.args))
         except Exception:  # noqa: BLE001 - a kernel for other dtypes only raises what it likes

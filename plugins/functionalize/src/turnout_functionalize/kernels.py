@@ -189,14 +189,16 @@ def _part_of(
 
 
 def _over_memory(part: Part, op: Operator, rest: tuple[Any, ...], shadow: Tensor, region: Region) -> Tensor:
-    """`as_strided` sees the whole memory, not the tensor alone."""
+    """`as_strided` sees the whole memory, not the tensor alone, as elements of the tensor's dtype."""
     memory, root = part.memory, part.memory.root
     assert root is not None
     if memory.generation and (root.storage_offset() or not is_dense(root.shape, root.stride())):
         raise errors.FunctionalizeError(errors.partial_memory())
-    link = Link(op, (*rest[:2], shadow.storage_offset()), None, bool(GRAD.get()[0]))
-    made = Views(region, op).view(op, memory.base, *link.args)
-    return functional_tensor(Part(memory, (link,), made, shadow))
+    recorded, dtype = bool(GRAD.get()[0]), part.last.dtype
+    links: tuple[Link, ...] = (Link(op, (*rest[:2], shadow.storage_offset()), None, recorded),)
+    if dtype is not memory.base.dtype:
+        links = (Link(op.registry.find("aten::view.dtype"), (dtype,), None, recorded), *links)
+    return functional_tensor(Part(memory, links, None, shadow))
 
 
 def _turn(op: Operator) -> Call:

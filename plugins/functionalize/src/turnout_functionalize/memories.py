@@ -140,7 +140,7 @@ def write(op: Operator, part: Part, new: Tensor) -> None:
     """Give the memory the value that it has when `new` is written into this part of it."""
     memory, region, links = part.memory, part.memory.region, part.links
     recorded = bool(GRAD.get()[0]) and all(link.recorded and SHARES_STORAGE not in link.op.tags for link in links)
-    if links and links[0].op.qualified_name == "aten::as_strided" and not _covers_its_memory(memory):
+    if any(link.op.qualified_name == "aten::as_strided" for link in links[:2]) and not _covers_its_memory(memory):
         raise errors.FunctionalizeError(errors.partial_memory())
     known = 0  # links up to here are undone one by one, those behind it together
     while known < len(links) and shows_each_once(links[known].op):
