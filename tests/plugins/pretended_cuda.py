@@ -33,5 +33,5 @@ def pretended(
     xp = CuPyModule(cupy, cupy_stand_in.errstate, precision, lambda _: cublas_stand_in)
     with Registrations("pretended") as library:
         made = kind(cupy, xp)
-        plugin.register(library, made, with_host=True, cudnn=cudnn)
+        plugin.register(library, made, cudnn=cudnn)
         yield made

@@ -196,6 +196,16 @@ def test_tensors_are_made_on_the_device_that_is_named(backend: TensorBackend) ->
         turnout.ones(2, device="pretended:2")
 
 
+def test_the_host_fallback_is_switched_off_and_on_at_once(backend: TensorBackend) -> None:
+    x = turnout.ones(2, device="pretended")
+    for _ in range(2):
+        assert turnout.testing.assert_close(turnout.digamma(x).cpu(), turnout.digamma(x.cpu())) is None
+        with turnout.config.override({"plugin.cuda.host_fallback": False}):
+            assert refused(turnout.errors.NoKernelError, turnout.digamma, x) == (
+                "aten::digamma: no kernel for PRETENDED\n  to fix  plugin.cuda.host_fallback = true lets it run on cpu"
+            )
+
+
 def test_the_host_cannot_reach_the_memory(backend: TensorBackend) -> None:
     with pytest.raises(turnout.errors.CallError, match=r"numpy: the tensor is on pretended:0; use \.cpu\(\)"):
         turnout.ones(2, device="pretended").numpy()

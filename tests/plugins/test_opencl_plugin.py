@@ -268,16 +268,17 @@ def test_complex_numbers_that_are_added_or_of_another_dtype_are_not_moved_as_the
     assert close(turnout.where(y.to("opencl") > 0, here, 2.0), turnout.where(y > 0, x, 2.0))
 
 
-def test_the_host_fallback_can_be_switched_off(halved: Operator) -> None:
-    turnout.plugins.deactivate("opencl")
-    try:
-        with turnout.config.override({"plugin.opencl.host_fallback": False}):
-            x = there(3.0, 1.0)
-            assert (x + x).tolist() == [6.0, 2.0]
-            with pytest.raises(turnout.errors.NoKernelError):
-                halved(x)
-            assert refused(DTypeError, lambda: there(1j, 1.0).exp()) == (
-                "exp.out: opencl does not compute in complex64; plugin.opencl.host_fallback = true lets it run on cpu"
-            )
-    finally:
-        turnout.plugins.deactivate("opencl")
+def test_the_host_fallback_is_switched_off_and_on_at_once(halved: Operator) -> None:
+    x, z = there(3.0, 1.0), there(1j, 1.0)
+    assert halved(x)[1].item() == 4.0
+    z.exp()
+    with turnout.config.override({"plugin.opencl.host_fallback": False}):
+        assert (x + x).tolist() == [6.0, 2.0]
+        assert refused(turnout.errors.NoKernelError, halved, x) == (
+            f"{halved.qualified_name}: no kernel for OpenCL\n  to fix  plugin.opencl.host_fallback = true lets it run on cpu"
+        )
+        assert refused(DTypeError, z.exp) == (
+            "exp.out: opencl does not compute in complex64; plugin.opencl.host_fallback = true lets it run on cpu"
+        )
+    assert halved(x)[1].item() == 4.0
+    z.exp()

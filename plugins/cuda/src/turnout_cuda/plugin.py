@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import turnout_arrays
+from turnout import config
 from turnout.devices import device
 from turnout.errors import NoKernelError
 from turnout.plugins import hookimpl
@@ -19,6 +20,8 @@ from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
 from turnout_cuda.programs import name_of
 from turnout_cuda.table import raw_kernels
+
+_OPTION = "plugin.cuda.host_fallback"
 
 
 @hookimpl
@@ -46,20 +49,19 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     import cupyx
 
     xp = CuPyModule(cupy, cupyx.errstate, lambda: str(options["matmul_precision"]))
-    register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]), cudnn=convolutions.front_end())
+    register(library, CUDABackend(cupy, xp), cudnn=convolutions.front_end())
 
 
-def register(library: Registrations, backend: CUDABackend, *, with_host: bool, cudnn: Any = None) -> None:
+def register(library: Registrations, backend: CUDABackend, *, cudnn: Any = None) -> None:
     """The backend, its kernels, raw ones over them, and what runs on cpu: operators whose kernels need SciPy, and those of other
     libraries. `cudnn` is the front end, if it is installed."""
     library.backend(backend)
     library.on_undo(backend.peaks.watch())
     shared = turnout_arrays.kernels(backend.xp)
     raw = own_rows(backend) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
-    alone = {name: _or_host(name, raw.pop(name), backend, with_host) for name in WITHOUT}
+    alone = {name: _or_host(name, raw.pop(name), backend) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
-    if with_host:
-        library.fallback(backend.name, host("cpu"))
+    library.fallback(backend.name, host("cpu", _OPTION))
     each = {name: _unless_replaced(name, fn, backend.name, library) for name, fn in raw.items() if name.startswith("_foreach_")}
     register_over(group_above(library), backend.name, raw | each)
 
@@ -87,7 +89,7 @@ def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Regis
     return kernel
 
 
-def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend, with_host: bool) -> Callable[..., Any]:
+def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend) -> Callable[..., Any]:
     """A raw kernel that is alone: what it does not serve runs on cpu, or is an error."""
     elsewhere = on_host(name, backend, lambda array: device(backend.device_type, array.device.id))
 
@@ -95,11 +97,10 @@ def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend, with_host:
         made = fn(*args)
         if made is not NotImplemented:
             return made
-        if with_host:
+        if config.get(_OPTION):
             return elsewhere(*args)
         raise NoKernelError(
-            f"{name}: {backend.device_type} does not compute this in {name_of(args[0])}; "
-            f"plugin.{backend.device_type}.host_fallback = true lets it run on cpu"
+            f"{name}: {backend.device_type} does not compute this in {name_of(args[0])}; {_OPTION} = true lets it run on cpu"
         )
 
     kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes

@@ -29,8 +29,7 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
         from turnout_jax import cache
 
         cache.use(library)
-    if options["host_fallback"]:
-        library.fallback(backend.name, host("cpu"))
+    library.fallback(backend.name, host("cpu", "plugin.jax.host_fallback"))
 
 
 def _leave(backend: JaxBackend) -> None:

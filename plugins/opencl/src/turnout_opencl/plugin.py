@@ -12,7 +12,7 @@ from turnout_aten.kernels.tables import group_above, register_kernels, register_
 from turnout_opencl.backend import OpenCLBackend
 from turnout_opencl.convolutions import OVER
 from turnout_opencl.devices import found_devices
-from turnout_opencl.table import kernels
+from turnout_opencl.table import OPTION, kernels
 
 
 @hookimpl
@@ -29,8 +29,6 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     backend = OpenCLBackend(lambda: str(options["platform"]))
     library.backend(backend)
     library.on_undo(backend.close)
-    with_host = bool(options["host_fallback"])
-    register_kernels(library, backend, kernels(backend, with_host))
-    if with_host:
-        library.fallback(backend.name, host("cpu"))
+    register_kernels(library, backend, kernels(backend))
+    library.fallback(backend.name, host("cpu", OPTION))
     register_over(group_above(library), backend.name, OVER)

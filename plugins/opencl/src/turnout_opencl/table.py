@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnout import config
 from turnout.devices import Device, device
 from turnout.dtypes import complex64, int64
 from turnout.errors import DTypeError
@@ -31,6 +32,7 @@ from turnout_opencl import (
 from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend
 
+OPTION = "plugin.opencl.host_fallback"  # read at each call that a kernel does not serve
 FAMILIES = (
     pointwise, elementary, reductions, matrix_products, losses, indexing, sorting, convolutions, pooling, images, normalisation,
 )  # fmt: skip
@@ -43,12 +45,11 @@ _MOVING = {
 }  # fmt: skip
 
 
-def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:
-    """Operator -> row. Without the host, dtypes that have no kernel are a DTypeError."""
+def kernels(backend: OpenCLBackend) -> dict[str, Any]:
+    """Operator -> row. While the host is switched off, dtypes that have no kernel are a DTypeError."""
     table: dict[str, Any] = dict(sorting.PLAIN)
     for name, row in table_of(FAMILIES, lambda family: family.KERNELS).items():
-        other = on_host(name, backend, _place) if with_host else _refused(name)
-        table[name] = Row(_by_dtype(name, row.fn, other), pointwise=row.pointwise)
+        table[name] = Row(_by_dtype(name, row.fn, _or_refused(name, on_host(name, backend, _place))), pointwise=row.pointwise)
     return table
 
 
@@ -102,12 +103,12 @@ def _place(array: ClArray) -> Device:
     return device("opencl", array.place.index)
 
 
-def _refused(name: str) -> Callable[..., Any]:
+def _or_refused(name: str, elsewhere: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(*args: Any) -> None:
+        if config.get(OPTION):
+            elsewhere(*args)
+            return
         dtypes = {a.dtype.name for a in args if isinstance(a, ClArray)}
-        raise DTypeError(
-            f"{name}: opencl does not compute in {' and '.join(sorted(dtypes))}; "
-            "plugin.opencl.host_fallback = true lets it run on cpu"
-        )
+        raise DTypeError(f"{name}: opencl does not compute in {' and '.join(sorted(dtypes))}; {OPTION} = true lets it run on cpu")
 
     return kernel

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from turnout import config
 from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.errors import NoDataError, NoKernelError
@@ -37,7 +38,7 @@ _LOCK = new_lock()
 _CALLS: Counter[tuple[str, str, str]] = Counter()
 
 
-def host(device_type: str = "cpu") -> Boxed:
+def host(device_type: str = "cpu", option: str = "") -> Boxed:
     """A boxed fallback for a backend's key.
 
     The call's tensors are copied to the device, the operator's kernel runs there, and the results are copied back. Mutated
@@ -47,6 +48,7 @@ def host(device_type: str = "cpu") -> Boxed:
 
     Arguments:
         device_type: the device that runs the operators
+        option: a setting, such as "plugin.acme.host_fallback", that is read at each call: while it is false, the call is an error
 
     Example:
         >>> def turnout_activate(library, options):
@@ -54,10 +56,14 @@ def host(device_type: str = "cpu") -> Boxed:
     """
 
     def run_on_host(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
-        return _Trip(op, device_type, args).run()
+        trip = _Trip(op, device_type, args)
+        if option and not config.get(option):
+            raise NoKernelError(errors.host_switched_off(op.qualified_name, trip.home.backend.name, trip.where.type, option))
+        return trip.run()
 
     # Without a label, a fallback is shown by its function's name.
-    run_on_host.__name__ = run_on_host.__qualname__ = f"runs on {device_type}, copied there and back"
+    while_on = f", while {option} is true" if option else ""
+    run_on_host.__name__ = run_on_host.__qualname__ = f"runs on {device_type}, copied there and back{while_on}"
     return run_on_host
 
 

@@ -27,6 +27,11 @@ def not_functional(owner: str, cls: str, backend: str) -> str:
     )
 
 
+def host_switched_off(op_name: str, backend: str, host: str, option: str) -> str:
+    """An operator without a kernel, where the setting that lets it run on the host is false."""
+    return f"{op_name}: no kernel for {backend}\n  to fix  {option} = true lets it run on {host}"
+
+
 def host_without_values(op: str, backend: str, where: str, why: object) -> str:
     """The host fallback, for a tensor whose elements cannot be read now."""
     return report(

@@ -1,8 +1,8 @@
 """Copies of a tensor: copy, deepcopy, pickle.
 
 deepcopy, pickle and files (`saving`) record a tensor as a storage (dtype, device, bytes) and its place in the storage. Tensors
-that share a storage share the copy, and a tensor that occurs twice is one tensor in the copy. deepcopy keeps views of other dtypes
-over the memory, too. The first two keep the class and the attributes of a subclass instance, and a tensor's role.
+that share a storage share the copy, and a tensor that occurs twice is one tensor in the copy. deepcopy keeps views of other
+dtypes over the memory, too. The first two keep the class and the attributes of a subclass instance, and a tensor's role.
 """
 
 from __future__ import annotations
