@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 Row = tuple[str, Callable[[Any], object], str, str]
 
 # fmt: off
@@ -90,6 +92,27 @@ MISTAKES: tuple[Row, ...] = (
     ("numpy of a tracked tensor", lambda t: t.ones(1, requires_grad=True).numpy(), "RuntimeError", "AliasError"),
     ("a gradient of another shape", lambda t: setattr(t.ones(2, requires_grad=True), "grad", t.ones(3)), "RuntimeError", "ShapeError"),
     ("a gradient of what was not used", lambda t: t.autograd.grad(t.ones(1, requires_grad=True) * 2, t.ones(1, requires_grad=True)), "RuntimeError", "GradientError"),
+    ("jvp of integers", lambda t: t.func.jvp(lambda x: x * 2, (t.arange(3),), (t.arange(3),)), "ValueError", "KindError"),
+    ("jacfwd of integers", lambda t: t.func.jacfwd(lambda x: x * 2)(t.arange(3)), "ValueError", "KindError"),
+    ("jacrev of integers", lambda t: t.func.jacrev(lambda x: x * 2)(t.arange(3)), "RuntimeError", "KindError"),
+    ("in_dims out of range", lambda t: t.func.vmap(lambda x: x, in_dims=5)(t.ones(3)), "ValueError", "VmapDimError"),
+    ("out_dims out of range", lambda t: t.func.vmap(lambda x: x, out_dims=5)(t.ones(3)), "IndexError", "VmapDimError"),
+    ("results of vmap that are numbers", lambda t: t.func.vmap(lambda x: 3)(t.ones(3)), "ValueError", "VmapArgumentError"),
+    # arrays, and places for results
+    ("an array that goes backwards", lambda t: t.from_numpy(np.arange(3.0)[::-1]), "ValueError", "DataError"),
+    ("an array of another byte order", lambda t: t.from_numpy(np.arange(3, dtype=">i4")), "ValueError", "DataError"),
+    ("an array of texts", lambda t: t.from_numpy(np.array(["a"])), "TypeError", "DTypeError"),
+    ("a float power in float32", lambda t: t.ones(2).float_power_(2), "RuntimeError", "DTypeError"),
+    ("a float power into float32", lambda t: t.float_power(t.ones(2), t.ones(2), out=t.ones(2)), "RuntimeError", "DTypeError"),
+    ("a float power of complex numbers into float64", lambda t: t.float_power(t.ones(2) * 1j, 2, out=t.ones(2).double()), "RuntimeError", "DTypeError"),
+    ("places that are int32", lambda t: t.ones(3).index_fill(0, t.tensor([0], dtype=t.int32), 1), "IndexError", "IndexKindError"),
+    ("places that are floats", lambda t: t.ones(3).index_copy(0, t.ones(1), t.ones(1)), "RuntimeError", "IndexKindError"),
+    # members of modules
+    ("a member with a dot", lambda t: t.nn.Linear(1, 1).add_module("a.b", t.nn.Tanh()), "KeyError", "MemberNameError"),
+    ("a member twice", lambda t: t.nn.Linear(1, 1).register_buffer("weight", t.ones(1)), "KeyError", "MemberNameError"),
+    ("a member without a name", lambda t: t.nn.Linear(1, 1).register_parameter(3, None), "TypeError", "CallError"),
+    ("a number as training mode", lambda t: t.nn.Linear(1, 1).train(1), "ValueError", "DataError"),
+    ("a state that does not fit", lambda t: t.nn.Linear(1, 1).load_state_dict({}), "RuntimeError", "StateError"),
     # linear algebra and layers
     ("an inverse of a singular matrix", lambda t: t.linalg.inv(t.zeros(2, 2)), "RuntimeError", "LinAlgError"),
     ("a matrix that is not positive", lambda t: t.linalg.cholesky(-t.eye(2)), "RuntimeError", "LinAlgError"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import turnout
@@ -47,3 +49,10 @@ def test_only_numbers_and_tensors_are_looked_for_in_a_tensor():
     with pytest.raises(ArgumentError) as caught:
         assert "a" in x
     assert str(caught.value) == "'value in tensor' needs a number or a tensor, got str"
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 2), (2, 0)])
+def test_a_reversed_tensor_is_a_tensor(shape: tuple[int, ...]) -> None:
+    x = turnout.arange(math.prod(shape)).reshape(shape)
+    assert isinstance(reversed(x), turnout.Tensor)
+    assert reversed(x).equal(x.flip(0) if shape else x)

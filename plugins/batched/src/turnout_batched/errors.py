@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import TurnoutError
+from turnout.errors import DimError, TurnoutError
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -16,6 +16,10 @@ class VmapError(TurnoutError, RuntimeError):
 
 class VmapArgumentError(TurnoutError, ValueError):
     """in_dims, out_dims, randomness or the arguments of a mapped function do not fit each other."""
+
+
+class VmapDimError(VmapArgumentError, DimError):
+    """A dimension in in_dims or out_dims that a tensor does not have; PyTorch raises IndexError for one in out_dims."""
 
 
 class LoopWarning(UserWarning):

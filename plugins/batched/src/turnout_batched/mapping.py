@@ -116,7 +116,7 @@ def _in_dim(dim: Any, leaf: Any, place: str) -> int:
 
 def _in_range(what: str, place: str, dim: int, ndim: int) -> int:
     if not -ndim <= dim < ndim:
-        raise errors.VmapArgumentError(errors.dim_range(what, place, dim, ndim))
+        raise errors.VmapDimError(errors.dim_range(what, place, dim, ndim))
     return dim + ndim if dim < 0 else dim
 
 

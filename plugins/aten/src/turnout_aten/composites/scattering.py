@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.dtypes import bool_, int64
-from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DimError, DTypeError, IndexKindError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.composites.layouts import lying
@@ -53,7 +53,7 @@ def _at(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, list[
     """self with at least one dim, and the indices of `index_put` that select along `dim`."""
     d = wrap_dim(dim, self.ndim)
     if index.dtype is not int64:
-        raise DTypeError(texts.not_int64(name, "index", index.dtype))
+        raise IndexKindError(texts.not_int64(name, "index", index.dtype))
     if index.ndim > 1:
         raise DimError(texts.not_one_dim(name, "index", index.shape))
     return _at_least_1d(self), [*[None] * d, _at_least_1d(index)]

@@ -79,6 +79,9 @@ def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
 
     # differs from torch: `out=` of a wider dtype takes the floating-point result of most operators. PyTorch converts that of
     element-wise operators and reductions only.
+
+    # differs from torch: `out=` of `abs`, `neg`, `sign`, `sgn`, `ceil`, `floor`, `round`, `trunc`, `frac`, `bitwise_not`, `clamp`
+    # and `nan_to_num` may have another dtype that holds the kind of the result. PyTorch wants that of the argument.
     """
     if not (target.dtype in out.exact if out.exact else can_cast(out.dtype, target.dtype)):
         raise DTypeError(texts.unwritable_result(op.qualified_name, out.dtype, target.dtype))

@@ -349,9 +349,14 @@ def _bounded(value: Any, dtype: DType, bound: str) -> Any:
 
 
 def float_power(self: Any, exponent: Any) -> Out | Result:
-    """Any dtypes, computed in float64 or complex128."""
+    """Any dtypes, computed in float64 or complex128, which a tensor that is written must have.
+
+    # differs from torch: `float_power` of a tensor and a number takes an `out=` of other dtypes, too.
+    """
     computed = complex128 if common_dtype(self, exponent).category == COMPLEX else float64
-    return _power(self, two_operands(self, exponent, computed, names=("self", "exponent")))
+    answer = _power(self, two_operands(self, exponent, computed, names=("self", "exponent")))
+    as_result(answer).outs[0].exact = (computed,)
+    return answer
 
 
 def equality(self: Any, other: Any) -> Out | Result:
@@ -383,7 +388,10 @@ def bitwise(self: Any, other: Any) -> Out | Result:
 
 
 def where(condition: Tensor, self: Any, other: Any) -> Out | Result:
-    """A bool condition; the branches are promoted."""
+    """A bool condition; the branches are promoted.
+
+    # differs from torch: the condition of `where` must be a bool tensor. PyTorch also takes uint8, and warns.
+    """
     if condition.dtype is not bool_:
         raise DTypeError(f"where: condition must be a bool tensor, got {condition.dtype.name}")
     computed = common_dtype(self, other)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import turnout
 from turnout.dtypes import INT
-from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
+from turnout.errors import AliasError, ArgumentError, CallError, DataError, DTypeError
 from turnout.operators.arguments import as_dtype
 from turnout.operators.tracebacks import shorten, shortening
 from turnout.state import BELOW_AUTOGRAD, in_effect
@@ -140,7 +140,10 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
 
 
 def array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """The result of `numpy.asarray(tensor)`. Raises as `numpy` does, and ValueError if `copy=False` needs a copy."""
+    """The result of `numpy.asarray(tensor)`. Raises as `numpy` does, and ValueError if `copy=False` needs a copy.
+
+    # differs from torch: NumPy's functions of a tensor, such as `np.sin(x)`, give arrays and not tensors.
+    """
     try:
         made = numpy(tensor)
         if dtype is not None and made.dtype != dtype:
@@ -156,7 +159,8 @@ def array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 def from_numpy(array: Any) -> Tensor:
     """A tensor on `cpu` that shares a NumPy array's memory: writing into one changes the other.
 
-    Raises CallError for any other object, DTypeError for an array whose dtype, byte order or strides a tensor cannot have.
+    Raises CallError for any other object, DTypeError for an array whose dtype a tensor cannot have, and DataError, which is a
+    ValueError, for such a byte order or strides.
 
     Arguments:
         array: the array
@@ -172,9 +176,11 @@ def from_numpy(array: Any) -> Tensor:
         if adopted is None:
             if not hasattr(array, "__array_interface__") or not hasattr(array, "strides"):
                 raise CallError(f"from_numpy: argument 'array' must be a NumPy array, got {type(array).__name__}")
-            if elements.foreign_dtype(array.dtype) is None or not array.dtype.isnative:
+            if not array.dtype.isnative:
+                raise DataError(f"from_numpy: no tensor has dtype {array.dtype}, which has the other byte order")
+            if elements.foreign_dtype(array.dtype) is None:
                 raise DTypeError(f"from_numpy: no tensor has dtype {array.dtype}")
-            raise DTypeError(
+            raise DataError(
                 f"from_numpy: strides {array.strides} are negative or not multiples of the element size; copy the array first"
             )
         flags = adopted.flags

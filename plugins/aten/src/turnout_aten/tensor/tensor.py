@@ -706,6 +706,9 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def __hash__(self) -> int:
         return id(self)
 
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self.array.shape else self
+
     def __contains__(self, value: Any) -> bool:
         try:
             found: Any = self == value

@@ -32,5 +32,9 @@ class GradientError(TurnoutError, RuntimeError):
     """A gradient that cannot be computed."""
 
 
+class KindError(GradientError, ValueError):
+    """A tensor to be differentiated that is neither floating-point nor complex; PyTorch raises ValueError in forward mode."""
+
+
 class DrawingError(TurnoutError, RuntimeError):
     """A drawing that cannot be made."""

@@ -22,7 +22,7 @@ def check_tensor(name: str, what: str, value: Any) -> Tensor:
 
 def check_floating(name: str, what: str, value: Any) -> Tensor:
     if check_tensor(name, what, value).dtype.category < FLOAT:
-        raise errors.GradientError(errors.transforms.not_differentiable(name, what, value))
+        raise errors.KindError(errors.transforms.not_differentiable(name, what, value))
     return value
 
 

@@ -157,7 +157,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     current = _level("make_dual", level)
     for what, value in (("the tensor", tensor), ("the tangent", tangent)):
         if check_tensor("make_dual", what, value).dtype.category < FLOAT:
-            raise errors.GradientError(errors.transforms.not_differentiable("make_dual", what, value))
+            raise errors.KindError(errors.transforms.not_differentiable("make_dual", what, value))
     if tangent.shape != tensor.shape:
         raise errors.GradientError(errors.forward.tangent_shape(tangent, tensor))
     if is_fwd_grad_enabled() and tangent_of(peel(tensor)[0], current) is not None:

@@ -76,6 +76,8 @@ def _with_value(name: str, func: Function, argnums: Argnums, has_aux: bool) -> F
             raise errors.GradientError(errors.transforms.not_one_number(name, run.outputs, run.structure is trees.LEAF))
         output = run.outputs[0]
         if output.dtype.category != FLOAT:
+            # differs from torch: `turnout.func.grad` of a function that returns an integer or a bool is an error. PyTorch gives
+            # zeros.
             raise errors.GradientError(errors.transforms.not_floating(name, output))
         found = picked(argnums, trees.unflatten(run.inputs, run.pull([_ones_like(output.detach())])))
         return found, (output, run.aux) if has_aux else output
