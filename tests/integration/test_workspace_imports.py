@@ -268,7 +268,7 @@ def test_a_plugin_has_a_table_of_families_or_kernels_beside_their_table():
                 found[folder.name] = name
                 has = names_of(folder / f"{name}.py")
                 assert ("FAMILIES" in has) == (name == "table"), folder.name
-                assert has & {"kernels", "raw_kernels", "specialize"}, folder.name
+                assert has & {"kernels", "specialize"}, folder.name
     assert {"turnout_opencl": "table", "turnout_cpu": "kernels", "turnout_batched": "kernels"}.items() <= found.items()
     assert len(found) >= 11
 

@@ -28,7 +28,7 @@ from turnout import nn, ops
 from turnout_conformance.cases import SETS
 from turnout_cuda import images, indexing, pointwise, pooling, programs, reductions
 from turnout_cuda.indexing import spread
-from turnout_cuda.table import raw_kernels
+from turnout_cuda.table import kernels
 
 F = nn.functional
 aten = ops.aten
@@ -231,7 +231,7 @@ def test_nothing_waits_while_work_is_recorded(backend: Any) -> None:
 
 
 def test_rows_of_raw_kernels_are_unique(backend: Any) -> None:
-    assert raw_kernels(backend.xp, programs.Programs(backend.cupy))
+    assert kernels(backend.xp, programs.Programs(backend.cupy))
 
 
 # ---- calls that launch nothing

@@ -19,7 +19,7 @@ from turnout_cuda.backend import CUDABackend
 from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
 from turnout_cuda.programs import name_of
-from turnout_cuda.table import raw_kernels
+from turnout_cuda.table import kernels
 
 _OPTION = "plugin.cuda.host_fallback"
 
@@ -70,7 +70,7 @@ def own_rows(backend: CUDABackend) -> dict[str, Any]:
     """The rows of this package that need nothing beside CuPy."""
     xp = backend.xp
     products = matrix_products.kernels(xp, xp.products)
-    return raw_kernels(xp, xp.programs) | products | attention.kernels(xp) | dropout.kernels(backend)
+    return kernels(xp, xp.programs) | products | attention.kernels(xp) | dropout.kernels(backend)
 
 
 def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Registrations) -> Callable[..., Any]:

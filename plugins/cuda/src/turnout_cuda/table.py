@@ -27,6 +27,6 @@ FAMILIES = (
 )  # fmt: skip
 
 
-def raw_kernels(xp: Any, programs: Programs) -> dict[str, Any]:
+def kernels(xp: Any, programs: Programs) -> dict[str, Any]:
     """Operator -> function. A row that returns NotImplemented leaves the call to the kernel below."""
     return table_of(FAMILIES, lambda family: family.kernels(xp, programs))

@@ -10,7 +10,7 @@ from turnout.plugins import hookimpl
 from turnout_aten.kernels.tables import register_kernels
 from turnout_meta.backend import MetaBackend
 from turnout_meta.fakes import service, values
-from turnout_meta.fakes.calls import LABEL, at_fake
+from turnout_meta.fakes.calls import LABEL, specialize
 from turnout_meta.kernels import kernels
 
 if TYPE_CHECKING:
@@ -25,5 +25,5 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     register_kernels(library, backend, kernels())
     for name, kernel in values.kernels().items():
         library.impl(name, "Fake", kernel, form=INTERNAL, binder=service.bind_kernel)
-    library.fallback("Fake", None, form=INTERNAL, specialize=at_fake, label=LABEL)
+    library.fallback("Fake", None, form=INTERNAL, specialize=specialize, label=LABEL)
     library.service("Fake", service)

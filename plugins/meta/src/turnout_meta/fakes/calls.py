@@ -39,7 +39,7 @@ _SELECT = KEYS.bit("BackendSelect")
 _ON_META = KEYS.bit("Dense") | KEYS.backend_bit("Meta")
 
 
-def at_fake(op: Operator) -> Kernel:
+def specialize(op: Operator) -> Kernel:
     """The kernel of an operator at Fake: that of Meta, in the mode of the call."""
     entry = op.entry("Meta")
     if entry is None and op.entry(UNDEFINED) is None:
