@@ -164,6 +164,9 @@ class Overloads:
         except (KeyError, TypeError):
             pass  # not here: an error below would be shown with this one as its context
         if op is None:
+            if not self._packet.attached:  # undone, and perhaps defined again since: that made another packet
+                self._packet = REGISTRY.packet_handle(self._packet.namespace, self._packet.name)
+                self.chosen = self._packet.chosen
             reflected_name = NUMBER_FIRST.get(self._packet.name)
             if reflected_name and len(args) == 2 and not kwargs and is_number(args[0]) and is_tensor(args[1]):
                 return getattr(args[1], reflected_name)(args[0])
