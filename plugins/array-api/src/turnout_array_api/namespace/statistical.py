@@ -12,16 +12,17 @@ from turnout_aten.shapes.extents import wrap_dim
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from turnout.dtypes import DType
     from turnout_array_api.namespace.promotion import Axis
     from turnout_aten.tensor.tensor import Tensor
 
 
-def _over(name: str, x: Tensor, axis: Axis) -> tuple[Tensor, tuple[int, ...]]:
-    """x and the axes to reduce. For no axes, each element is reduced along a new axis, which is always removed."""
+def _reduced(name: str, reduce: Callable[..., Tensor], x: Tensor, axis: Axis, keepdims: bool, **options: Any) -> Tensor:
+    """A reduction over axes. For no axes, each element is reduced along a new axis, which is always removed."""
     axes = axes_of(name, x, axis)
-    return (x, axes) if axes else (fn.unsqueeze(x, -1), ())
+    return reduce(x, axes, keepdim=keepdims, **options) if axes else reduce(fn.unsqueeze(x, -1), (-1,), **options)
 
 
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
@@ -31,8 +32,7 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims
         >>> turnout.array_api.sum(turnout.tensor([1, 2]))
         tensor(3)
     """
-    values, axes = _over("sum", x, axis)
-    return fn.sum(values, axes or -1, keepdims and bool(axes), dtype=dtype or widened(x.dtype))
+    return _reduced("sum", fn.sum, x, axis, keepdims, dtype=dtype or widened(x.dtype))
 
 
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
@@ -55,8 +55,7 @@ def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
         >>> turnout.array_api.mean(turnout.tensor([1.0, 2.0]))
         tensor(1.5000)
     """
-    values, axes = _over("mean", x, axis)
-    return fn.mean(values, axes or -1, keepdims and bool(axes))
+    return _reduced("mean", fn.mean, x, axis, keepdims)
 
 
 def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -66,8 +65,7 @@ def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: b
         >>> turnout.array_api.var(turnout.tensor([1.0, 3.0]))
         tensor(1.)
     """
-    values, axes = _over("var", x, axis)
-    return fn.var(values, axes or -1, correction=correction, keepdim=keepdims and bool(axes))
+    return _reduced("var", fn.var, x, axis, keepdims, correction=correction)
 
 
 def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -77,8 +75,7 @@ def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: b
         >>> turnout.array_api.std(turnout.tensor([1.0, 3.0]))
         tensor(1.)
     """
-    values, axes = _over("std", x, axis)
-    return fn.std(values, axes or -1, correction=correction, keepdim=keepdims and bool(axes))
+    return _reduced("std", fn.std, x, axis, keepdims, correction=correction)
 
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -88,8 +85,7 @@ def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
         >>> turnout.array_api.max(turnout.tensor([1, 3]))
         tensor(3)
     """
-    values, axes = _over("max", x, axis)
-    return fn.amax(values, axes or -1, keepdims and bool(axes))
+    return _reduced("max", fn.amax, x, axis, keepdims)
 
 
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -99,8 +95,7 @@ def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
         >>> turnout.array_api.min(turnout.tensor([1, 3]))
         tensor(1)
     """
-    values, axes = _over("min", x, axis)
-    return fn.amin(values, axes or -1, keepdims and bool(axes))
+    return _reduced("min", fn.amin, x, axis, keepdims)
 
 
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -110,8 +105,7 @@ def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
         >>> turnout.array_api.all(turnout.tensor([1, 0]))
         tensor(False)
     """
-    values, axes = _over("all", x, axis)
-    return fn.all(values, axes or (-1,), keepdims and bool(axes)).to(bool_)
+    return _reduced("all", fn.all, x, axis, keepdims).to(bool_)
 
 
 def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -121,8 +115,7 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
         >>> turnout.array_api.any(turnout.tensor([1, 0]))
         tensor(True)
     """
-    values, axes = _over("any", x, axis)
-    return fn.any(values, axes or (-1,), keepdims and bool(axes)).to(bool_)
+    return _reduced("any", fn.any, x, axis, keepdims).to(bool_)
 
 
 def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False) -> Tensor:

@@ -25,6 +25,12 @@ def _listed(tensors: tuple[Any, ...]) -> Any:
     return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
+def _one_or_all(function: Any, tensors: tuple[Any, ...]) -> Any:
+    """A function of one tensor, or of a list, which gives a tuple."""
+    given = _listed(tensors)
+    return function(given[0]) if given is tensors and len(given) == 1 else tuple(function(given))
+
+
 @shortening
 def atleast_1d(*tensors: Any) -> Any:
     """The tensors with at least 1 dimension: a tensor for one argument, a tuple for several.
@@ -36,8 +42,7 @@ def atleast_1d(*tensors: Any) -> Any:
         >>> turnout.atleast_1d(turnout.tensor([1, 2]), turnout.tensor(3))
         (tensor([1, 2]), tensor([3]))
     """
-    given = _listed(tensors)
-    return listed.atleast_1d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_1d(given))
+    return _one_or_all(listed.atleast_1d, tensors)
 
 
 @shortening
@@ -51,8 +56,7 @@ def atleast_2d(*tensors: Any) -> Any:
         >>> turnout.atleast_2d(turnout.tensor([1, 2]))
         tensor([[1, 2]])
     """
-    given = _listed(tensors)
-    return listed.atleast_2d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_2d(given))
+    return _one_or_all(listed.atleast_2d, tensors)
 
 
 @shortening
@@ -66,8 +70,7 @@ def atleast_3d(*tensors: Any) -> Any:
         >>> turnout.atleast_3d(turnout.tensor([1, 2])).shape
         turnout.Size([1, 2, 1])
     """
-    given = _listed(tensors)
-    return listed.atleast_3d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_3d(given))
+    return _one_or_all(listed.atleast_3d, tensors)
 
 
 @shortening
