@@ -269,9 +269,6 @@ class Exported:
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
 
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
     def __dlpack__(self, **options: Any) -> Any:
         return self.capsule
 

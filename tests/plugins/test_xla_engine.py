@@ -233,6 +233,20 @@ def unaligned(held: Callable[[Any, Any], Any] = lambda x, array: None) -> tuple[
 LENGTH = 50_000
 
 
+def check_convolution(function: Callable[..., Any], given: list[Any]) -> None:
+    """Compiled, a convolution and its gradients are those of the eager calls."""
+
+    def gradients(x: Any, w: Any, b: Any) -> Any:
+        x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+        (function(x, w, b) ** 2).sum().backward()
+        return x.grad, w.grad
+
+    for each in (function, gradients):
+        compiled: Any = turnout.compile(each, engine="xla", strict=True)
+        for _ in range(2):
+            turnout.testing.assert_close(compiled(*given), each(*given), rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("shape", "kernel", "options"),
     [
@@ -248,17 +262,9 @@ def test_convolutions_of_each_channel_alone_agree(shape: Any, kernel: Any, optio
     def function(x: Any, w: Any, b: Any) -> Any:
         return call(x, w, b, groups=shape[1], **options)
 
-    def gradients(x: Any, w: Any, b: Any) -> Any:
-        x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
-        (function(x, w, b) ** 2).sum().backward()
-        return x.grad, w.grad
-
     turnout.manual_seed(0)
     given = [turnout.randn(shape), turnout.randn(shape[1], 1, *kernel), turnout.randn(shape[1])]
-    for each in (function, gradients):
-        compiled: Any = turnout.compile(each, engine="xla", strict=True)
-        for _ in range(2):
-            turnout.testing.assert_close(compiled(*given), each(*given), rtol=1e-3, atol=1e-4)
+    check_convolution(function, given)
 
 
 @pytest.mark.parametrize(
@@ -279,18 +285,10 @@ def test_convolutions_with_one_place_agree(shape: Any, outside: int, options: An
     def function(x: Any, w: Any, b: Any) -> Any:
         return call(x, w, b, **options)
 
-    def gradients(x: Any, w: Any, b: Any) -> Any:
-        x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
-        (function(x, w, b) ** 2).sum().backward()
-        return x.grad, w.grad
-
     turnout.manual_seed(0)
     ends = (shape[1], outside // groups) if is_transposed else (outside, shape[1] // groups)
     given = [turnout.randn(shape), turnout.randn(*ends, *[1] * (len(shape) - 2)), turnout.randn(outside)]
-    for each in (function, gradients):
-        compiled: Any = turnout.compile(each, engine="xla", strict=True)
-        for _ in range(2):
-            turnout.testing.assert_close(compiled(*given), each(*given), rtol=1e-3, atol=1e-4)
+    check_convolution(function, given)
     traced = jax.jit(lambda *given: function(*map(turnout.as_tensor, given)).array.value())
     text = traced.lower(*[each.numpy() for each in given]).as_text()
     assert ("stablehlo.convolution" not in text) == (is_product and not (is_transposed and "stride" in options))
