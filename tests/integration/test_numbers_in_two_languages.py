@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS, SPEED = "plugins/kernels/src/turnout_kernels", "plugins/speed/src/turnout_speed"
 AUTOGRAD, ARRAYS = "plugins/autograd/src/turnout_autograd", "plugins/arrays/src/turnout_arrays"
-CUDA, OPENCL = "plugins/cuda/src/turnout_cuda", "plugins/opencl/src/turnout_opencl"
+CUDA = "plugins/cuda/src/turnout_cuda"
 
 # Each number: where it stands, a file and a pattern whose group is the number.
 NUMBERS = {
@@ -40,9 +40,6 @@ NUMBERS = {
     ],
     "elements of a row that one block sorts": [
         (f"{CUDA}/sorting.py", r"^_MOST = (\d+)"), (f"{CUDA}/kernels/sorting.cu", r"#define MOST_SORTED (\d+)"),
-    ],
-    "the largest bfloat16": [
-        (f"{ARRAYS}/elementary.py", r"^_LARGEST_BFLOAT16 = (\S+)"), (f"{OPENCL}/elementary.py", r"^_LARGEST_BFLOAT16 = (\S+)"),
     ],
     "the cube in the tanh form of gelu": [
         (f"{ARRAYS}/activations.py", r"^_TANH_CUBE = (\S+)"), (f"{AUTOGRAD}/formulas/activations.py", r"a, b = .*\), (0\.\d+)$"),

@@ -111,7 +111,7 @@ data.RandomSampler([1], num_samples=0)
 data.WeightedRandomSampler([1.0], 0)
     ArgumentError: WeightedRandomSampler: num_samples must be an integer above 0, got 0
 data.WeightedRandomSampler([[1.0]], 1)
-    ArgumentError: WeightedRandomSampler: weights must be a vector, got shape [1, 1]
+    CallError: WeightedRandomSampler: argument 'weights' must be a sequence of numbers, got list [[1.0]]
 late()
     WorkerError: DataLoader: worker 0 did not answer within 0.05 seconds
 searched()
@@ -121,7 +121,7 @@ lrs.LinearLR(sgd(), start_factor=0.0)
 lrs.LinearLR(sgd(), end_factor=2.0)
     ArgumentError: LinearLR: end_factor must be between 0 and 1, got 2
 lrs.CosineAnnealingWarmRestarts(sgd(), 1, eta_min='0')
-    ArgumentError: CosineAnnealingWarmRestarts: eta_min must be a number, got '0'
+    CallError: CosineAnnealingWarmRestarts: argument 'eta_min' must be a number, got str '0'
 lrs.CosineAnnealingWarmRestarts(sgd(), 1).step(-1)
     ArgumentError: CosineAnnealingWarmRestarts.step: epoch must be at least 0, got -1
 lrs.ChainedScheduler([])

@@ -99,9 +99,9 @@ ones(2).put_(tensor([0, 1]), ones(1))
 ones(0).put_(tensor([0]), ones(1))
     DimError: put: cannot write elements into an empty tensor
 turnout.index_copy(ones(2), 0, tensor([0], dtype=int32), ones(1))
-    DTypeError: index_copy: 'index' must be an int64 tensor, got int32
+    IndexKindError: index_copy: 'index' must be an int64 tensor, got int32
 turnout.index_fill(ones(2), 0, ones(1), 1.0)
-    DTypeError: index_fill: 'index' must be an int64 tensor, got float32
+    IndexKindError: index_fill: 'index' must be an int64 tensor, got float32
 turnout.index_copy(ones(2, 2), 0, tensor([[0]]), ones(1, 2))
     DimError: index_copy: 'index' must have one dimension, got shape [1, 1]
 turnout.index_fill(ones(2), 0, tensor([[0]]), 1.0)

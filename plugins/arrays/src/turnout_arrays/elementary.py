@@ -6,8 +6,10 @@ import math
 import sys
 from typing import Any
 
+from turnout.dtypes import bfloat16
 from turnout_arrays.numbers import binary, number_as, store, widen
 from turnout_arrays.pointwise import Table, row
+from turnout_aten.dtypes import LARGEST
 from turnout_aten.kernels.rows import BOOL, SAME, Row
 
 
@@ -85,7 +87,8 @@ def float_parts(xp: Any) -> Table:
         return kernel
 
     def largest(dtype: Any) -> float:
-        return _LARGEST_BFLOAT16 if dtype.kind == "V" else float(xp.finfo(dtype).max)
+        # array modules' finfo does not know bfloat16
+        return LARGEST[bfloat16] if dtype.kind == "V" else float(xp.finfo(dtype).max)
 
     def replaced(x: Any, nan: float | None, posinf: float | None, neginf: float | None, limit: float) -> Any:
         value = xp.where(xp.isnan(x), 0.0 if nan is None else nan, x)
@@ -255,6 +258,3 @@ def products(xp: Any) -> Table:
         return kernel
 
     return {"xlogy.OutTensor": row(product(xp.log)), "special_xlog1py.out": row(product(xp.log1p))}
-
-
-_LARGEST_BFLOAT16 = 3.3895313892515355e38  # array modules' finfo does not know the dtype

@@ -12,10 +12,10 @@ from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import SAME, Accepts, Row, Steps
+from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.tensor.checks import are_postponed, note
 
 Table = dict[str, Any]
-NONE, MEAN, SUM = 0, 1, 2
 # Up to this many elements, what counts is the number of calls, and a sum needs no care.
 _FEW = 64
 

@@ -12,7 +12,8 @@ from functools import cache, lru_cache
 from math import pi
 from typing import Any
 
-_WORD = (1 << 64) - 1
+from turnout_aten.tensor.random import WORD
+
 _GAMMA = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
@@ -41,7 +42,7 @@ def start_of(seed: int, offset: int) -> tuple[int, int]:
     """What kernels of other languages need for `random_bits`: the word at an offset before it is hashed, whose neighbours are the
     golden ratio of 2**64 apart, and what the finaliser's two applications have between them."""
     key = key_of(seed)
-    return (key + (offset + 1) * _GAMMA) & _WORD, key
+    return (key + (offset + 1) * _GAMMA) & WORD, key
 
 
 class TracedSeed(int):
@@ -56,16 +57,16 @@ class TracedSeed(int):
 
     def start_of(self, offset: int) -> tuple[Any, Any]:
         """The same for the place behind so many words."""
-        step = (offset * _GAMMA) & _WORD
+        step = (offset * _GAMMA) & WORD
         return self.start + self.start.dtype.type(step), self.key
 
 
 @lru_cache(64)
 def key_of(seed: int) -> int:
     """A seed, hashed by the finaliser."""
-    word = (seed + _GAMMA) & _WORD
-    word = ((word ^ word >> 30) * _FIRST) & _WORD
-    word = ((word ^ word >> 27) * _SECOND) & _WORD
+    word = (seed + _GAMMA) & WORD
+    word = ((word ^ word >> 30) * _FIRST) & WORD
+    word = ((word ^ word >> 27) * _SECOND) & WORD
     return word ^ word >> 31
 
 

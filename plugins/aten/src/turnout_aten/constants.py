@@ -54,3 +54,6 @@ preserve_format = memory_format.preserve_format
 channels_last = memory_format.channels_last
 channels_last_3d = memory_format.channels_last_3d
 strided = layout.strided
+
+# The dims of a memory format, slowest first.
+MEMORY_FORMATS: dict[str, tuple[int, ...]] = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}

@@ -9,14 +9,13 @@ from typing import Any
 
 from turnout_arrays.images import CUBIC, EXACT, LINEAR, MODES, NEAREST
 from turnout_cuda.floats import Arrays, computed, kind
-from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.programs import NARROW, Programs, name_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
 
 _KERNELS = {NEAREST: "resize_nearest", EXACT: "resize_nearest", LINEAR: "resize_linear", CUBIC: "resize_cubic"}
 _MOST = 1 << 28  # the kernels count along a dim with ints of 32 bits
-_NARROW = 1 << 31  # elements up to which positions are ints of 32 bits
 
 
 def _step(dtype: Any, length: int, count: int, align_corners: bool, scale: float | None) -> float:
@@ -47,7 +46,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         if made.data.ptr == given.data.ptr:  # neighbours would be read after they were written
             made = xp.empty(out.shape, source.dtype)
         dims = [each for dim in zip(image, results, steps, strict=True) for each in dim]
-        narrow = int(max(source.size, made.size) < _NARROW)
+        narrow = int(max(source.size, made.size) < NARROW)
         args = (given, made, made.size, narrow, ndim, shift, *(1, 1, 1.0) * (3 - ndim), *dims)
         programs.over_elements(name, name_of(source), made.size, args)
         return arrays.deliver(made, out)

@@ -11,14 +11,13 @@ from math import prod
 from typing import Any
 
 from turnout_cuda.floats import Arrays
-from turnout_cuda.programs import MOVED, Programs, name_of
+from turnout_cuda.programs import MOVED, NARROW, Programs, name_of
 
 Table = dict[str, Any]
 _INDICES = ("int32", "int64")
 _THREADS = 256
 _MOST_ROWS = 65_535  # blocks along the rows: loops go over the rest
 _BLOCKS = 4096  # blocks that keep any GPU busy: few long rows are divided among so many
-_NARROW = 2**31  # elements from which on 32 bits do not number them
 
 
 def spread(rows: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -61,7 +60,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         return bool(self.flags.c_contiguous or self.size <= out.size)
 
     def narrow(*given: Any) -> int:
-        return int(max([array.size for array in given]) < _NARROW)
+        return int(max([array.size for array in given]) < NARROW)
 
     def slices(self: Any, dim: int, index: Any, out: Any, wraps: bool) -> Any:
         """The slices along a dim at an index of any shape."""
@@ -71,7 +70,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         unit = next(each for each in sorted(MOVED, reverse=True) if size % each == 0 and aligned(each, given, made))
         rows, width = made.size // inner, size // unit
         wrong = xp.zeros(1, "int32")
-        ints = (rows, width, self.shape[dim], index.size, int(wraps), int(max(given.nbytes, made.nbytes) // unit < _NARROW))
+        ints = (rows, width, self.shape[dim], index.size, int(wraps), int(max(given.nbytes, made.nbytes) // unit < NARROW))
         args = (units(given, unit), arrays.packed(index, "int64"), units(made, unit), wrong, *ints)
         programs.start("pick_rows", MOVED[unit], *spread(rows, width), args)
         if not all_in_range(wrong):

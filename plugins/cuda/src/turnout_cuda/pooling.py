@@ -11,14 +11,13 @@ from typing import Any
 
 from turnout_arrays.convolutions import spread
 from turnout_cuda.floats import Kernels, kind
-from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.programs import NARROW, Programs, name_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
 
 # Positions along a dim are ints of 32 bits in the kernels, and so are sums of a few of these numbers.
 _MOST = 1 << 28
-_NARROW = 1 << 31  # elements up to which positions are ints of 32 bits
 _LARGE = 64  # elements from which on a window is large
 _FEW = 1 << 17  # windows that are too few to give every thread of a GPU one
 
@@ -59,7 +58,7 @@ def _narrow(dims: Ints, *arrays: Any) -> int:
     """Whether positions are numbers of 32 bits, and the products that even windows are computed from."""
     each = zip(dims[::6], dims[1::6], dims[2::6], strict=True)
     products = [(length + 1) * (count + 1) for length, count, kernel in each if not kernel]
-    return int(max(*[array.size for array in arrays], *products) < _NARROW)
+    return int(max(*[array.size for array in arrays], *products) < NARROW)
 
 
 class _Pooling(Kernels):

@@ -51,6 +51,7 @@ _NUMBERS = ("p", "q", "r")
 
 _KINDS = DTYPES | {name: 100 + size for size, name in MOVED.items()}
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
+NARROW = 1 << 31  # elements from which on 32 bits do not number them
 _MOST_BLOCKS = 65_535  # more blocks than any GPU runs at once: loops go over the rest
 _WIDE = 8192  # elements from which on a group has as many threads as its kernel takes
 _LONG = 1024  # elements of a row up to which a warp has it, as many as its threads keep

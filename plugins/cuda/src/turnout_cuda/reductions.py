@@ -14,8 +14,8 @@ from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 _COLUMN_BLOCK = (32, 8)  # as in the text: columns, and threads for each
-_FEW_ROWS, _LONG_ROW = 64, 1 << 15
-_FEW_COLUMNS, _LONG_COLUMN = 1 << 10, 1 << 12
+FEW_ROWS, LONG_ROW = 64, 1 << 15
+FEW_COLUMNS, LONG_COLUMN = 1 << 10, 1 << 12
 _PARTS = 1024  # parts of all rows together
 _ORDERS = {1: 1, 2: 2, inf: 0}
 
@@ -37,8 +37,8 @@ def lines(self: Any, dim: Any) -> Lines | None:
 def is_idle(outer: int, length: int, inner: int) -> bool:
     """Whether the kernels would keep only a small part of a GPU busy, for long."""
     if inner == 1:
-        return outer < _FEW_ROWS and length > _LONG_ROW
-    return outer * inner < _FEW_COLUMNS and length > _LONG_COLUMN
+        return outer < FEW_ROWS and length > LONG_ROW
+    return outer * inner < FEW_COLUMNS and length > LONG_COLUMN
 
 
 def kernels(xp: Any, programs: Programs) -> Table:

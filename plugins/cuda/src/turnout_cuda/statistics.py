@@ -11,12 +11,10 @@ from typing import Any
 
 from turnout_cuda.floats import Arrays, kind
 from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.reductions import FEW_COLUMNS, FEW_ROWS, LONG_COLUMN, LONG_ROW
 
 Table = dict[str, Any]
 _EACH = 4  # neighbouring elements of a thread, as in the text
-# Lines from which on, and lengths up to which the kernels for sums and products are faster than CuPy's, which divide lines.
-_FEW_ROWS, _LONG_ROW = 64, 1 << 15
-_FEW_COLUMNS, _LONG_COLUMN = 1 << 10, 1 << 12
 
 
 def kernels(xp: Any, programs: Programs) -> Table:
@@ -61,7 +59,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
             if not (integers or kind(self)) or self.dtype != out.dtype or not self.ndim or not self.size:
                 return NotImplemented
             lines, length, inner = sizes(self, dim)
-            few, long = (_FEW_ROWS, _LONG_ROW) if inner == 1 else (_FEW_COLUMNS, _LONG_COLUMN)
+            few, long = (FEW_ROWS, LONG_ROW) if inner == 1 else (FEW_COLUMNS, LONG_COLUMN)
             if lines < few and length > long:
                 return NotImplemented
             x, made = arrays.packed(self), arrays.target(out, self.dtype)

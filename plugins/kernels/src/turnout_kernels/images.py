@@ -14,7 +14,7 @@ from turnout_arrays.images import LINEAR, NEAREST, taps
 from turnout_aten.kernels.rows import Row
 from turnout_kernels import _native
 from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed, is_few
-from turnout_kernels.layouts import any_floats, laid_out_as, packed
+from turnout_kernels.layouts import MOVED_SIZES, any_floats, laid_out_as, packed
 from turnout_kernels.native import FEW, FLOATS, GRAIN, KERNELS, buffer, code, parts_of, plain, run, whole
 from turnout_kernels.pointwise import halves
 
@@ -290,7 +290,7 @@ def upsample_bilinear2d(self: Any, output_size: Ints, align_corners: bool, scale
 
 
 def upsample_nearest2d(self: Any, output_size: Ints, scales_h: Any, scales_w: Any, out: Any) -> Any:
-    if self.ndim != 4 or not out.size or self.dtype is not out.dtype or self.itemsize not in (1, 2, 4, 8):
+    if self.ndim != 4 or not out.size or self.dtype is not out.dtype or self.itemsize not in MOVED_SIZES:
         return NotImplemented
     if not whole(out):
         return NotImplemented

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from turnout.dtypes import FLOAT
+from turnout.dtypes import FLOAT, bfloat16
+from turnout_aten.dtypes import LARGEST
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy
 from turnout_opencl.pointwise import binary, clamp, divided, run_map, run_test, sign, unary
 from turnout_opencl.programs import TYPES
-
-_LARGEST_BFLOAT16 = 3.3895313892515355e38
 
 
 def between_numbers(name: str) -> Any:
@@ -61,7 +60,7 @@ def nan_to_num(self: ClArray, nan: float | None, posinf: float | None, neginf: f
         copy(out, self)
         return
     name = out.dtype.name
-    limit = _LARGEST_BFLOAT16 if name == "bfloat16" else float(np.finfo(name).max)
+    limit = LARGEST[bfloat16] if name == "bfloat16" else float(np.finfo(name).max)
     high, low = limit if posinf is None else posinf, -limit if neginf is None else neginf
     run_map("nan_to_num", out, self, 0.0 if nan is None else nan, high, low)
 

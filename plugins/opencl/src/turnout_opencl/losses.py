@@ -10,13 +10,12 @@ from turnout.dtypes import int64
 from turnout.errors import DimError
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.losses import MEAN, NONE, SUM
 from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import dense, run_map
 from turnout_opencl.reductions import TOTAL, dims_of, lines, reduce
-
-NONE, MEAN, SUM = 0, 1, 2
 
 
 def softmax(op: int) -> Any:

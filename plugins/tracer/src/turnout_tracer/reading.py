@@ -30,7 +30,7 @@ from turnout_aten.trees import LEAF, Structure
 from turnout_tracer import errors
 from turnout_tracer.data import DOCUMENT, FORMAT, KINDS, VERSION, entry, order_in_memory
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
-from turnout_tracer.sizes import COMPARISONS, SIGNS, Birth, Comparison, Formula, Sizes, formulas_in
+from turnout_tracer.sizes import COMPARISONS, SIGNS, SYMBOL, Birth, Comparison, Formula, Sizes, formulas_in
 from turnout_tracer.structures import VALUE, Nested
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ _NODE = frozenset({"op", "args", "out"})
 _CONSTANT = frozenset({"ref", "written"})
 _ELEMENTS = frozenset({"dtype", "shape", "strides", "device", "data"})
 _MOST = 1 << 31  # values of a graph from data that no file bounds
-_SIZE = re.compile(r"[su](0|[1-9]\d{0,9})", re.ASCII)
 _OPERATOR = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*(\.\w+)?", re.ASCII)
 
 
@@ -169,7 +168,7 @@ class _Reader:
         index(node, nodes, "call")
         need(value == -1 or type(value) is int, "a size is that of no value")
         need(dim is None or type(dim) is int, "a size is that of no dim")
-        need(isinstance(name, str) and _SIZE.fullmatch(name) is not None, f"{shown(name)} is not the name of a size")
+        need(isinstance(name, str) and SYMBOL.fullmatch(name) is not None, f"{shown(name)} is not the name of a size")
         return Birth(node, value, dim, name)
 
     def comparison(self, data: Any) -> Comparison:
@@ -385,7 +384,7 @@ def _tree(data: Any, depth: int) -> Any:
         need(isinstance(sign, str) and sign in SIGNS, f"{shown(sign)} computes no size")
         return sign, _tree(left, depth + 1), _tree(right, depth + 1)
     if isinstance(data, str):
-        need(_SIZE.fullmatch(data) is not None, f"{shown(data)} is not the name of a size")
+        need(SYMBOL.fullmatch(data) is not None, f"{shown(data)} is not the name of a size")
         return data
     fits = -(1 << 63) <= data < 1 << 63 if type(data) is int else type(data) is float
     need(fits, f"{shown(data)} is not a number in a size")

@@ -7,6 +7,7 @@ call made, or for a number that a call returned.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from turnout_tracer.nodes import Ref
 
 Tree = Any  # a name, a number, or (sign, left, right)
 Shape = tuple[Any, ...]  # of numbers, `Formula`s, and None for what no name is known of
+
+SYMBOL = re.compile(r"[su](0|[1-9]\d{0,9})", re.ASCII)  # the name of a symbol
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, ">=": operator.ge, "<": operator.lt, "<=": operator.le, ">": operator.gt,

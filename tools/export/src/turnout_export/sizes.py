@@ -6,7 +6,6 @@ those that are born where a call makes a tensor or a number whose size nobody kn
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,8 @@ from turnout_aten.plain_data import elements, only, row, shown
 from turnout_export import expressions
 from turnout_export.arguments import Scope, Unsupported, as_data, listed, unlisted
 from turnout_export.expressions import NEGATIONS, Comparison, Tree, Unknown
+from turnout_tracer.sizes import SYMBOL
 
-_SYMBOL = re.compile(r"[su](0|[1-9]\d{0,9})", re.ASCII)
 # The names of the functions of `operator` and of torch -> what formulas have for them.
 _OPERATIONS = {"add": "+", "mul": "*", "floordiv": "//", "mod": "%", "truediv": "/"}
 _COMPARISONS = {"eq": "==", "ne": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
@@ -53,7 +52,7 @@ class Sizes:
     def name_inputs(self, scope: Scope) -> None:
         """Take the shapes of the inputs. A dim that is a symbol has its name; what is computed from unnamed symbols gets one."""
         shapes = [[expression(n) for n in elements(scope.meta(name)["sizes"], "a shape")] for name in scope.values]
-        self._known = {n for shape in shapes for n in shape if isinstance(n, str) and _SYMBOL.fullmatch(n)}
+        self._known = {n for shape in shapes for n in shape if isinstance(n, str) and SYMBOL.fullmatch(n)}
         for shape in shapes:
             self.inputs.append([n if self.is_known(n) else self.new() for n in shape])
         for name, bounds in self.ranges.items():
@@ -71,7 +70,7 @@ class Sizes:
 
     def new(self, wanted: Any = None) -> str:
         """A name that no size has; the wanted one if it is free."""
-        if isinstance(wanted, str) and _SYMBOL.fullmatch(wanted) and wanted not in self._known:
+        if isinstance(wanted, str) and SYMBOL.fullmatch(wanted) and wanted not in self._known:
             name = wanted
         else:
             waiting = str(self.ranges)  # where names of symbols stand that are not known yet
@@ -85,7 +84,7 @@ class Sizes:
         """Take the shape of a tensor that a call has made; its dims may be symbols that nothing has yet named."""
         for dim, data in enumerate(shape):
             tree = expression(data)
-            if isinstance(tree, str) and tree not in self._known and _SYMBOL.fullmatch(tree):
+            if isinstance(tree, str) and tree not in self._known and SYMBOL.fullmatch(tree):
                 self._known.add(tree)
                 self.births.append([call, ref, dim, tree])
 

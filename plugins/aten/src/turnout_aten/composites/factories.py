@@ -17,6 +17,7 @@ from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.outputs import resize_output
 from turnout_aten.shapes.promotion import number_dtype, wide_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
+from turnout_aten.tensor.indexing import BOUND
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -181,17 +182,13 @@ def _steps_dtype(name: str, start: Any, end: Any, dtype: DType | None) -> DType:
     return dtype
 
 
-# Between these, a number is one of every float dtype of four bytes or more.
-_BOUND = 1e38
-
-
 def _linspace_at_once(call: Call) -> Call:
     """Few floats between two numbers by one function of the backend."""
 
     def linspace(ks: int, start: Any, end: Any, steps: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
         backend = None if pin_memory else _backend_of(layout, device)
         numbers = start.__class__ in _NUMBERS and end.__class__ in _NUMBERS and steps.__class__ is int
-        if numbers and backend is not None and -_BOUND < start < _BOUND and -_BOUND < end < _BOUND:
+        if numbers and backend is not None and -BOUND < start < BOUND and -BOUND < end < BOUND:
             array = backend.spaced(start, end, steps, dtype or get_default_dtype())
             if array is not None:
                 return wrap(array, device)

@@ -17,7 +17,7 @@ from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.kernels.factories import strides_as
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.devices import place
-from turnout_aten.tensor.random import Generator, default_generator
+from turnout_aten.tensor.random import WORD, Generator, default_generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _BATCHED = KEYS.bit("Batched")  # inside vmap a value differs between examples
 
-_WORD = (1 << 64) - 1
 # Bits of the largest range of integers that a floating-point dtype holds exactly.
 _PRECISION = {float64: 53, float32: 24, float16: 11, bfloat16: 8}
 
@@ -86,7 +85,7 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, gener
         made = wrap(array, device)
     else:
         u = _uniform((tuple(shape), seed, offset), computed, device)
-        v = _uniform((tuple(shape), seed, offset + numel(shape) & _WORD), computed, device)
+        v = _uniform((tuple(shape), seed, offset + numel(shape) & WORD), computed, device)
         # 1 - u lies in (0, 1], where the logarithm is finite.
         radius = aten.sqrt(aten.mul__Scalar(aten.log(aten.rsub__Scalar(u, 1.0)), -2.0))
         made = aten.mul__Tensor(radius, aten.cos(aten.mul__Scalar(v, 2 * pi)))

@@ -14,6 +14,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout.registry import find_operator
+from turnout_aten.constants import MEMORY_FORMATS
 from turnout_aten.dtypes import check_held
 from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell
@@ -21,7 +22,7 @@ from turnout_aten.kernels.facts import NOTHING, Function, fact, facts_of
 from turnout_aten.kernels.outputs import check_expanded
 from turnout_aten.kernels.standing import does
 from turnout_aten.shapes.extents import preserved_strides
-from turnout_aten.shapes.layouts import MEMORY_FORMATS, ordered
+from turnout_aten.shapes.layouts import ordered
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.levels import CLOCK

@@ -6,6 +6,7 @@ A rule answers with dense strides in elements, or None for row-major. Every back
 from __future__ import annotations
 
 from turnout.dtypes import float32
+from turnout_aten.constants import MEMORY_FORMATS
 from turnout_aten.shapes.extents import contiguous_strides, iterated_strides
 from turnout_aten.tensor.tensor import Tensor
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     Ints = tuple[int, ...]
 
-# The dims of a memory format, slowest first.
-MEMORY_FORMATS: dict[str, Ints] = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 _BY_NDIM = {len(dims): name for name, dims in MEMORY_FORMATS.items()}
 
 

@@ -109,7 +109,7 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
 _PUTS = Standing(full="factory", index_put_="put")
 _FILLS = Standing(select__int="view", slice__Tensor="view", fill___Scalar="fill")
 # Between these, a number is one of every float dtype of four bytes or more.
-_BOUND = 1e38
+BOUND = 1e38
 
 
 def _put_at_once(tensor: Tensor, index: Any, value: float) -> bool:
@@ -123,7 +123,7 @@ def _put_at_once(tensor: Tensor, index: Any, value: float) -> bool:
     if not ours or array.dtype.char not in "fd":
         return False
     storage = tensor.storage
-    if not -_BOUND < value < _BOUND or (storage is not None and 0 in array.strides):
+    if not -BOUND < value < BOUND or (storage is not None and 0 in array.strides):
         return False
     if index.__class__ is Tensor:
         places = index.array

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     State = tuple[int, int]
 
 _LOCK = new_lock()
-_WORD = (1 << 64) - 1
+WORD = (1 << 64) - 1  # the largest word
 _DEFAULT_SEED = 67280421310721  # the seed of every process, so that a program that sets no seed is reproducible
 
 
@@ -58,7 +58,7 @@ class Generator:
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise CallError(f"manual_seed: argument 'seed' must be an int, got {type(seed).__name__}")
         with _LOCK:
-            self._seed, self._offset = seed.__index__() & _WORD, 0
+            self._seed, self._offset = seed.__index__() & WORD, 0
         return self
 
     def seed(self) -> int:
@@ -75,7 +75,7 @@ class Generator:
         """The (seed, offset) of `count` words, reserved for the caller."""
         with _LOCK:
             offset = self._offset
-            self._offset = (offset + count) & _WORD
+            self._offset = (offset + count) & WORD
             return self._seed, offset
 
     def get_state(self) -> State:
@@ -86,7 +86,7 @@ class Generator:
     def set_state(self, state: State) -> Generator:
         """Continue from a state that `get_state` returned. Returns self."""
         parts = state if isinstance(state, (tuple, list)) else ()
-        if len(parts) != 2 or not all(isinstance(part, int) and 0 <= part <= _WORD for part in parts):
+        if len(parts) != 2 or not all(isinstance(part, int) and 0 <= part <= WORD for part in parts):
             raise CallError(f"set_state: expected a state from get_state(), two ints of 64 bits; got {state!r}")
         with _LOCK:
             self._seed, self._offset = state

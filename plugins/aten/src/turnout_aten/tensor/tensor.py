@@ -208,11 +208,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
                 return not shape or strides[0] == 1 or shape[0] < 2
             dims: Any = reversed(range(len(shape)))
         else:
-            dims = {"channels_last": (1, 3, 2, 0), "channels_last_3d": (1, 4, 3, 2, 0)}.get(memory_format)
-            if dims is None:
+            order = constants.MEMORY_FORMATS.get(memory_format)
+            if order is None:
                 raise ArgumentError(f"is_contiguous: {memory_format!r} is not a memory format that a tensor can have")
-            if len(shape) != len(dims):
+            if len(shape) != len(order):
                 return False
+            dims = reversed(order)
         expected = 1
         for d in dims:
             if shape[d] == 0:

@@ -21,6 +21,7 @@ from turnout_aten.declarations.signatures import signature as signature_of
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_autograd import errors
 from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangents_of, written
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 BELOW = ~FORWARD
 _clone = find_operator("aten::clone").stub
-INPLACE_VIEW = "inplace_view"
 
 
 def specialize(op: Operator) -> Any:
