@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
+from collections.abc import Callable
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -243,3 +246,40 @@ def test_a_device_that_nobody_knows_is_not_exchanged_and_a_forbidden_copy_is_not
     assert refused(BufferError, lambda: turnout.ones(2).__dlpack__(dl_device=(1, 0), copy=False)) == (
         "a tensor on cpu needs a copy to reach the host, which copy=False forbids"
     )
+
+
+# ---- what an activation opens
+
+
+@pytest.mark.parametrize(
+    ("device", "last", "opened"),
+    [
+        ("cpu", "keep_freed_memory", "turnout_cpu.pool:Pool"),
+        ("dask", "limited", "turnout_dask.scheduling:Scheduling"),
+        ("opencl", "register_over", "turnout_opencl.backend:OpenCLBackend"),
+    ],
+)
+def test_what_a_backend_opened_is_closed_where_its_activation_fails_later(
+    device: str, last: str, opened: str, need_device: Callable[[str], None]
+) -> None:
+    need_device(device)
+    module, _, name = opened.partition(":")
+    program = f"""
+import turnout
+from turnout.errors import PluginError
+from {module} import {name}
+from turnout_{device} import plugin
+
+def fail(*args, **options):
+    raise RuntimeError("a reason")
+
+closed = []
+{name}.close = lambda self: closed.append("closed")
+plugin.{last} = fail
+try:
+    turnout.ones(1, device={device!r})
+except PluginError as error:
+    print(closed, type(error.__cause__).__name__)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.stdout.strip(), run.stderr) == ("['closed'] RuntimeError", "")
