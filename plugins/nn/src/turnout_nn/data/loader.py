@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 T = TypeVar("T", covariant=True)
+# What samplers are made from at the start, so that a change would have no effect.
+_FIXED = ("batch_sampler", "batch_size", "dataset", "drop_last", "persistent_workers", "sampler")
 
 
 class DataLoader(Generic[T]):
@@ -77,6 +79,11 @@ class DataLoader(Generic[T]):
                 "batch_sampler excludes batch_size, shuffle, sampler and drop_last",
             ),
             (batch_size is None and drop_last, "drop_last=True needs a batch_size"),
+            (
+                batch_size is not None and (not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1),
+                f"batch_size must be an integer above 0, or None, got {batch_size!r}",
+            ),
+            (num_workers == 0 and multiprocessing_context is not None, "multiprocessing_context needs num_workers above 0"),
         ):
             if wrong:
                 raise ArgumentError(f"DataLoader: {text}")
@@ -98,13 +105,26 @@ class DataLoader(Generic[T]):
         if batch_sampler is None and batch_size is not None and not is_iterable:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore[arg-type]
         self.batch_sampler = batch_sampler
-        is_batched = batch_sampler is not None or batch_size is not None
-        self.collate_fn = collate_fn or (default_collate if is_batched else default_convert)
-        read: Any = _ReadNext if is_iterable else _ReadAt
-        self._reader = partial(read, dataset, self.collate_fn, batch_size if is_iterable else is_batched, drop_last)
+        self.collate_fn = collate_fn or (default_collate if self._is_batched() else default_convert)
         self._workers: Workers | None = None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and "_workers" in self.__dict__:
+            raise ArgumentError(f"DataLoader: {name} cannot be set once there is a loader; make another one")
+        object.__setattr__(self, name, value)
+
+    def _is_batched(self) -> bool:
+        return self.batch_sampler is not None or self.batch_size is not None
+
+    def _reader(self) -> Any:
+        """A function that makes what reads samples, as the loader is set now."""
+        if isinstance(self.dataset, IterableDataset):
+            return partial(_ReadNext, self.dataset, self.collate_fn, self.batch_size, self.drop_last)
+        return partial(_ReadAt, self.dataset, self.collate_fn, self._is_batched(), self.drop_last)
+
     def __iter__(self) -> Iterator[Any]:
+        if self.timeout and not self.num_workers:
+            raise ArgumentError("DataLoader: timeout needs num_workers above 0")
         seed = int(turnout.randint(2**62, (), dtype=turnout.int64, generator=self.generator))
         tasks: Iterator[Any] = repeat(None) if isinstance(self.dataset, IterableDataset) else iter(self._order())
         batches = self._from_workers(tasks, seed) if self.num_workers else self._here(tasks)
@@ -116,7 +136,7 @@ class DataLoader(Generic[T]):
         return order
 
     def _here(self, tasks: Iterator[Any]) -> Iterator[Any]:
-        read = self._reader()
+        read = self._reader()()
         for task in tasks:
             batch = read(task)
             if batch is Sign.END:
@@ -129,7 +149,7 @@ class DataLoader(Generic[T]):
             workers = Workers(
                 self.num_workers,
                 self.dataset,
-                self._reader,
+                self._reader(),
                 seed,
                 self.worker_init_fn,
                 self.multiprocessing_context,
