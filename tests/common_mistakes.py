@@ -113,6 +113,7 @@ MISTAKES: tuple[Row, ...] = (
     ("a member without a name", lambda t: t.nn.Linear(1, 1).register_parameter(3, None), "TypeError", "CallError"),
     ("a number as training mode", lambda t: t.nn.Linear(1, 1).train(1), "ValueError", "DataError"),
     ("a state that does not fit", lambda t: t.nn.Linear(1, 1).load_state_dict({}), "RuntimeError", "StateError"),
+    ("functional_call without all tensors", lambda t: t.func.functional_call(t.nn.Linear(1, 1), {}, (t.ones(1),), strict=True), "RuntimeError", "ArgumentError"),
     # linear algebra and layers
     ("an inverse of a singular matrix", lambda t: t.linalg.inv(t.zeros(2, 2)), "RuntimeError", "LinAlgError"),
     ("a matrix that is not positive", lambda t: t.linalg.cholesky(-t.eye(2)), "RuntimeError", "LinAlgError"),

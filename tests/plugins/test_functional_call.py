@@ -11,7 +11,7 @@ from turnout.func import functional_call, module_state, stack_module_state
 import turnout
 from outcomes import refused
 from refusal_tables import rows, said
-from turnout.errors import ArgumentError, CallError
+from turnout.errors import ArgumentError
 
 Pair = namedtuple("Pair", "w b")
 
@@ -133,7 +133,7 @@ def test_a_tensor_that_is_held_twice_is_replaced_everywhere():
     assert functional_call(module, {"one": given}) == functional_call(module, {"other": given}) == (5.0, 5.0)
     assert functional_call(module, {"one": given, "other": given}) == (5.0, 5.0)
     assert functional_call(module, {"other": given}, tie_weights=False) == (1.0, 5.0)
-    assert refused(CallError, lambda: functional_call(module, {"one": given, "other": tensor(6.0)})) == (
+    assert refused(ArgumentError, lambda: functional_call(module, {"one": given, "other": tensor(6.0)})) == (
         "functional_call: 'one' and 'other' are one tensor of the module, and different tensors are given for them\n"
         "  to fix  give one of them, or pass tie_weights=False"
     )
@@ -221,9 +221,9 @@ functional_call(Line(), [{'slope': tensor(1.0)}, {'slope': tensor(1.0)}])
 functional_call(Line(), {}, kwargs=[1])
     CallError: functional_call: kwargs must be a dict of arguments, got list
 functional_call(Line(), {'slope': tensor(1.0)}, strict=True)
-    CallError: functional_call: with strict=True every tensor of the Line must be given; 'height' is missing
+    ArgumentError: functional_call: with strict=True every tensor of the Line must be given; 'height' is missing
 functional_call(Line(), {}, strict=True)
-    CallError: functional_call: with strict=True every tensor of the Line must be given; 'slope', 'height' are missing
+    ArgumentError: functional_call: with strict=True every tensor of the Line must be given; 'slope', 'height' are missing
 module_state(dotted())
     CallError: the Line holds two tensors that would both be called 'slope.a.b', because a key of a dict contains a dot
 stack_module_state([])

@@ -21,7 +21,7 @@ import turnout_nn
 from outcomes import refused
 from refusal_tables import rows, said
 from turnout import nn
-from turnout.errors import CallError, ShapeError
+from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout_nn.errors import StateError
 
 SOURCE = Path(turnout_nn.__file__).parent
@@ -493,6 +493,16 @@ def test_a_hook_that_is_always_called_sees_a_failure():
     net.register_forward_pre_hook(lambda module, args: args[0].reshape(7))
     refused(ShapeError, net, turnout.ones(2))
     assert seen == [None, None]
+
+
+@pytest.mark.parametrize("register", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+def test_a_backward_hook_returns_as_many_gradients_as_there_were(register):
+    net = nn.Linear(2, 1)
+    getattr(net, register)(lambda module, *given: (given[0][0], given[0][0]))
+    name = register.removeprefix("register_")
+    assert refused(ArgumentError, net(turnout.ones(1, 2, requires_grad=True)).sum().backward).splitlines()[-1] == (
+        f"a {name} of Linear must return 1 gradients, as many as it was given, or None; it returned 2"
+    )
 
 
 def test_backward_hooks_see_and_change_gradients():

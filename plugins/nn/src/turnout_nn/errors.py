@@ -83,6 +83,10 @@ def name_taken(function: str, module: object, name: str) -> str:
     return f"{function}: {_class(module)} has an attribute {name!r} already"
 
 
+def other_number(hook: str, module: object, wanted: int, found: int) -> str:
+    return f"a {hook} of {_class(module)} must return {wanted} gradients, as many as it was given, or None; it returned {found}"
+
+
 def no_forward(module: object) -> str:
     return f"{_class(module)} has no forward(); a module defines one to be called"
 

@@ -13,6 +13,7 @@ from turnout.autograd import Function
 
 import turnout
 from turnout import Tensor
+from turnout.errors import ArgumentError
 from turnout_nn import errors
 
 if TYPE_CHECKING:
@@ -191,9 +192,7 @@ class _Passes:
 
     def _outputs_known(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook in self.before:
-            changed = hook(self.module, grads)
-            if changed is not None:
-                grads = changed if isinstance(changed, tuple) else (changed,)
+            grads = self._changed("full_backward_pre_hook", grads, hook(self.module, grads))
         self.outputs = grads
         if not self.has_inputs:
             for hook in self.after:
@@ -202,10 +201,17 @@ class _Passes:
 
     def _inputs_done(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook in self.after:
-            changed = hook(self.module, grads, self.outputs)
-            if changed is not None:
-                grads = changed if isinstance(changed, tuple) else (changed,)
+            grads = self._changed("full_backward_hook", grads, hook(self.module, grads, self.outputs))
         return grads
+
+    def _changed(self, name: str, grads: tuple[Any, ...], given: Any) -> tuple[Any, ...]:
+        """The gradients that a hook gives in the place of others, as many as there were."""
+        if given is None:
+            return grads
+        found = given if isinstance(given, tuple) else (given,)
+        if len(found) != len(grads):
+            raise ArgumentError(errors.other_number(name, self.module, len(grads), len(found)))
+        return found
 
 
 class _Gate(Function):

@@ -25,7 +25,8 @@ class Loaded(NamedTuple):
     unexpected_keys: list[str]
 
     def __repr__(self) -> str:
-        return "<All keys matched successfully>" if not any(self) else f"Loaded({self.missing_keys}, {self.unexpected_keys})"
+        names = f"missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys}"
+        return f"Loaded({names})" if any(self) else "<All keys matched successfully>"
 
 
 def save(module: Module, own: Callable[..., Any], destination: Any, prefix: str, keep_vars: bool) -> Any:

@@ -26,6 +26,9 @@ def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
     `as_subclass(t, turnout.Tensor)` converts back. `cls.__init__` is not called. Raises TypeError when `cls` is not a
     subclass of Tensor.
 
+    # differs from torch: what operators compute from an instance of a subclass, such as `x + 1` or `x[0]`, is a plain tensor,
+    # and it prints as one.
+
     Arguments:
         tensor: the tensor
         cls: a subclass of Tensor

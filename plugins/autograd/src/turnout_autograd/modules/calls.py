@@ -39,8 +39,8 @@ def functional_call(
 
     The module is changed while the call runs: another thread that uses it then sees the given tensors.
 
-    Raises CallError for a name that the module does not have, for a name in two dicts, and for different tensors for one that the
-    module holds twice.
+    Raises CallError for a name that the module does not have, and for a name in two dicts. Raises ArgumentError for different
+    tensors for one that the module holds twice, and for names that `strict` misses.
 
     # differs from torch: `functional_call` takes any callable object for a module, and refuses a name that it does not hold.
 
@@ -71,7 +71,7 @@ def functional_call(
     if tie_weights:
         given = _tied(given, places)
     if strict and (missing := [name for name in places if name not in given]):
-        raise CallError(errors.modules.missing(missing, _owner(module)))
+        raise ArgumentError(errors.modules.missing(missing, _owner(module)))
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     before = [(places[name], places[name].held()) for name in given]
     try:
@@ -114,7 +114,7 @@ def _tied(given: Tensors, places: Mapping[str, Place]) -> Tensors:
     for names in names_of.values():
         chosen = [name for name in names if name in given]
         if len({id(given[name]) for name in chosen}) > 1:
-            raise CallError(errors.modules.tied(chosen))
+            raise ArgumentError(errors.modules.tied(chosen))
         if chosen:
             everywhere |= dict.fromkeys(names, given[chosen[0]])
     return everywhere

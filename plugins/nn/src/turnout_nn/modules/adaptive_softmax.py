@@ -59,6 +59,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for i, (start, end) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
             length = int(in_features // div_value ** (i + 1))
             if length < 1:
+                # differs from torch: `AdaptiveLogSoftmaxWithLoss` refuses sizes that give a cluster no features. PyTorch makes a
+                # layer whose result for the cluster depends on nothing.
                 raise ArgumentError(
                     f"AdaptiveLogSoftmaxWithLoss: the projection of cluster {i} would have the length 0: "
                     f"in_features={in_features} is too small, or div_value={div_value} too large"
