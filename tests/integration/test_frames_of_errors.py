@@ -29,6 +29,7 @@ KINDS = {
     "a hook": "hooked()", "a kernel": "op(a)", "item": "a.item()", "bool": "bool(a)", "einsum": "m.einsum('ij,jk', a, b)",
     "recorded": "p + b", "a factory": "m.ones(-1)", "numpy": "numpy.asarray(p)", "a copy": "copy.deepcopy(p * 2)",
     "in": "'x' in a", "a format": "format(a, 'd')", "complex": "complex(a)", "dlpack": "numpy.from_dlpack(p)",
+    "a namespace": "m.ops.nosuch", "an operator's name": "m.ops.aten.nosuch", "an overload's name": "m.ops.aten.exp.nosuch",
     "a version": "a.__array_namespace__(api_version='1')",
 }  # fmt: skip
 PROGRAM = """

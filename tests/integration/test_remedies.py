@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 
@@ -111,6 +114,38 @@ def test_what_a_manifest_says_of_a_missing_module_installs_that_module():
     for path, module, install in others:
         assert cannot_be_typed(install) == [], path
         assert re.match(rf"`?pip install {module}(-cuda\d+x)?\b", install), path
+
+
+# Each class in the place of an attribute that Python has a guess for.
+UNCAUGHT = """
+import contextlib, importlib, io, json, sys
+class Holder:
+    value = 1
+    def __getattr__(self, name):
+        raise error
+for module, name in json.load(sys.stdin):
+    error = getattr(importlib.import_module(module), name)("what failed\\n  to fix  pip install x")
+    try:
+        Holder().valu
+    except Exception as caught:
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            sys.excepthook(type(caught), caught, None)
+        print(name, shown.getvalue().splitlines()[-1].split())
+"""
+
+
+def test_python_adds_no_guess_behind_a_remedy():
+    named = re.compile(r"^class (\w+)\([^)]*\b(?:Attribute|Import|Name)Error\)", re.MULTILINE)
+    found = [
+        (".".join(path.with_suffix("").parts[path.parts.index("src") + 1 :]).removesuffix(".__init__"), name)
+        for path in SOURCES
+        for name in named.findall(path.read_text("utf-8"))
+    ]
+    assert len(found) >= 3
+    command = [sys.executable, "-c", UNCAUGHT]
+    run = subprocess.run(command, input=json.dumps(found), capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == [f"{name} ['to', 'fix', 'pip', 'install', 'x']" for _, name in found]
 
 
 def unknown(line: str) -> str:

@@ -46,9 +46,15 @@ class DataDependentSizeError(NoDataError):
 class UnknownOperatorError(TurnoutError, AttributeError):
     """An operator, overload or namespace that is not defined."""
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args, obj=None)  # without this, Python adds a name that it knows to the last line of the text
+
 
 class PublicNameError(TurnoutError, AttributeError):
     """A public name of `turnout` that no installed plugin provides, or whose plugin cannot be activated."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args, obj=None)  # the last line is often a command, which Python would go on
 
 
 class StaleOperatorError(TurnoutError, RuntimeError):

@@ -88,10 +88,14 @@ class Packet:
     def __getattr__(self, overload: str) -> Operator:
         if overload.startswith("__"):
             raise AttributeError(overload)
-        op = self._loaded().get("" if overload == "default" else overload)
-        if op is None:
-            raise UnknownOperatorError(texts.unknown_overload(self, overload))
-        return op
+        try:
+            op = self._loaded().get("" if overload == "default" else overload)
+            if op is None:
+                raise UnknownOperatorError(texts.unknown_overload(self, overload))
+            return op
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __iter__(self) -> Iterator[Operator]:
         return iter(list(self._loaded().values()))

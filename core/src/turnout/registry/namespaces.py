@@ -5,6 +5,7 @@ from __future__ import annotations
 from turnout.config.installed import installed
 from turnout.errors import UnknownOperatorError
 from turnout.errors import registry as texts
+from turnout.operators.tracebacks import shorten
 from turnout.registry.store import REGISTRY
 
 TYPE_CHECKING = False
@@ -21,12 +22,16 @@ class Namespace:
         self._name = name
 
     def __getattr__(self, name: str) -> Packet:
-        packet = REGISTRY.packet(self._name, name)
-        if packet is None:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            raise UnknownOperatorError(texts.unknown_operator(f"{self._name}::{name}", REGISTRY))
-        return packet
+        try:
+            packet = REGISTRY.packet(self._name, name)
+            if packet is None:
+                if name.startswith("__"):
+                    raise AttributeError(name)
+                raise UnknownOperatorError(texts.unknown_operator(f"{self._name}::{name}", REGISTRY))
+            return packet
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __dir__(self) -> list[str]:
         return sorted(REGISTRY.namespace(self._name))
@@ -46,10 +51,14 @@ class Ops:
     def __getattr__(self, namespace: str) -> Namespace:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
-        # Ask even if the namespace exists: an inactive plugin may add operators to it.
-        if not installed().require_namespace(namespace) and not REGISTRY.namespace(namespace):
-            raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
-        return Namespace(namespace)
+        try:
+            # Ask even if the namespace exists: an inactive plugin may add operators to it.
+            if not installed().require_namespace(namespace) and not REGISTRY.namespace(namespace):
+                raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
+            return Namespace(namespace)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __dir__(self) -> list[str]:
         return sorted({*installed().catalog().namespaces(), *[name for name, held in REGISTRY.packets.items() if held]})

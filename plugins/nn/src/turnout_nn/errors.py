@@ -20,6 +20,9 @@ class StateError(TurnoutError, RuntimeError):
 class MemberError(TurnoutError, AttributeError):
     """A member of a module that it does not have, that it has already, or that cannot be one."""
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args, obj=None)  # without this, Python adds a name that it knows to the last line of the text
+
 
 class MemberNameError(MemberError, KeyError):
     """A name that a member of a module cannot have, or that the module has already; PyTorch raises KeyError."""
