@@ -54,7 +54,7 @@ class PublicNameError(TurnoutError, AttributeError):
     """A public name of `turnout` that no installed plugin provides, or whose plugin cannot be activated."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*args, obj=None)  # the last line is often a command, which Python would go on
+        super().__init__(*args, obj=None)  # the last line is often a command, and Python adds nothing to it then
 
 
 class StaleOperatorError(TurnoutError, RuntimeError):
