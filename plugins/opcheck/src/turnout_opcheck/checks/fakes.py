@@ -62,7 +62,9 @@ def _in_a_mode(subject: Subject, variant: Variant, real: Any, *, dynamic: bool) 
     """With fake tensors on the devices of the real ones, whose sizes are known or symbols."""
     mode = FakeMode(dynamic=dynamic)
     args = derived.mapped(variant.args, mode.from_tensor)
-    sizes = [(name, d, n) for name, t in derived.tensors(subject.op, args) for d, n in enumerate(t.shape) if _is_symbol(n)]
+    sizes = [
+        (name, d, n) for name, t in derived.tensors(subject.op, args) for d, n in enumerate(t.shape) if isinstance(n, SymInt)
+    ]
     if dynamic and not sizes:
         return
     when = " for sizes that are symbols" if dynamic else ""
@@ -99,10 +101,6 @@ def _accepts_others(subject: Subject, args: Args, size: int) -> bool:
     except Exception:  # noqa: BLE001 - not accepted
         return False
     return True
-
-
-def _is_symbol(size: Any) -> bool:
-    return isinstance(size, SymInt)
 
 
 def on_meta(args: Args, devices: list[bool]) -> Args:

@@ -15,10 +15,9 @@ from turnout_aten.tensor.grad_mode import enable_grad, no_grad
 from turnout_aten.tensor.reads import told_of_reads
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import engines, errors
-from turnout_tracer.compiling.lowering import apart, fake_like, flat, raw_of
-from turnout_tracer.compiling.optimiser import optimised
+from turnout_tracer.compiling.lowering import fake_like, flat, raw_of
 from turnout_tracer.compiling.outcomes import made_again
-from turnout_tracer.compiling.programs import Program, check_results, facts_of, laid_out
+from turnout_tracer.compiling.programs import Program, check_results, facts_of, finished, laid_out
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref, mapped, refs_in
 from turnout_tracer.recording import trace
@@ -265,12 +264,3 @@ def graph_of(name: str, examples: list[Any], nodes: list[Node], constants: list[
     """A graph with flat inputs and results."""
     inputs = tuple([f"x{i}" for i in range(len(examples))])
     return Graph(name, inputs, take_apart([(*examples,), {}], lambda _: None), nodes, constants, flat(len(results)), results)
-
-
-def finished(graph: Graph) -> Graph:
-    """The graph for the engine: optimised, with results that share no memory."""
-    results = list(graph.results)
-    nodes, constants = optimised(graph.nodes, graph.constants, results)
-    indices = [each.ref.index for each in constants]
-    nodes, results = apart(nodes, results, max([len(graph.inputs) - 1, *indices]) + 1, indices)
-    return Graph(graph.name, graph.inputs, graph.signature, nodes, constants, graph.output, results)

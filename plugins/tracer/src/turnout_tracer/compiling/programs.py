@@ -50,13 +50,7 @@ class Program:
         self.name = name
         self.calls = 0
         self.sizes = ""
-        self.graph = graph = lowered.graph
-        results = list(graph.results)
-        self.recorded = Graph(name, graph.inputs, graph.signature, graph.nodes, graph.constants, graph.output, graph.results)
-        inputs = len(graph.inputs)
-        graph.nodes, graph.constants = optimised(graph.nodes, graph.constants, results)
-        taken = max([inputs - 1, *[each.ref.index for each in graph.constants]]) + 1
-        graph.nodes, graph.results = apart(graph.nodes, results, taken, [each.ref.index for each in graph.constants])
+        self.recorded, self.graph = lowered.graph, finished(lowered.graph)
         # Of what the first call left, only its description is kept, and none of its tensors.
         self._tensors, self._leaves, self._structure = outcomes.tensors, outcomes.leaves, outcomes.structure
         self._grads, self._slots = outcomes.grads, outcomes.slots
@@ -74,7 +68,7 @@ class Program:
         self.engine, compile = engines.chosen(engine, lowered.device)
         written = tuple([self._bases.index(i) for i in self._written])
         options = {"name": name, "device": lowered.device, "written": written}
-        self._run = engines.compiled(self.engine, compile, graph, lowered.examples, options)
+        self._run = engines.compiled(self.engine, compile, self.graph, lowered.examples, options)
         self.notes = tuple(getattr(self._run, "notes", ()))
 
     def may_run(self, tensors: Sequence[Tensor]) -> bool:
@@ -144,6 +138,15 @@ class Program:
 
 
 UNTRUE = object()
+
+
+def finished(graph: Graph) -> Graph:
+    """The graph for the engine: optimised, with results that share no memory."""
+    results = list(graph.results)
+    nodes, constants = optimised(graph.nodes, graph.constants, results)
+    indices = [each.ref.index for each in constants]
+    nodes, results = apart(nodes, results, max([len(graph.inputs) - 1, *indices]) + 1, indices)
+    return Graph(graph.name, graph.inputs, graph.signature, nodes, constants, graph.output, results)
 
 
 def check_results(made: Sequence[Any], expected: Sequence[Any], engine: str, name: str) -> None:
