@@ -576,8 +576,8 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     *(
         (make, arguments, ValueError, "no such argument")
         for make, arguments in (
-            (_calls.into_kernel, (f, f, 1, 1)),
-            (_calls.into_kernel, (f, {}, 1, 2)),
+            (_calls.into_kernel, (f, f, f, 1, 1, -1)),
+            (_calls.into_kernel, (f, {}, f, 1, 2, -1)),
             (_calls.guard_kernel, (f, f, 1)),
             (partial(_calls.custom_kernel, **CUSTOM, tensors=()), (f,)),
             (partial(_calls.custom_kernel, **CUSTOM, tensors=(1,)), (f,)),

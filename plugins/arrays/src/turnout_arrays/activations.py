@@ -141,7 +141,7 @@ def kernels(xp: Any) -> Table:
 
     # fmt: off
     return piecewise(xp) | {
-        "sigmoid.out":                   row(sigmoid, SAME),
+        "sigmoid.out":                   row(sigmoid, SAME, refuses="biu"),
         "relu.out":                      row(relu, SAME, steps=((xp.maximum, "self", 0.0),)),
         "erf.out":                       row(erf),
         "silu.out":                      row(silu, quiet=True),

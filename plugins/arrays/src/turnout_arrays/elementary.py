@@ -47,21 +47,21 @@ def functions(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "acos.out":         row(xp.arccos, SAME),
-        "acosh.out":        row(xp.arccosh, SAME),
-        "asin.out":         row(xp.arcsin, SAME),
-        "asinh.out":        row(xp.arcsinh, SAME),
-        "atan.out":         row(xp.arctan, SAME),
-        "atanh.out":        row(xp.arctanh, SAME),
-        "cosh.out":         row(xp.cosh, SAME),
-        "sinh.out":         row(xp.sinh, SAME),
-        "tan.out":          row(xp.tan, SAME),
-        "exp2.out":         row(xp.exp2, SAME),
-        "log2.out":         row(xp.log2, SAME),
-        "log10.out":        row(xp.log10, SAME),
-        "deg2rad.out":      row(scaled(math.pi / 180), SAME, refuses="c"),
-        "rad2deg.out":      row(scaled(180 / math.pi), SAME, refuses="c"),
-        "sinc.out":         row(sinc, SAME),
+        "acos.out":         row(xp.arccos, SAME, refuses="biu"),
+        "acosh.out":        row(xp.arccosh, SAME, refuses="biu"),
+        "asin.out":         row(xp.arcsin, SAME, refuses="biu"),
+        "asinh.out":        row(xp.arcsinh, SAME, refuses="biu"),
+        "atan.out":         row(xp.arctan, SAME, refuses="biu"),
+        "atanh.out":        row(xp.arctanh, SAME, refuses="biu"),
+        "cosh.out":         row(xp.cosh, SAME, refuses="biu"),
+        "sinh.out":         row(xp.sinh, SAME, refuses="biu"),
+        "tan.out":          row(xp.tan, SAME, refuses="biu"),
+        "exp2.out":         row(xp.exp2, SAME, refuses="biu"),
+        "log2.out":         row(xp.log2, SAME, refuses="biu"),
+        "log10.out":        row(xp.log10, SAME, refuses="biu"),
+        "deg2rad.out":      row(scaled(math.pi / 180), SAME, refuses="biuc"),
+        "rad2deg.out":      row(scaled(180 / math.pi), SAME, refuses="biuc"),
+        "sinc.out":         row(sinc, SAME, refuses="biu"),
         "logit.out":        row(logit),
         "special_entr.out": row(entropy),
     }
@@ -193,8 +193,8 @@ def pairs(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "atan2.out":      row(xp.arctan2, SAME),
-        "copysign.out":   binary(xp, xp.copysign),
+        "atan2.out":      row(xp.arctan2, SAME, refuses="biu"),
+        "copysign.out":   binary(xp, xp.copysign, refuses="biu"),
         "fmax.out":       row(xp.fmax, SAME, refuses="c"),
         "fmin.out":       row(xp.fmin, SAME, refuses="c"),
         "hypot.out":      row(xp.hypot, SAME),

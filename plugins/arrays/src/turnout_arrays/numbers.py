@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import copysign
 from typing import Any
 
-from turnout_aten.kernels.rows import SAME, Row, Sizes
+from turnout_aten.kernels.rows import SAME, Accepts, Row, Sizes
 
 Call = Callable[..., Any]
 
@@ -79,7 +79,7 @@ def sign_of_zero(value: Any) -> float | None:
     return copysign(1.0, value) if value.__class__ is float and not value else None
 
 
-def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
+def binary(xp: Any, ufunc: Call, allocates: str = SAME, refuses: str = "") -> Row:
     """A two-argument ufunc as a row. It also accepts Python numbers that do not fit in the array's dtype.
 
     Without `out` such a number raises; the caller's general path then calls again with `out`.
@@ -95,7 +95,7 @@ def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
         return with_numbers(xp, ufunc, self, other, out)
 
     kernel.__name__ = kernel.__qualname__ = getattr(ufunc, "__name__", "kernel")
-    return Row(kernel, allocates, pointwise=True, sizes=Sizes(simple=ufunc))
+    return Row(kernel, allocates, pointwise=True, accepts=Accepts(refuses), sizes=Sizes(simple=ufunc))
 
 
 def is_bool(value: Any) -> bool:

@@ -104,10 +104,11 @@ def unary(pool: Pool, ufunc: Any) -> Row:
 def _row(kernel: Any, ufunc: Any) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
+    of_floats = not always and ufunc is not np.negative  # whole numbers give floats
     return Row(
         kernel,
         ALWAYS if always else SAME,
         pointwise=True,
-        accepts=Accepts(bools=ufunc is not np.subtract),
+        accepts=Accepts("biu" if of_floats else "", bools=ufunc is not np.subtract),
         sizes=Sizes(LARGE, simple=ufunc),
     )

@@ -19,7 +19,7 @@ def kernels() -> dict[str, Any]:
     return {
         "erfc.out":                             one("erfc"),
         "erfinv.out":                           one("erfinv"),
-        "lgamma.out":                           Row(lgamma, SAME, pointwise=True),
+        "lgamma.out":                           Row(lgamma, SAME, pointwise=True, accepts=Accepts("biu")),
         "digamma.out":                          Row(digamma, pointwise=True),
         "polygamma.out":                        Row(polygamma, pointwise=True),
         "igamma.out":                           two("gammainc"),
@@ -61,7 +61,7 @@ def one(name: str) -> Row:
         return store(np, out, getattr(_special(), name)(widen(np, self)), self.dtype)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, SAME, pointwise=True, accepts=Accepts("c"))
+    return Row(kernel, SAME, pointwise=True, accepts=Accepts("biuc"))
 
 
 def two(name: str) -> Row:

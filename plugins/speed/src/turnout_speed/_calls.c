@@ -110,7 +110,7 @@ FACE(CopyKernelType, "CopyKernel", CopyKernel, 0, face_traverse, face_clear);
 FACE(SelectKernelType, "SelectKernel", SelectKernel, HOLDS(SelectKernel, default_device), face_traverse, face_clear);
 FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, HOLDS(FactoryKernel, number), face_traverse, face_clear);
 FACE(FillKernelType, "FillKernel", FillKernel, HOLDS(FillKernel, number), face_traverse, face_clear);
-FACE(IntoKernelType, "IntoKernel", IntoKernel, HOLDS(IntoKernel, below), face_traverse, face_clear);
+FACE(IntoKernelType, "IntoKernel", IntoKernel, HOLDS(IntoKernel, finish), face_traverse, face_clear);
 FACE(GuardKernelType, "GuardKernel", GuardKernel, HOLDS(GuardKernel, mask), face_traverse, face_clear);
 FACE(ElementKernelType, "ElementKernel", Face, 0, face_traverse, face_clear);
 FACE(DrawKernelType, "DrawKernel", DrawKernel, HOLDS(DrawKernel, functions), face_traverse, face_clear);

@@ -219,7 +219,9 @@ def into_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
     s = spec.kernel.shaped
     copies = made
     if len(s.inputs) < MOST and _calls.is_compiled(spec.below):
-        copies = _calls.into_kernel(made, spec.below, len(s.inputs), len(s.inputs) if s.outs else 0)
+        finish = source.line(spec.lines["finish"])
+        dtype_at = -1 if s.dtype_at is None else s.dtype_at
+        copies = _calls.into_kernel(made, spec.below, finish, len(s.inputs), len(s.inputs) if s.outs else 0, dtype_at)
     return copies if spec.inputs is None else array_kernel(made, spec, source, copies)
 
 

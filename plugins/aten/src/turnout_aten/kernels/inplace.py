@@ -11,7 +11,7 @@ from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.outputs import check_result_dtype, check_writable
 from turnout_aten.kernels.planning import kept_answers
 from turnout_aten.kernels.specs import KernelSpec
-from turnout_aten.kernels.writes import copying
+from turnout_aten.kernels.writes import copying, is_result
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def inplace(kernel: KernelSpec, below: Call | None) -> Call:
     s, backend, invoke = kernel.shaped, kernel.backend, kernel.invoking()
     answer, pointwise = kept_answers(s, backend), kernel.pointwise
 
-    def general(ks: int, *args: Any) -> Any:
+    def general(ks: int, *args: Any, made: Tensor | None = None) -> Any:
         target: Tensor = args[0]
         try:
             args = s.inputs_for(target, args)
@@ -42,6 +42,9 @@ def inplace(kernel: KernelSpec, below: Call | None) -> Call:
                 )
             check_writable(s.op, backend, target, args[1:])
             array = target.array
+            if made is not None and is_result(made, out, backend):
+                backend.copy(array, made.array)
+                return target
             direct = pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             written = array if direct else backend.empty(out.shape, out.dtype, target.device)
             invoke(s.kernel_arguments(backend, args, result), (written,))

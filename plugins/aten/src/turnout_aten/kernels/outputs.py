@@ -10,7 +10,7 @@ from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.planning import kept_answers
 from turnout_aten.kernels.specs import KernelSpec
-from turnout_aten.kernels.writes import copying
+from turnout_aten.kernels.writes import copying, is_result
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
 
@@ -30,7 +30,7 @@ def out(kernel: KernelSpec, below: Call | None) -> Call:
     answer, pointwise = kept_answers(s, backend), kernel.pointwise
     count = s.outs
 
-    def wrapped(ks: int, *args: Any) -> Any:
+    def wrapped(ks: int, *args: Any, made: Tensor | None = None) -> Any:
         inputs, targets = args[: len(args) - count], args[len(args) - count :]
         try:
             inputs = s.inputs_for(targets[0], inputs)
@@ -45,14 +45,17 @@ def out(kernel: KernelSpec, below: Call | None) -> Call:
                     )
             # Before outputs are resized, for one of them may be an input.
             arguments = s.kernel_arguments(backend, inputs, result)
-            written = []
+            ready = is_result(made, result.outs[0], backend)
+            written = [made.array] if ready and made is not None else []
             for spec, target in zip(result.outs, targets, strict=True):
                 resize_output(s.op, backend, target, spec.shape, spec.strides)
                 check_writable(s.op, backend, target, inputs)
                 direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 direct = direct and (pointwise or not any(shares(target, value) for value in inputs))
-                written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
-            invoke(arguments, written)
+                if not ready:
+                    written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
+            if not ready:
+                invoke(arguments, written)
             for array, target in zip(written, targets, strict=True):
                 if array is not target.array:
                     backend.copy(target.array, array)

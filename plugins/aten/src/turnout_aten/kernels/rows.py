@@ -32,7 +32,8 @@ class Accepts(NamedTuple):
     """Which calls a kernel gets. Those that a kernel that allocates does not get at once take the general path, where the shape
     function looks first.
 
-    refuses  dtypes (as NumPy kinds) that the shape function refuses and the kernel does not
+    refuses  dtypes (as NumPy kinds) that the shape function refuses and the kernel does not, and those from which a result of
+             another dtype comes for certain, as floats of ints: the kernel would run for nothing
     bools    False: a bool in place of a number may be refused
     ranks    the ndim of each tensor, None for any
     unless   of a row over another one: `unless(*inputs)`, asked before the kernel, says why the row leaves a call to what is

@@ -1,14 +1,15 @@
 """Writes into a given tensor: the functional variant computes, and the result is copied.
 
 That serves tensors of the result's shape and dtype that are not expanded and share no memory with another argument. The general
-path serves all others, and whatever fails here, so that errors do not depend on the path.
+path serves all others, and whatever fails here, so that errors do not depend on the path. It takes what was computed, where the
+tensor has another shape or dtype than that, so that no kernel runs twice.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.operators.calls import Source
+from turnout.operators.calls import Line, Source
 from turnout.operators.stubs import compile_function, python_name
 from turnout.registry import find_operator
 from turnout_aten.generated.groups import STRUCTURED
@@ -18,6 +19,8 @@ from turnout_aten.kernels.structured import Structured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from turnout_aten.shapes.specs import Out
 
     Call = Callable[..., Any]
 
@@ -34,11 +37,15 @@ def copying(kernel: KernelSpec, below: Call | None, general: Call) -> Call:
     s, backend = kernel.shaped, kernel.backend
     outs, names = s.op.schema.out_arguments, [python_name(a.name) for a in s.inputs]
     target = python_name(outs[0].name) if outs else names[0]
-    given, all_given = ", ".join(names), ", ".join([*names, *(python_name(a.name) for a in outs)])
+    written = [*names, *(python_name(a.name) for a in outs)]
+    given, all_given = ", ".join(names), ", ".join(written)
     conditions = [
         (f"_own.size <= {_MOST}", f"{target} has more than {_MOST} elements"),
         ("0 not in _own.strides", f"{target} is expanded"),
     ]
+    if s.dtype_at is not None:  # the result's dtype is that of the output: another kernel than without it, except for these
+        usual = f"_own.dtype is {names[0]}.array.dtype or _own.dtype.kind == 'i' and _own.dtype.itemsize == 8"
+        conditions.append((f"({names[s.dtype_at]} is not None or {usual})", f"{target} may have another dtype than the result"))
     others = [] if outs or s.lists else [a for a in s.inputs[1:] if a.type.is_tensor]
     if outs or s.lists:
         conditions.append((f"{target}.storage is None", f"{target} may share memory"))
@@ -51,29 +58,37 @@ def copying(kernel: KernelSpec, below: Call | None, general: Call) -> Call:
         conditions.append((test, f"{target} and {name} may share memory"))
     text = f"""\
 def written(ks, {all_given}):
+    _made = None
     try:
         _own = {target}.array
         if {" and ".join(test for test, _ in conditions)}:
-            _made = BELOW(ks, {given}).array
-            if _made.dtype is _own.dtype and _made.shape == _own.shape:
-                _own[...] = _made
+            _made = BELOW(ks, {given})
+            _array = _made.array
+            if _array.dtype is _own.dtype and _array.shape == _own.shape:
+                _own[...] = _array
                 return {target}
     except Exception:
-        pass
-    return GENERAL(ks, {all_given})
+        _made = None
+    return GENERAL(ks, {all_given}, made=_made)
 """
     source = Source(
         f"<{backend.name} writes of {s.op.qualified_name}>", "written",
         {"__name__": backend.wrapper_module, "BELOW": below, "GENERAL": general},
     )  # fmt: skip
+    finish = Line(len(text.splitlines()), f"return GENERAL(ks, {all_given}, made=_made)", ["ks", "_made", *written])
     made = compile_function(text, source.function, source.file, source.variables)
     # In place, a kernel that makes its result needs no tensor around it, and may write many elements into the tensor itself.
     inputs = kernel.inputs if not outs and kernel.inputs is not None and kernel.inputs.allocates in (ALWAYS, SAME) else None
     large = kernel.pointwise and inputs is not None and inputs.allocates == ALWAYS
     return wrapper(made, Wrapper(
         INTO, kernel, kernel.making, general, inputs=inputs, large=backend.in_kernel_context(kernel.fn) if large else None,
-        below=below, conditions=conditions,
+        below=below, conditions=conditions, lines={"finish": finish},
     ), source)  # fmt: skip
+
+
+def is_result(made: Any, spec: Out, backend: Any) -> bool:
+    """Whether what the functional variant made is what the general path would compute for an output."""
+    return made is not None and backend.dtype_of(made.array) is spec.dtype and made.shape == spec.shape
 
 
 def same_inputs(s: Structured) -> Structured | None:

@@ -1,8 +1,10 @@
 /* IntoKernel: what the functional variant computes, written into a tensor that was given. */
 typedef struct {
     Face face;
-    PyObject *below; /* the kernel of the functional variant */
-    int inputs, at;  /* its arguments, and the tensor that is written: one of them, or the next one */
+    PyObject *below;  /* the kernel of the functional variant */
+    PyObject *finish; /* finish(ks, made, *arguments): what it made, into a tensor of another dtype or shape */
+    int inputs, at;   /* its arguments, and the tensor that is written: one of them, or the next one */
+    int dtype_at;     /* the argument in whose place the dtype of that tensor stands, where it is None; or -1 */
 } IntoKernel;
 
 /* Whether an argument, or one in a list, is the output itself, or has memory in common with a tensor that is written in place. */
@@ -25,42 +27,58 @@ static Outcome into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         return DECLINED;
     array = SLOT(target, AT_ARRAY);
     storage = SLOT(target, AT_STORAGE);
-    /* Memory that an output shares with others, and an output that is an input, are the Python function's. */
+    /* Memory that an output shares with others, an output that is an input, and one to be resized, are the Python function's. */
     if (array == NULL || storage == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) > SMALL_SIZE
+        || PyArray_SIZE((PyArrayObject *)array) == 0
         || !is_plain((PyArrayObject *)array) || (self->at == self->inputs && storage != Py_None))
         return DECLINED;
     for (int i = 0; i < self->inputs; i++)
         if (i != self->at && shares_with(args[i], target, storage, self->at == self->inputs))
             return DECLINED;
+    if (self->dtype_at >= 0 && args[self->dtype_at] == Py_None) {
+        PyObject *first = Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+        if (first == NULL || !PyArray_CheckExact(first) || PyArray_DESCR((PyArrayObject *)first) != PyArray_DESCR((PyArrayObject *)array))
+            return DECLINED;
+    }
     Py_INCREF(array);
     Outcome outcome = run_kernel(self->below, ks, args, self->inputs, &made);
     if (outcome == DONE) {
+        /* Only an error is declined from here on: the text, and those of the calls around this one, run the kernel again. */
         outcome = DECLINED;
         if (Py_IS_TYPE(made, Tensor) && SLOT(made, AT_ARRAY) != NULL && PyArray_CheckExact(SLOT(made, AT_ARRAY))
             && SLOT(target, AT_ARRAY) == array)
             outcome = write_back((PyArrayObject *)array, SLOT(made, AT_ARRAY));
         if (outcome == DONE)
             *result = Py_NewRef(target);
+        else {
+            PyObject *given[MOST + 3] = {ks, made};
+            for (Py_ssize_t i = 0; i < n; i++)
+                given[i + 2] = args[i];
+            *result = PyObject_Vectorcall(self->finish, given, n + 2, NULL);
+            outcome = *result == NULL ? decline_after_error() : DONE;
+        }
         Py_DECREF(made);
     }
     Py_DECREF(array);
     return outcome;
 }
 
-/* (function, the kernel of the functional variant, its arguments, the tensor that is written) */
+/* (function, the kernel of the functional variant, finish, its arguments, the tensor that is written, dtype_at) */
 static PyObject *make_into_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *below;
-    int inputs, at;
-    if (!PyArg_ParseTuple(args, "OOii", &function, &below, &inputs, &at))
+    PyObject *function, *below, *finish;
+    int inputs, at, dtype_at;
+    if (!PyArg_ParseTuple(args, "OOOiii", &function, &below, &finish, &inputs, &at, &dtype_at))
         return NULL;
-    if (!is_kernel(below) || at < 0 || at > inputs || inputs > MOST)
+    if (!is_kernel(below) || at < 0 || at > inputs || inputs > MOST || dtype_at >= inputs)
         return refuse(NULL);
     IntoKernel *made = (IntoKernel *)new_face(&IntoKernelType, function, kernel_vectorcall, into_run);
     if (made == NULL)
         return NULL;
     made->below = Py_NewRef(below);
+    made->finish = Py_NewRef(finish);
     made->inputs = inputs;
     made->at = at;
+    made->dtype_at = dtype_at;
     return finished(made);
 }
