@@ -204,6 +204,11 @@ def test_the_host_fallback_is_switched_off_and_on_at_once(backend: TensorBackend
             assert refused(turnout.errors.NoKernelError, turnout.digamma, x) == (
                 "aten::digamma: no kernel for PRETENDED\n  to fix  plugin.cuda.host_fallback = true lets it run on cpu"
             )
+            whole, index = turnout.ones(2, device="pretended", dtype=turnout.int64), turnout.tensor([0, 1], device="pretended")
+            assert refused(turnout.errors.NoKernelError, whole.scatter_reduce, 0, index, whole, "sum") == (
+                "scatter_reduce.two_out: pretended does not compute this in int64; "
+                "plugin.cuda.host_fallback = true lets it run on cpu"
+            )
 
 
 def test_the_host_cannot_reach_the_memory(backend: TensorBackend) -> None:

@@ -110,8 +110,8 @@ data.RandomSampler([1], num_samples=0)
     ArgumentError: RandomSampler: num_samples must be an integer above 0, got 0
 data.WeightedRandomSampler([1.0], 0)
     ArgumentError: WeightedRandomSampler: num_samples must be an integer above 0, got 0
-data.WeightedRandomSampler([[1.0]], 1)
-    CallError: WeightedRandomSampler: argument 'weights' must be a sequence of numbers, got list [[1.0]]
+data.WeightedRandomSampler(turnout.ones(1, 1), 1)
+    ArgumentError: WeightedRandomSampler: weights must be a vector, got shape [1, 1]
 late()
     WorkerError: DataLoader: worker 0 did not answer within 0.05 seconds
 searched()
