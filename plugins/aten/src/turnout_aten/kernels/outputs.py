@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.errors.plugins import warn
+from turnout.plugins import is_ours
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell
@@ -133,13 +135,11 @@ def resize_output(
             f"{list(shape)}; pass one of that shape, or an empty tensor with memory of its own"
         )
     if target.numel():
-        import warnings
-
-        warnings.warn(
+        warn(
             f"{op.qualified_name}: an output with {target.numel()} elements of shape {list(target.shape)} was resized to "
             f"{list(shape)}; pass an empty tensor or one of the right shape",
+            is_ours,
             UserWarning,
-            stacklevel=2,
         )
     target.resize_(shape)
     if strides is not None:
