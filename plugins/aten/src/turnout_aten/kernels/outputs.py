@@ -86,7 +86,7 @@ def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
     element-wise operators and reductions only.
 
     # differs from torch: `out=` of `abs`, `neg`, `sign`, `sgn`, `ceil`, `floor`, `round`, `trunc`, `frac`, `bitwise_not`, `clamp`
-    # and `nan_to_num` may have another dtype that holds the kind of the result. PyTorch wants that of the argument.
+    and `nan_to_num` may have another dtype that holds the kind of the result. PyTorch wants that of the argument.
     """
     if not (target.dtype in out.exact if out.exact else can_cast(out.dtype, target.dtype)):
         raise DTypeError(texts.unwritable_result(op.qualified_name, out.dtype, target.dtype))
