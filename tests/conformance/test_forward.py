@@ -138,6 +138,9 @@ def test_inplace_view_makes_self_what_the_view_is(case: OperatorCase) -> None:
         assert set(flat(alias.reshape(-1).tolist())) <= {7} or target.numel() < alias.numel()
 
 
+EXACT = ("float_power_",)  # what is written must have the dtype of the result
+
+
 @pytest.mark.parametrize("case", [c for c in INPLACE if c not in TURNED], ids=str)
 def test_inplace_form_writes_the_same_result_into_self(case: OperatorCase) -> None:
     inplace, tried = form(find(case.op), "inplace"), set()
@@ -149,7 +152,8 @@ def test_inplace_form_writes_the_same_result_into_self(case: OperatorCase) -> No
             continue
         tried.add(dtype)
         version = target._version
-        if functional.dtype.category > target.dtype.category:
+        exact = inplace.name in EXACT and functional.dtype is not target.dtype
+        if exact or functional.dtype.category > target.dtype.category:
             with pytest.raises(DTypeError):
                 inplace(*args, **kwargs)
             continue

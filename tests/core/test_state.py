@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import sys
 import threading
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from random import Random
 
 import pytest
@@ -186,3 +189,37 @@ def test_a_guard_without_a_method_says_what_to_define():
     with pytest.raises(NotImplementedError) as caught, guards.Guard():
         pass
     assert str(caught.value) == "Guard must define sets(self)"
+
+
+def _at_depth(levels, call):
+    if levels:
+        _at_depth(levels - 1, call)
+    else:
+        call()
+
+
+LEAST = ContextVar("least", default=0)
+
+
+class Least(guards.Guard):
+    """A guard that calls nothing where it is entered."""
+
+    def sets(self):
+        return ((LEAST, [1]),)
+
+
+@pytest.mark.parametrize("make", [*GUARDS, lambda: config.override(strict=True), Least])
+def test_a_block_that_is_entered_near_the_recursion_limit_is_left(make):
+    entered = []
+
+    def block():
+        with make():
+            entered.append(1)
+
+    block()
+    before, deepest = (DISPATCH.get(), config.get("strict"), LEAST.get()), sys.getrecursionlimit() - len(inspect.stack(0))
+    for levels in range(deepest - 40, deepest + 1):
+        with contextlib.suppress(RecursionError):
+            _at_depth(levels, block)
+        assert (DISPATCH.get(), config.get("strict"), LEAST.get()) == before, levels
+    assert 5 < len(entered) < 41

@@ -330,6 +330,16 @@ def test_products_that_are_a_number_have_the_dtypes_of_pytorch():
     assert [y.dtype.name for y in single + lower] == ["float32"] * 3 + ["bfloat16"] * 2
 
 
+@pytest.mark.parametrize("cls", [turnout.nn.LSTM, turnout.nn.GRU])
+def test_a_recurrent_layer_has_the_dtype_of_its_states_and_multiplies_in_the_lower_one(cls):
+    layer, x = cls(4, 5), ones(3, 1, 4)
+    wide, states = layer(x)
+    with turnout.autocast("cpu"):
+        output, states = layer(x)
+    assert {t.dtype for t in (output, *(states if isinstance(states, tuple) else [states]))} == {turnout.float32}
+    assert 0 < (output - wide).abs().max().item() < 0.01
+
+
 @pytest.mark.parametrize("pseudo_inverse", [turnout.linalg.pinv, turnout.vmap(turnout.linalg.pinv)])
 def test_a_pseudo_inverse_has_the_dtype_of_its_input_inside_vmap_and_outside(pseudo_inverse):
     x = ones(2, 2, 3)

@@ -19,7 +19,7 @@ from own_functions import Doubled
 from turnout import func, state
 from turnout.errors import AliasError, ShapeError, TurnoutError
 from turnout_aten.tensor.levels import GRAD, LEVELS
-from turnout_batched.errors import VmapError
+from turnout_batched.errors import LoopWarning, VmapError
 
 
 def matrix() -> turnout.Tensor:
@@ -455,3 +455,15 @@ def test_results_that_are_no_tensors_are_returned_where_out_dims_is_none() -> No
 ])  # fmt: skip
 def test_no_examples_give_no_results_of_the_shape_of_one(call: Any, shapes: Any, expected: tuple[int, ...]) -> None:
     assert vmap(call)(*[turnout.zeros(0, *shape) for shape in shapes]).shape == (0, *expected)
+
+
+def test_an_operator_without_a_rule_is_named_once_at_the_line_of_the_program():
+    with turnout.library.Library("loops", "DEF") as library:
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: x + x, "CPU")
+        with pytest.warns(LoopWarning) as told:
+            made = [vmap(turnout.ops.loops.twice)(turnout.ones(2, 3)) for _ in range(2)]
+        assert [x.tolist() for x in made] == [[[2.0] * 3] * 2] * 2
+    (warning,) = told
+    assert warning.filename == __file__
+    assert str(warning.message) == "loops::twice has no batching rule: it runs once per example (said once per operator)"

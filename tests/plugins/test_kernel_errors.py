@@ -11,13 +11,25 @@ import numpy as np
 import pytest
 
 import turnout
+import turnout_arrays
 from outcomes import refused
 from random_programs import replaced_kernels
 from turnout import plugins
-from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DimError, OutOfMemoryError, TurnoutError
+from turnout.errors import (
+    AliasError,
+    ArgumentError,
+    CallError,
+    DeviceError,
+    DimError,
+    KernelWarning,
+    OutOfMemoryError,
+    TurnoutError,
+)
 from turnout.library import Library
-from turnout.registry import find_operator
+from turnout.registry import Registrations, find_operator
 from turnout_aten.errors.failures import retell, retell_composite
+from turnout_aten.kernels.rows import SAME, Row
+from turnout_aten.kernels.tables import register_kernels
 
 ADD = find_operator("aten::add.Tensor")
 
@@ -222,3 +234,29 @@ def test_what_another_package_raises_passes_every_operator_above(seeds: Callable
 def test_the_packages_of_turnout_are_those_of_the_data_file(module: str) -> None:
     assert plugins.is_ours(module)
     assert not any(map(plugins.is_ours, ("turnouts", "turnout_ledger.kernels", "turnout_", "", "numpy", "acme")))
+
+
+def test_a_kernel_that_refuses_what_its_row_takes_is_named_and_the_general_path_computes() -> None:
+    def exp(x: Any, out: Any = None) -> Any:
+        if out is None:
+            raise ValueError("an output is needed")
+        return np.exp(x, out=out)
+
+    class Fussy(turnout_arrays.ArrayBackend):
+        name = "Fussy"
+        device_type = "fussy"
+
+    turnout.ones(1)
+    with Registrations("fussy") as library:
+        backend = Fussy(np)
+        library.backend(backend)
+        register_kernels(library, backend, turnout_arrays.kernels(np) | {"exp.out": Row(exp, allocates=SAME)})
+        with pytest.warns(KernelWarning) as told:
+            assert turnout.exp(turnout.zeros(2, device="fussy")).tolist() == [1.0, 1.0]
+    (warning,) = told
+    assert str(warning.message) == (
+        "aten::exp: the kernel for fussy raised ValueError: an output is needed\n"
+        "  so      the general path computed the result, more slowly\n"
+        "  to fix  mend the kernel, or let its row say what it does not take (accepts=)"
+    )
+    assert warning.filename == __file__

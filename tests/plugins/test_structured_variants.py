@@ -57,6 +57,7 @@ def test_out_of_another_shape_is_resized_with_a_warning_and_an_empty_one_without
     assert made is out
     assert out.tolist() == [1.5, 2.5, 1.25]
     [warning] = caught
+    assert warning.filename == __file__
     assert str(warning.message) == (
         "aten::add.Scalar_out: an output with 2 elements of shape [2] was resized to [3]; pass an empty tensor or one of the "
         "right shape"

@@ -307,6 +307,7 @@ def test_a_number_taken_from_a_traced_tensor_is_a_warning():
     with pytest.warns(graphs.TraceWarning) as caught:
         graph = turnout.trace(lambda x: x * x.sum().item())(tensor([1.0, 2.0]))
     (warning,) = caught
+    assert warning.filename == __file__
     assert str(warning.message) == (
         "aten::_local_scalar_dense: 3.0 is a constant of the graph from here on; a replay does not compute it from its own inputs"
     )

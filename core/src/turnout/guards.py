@@ -63,12 +63,28 @@ class Block:
             variable.set(value)
 
     def leave(self) -> None:
-        """Put everything back; a second call, after an interrupt in the first one, goes on with it."""
+        """Put everything back; a second call, after an interrupt in the first one, goes on with it.
+
+        It calls no deeper than `enter` has: where a block could be entered, the recursion limit is no obstacle to leaving it.
+        """
         if not self.entered:
             return
         guard = self.guard
+        all_of_it = False  # whether the variables of this context were set to what they were, and that was all the block has set
         try:
-            all_of_it = self._put_back()
+            if _INNERMOST.get() is self or self._is_innermost():
+                all_of_it = not (self.inside and self._left_inside())
+                for variable, value, before in self.changes:
+                    now = variable.get()
+                    if now is value or type(now) is list:
+                        variable.set(before)
+                    else:
+                        all_of_it = False  # a call is running that has set it for itself
+                try:
+                    _INNERMOST.set(self.outer) if self.token is None else _INNERMOST.reset(self.token)
+                except ValueError:  # in a copy of the context that entered
+                    _INNERMOST.set(self.outer)
+                    all_of_it = False
         except MemoryError:  # what could not be set is put back as by a block that was left elsewhere
             all_of_it = False
             self.changes = [change for change in self.changes if change[0].get() is change[1]]
@@ -86,27 +102,12 @@ class Block:
         if guard.__class__.left is not _NOTHING_TO_DO:
             guard.left()
 
-    def _put_back(self) -> bool:
-        """Set the variables of this context to what they were. Returns whether that was all that the block has set."""
-        if _INNERMOST.get() is not self:
-            innermost = _innermost()
-            while self.by_with and innermost is not None and innermost is not self and not innermost.by_with:
-                innermost = _around(innermost.outer)  # entered by hand inside this block, and never left
-            if innermost is not self:
-                return False
-        all_of_it = not (self.inside and self._left_inside())
-        for variable, value, before in self.changes:
-            now = variable.get()
-            if now is value or type(now) is list:
-                variable.set(before)
-            else:
-                all_of_it = False  # a call is running that has set it for itself
-        try:
-            _INNERMOST.set(self.outer) if self.token is None else _INNERMOST.reset(self.token)
-        except ValueError:  # in a copy of the context that entered
-            _INNERMOST.set(self.outer)
-            return False
-        return all_of_it
+    def _is_innermost(self) -> bool:
+        """Whether this context has no block inside this one, after what blocks have set that were left elsewhere is put back."""
+        innermost = _innermost()
+        while self.by_with and innermost is not None and innermost is not self and not innermost.by_with:
+            innermost = _around(innermost.outer)  # entered by hand inside this block, and never left
+        return innermost is self
 
     def _left_inside(self) -> list[Block]:
         return [block for each in self.inside if (block := each()) is not None]

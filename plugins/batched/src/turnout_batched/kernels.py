@@ -6,18 +6,18 @@ their functional operator; a kernel that is written in operators, called with th
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.config.lock import new_lock
+from turnout.errors.plugins import warn
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in
-from turnout.plugins import replaceable
+from turnout.plugins import is_ours, replaceable
 from turnout.state import StateChange, in_effect
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
@@ -406,7 +406,7 @@ def _count_loop(op: Operator) -> None:
         LOOPS[op.qualified_name] += 1
         first = LOOPS[op.qualified_name] == 1
     if first:
-        warnings.warn(errors.slow_loop(op), errors.LoopWarning, stacklevel=4)
+        warn(errors.slow_loop(op), is_ours, errors.LoopWarning)
 
 
 def example_of(arg: Any, i: int, level: Level) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,8 @@ from dask.utils import parse_bytes
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import ArgumentError
+from turnout.errors.plugins import warn
+from turnout.plugins import is_ours
 from turnout_arrays.functional import FunctionalArrayBackend
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.functional_arrays import FunctionalArray, Memory
@@ -65,7 +66,7 @@ class DaskBackend(FunctionalArrayBackend):
         """Warn once of a graph that has grown as it does in a loop that persists nothing."""
         if not self._warned and len(value.dask.layers) > _MANY_STEPS:
             self._warned = True
-            warnings.warn(errors.growing(_MANY_STEPS), errors.GraphWarning, stacklevel=4)
+            warn(errors.growing(_MANY_STEPS), is_ours, errors.GraphWarning)
 
     # ---- values
 

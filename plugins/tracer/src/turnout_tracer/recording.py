@@ -9,18 +9,19 @@ saved result comes back under another handle.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import device
+from turnout.errors.plugins import warn
 from turnout.explanation.user_frames import user_frame
 from turnout.guards import during
 from turnout.keys import KEYS, TRACKED
 from turnout.operators.tracebacks import shortening_as
 from turnout.operators.values import is_symbol, tensors_in
+from turnout.plugins import is_ours
 from turnout.state import StateChange, current
 from turnout_aten.tensor.devices import TensorDevice
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS
@@ -256,7 +257,7 @@ class Recording:
     def _warn_of_number(self, op: Operator, args: tuple[Any, ...], result: Any) -> None:
         constants = {constant.ref for constant in self.constants}
         if any(self.known(t) not in constants for t in tensors_in(args) if isinstance(t, Tensor)):
-            warnings.warn(errors.became_number(op.qualified_name, result), errors.TraceWarning, stacklevel=4)
+            warn(errors.became_number(op.qualified_name, result), is_ours, errors.TraceWarning)
 
 
 def _listed(result: Any) -> tuple[Any, ...]:

@@ -167,6 +167,8 @@ def lstm_input(
     """(output, hidden, cell)"""
     if len(hx) != 2:
         raise ShapeError(f"lstm: 'hx' must be (hidden, cell), got {len(hx)} tensors")
+    # differs from torch: an LSTM under `autocast` on `cpu` gives the dtype of its states, as a GRU does in both. PyTorch gives
+    # bfloat16 where oneDNN computes the layer, and the dtype of the states where oneDNN is switched off.
     output, (hidden, cell) = _layers(
         "lstm", LSTM, input, tuple(hx), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
     )

@@ -6,8 +6,10 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import KernelWarning
+from turnout.errors.plugins import warn
 from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function, python_name
+from turnout.plugins import is_ours
 from turnout_aten.errors import tensors as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array
@@ -124,9 +126,7 @@ def after_failure(op: Operator, backend: TensorBackend) -> Call:
     def run_general(error: Exception, general: Call, ks: int, *args: Any) -> Any:
         result = general(ks, *args)
         if not isinstance(error, (Warning, FloatingPointError, NotImplementedError, OverflowError)):
-            import warnings
-
-            warnings.warn(texts.fast_kernel_failed(op.qualified_name, backend.device_type, error), KernelWarning, stacklevel=3)
+            warn(texts.fast_kernel_failed(op.qualified_name, backend.device_type, error), is_ours, KernelWarning)
         return result
 
     return run_general

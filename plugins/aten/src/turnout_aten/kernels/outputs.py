@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.errors.plugins import warn
+from turnout.plugins import is_ours
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell
@@ -84,7 +86,7 @@ def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
     element-wise operators and reductions only.
 
     # differs from torch: `out=` of `abs`, `neg`, `sign`, `sgn`, `ceil`, `floor`, `round`, `trunc`, `frac`, `bitwise_not`, `clamp`
-    # and `nan_to_num` may have another dtype that holds the kind of the result. PyTorch wants that of the argument.
+    and `nan_to_num` may have another dtype that holds the kind of the result. PyTorch wants that of the argument.
     """
     if not (target.dtype in out.exact if out.exact else can_cast(out.dtype, target.dtype)):
         raise DTypeError(texts.unwritable_result(op.qualified_name, out.dtype, target.dtype))
@@ -133,13 +135,11 @@ def resize_output(
             f"{list(shape)}; pass one of that shape, or an empty tensor with memory of its own"
         )
     if target.numel():
-        import warnings
-
-        warnings.warn(
+        warn(
             f"{op.qualified_name}: an output with {target.numel()} elements of shape {list(target.shape)} was resized to "
             f"{list(shape)}; pass an empty tensor or one of the right shape",
+            is_ours,
             UserWarning,
-            stacklevel=2,
         )
     target.resize_(shape)
     if strides is not None:

@@ -27,7 +27,7 @@ def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
     subclass of Tensor.
 
     # differs from torch: what operators compute from an instance of a subclass, such as `x + 1` or `x[0]`, is a plain tensor,
-    # and it prints as one.
+    and it prints as one.
 
     Arguments:
         tensor: the tensor

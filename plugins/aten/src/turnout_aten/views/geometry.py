@@ -37,7 +37,7 @@ def viewed_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
     block must split into whole new dims.
 
     # differs from torch: the stride of a dim of length 1, on which no element depends, may be another number after `expand`,
-    # `view` and `reshape`.
+    `view` and `reshape`.
     """
     row_major = contiguous_strides(shape)
     if strides == row_major or 0 in shape:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from turnout.dtypes import FLOAT
+from turnout.errors.plugins import warn
 from turnout.operators.values import tensors_in
+from turnout.plugins import is_ours
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -48,7 +49,7 @@ class WarnedNode(NotImplementedNode):
     __slots__ = ()
 
     def backward(self, grads: Any, edges: tuple[Any, ...]) -> Any:
-        warnings.warn(errors.recording.not_implemented_warned(self.label), UserWarning, stacklevel=2)
+        warn(errors.recording.not_implemented_warned(self.label), is_ours, UserWarning)
         return (None,) * len(edges)
 
 
