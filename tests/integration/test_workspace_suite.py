@@ -39,6 +39,12 @@ def test_each_row_of_the_tables_names_tests_that_there_are() -> None:
         assert any(fnmatchcase(file, pattern) for file in FILES), pattern
 
 
+def test_each_recorded_fault_of_the_product_can_be_put_into_the_tree() -> None:
+    listed = subprocess.run([sys.executable, "tests/suite_faults", "list"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert len(listed.stdout.splitlines()) == 60
+    assert [line for line in listed.stdout.splitlines() if "no longer applies" in line] == []
+
+
 def test_the_record_says_of_each_test_what_it_was_measured_with(tmp_path) -> None:
     path = tmp_path / "seconds.tsv"
     fast, many = "tests/core/test_a.py::test_fast", "tests/core/test_a.py::test_many"
