@@ -423,6 +423,18 @@ def test_a_state_is_loaded_and_says_what_does_not_fit():
     assert refused(CallError, net.load_state_dict, 3) == "load_state_dict: expected a dict of tensors, got int"
 
 
+def test_a_state_is_saved_and_loaded_as_it_is(tmp_path):
+    net, other = Net(), Net()
+    net.steps.fill_(7)
+    turnout.save(net.state_dict(), tmp_path / "net")
+    assert repr(other.load_state_dict(turnout.load(tmp_path / "net"))) == "<All keys matched successfully>"
+    assert {name: tensor.tolist() for name, tensor in other.state_dict().items()} == {
+        name: tensor.tolist() for name, tensor in net.state_dict().items()
+    }
+    assert copy.deepcopy(net.state_dict())._metadata == net.state_dict()._metadata
+    assert repr(net.load_state_dict({}, strict=False)).startswith("Loaded(missing_keys=['scale', ")
+
+
 def test_an_assigned_state_keeps_its_tensors_and_dtypes():
     net = nn.Linear(2, 1)
     state = {"weight": turnout.ones(1, 2, dtype=turnout.float64), "bias": turnout.zeros(1, dtype=turnout.float64)}
