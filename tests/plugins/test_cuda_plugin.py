@@ -204,6 +204,10 @@ def test_the_host_fallback_is_switched_off_and_on_at_once(backend: TensorBackend
             assert refused(turnout.errors.NoKernelError, turnout.digamma, x) == (
                 "aten::digamma: no kernel for PRETENDED\n  to fix  plugin.cuda.host_fallback = true lets it run on cpu"
             )
+            row = plugin._or_host("exp.out", lambda *args: NotImplemented, backend)
+            assert refused(turnout.errors.NoKernelError, row, x.array, x.array) == (
+                "exp.out: pretended does not compute this in float32; plugin.cuda.host_fallback = true lets it run on cpu"
+            )
 
 
 def test_the_host_cannot_reach_the_memory(backend: TensorBackend) -> None:
