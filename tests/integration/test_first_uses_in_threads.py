@@ -79,5 +79,11 @@ def test_no_first_use_waits_for_another_for_ever(seeds):
             subprocess.Popen(command, env=clean(**settings), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             for command, (_, _, settings) in zip(commands, batch, strict=True)
         ]
-        said = {names: process.communicate()[0] for process, (names, _, _) in zip(running, batch, strict=True)}
+        try:
+            said = {names: process.communicate()[0] for process, (names, _, _) in zip(running, batch, strict=True)}
+        finally:
+            for process in running:  # of a test that is interrupted
+                if process.poll() is None:
+                    process.kill()
+                    process.communicate()
         assert said == dict.fromkeys(said, "")

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 from workspace import ROOT
@@ -83,3 +84,26 @@ def test_a_run_says_what_it_takes_how_far_it_is_and_how_to_repeat_a_failure(tmp_
         assert re.search(f"^{line}$", said, re.MULTILINE), (line, said)
     assert len(said.splitlines()) < 40
     assert float((core.parent / "seconds.tsv").read_text().split("\t")[1]) < 40 * 0.05  # which is CPU time: who waits takes none
+
+
+# What leaves something behind -> what ends it, as often in the same file. Python 3.14 warns of interpreters that are left.
+ENDED_BY = {
+    r"interpreters\.create\(": r"interpreters\.destroy\(",
+    r"os\.fork\(\)": r"os\.wait(pid)?\(",
+    r"\bPopen\(": r"with subprocess\.Popen\(|enter_context\(subprocess\.Popen\(|\.communicate\(|\.wait\(\)|def scheduler_process",
+    r"\b(mkdtemp|mkstemp)\(|delete=False": "tmp_path is the folder of a test, which pytest removes",
+}
+
+
+def test_what_tests_and_benchmarks_start_they_end() -> None:
+    found, left = set(), []
+    for folder in ("tests", "benchmarks", "tools", "docs"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            text = "" if path == Path(__file__) else path.read_text("utf-8")
+            for start, end in ENDED_BY.items():
+                if started := len(re.findall(start, text)):
+                    found.add(start)
+                    if len(re.findall(end, text)) < started:
+                        left.append(f"{path.relative_to(ROOT)}: {start}")
+    assert left == []
+    assert len(found) == 3

@@ -382,7 +382,6 @@ def test_texts_of_arguments_of_a_wrong_kind_of_modules():
         lambda: nn.LazyLinear(2.5): "LazyLinear: argument 'out_features' must be an int, got float 2.5",
         lambda: nn.Conv2d(2, 2, (1, "a")): "Conv2d: argument 'kernel_size' must be an int or a tuple of ints, got tuple (1, 'a')",
         lambda: nn.Transformer("a"): "Transformer: argument 'd_model' must be an int, got str 'a'",
-        lambda: nn.GroupNorm(2.5, 2): "GroupNorm: argument 'num_groups' must be an int, got float 2.5",
         lambda: nn.TransformerEncoder(2, 1): "TransformerEncoder: argument 'encoder_layer' must be a Module, got int 2",
         lambda: turnout.optim.SGD([x(2)]).step(3): "SGD.step: closure must be callable, got int",
         lambda: turnout.optim.LBFGS([x(2)]).step(3): "LBFGS.step: closure must be callable, got int",

@@ -141,7 +141,7 @@ def judge(arguments: list[str]) -> str:
     finally:
         if tests.poll() is None:
             os.killpg(tests.pid, signal.SIGKILL)
-            tests.wait()
+            tests.communicate()  # which closes the pipe, too
     if tests.returncode == 5 or re.search("^(.*pytest.*: error:|ERROR: (file or directory )?not found)", output, re.MULTILINE):
         raise SystemExit(f"the tests do not run:\n{output[-2000:]}")
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)

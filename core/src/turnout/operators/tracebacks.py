@@ -158,7 +158,7 @@ def _name_argument(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     called = function.__name__
     if called in _CALLED_BY_SYNTAX and args:
         called = _class_of(args[0]).__name__
-    told = isinstance(error, TypeError) and str(error).startswith(f"{called}:") and not hasattr(error, "by_base")
+    told = str(error).startswith(f"{called}:") and not hasattr(error, "by_base")
     told = isinstance(error, TurnoutError) and (told or function.__name__ != "__init__")
     if told or last is None or not _ours(last):
         return
