@@ -121,7 +121,7 @@ lrs.LinearLR(sgd(), start_factor=0.0)
 lrs.LinearLR(sgd(), end_factor=2.0)
     ArgumentError: LinearLR: end_factor must be between 0 and 1, got 2
 lrs.CosineAnnealingWarmRestarts(sgd(), 1, eta_min='0')
-    CallError: CosineAnnealingWarmRestarts: argument 'eta_min' must be a number, got str '0'
+    ArgumentError: CosineAnnealingWarmRestarts: eta_min must be a number, got '0'
 lrs.CosineAnnealingWarmRestarts(sgd(), 1).step(-1)
     ArgumentError: CosineAnnealingWarmRestarts.step: epoch must be at least 0, got -1
 lrs.ChainedScheduler([])
