@@ -16,9 +16,19 @@ from outcomes import refused
 from turnout import config, guards
 from turnout.explanation import tracing
 from turnout.explanation.tracing import trace_dispatch
-from turnout.keys import KEYS
+from turnout.keys import KEYS, KeySpace
 from turnout.registry.modes import DispatchMode
-from turnout.state import DISPATCH, FRESH, MODES, below_adinplaceorview, exclude, include, only_backends
+from turnout.state import (
+    BELOW_ADINPLACEORVIEW,
+    BELOW_AUTOGRAD,
+    DISPATCH,
+    FRESH,
+    MODES,
+    below_adinplaceorview,
+    exclude,
+    include,
+    only_backends,
+)
 
 GUARDS = [
     lambda: include("Tracer"),
@@ -223,3 +233,9 @@ def test_a_block_that_is_entered_near_the_recursion_limit_is_left(make):
             _at_depth(levels, block)
         assert (DISPATCH.get(), config.get("strict"), LEAST.get()) == before, levels
     assert 5 < len(entered) < 41
+
+
+def test_what_is_below_autograd_is_what_the_rows_say():
+    guards = {row.name: row.bit for row in KeySpace().functionalities if row.guards_below}
+    assert sum(guards.values()) == ~BELOW_ADINPLACEORVIEW
+    assert sum(bit for name, bit in guards.items() if name != "ADInplaceOrView") == ~BELOW_AUTOGRAD

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS, SPEED = "plugins/kernels/src/turnout_kernels", "plugins/speed/src/turnout_speed"
 AUTOGRAD, ARRAYS = "plugins/autograd/src/turnout_autograd", "plugins/arrays/src/turnout_arrays"
-CUDA = "plugins/cuda/src/turnout_cuda"
+CUDA, OPENCL = "plugins/cuda/src/turnout_cuda", "plugins/opencl/src/turnout_opencl"
 
 # Each number: where it stands, a file and a pattern whose group is the number.
 NUMBERS = {
@@ -41,6 +41,58 @@ NUMBERS = {
     "elements of a row that one block sorts": [
         (f"{CUDA}/sorting.py", r"^_MOST = (\d+)"), (f"{CUDA}/kernels/sorting.cu", r"#define MOST_SORTED (\d+)"),
     ],
+    "results of one vector of a convolution": [
+        (f"{KERNELS}/convolutions.py", r"^_BLOCK = (\d+)$"), (f"{KERNELS}/native/convolutions.h", r"#define BLOCK (\d+)"),
+    ],
+    "taps of a convolution": [
+        (f"{KERNELS}/convolutions.py", r"^_MOST_TAPS = (\d+)$"), (f"{KERNELS}/native/convolutions.h", r"#define MOST_TAPS (\d+)"),
+    ],
+    "elements of topk": [
+        (f"{KERNELS}/rows.py", r"^_MOST_OF_TOPK = (\d+)$"), (f"{KERNELS}/native/rows.h", r"#define MOST_OF_TOPK (\d+)"),
+    ],
+    "rows of a recurrent layer at a time": [
+        (f"{KERNELS}/recurrent.py", r"^_ROWS = (\d+)"), (f"{KERNELS}/native/recurrent.h", r"#define ROWS (\d+)"),
+    ],
+    "elements above which a call of NumPy costs as little": [
+        (f"{KERNELS}/native/few.h", r"#define FEW_ELEMENTS (\d+)"), (f"{SPEED}/native/programs.h", r"#define SMALL_SIZE (\d+)"),
+    ],
+    "the first operand of an ending that is another ending": [
+        (f"{SPEED}/endings.py", r"operands\.append\((\d+) \+ len"), (f"{SPEED}/native/composites.h", r"ENDING = (\d+)"),
+    ],
+    "the number behind which a condition of an ending is one of equality": [
+        (f"{SPEED}/endings.py", r"return (\d+) \+ wanted\.number"), (f"{SPEED}/native/composites.h", r"EQUALS = (\d+)"),
+    ],
+    "elements of a list that one block takes": [
+        (f"{CUDA}/lists.py", r"^_CHUNK = (\d+)"), (f"{CUDA}/kernels/optimisers.cu", r"#define CHUNK (\d+)"),
+    ],
+    "columns of the table of a list: addresses, a step and a size": [
+        (f"{CUDA}/lists.py", r"^_COLUMNS = (\d+)"), (f"{CUDA}/kernels/optimisers.cu", r"#define COLUMNS (\d+)"),
+    ],
+    "neighbours that a thread adds up": [
+        (f"{CUDA}/statistics.py", r"^_EACH = (\d+)"), (f"{CUDA}/kernels/statistics.cu", r"#define EACH (\d+)"),
+    ],
+    "threads of a column": [
+        (f"{CUDA}/reductions.py", r"^_COLUMN_BLOCK = \(32, (\d+)\)"),
+        (f"{CUDA}/kernels/reductions.cu", r"#define COLUMN_THREADS (\d+)"),
+    ],
+    "results of a work-item of products": [
+        (f"{OPENCL}/matrix_products.py", r"^_BLOCK = (\d+)"), (f"{OPENCL}/templates/matmul.cl", r"#define ROWS (\d+)"),
+    ],
+    "columns of results along rows and columns": [
+        (f"{OPENCL}/matrix_products.py", r"^_DOTS = (\d+)"), (f"{OPENCL}/templates/matmul.cl", r"#define COLUMNS_OF_DOTS (\d+)"),
+    ],
+    "rows of a panel": [
+        (f"{OPENCL}/matrix_products.py", r"^PANEL_ROWS = (\d+)"), (f"{OPENCL}/templates/matmul.cl", r"#define ROWS_OF (6)"),
+    ],
+    "results of a work-item across lines": [
+        (f"{OPENCL}/reductions.py", r"^_LINE = (\d+)"), (f"{OPENCL}/templates/sweep.cl", r"#define LINE (\d+)"),
+    ],
+    "dims of a call of OpenCL": [
+        (f"{OPENCL}/grids.py", r"^DIMS = (\d+)"), (f"{OPENCL}/templates/types.cl", r"#define DIMS (\d+)"),
+    ],
+    "operands of a call of OpenCL": [
+        (f"{OPENCL}/grids.py", r"^OPERANDS = (\d+)"), (f"{OPENCL}/templates/types.cl", r"#define OPERANDS (\d+)"),
+    ],
     "the cube in the tanh form of gelu": [
         (f"{ARRAYS}/activations.py", r"^_TANH_CUBE = (\S+)"), (f"{AUTOGRAD}/formulas/activations.py", r"a, b = .*\), (0\.\d+)$"),
     ],
@@ -65,3 +117,35 @@ def test_dtypes_of_kernels_have_the_same_numbers_in_both_languages() -> None:
     codes = found(f"{KERNELS}/native.py", r"^CODES = (.+)$").replace("F32", "0").replace("F64", "1")
     assert [words[each] for each in listed] == sorted(literal_eval(codes), key=literal_eval(codes).__getitem__)
     assert sorted(literal_eval(codes).values()) == list(range(len(listed)))
+
+
+def test_reductions_of_kernels_have_the_same_numbers_in_both_languages() -> None:
+    names = found(f"{KERNELS}/reductions.py", r"^\(\n((?:    .*\n)+)\) = range")
+    assert re.findall(r"\w+", names) == re.findall(r"\w+", found(f"{KERNELS}/native/rows.h", r"^enum \{\n(    SUM, [^}]*)\n\};"))
+
+
+def test_reductions_of_opencl_have_the_same_numbers_in_both_languages() -> None:
+    steps = found(f"{OPENCL}/programs.py", r"^_STEPS = \{\n((?:.*\n)+?)\}").splitlines()
+    names = [match[1].upper() for line in steps if (match := re.match(r' {4}"(\w+)":', line))]
+    defined = re.findall(r"^#define ([A-Z_]+) (\d+)\b", (ROOT / OPENCL / "templates/reduce.cl").read_text("utf-8"), re.MULTILINE)
+    assert defined == [(name, str(i)) for i, name in enumerate(names)]
+
+
+def test_conditions_of_endings_have_the_same_numbers_in_both_languages() -> None:
+    names = {"None": "NO_VALUE", "False": "IS_FALSE", '"contiguous_format"': "CONTIGUOUS", "ZERO": "IS_ZERO"}
+    pairs = re.findall(r"([^\s,]+): (-\d+)", found(f"{SPEED}/endings.py", r"^_WHEN = \{\n((?:.*\n)+?)\}"))
+    listed = dict(re.findall(r"([A-Z_]+) = (-\d+)", found(f"{SPEED}/native/composites.h", r"^enum \{ (ANYTHING [^}]*)\}")))
+    assert {names.get(name, name): value for name, value in pairs} | {"ANYTHING": "-1"} == listed
+
+
+def test_each_number_that_says_where_its_copy_is_stands_in_the_table() -> None:
+    """A comment such as "as in native/rows.h" above a number or behind it."""
+    missing = []
+    for path in sorted(ROOT.glob("plugins/*/src/**/*.py")):
+        file, lines = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8").splitlines()
+        patterns = [pattern for rows in NUMBERS.values() for at, pattern in rows if at == file]
+        for i, line in enumerate(lines):
+            if re.search(r"# .*\b[Aa]s in (native|kernels|the te)", line):
+                numbers = lines[i : i + 1] if line[0] != "#" else [each for each in lines[i + 1 : i + 3] if each[:1] == "_"]
+                missing += [(file, each) for each in numbers if not any(re.search(pattern, each) for pattern in patterns)]
+    assert missing == []

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator, Packet
 
+A_DTYPE = "a dtype such as turnout.float32"
+
 
 def stale(op: Operator) -> str:
     """A call through a handle whose definition was undone."""

@@ -167,9 +167,6 @@ def as_scalars(op_name: str, argument: str, value: Any) -> tuple[Any, ...]:
     _refuse(op_name, argument, "Scalar[]", value)
 
 
-A_DTYPE = "a dtype such as turnout.float32"
-
-
 def as_dtype(op_name: str, argument: str, value: Any) -> DType:
     """ScalarType: a turnout dtype, or Python's float, int, bool or complex, which mean float64, int64, bool and complex128."""
     if isinstance(value, DType):
@@ -177,8 +174,8 @@ def as_dtype(op_name: str, argument: str, value: Any) -> DType:
     if isinstance(value, type) and value in PYTHON_TYPES:
         return PYTHON_TYPES[value]
     if value is MISSING:
-        raise CallError(texts.missing_argument(op_name, argument, A_DTYPE))
-    raise DTypeError(texts.wrong_type(op_name, argument, A_DTYPE, value))
+        raise CallError(texts.missing_argument(op_name, argument, texts.A_DTYPE))
+    raise DTypeError(texts.wrong_type(op_name, argument, texts.A_DTYPE, value))
 
 
 def check_dtypes(op_name: str, schemas: Sequence[FunctionSchema], named: Mapping[str, Any]) -> None:

@@ -240,7 +240,7 @@ _KINDS: dict[str, _Kind] = {
     "float": ("a number", _is_number),
     "str": ("a str", lambda value: isinstance(value, str)),
     "slice": ("a slice", lambda value: isinstance(value, slice)),
-    "DType": ("a dtype such as turnout.float32", lambda value: isinstance(value, (DType, type))),  # types as `float`
+    "DType": (texts.A_DTYPE, lambda value: isinstance(value, (DType, type))),  # types as `float`
     "set": ("a set", lambda value: isinstance(value, set)),
     "tuple": ("a tuple", lambda value: isinstance(value, tuple)),
     "list": ("a list", lambda value: isinstance(value, list)),

@@ -26,7 +26,6 @@ from turnout.dtypes import (
 )
 from turnout.errors import DTypeError, RangeError
 from turnout.errors import calls as texts
-from turnout.operators.arguments import A_DTYPE
 from turnout.operators.values import is_symbol
 from turnout_aten.errors.tensors import does_not_fit
 
@@ -88,7 +87,7 @@ def can_cast(from_: DType, to: DType) -> bool:
         return from_.category <= to.category
     except AttributeError:
         name, wrong = ("to", to) if isinstance(from_, DType) else ("from_", from_)
-        raise DTypeError(texts.wrong_type("can_cast", name, A_DTYPE, wrong)) from None
+        raise DTypeError(texts.wrong_type("can_cast", name, texts.A_DTYPE, wrong)) from None
 
 
 # The largest numbers of the floating-point dtypes.

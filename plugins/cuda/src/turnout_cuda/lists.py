@@ -17,7 +17,7 @@ from turnout_cuda.programs import name_of
 Arrays = Sequence[Any]
 _CHUNK = 4096  # as in kernels/optimisers.cu
 _KEPT = 64  # tables
-_COLUMNS = 5  # of addresses
+_COLUMNS = 7  # of a table: addresses, steps and sizes
 
 
 class Tables:
@@ -78,7 +78,7 @@ class Tables:
         spans += [(ptr, ptr + 4, -1, False) for ptr in steps if ptr]
         if not spans or not _is_apart(spans):
             return None
-        columns = [*addresses, *[[0] * len(sizes)] * (_COLUMNS - len(addresses)), steps, sizes]
+        columns = [*addresses, *[[0] * len(sizes)] * (_COLUMNS - 2 - len(addresses)), steps, sizes]
         blocks = [(i, start) for i, size in enumerate(sizes) for start in range(0, size, _CHUNK)]
         rows = [list(row) for row in zip(*columns, strict=True)]
         return self.xp.asarray(rows, "int64"), self.xp.asarray(blocks, "int64")

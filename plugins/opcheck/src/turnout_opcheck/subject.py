@@ -9,6 +9,7 @@ from typing import Any
 import turnout
 from turnout import Tensor
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType
+from turnout.keys import IMPLICIT
 from turnout.operators import Operator
 from turnout_opcheck import derived
 from turnout_opcheck.derived import Args
@@ -17,7 +18,6 @@ from turnout_opcheck.report import NotTriedError
 
 SEEDED = "nondeterministic_seeded"
 DYNAMIC = ("dynamic_output_shape", "data_dependent_output")
-IMPLICIT, EXPLICIT = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
 
 # Other dtypes that are tried, by category.
 OTHERS: dict[int, tuple[DType, ...]] = {

@@ -22,7 +22,7 @@ from turnout.keys import KEYS, TRACKED
 from turnout.operators.tracebacks import shortening_as
 from turnout.operators.values import is_symbol, tensors_in
 from turnout.plugins import is_ours
-from turnout.state import StateChange, current
+from turnout.state import BELOW_AUTOGRAD, StateChange, current
 from turnout_aten.tensor.devices import TensorDevice
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS
 from turnout_aten.tensor.random import Generator
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 TRACER = KEYS.bit("Tracer")
 _BELOW, _TRACING = StateChange(excludes=TRACER), StateChange(includes=TRACER, lifts=TRACER)
-ABOVE = KEYS.bit("Autograd") | KEYS.bit("AutogradOther")
 
 RECORDING: ContextVar[Recording | None] = ContextVar("turnout_tracer.recording", default=None)
 
@@ -53,7 +52,7 @@ def record(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
     recording = RECORDING.get()
     if recording is None:  # the state includes the key, by a guard and not by a trace
         return _below(op, ks, args)
-    if ks & ABOVE and ks & TRACKED and GRAD.get()[0] and recording.goes_above(op, ks):
+    if ks & ~BELOW_AUTOGRAD and ks & TRACKED and GRAD.get()[0] and recording.goes_above(op, ks):
         recording.entered.append((op, recording.is_off()))
         try:
             return op.lookup(ks & ~TRACER)(ks, *args)

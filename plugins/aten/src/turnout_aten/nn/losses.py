@@ -13,6 +13,7 @@ from turnout_aten.functions.broadcasting import broadcast_tensors
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
+from turnout_aten.shapes.losses import MEAN, NONE, SUM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from turnout_aten.tensor.tensor import Tensor
 
-REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
 
 
 def _reduction(name: str, reduction: str) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import AliasError
 from turnout.guards import during
 from turnout.keys import KEYS
-from turnout.state import StateChange
+from turnout.state import BELOW_ADINPLACEORVIEW, StateChange
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.storage import View
 from turnout_aten.tensor.tensor import Tensor
@@ -108,8 +108,7 @@ def replayed(mask: int, base: Tensor, chain: Any) -> Tensor:
 
 
 # Refreshing must neither be traced nor cast, and is recorded even where it is needed below Autograd.
-_ALWAYS = KEYS.bit("Autograd") | KEYS.bit("AutogradOther") | KEYS.bit("ADInplaceOrView")
-_REPLAYING = StateChange(drops=TRACER, lifts=_ALWAYS, excludes=TRACER)
+_REPLAYING = StateChange(drops=TRACER, lifts=~BELOW_ADINPLACEORVIEW, excludes=TRACER)
 
 
 def current_node(tensor: Tensor) -> Any:

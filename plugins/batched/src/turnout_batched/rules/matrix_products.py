@@ -12,11 +12,15 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
 
 
+def _unequal(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    return f"{name}: examples of shapes {list(a)} and {list(b)} do not match"
+
+
 def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[int, int]) -> None:
     """Check the shapes of the examples: matmul accepts any, but mm, mv and bmm do not."""
     a, b = logical_shape(values[0], dims[0]), logical_shape(values[1], dims[1])
     if (len(a), len(b)) != ndims or a[-1] != b[-1 if ndims[1] == 1 else -2] or (ndims == (3, 3) and a[0] != b[0]):
-        raise ShapeError(f"{name}: examples of shapes {list(a)} and {list(b)} do not match")
+        raise ShapeError(_unequal(name, a, b))
 
 
 def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, int]:
@@ -25,7 +29,7 @@ def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, 
     if not a or not b:
         raise ShapeError(texts.operands_without_dims("matmul", a, b))
     if a[-1] != b[-2 if len(b) > 1 else 0]:
-        raise ShapeError(f"matmul: examples of shapes {list(a)} and {list(b)} do not match")
+        raise ShapeError(_unequal("matmul", a, b))
     if len(a) == 1 == len(b):
         return dot(size, dims, self, other)
     ndim = max(len(a), len(b))

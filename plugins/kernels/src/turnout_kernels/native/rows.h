@@ -309,7 +309,7 @@ static void V(softmax_columns_backward)(const job *j, int64_t part)
 
 #ifndef TURNOUT_REDUCTIONS
 #define TURNOUT_REDUCTIONS
-/* What a reduction makes of a row. turnout_kernels/rows.py numbers them alike. */
+/* What a reduction makes of a row. turnout_kernels/reductions.py numbers them alike. */
 enum {
     SUM, LARGEST, SMALLEST, SQUARES, NORM, LOG_OF_POWERS, DIFFERENCES, PRODUCT, SIZES, LARGEST_SIZE, SMALLEST_SIZE, VARIANCE,
     DEVIATION, DISTANCES

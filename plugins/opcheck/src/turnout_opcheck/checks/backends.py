@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 import turnout
+from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import Kernel, bind
 from turnout.operators.values import flat
 from turnout.registry import REGISTRY
@@ -16,7 +17,7 @@ from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import run
 from turnout_opcheck.report import NotTriedError, Problem
-from turnout_opcheck.subject import EXPLICIT, IMPLICIT, Subject, Variant, fresh
+from turnout_opcheck.subject import Subject, Variant, fresh
 
 FIX = "make both kernels compute the same, with the same shape, dtype and strides"
 
