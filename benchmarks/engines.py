@@ -91,7 +91,8 @@ def _chains(jax: Any, name: str) -> tuple[Callable[[], Any], ...]:
             x = x + 1.0 if i % 3 == 0 else x * 0.5 if i % 3 == 1 else abs(x)
         return x
 
-    compiled, jitted, array = turnout.compile(chain, engine="xla", strict=True), jax.jit(chain), jax.numpy.asarray(x.numpy())
+    compiled, jitted = turnout.compile(chain, engine="xla", strict=True), jax.jit(chain)
+    array = jax.numpy.array(x.numpy(), copy=True)  # else it would lie over the memory of the tensor
     return lambda: compiled(x), lambda: chain(x), lambda: jitted(array).block_until_ready()
 
 

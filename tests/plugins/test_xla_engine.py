@@ -219,14 +219,14 @@ def test_a_number_among_truth_values_is_no_warning() -> None:
             assert turnout.equal(compiled(x), x.tril(2))
 
 
-def unaligned(held: Callable[[Any, Any], Any] = lambda x, array: None) -> tuple[Any, Any]:
-    """A tensor of which XLA would copy the memory, and what sees that too."""
+def unaligned(held: Callable[[Any, Any], Any] = lambda x, array: None, behind: int = 16) -> tuple[Any, Any]:
+    """A tensor that begins so many bytes behind a multiple of 64, so that XLA would copy its memory, and what sees that too."""
     room = np.zeros(4 * LENGTH + 128, np.uint8)
-    start = 16 - room.ctypes.data % 64
+    start = behind - room.ctypes.data % 64
     array = room[start % 64 :][: 4 * LENGTH].view(np.float32)
     array[:] = np.arange(LENGTH)
     x = turnout.from_numpy(array)
-    assert x.data_ptr() % 64 == 16
+    assert x.data_ptr() % 64 == behind
     return x, held(x, array)
 
 
@@ -321,18 +321,26 @@ def test_convolutions_of_few_channels_agree(shape: Any, kernel: Any, options: An
     assert ("stablehlo.convolution" not in text) == is_product
 
 
-def test_a_large_tensor_is_moved_to_where_xla_reads_it() -> None:
+@pytest.mark.parametrize("behind", [0, 16])
+def test_a_large_tensor_is_moved_to_a_value_of_xla(behind: int) -> None:
+    from turnout_jax.engine import Result
+
     compiled: Any = turnout.compile(lambda x: x * 2, engine="xla", strict=True)
-    x, _ = unaligned()
+    x, _ = unaligned(behind=behind)
     with turnout.enable_grad():
         loss = (x.clone().requires_grad_() * x).sum()  # saves it
     version = x.version()
     for _ in range(3):
         assert turnout.equal(compiled(x), x * 2)
-    assert x.data_ptr() % 64 == 0
+    assert isinstance(x.array.base, Result)
+    place = x.data_ptr()
+    assert place % 64 == 0
     assert x.version() == version
     assert turnout.equal(x, turnout.arange(LENGTH).float())
     loss.backward()
+    x.add_(1)
+    assert turnout.equal(compiled(x), x * 2)
+    assert x.data_ptr() == place
 
 
 @pytest.mark.parametrize(

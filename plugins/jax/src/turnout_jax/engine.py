@@ -2,8 +2,8 @@
 
 `jax.jit` traces the graph once: its operators run as those of the device `jax` do, on the values that JAX traces. An operator
 that has no row there, or has to know numbers, runs on cpu, in a callback. Tensors of cpu go in as their NumPy arrays, which XLA
-reads where they lie if they begin at a multiple of 64 bytes; large ones are moved there. Results are tensors over XLA's memory,
-which nobody else holds; where such a tensor goes in again, XLA gets the value that it lies over.
+reads where they lie if they begin at a multiple of 64 bytes. Results are tensors over values of XLA, which nobody else holds, and
+a large tensor is moved to such a value when it goes in; where these go in again, XLA gets the value.
 
 What is known when a graph is compiled is decided then: a call reads arrays, calls XLA and lays tensors over what it gives.
 """
@@ -30,13 +30,13 @@ import turnout
 from turnout_arrays.random import TracedSeed, start_of
 from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.random import Generator, default_generator
-from turnout_aten.tensor.taking_over import move
+from turnout_aten.tensor.taking_over import is_alone, move
 from turnout_aten.tensor.tensor import wrap
 from turnout_jax.backend import STANDS_FOR_DEFAULT, wide
 
 Run = Callable[..., list[Any]]
 LINE = 64  # bytes, at a multiple of which XLA's arrays begin
-LARGE = 1 << 16  # bytes of arrays for which it pays to see where they begin
+LARGE = 1 << 16  # bytes of arrays that become values of XLA
 KINDS = 1024  # shapes and dtypes of which it is known that a value of XLA has them
 EACH = 4096  # numbers that take an eager call of cpu as long as the call itself
 
@@ -53,7 +53,7 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
     tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
     device, program = options["device"], Program(graph, str(options["name"]), len(tensors))
     jitted, on_cpu = jax.jit(program), device.type == "cpu"
-    place = SingleDeviceSharding(jax.devices("cpu")[0]) if on_cpu else None
+    place = SingleDeviceSharding(_host()) if on_cpu else None
     facts = [(tuple(each.shape), native(each.dtype)) for each in tensors]
     if program.draws:
         facts.append(((len(examples) - len(tensors) + 1, 2), np.dtype("uint64")))
@@ -111,16 +111,16 @@ def _running(
         return graph(*given) if tensors is None else tensors  # which raises what is wrong
 
     def finished(given: Sequence[Any], wrong: Any, made: Sequence[Any]) -> list[Any] | None:
-        """The results, or None where a check has found something wrong. All that can be is done while XLA computes."""
-        tensors = [make(value) for make, value in zip(results, made, strict=True)]
+        """The results, or None where a check has found something wrong."""
         held = any(type(given[i].array.base) is not kinds[i] for i in written)
         if on_cpu:
-            check = None if wrong is None else over(wrong, CHECK)  # to ask JAX for the bool takes 20 us
-            jax.block_until_ready((wrong, made))
-        else:
-            check = wrong
-        if check:
+            for value in made:  # to ask where a value lies that is not computed yet takes longer than to wait for it
+                value.block_until_ready()
+            if wrong is not None:
+                wrong = over(wrong.block_until_ready(), CHECK)  # to ask JAX for the bool takes 20 us
+        if wrong:
             return None
+        tensors = [make(value) for make, value in zip(results, made, strict=True)]
         if held:
             # JAX may hold an array of NumPy until it looks for garbage, which it does together with Python's collector.
             gc.collect(0)
@@ -159,22 +159,37 @@ def native(dtype: Any) -> Any:
 def _read(tensor: Any, kind: type[Result]) -> Any:
     """What XLA gets of a tensor of `cpu`: the value of XLA that it lies over, if that is of this kind, or its array.
 
-    XLA copies an array that does not begin at a multiple of 64 bytes, at each call, and takes two or three times as long for it
-    as NumPy. A large one is copied here, and the tensor then lies over the copy, if nobody else sees its memory.
+    A large array becomes such a value here, over which the tensor then lies, unless others see its memory. One that does not
+    begin at a multiple of 64 bytes is copied in any case: XLA would do it at each call, and takes two or three times as long as
+    NumPy.
     """
-    array = tensor.array
-    base: Any = array.base
+    base: Any = tensor.array.base
     if type(base) is kind:  # NumPy's arrays may be given another shape in place
         return base.held
-    if array.nbytes < LARGE or not array.flags.c_contiguous or array.__array_interface__["data"][0] % LINE == 0:
+    del base  # so that none but the tensor holds its memory
+    version, is_seen = tensor.version(), tensor.array.nbytes < LARGE or not is_alone(tensor)
+    array = tensor.array
+    if array.nbytes < LARGE or not array.flags.c_contiguous or (is_seen and _starts(array) == 0):
         return array
-    version, room = tensor.version(), np.empty(array.nbytes + LINE, np.uint8)
-    start = -room.__array_interface__["data"][0] % LINE
-    there = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    room = np.empty(array.nbytes + LINE, np.uint8)
+    there = room[-_starts(room) % LINE :][: array.nbytes].view(array.dtype).reshape(array.shape)
     there[...] = array
-    del array, base  # so that none but the tensor holds it
-    move(tensor, there, version)
-    return there
+    if is_seen:
+        return there
+    value = wide(jax.device_put)(there, _host())
+    del array, room, there  # and none but the value what it lies over
+    move(tensor, over(value, kind), version)
+    return value
+
+
+def _host() -> Any:
+    return jax.devices("cpu")[0]
+
+
+def _starts(array: Any) -> int:
+    """How many bytes behind a multiple of 64 an array begins."""
+    start: int = array.__array_interface__["data"][0] % LINE
+    return start
 
 
 class Result(Array[c_char]):

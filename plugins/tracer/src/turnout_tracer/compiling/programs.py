@@ -151,10 +151,11 @@ def finished(graph: Graph) -> Graph:
 
 def check_results(made: Sequence[Any], expected: Sequence[Any], engine: str, name: str) -> None:
     """Raise CompileError unless these are as many results as there must be, and have these facts."""
-    if len(made) != len(expected) or not all(
-        each.shape == shape and each.dtype is dtype and (each.device is device or each.device == device)
-        for each, (shape, dtype, device) in zip(made, expected, strict=True)
-    ):
+    fits = len(made) == len(expected)
+    for each, (shape, dtype, device) in zip(made, expected, strict=fits):
+        if each.shape != shape or each.dtype is not dtype or (each.device is not device and each.device != device):
+            fits = False
+    if not fits:
         found = _shown([facts_of(each) for each in made])
         raise errors.CompileError(errors.wrong_results(engine, name, found, _shown(expected)))
 
