@@ -3,7 +3,7 @@
 `jax.jit` traces the graph once: its operators run as those of the device `jax` do, on the values that JAX traces. An operator
 that has no row there, or has to know numbers, runs on cpu, in a callback. Tensors of cpu go in as their NumPy arrays, which XLA
 reads where they lie if they begin at a multiple of 64 bytes. Results are tensors over values of XLA, which nobody else holds, and
-a large tensor is moved to such a value when it goes in; where these go in again, XLA gets the value.
+a large tensor is moved to memory for such a value when it goes in; where these go in again, XLA gets the value.
 
 What is known when a graph is compiled is decided then: a call reads arrays, calls XLA and lays tensors over what it gives.
 """
@@ -117,7 +117,7 @@ def _running(
             for value in made:  # to ask where a value lies that is not computed yet takes longer than to wait for it
                 value.block_until_ready()
             if wrong is not None:
-                wrong = over(wrong.block_until_ready(), CHECK)  # to ask JAX for the bool takes 20 us
+                wrong = over(wrong.block_until_ready(), wrong.unsafe_buffer_pointer(), CHECK)  # JAX would take 20 us for the bool
         if wrong:
             return None
         tensors = [make(value) for make, value in zip(results, made, strict=True)]
@@ -157,45 +157,46 @@ def native(dtype: Any) -> Any:
 
 
 def _read(tensor: Any, kind: type[Result]) -> Any:
-    """What XLA gets of a tensor of `cpu`: the value of XLA that it lies over, if that is of this kind, or its array.
+    """What XLA gets of a tensor of `cpu`: what it lies over, if that is of this kind, or its array.
 
-    A large array becomes such a value here, over which the tensor then lies, unless others see its memory. One that does not
-    begin at a multiple of 64 bytes is copied in any case: XLA would do it at each call, and takes two or three times as long as
-    NumPy.
+    A large array is copied to memory of this kind, over which the tensor then lies, unless others see its memory. XLA reads an
+    array where it lies if it begins at a multiple of 64 bytes; to copy one takes XLA two or three times as long as NumPy.
     """
     base: Any = tensor.array.base
     if type(base) is kind:  # NumPy's arrays may be given another shape in place
+        if type(base.held) is np.ndarray:  # it goes in again: to ask JAX each time takes 4 us more
+            base.held = wide(jax.device_put)(base.held, _host())
         return base.held
     del base  # so that none but the tensor holds its memory
     version, is_seen = tensor.version(), tensor.array.nbytes < LARGE or not is_alone(tensor)
     array = tensor.array
-    if array.nbytes < LARGE or not array.flags.c_contiguous or (is_seen and _starts(array) == 0):
+    if (
+        array.nbytes < LARGE or not array.flags.c_contiguous or (is_seen and _address(array) % LINE == 0)
+        or (array.shape, array.dtype) != kind.facts
+    ):  # fmt: skip
         return array
     room = np.empty(array.nbytes + LINE, np.uint8)
-    there = room[-_starts(room) % LINE :][: array.nbytes].view(array.dtype).reshape(array.shape)
+    there: np.ndarray[Any, Any] = room[-_address(room) % LINE :][: array.nbytes].view(array.dtype).reshape(array.shape)
     there[...] = array
-    if is_seen:
-        return there
-    value = wide(jax.device_put)(there, _host())
-    del array, room, there  # and none but the value what it lies over
-    move(tensor, over(value, kind), version)
-    return value
+    del array
+    if not is_seen:
+        move(tensor, over(there, _address(there), kind), version)
+    return there
 
 
 def _host() -> Any:
     return jax.devices("cpu")[0]
 
 
-def _starts(array: Any) -> int:
-    """How many bytes behind a multiple of 64 an array begins."""
-    start: int = array.__array_interface__["data"][0] % LINE
-    return start
+def _address(array: Any) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 class Result(Array[c_char]):
-    """A value of XLA as writable memory, over which NumPy's arrays may lie: nobody else has it.
+    """What XLA reads, as writable memory over which NumPy's arrays may lie: nobody else has it.
 
-    held   the value, which keeps the memory alive
+    held   a value of XLA, or an array of NumPy that becomes one when it goes in again; it keeps the memory alive
     facts  its shape and dtype
     """
 
@@ -213,16 +214,16 @@ def result_class(shape: tuple[int, ...], dtype: Any) -> type[Result]:
     return type("Result", (Result,), {"__slots__": (), "_type_": c_char, "_length_": length, "facts": (shape, dtype)})
 
 
-def over(value: Any, kind: type[Result]) -> Any:
-    """An array of NumPy over a value of XLA, which may be computed later."""
-    memory: Any = kind.from_address(value.unsafe_buffer_pointer())
-    memory.held = value
+def over(held: Any, address: int, kind: type[Result]) -> Any:
+    """An array of NumPy over what XLA reads and writes at an address."""
+    memory: Any = kind.from_address(address)
+    memory.held = held
     return np.ndarray(*kind.facts, memory)
 
 
 def _result(kind: type[Result], device: Any, value: Any) -> Any:
     """A tensor of `cpu` over a value of XLA."""
-    return wrap(over(value, kind), device)
+    return wrap(over(value, value.unsafe_buffer_pointer(), kind), device)
 
 
 CHECK = result_class((), np.dtype(bool))
