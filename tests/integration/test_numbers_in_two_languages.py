@@ -131,6 +131,35 @@ def test_reductions_of_opencl_have_the_same_numbers_in_both_languages() -> None:
     assert defined == [(name, str(i)) for i, name in enumerate(names)]
 
 
+CASES = (("complexes.py", "complex.cl"), ("indexing.py", "move.cl"), ("losses.py", "losses.cl"))
+
+
+@pytest.mark.parametrize(("module", "template"), CASES)
+def test_cases_of_opencl_have_the_same_names_in_both_languages(module: str, template: str) -> None:
+    names = re.findall(r"^(.+) = range\(\d+\)", (ROOT / OPENCL / module).read_text("utf-8"), re.MULTILINE)
+    listed = re.findall(r"^enum \{ (.+) \};", (ROOT / OPENCL / "templates" / template).read_text("utf-8"), re.MULTILINE)
+    assert listed
+    assert [re.sub(r"\b_", "", each) for each in names] == listed
+
+
+def test_no_template_of_opencl_has_a_case_without_a_name() -> None:
+    """More than a choice of two."""
+    found = {}
+    for path in sorted((ROOT / OPENCL / "templates").glob("*.cl")):
+        found[path.name] = re.findall(r"case \d+:|call\.op [=<>]=? \d", path.read_text("utf-8"))
+    assert len(found) > 10
+    assert {name: cases for name, cases in found.items() if cases} == {}
+
+
+def test_reductions_of_losses_are_called_by_their_names() -> None:
+    pattern = r"\breduction (?:[!=]=|in|not in) (?:\d|\(\d)|\bnot reduction\b"
+    wrong = []
+    for folder in ("plugins/*/src", "tools/*/src"):
+        for path in ROOT.glob(f"{folder}/**/*.py"):
+            wrong += [(path.name, each) for each in re.findall(pattern, path.read_text("utf-8"))]
+    assert wrong == []
+
+
 def test_conditions_of_endings_have_the_same_numbers_in_both_languages() -> None:
     names = {"None": "NO_VALUE", "False": "IS_FALSE", '"contiguous_format"': "CONTIGUOUS", "ZERO": "IS_ZERO"}
     pairs = re.findall(r"([^\s,]+): (-\d+)", found(f"{SPEED}/endings.py", r"^_WHEN = \{\n((?:.*\n)+?)\}"))

@@ -24,7 +24,6 @@ TWICE = {
     "module {} has no attribute {}": "Python's own words for a module's name that is not there",
     "{} object has no attribute {}": "Python's own words for an object's name that is not there",
     "padding_idx must name one of {} rows, got {}": "turnout-nn checks when a module is made, and uses no inner module of aten",
-    "the grad mode, or the default device or dtype": "what a capture changes and what a call's signature holds are told alike",
 }  # fmt: skip
 
 _NAME = re.compile(r"^(?:[\w.]|\{\})+: ")

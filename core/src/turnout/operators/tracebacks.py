@@ -61,7 +61,7 @@ def shortening(function: Callable[P, R]) -> Callable[P, R]:
     function ran into is a CallError that names the argument. So it is where a constructor passed the argument on to another call.
     """
     code: CodeType = getattr(function, "__code__")  # noqa: B009 - which a Callable does not have
-    steps = _steps if code.co_flags & _GENERATOR else None
+    steps = _steps if code.co_flags & GENERATOR else None
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -118,7 +118,7 @@ _CALLED_BY_SYNTAX = {
     "__new__", "__init__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "__delitem__", "__contains__",
     "__iter__", "__next__", "__len__", "__add__", "__iadd__", "__mul__",
 }  # fmt: skip
-_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect is slow
+VARARGS, VARKEYWORDS, GENERATOR = 0x04, 0x08, 0x20  # bits of `co_flags`, as in inspect, whose import is slow
 
 
 def _wrapped(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Softmax, losses, and their backward passes. A reduction is 0 for none, 1 for mean, 2 for sum."""
+"""Softmax, losses, and their backward passes."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.kernels.rows import Row, Sizes
+from turnout_aten.shapes.losses import MEAN
 from turnout_kernels import _native, native
 from turnout_kernels.native import CODES, F32, F64, FLOATS, KERNELS, MAX_DIMS, POINTWISE
 
@@ -371,7 +372,7 @@ def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -
 
 def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, grad_input: Any) -> Any:
     count = self.size if self.shape == target.shape else math.prod(np.broadcast_shapes(self.shape, target.shape))
-    factor = 2.0 / max(count, 1) if reduction == 1 else 2.0
+    factor = 2.0 / max(count, 1) if reduction == MEAN else 2.0
     return computed("mse_backward", (grad_output, self, target), grad_input, (factor,))
 
 

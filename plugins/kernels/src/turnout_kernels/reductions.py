@@ -13,6 +13,7 @@ import numpy as np
 
 from turnout.config.tuples import NamedTuple
 from turnout_aten.kernels.rows import Row, Sizes
+from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_kernels.few import compiled
 from turnout_kernels.layouts import deliver, packed, width_of
 from turnout_kernels.native import FEW, FLOATS, code, plain, run, whole
@@ -179,12 +180,12 @@ def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
-    if not reduction or self.size <= FEW or self.shape != target.shape or out.dtype is not self.dtype:
+    if reduction == NONE or self.size <= FEW or self.shape != target.shape or out.dtype is not self.dtype:
         return NotImplemented
     if plain(self, target):
         work = Arranged(self, self.size, 1, (), ())
         made = np.empty((), self.dtype)
-        reduce(DIFFERENCES, work, made, 1 / self.size if reduction == 1 else 1.0, target)
+        reduce(DIFFERENCES, work, made, 1 / self.size if reduction == MEAN else 1.0, target)
         return deliver(made, out)
     made = _total("mse", self, target, reduction)
     return made if made is NotImplemented else deliver(made, out)
@@ -196,16 +197,16 @@ def _total(name: str, self: Any, target: Any, reduction: int, numbers: tuple[flo
     if apply(name, (self, target), each, numbers) is NotImplemented:
         return NotImplemented
     made = np.empty((), each.dtype)
-    reduce(SUM, Arranged(each.ravel("K"), each.size, 1, (), ()), made, 1 / each.size if reduction == 1 else 1.0)
+    reduce(SUM, Arranged(each.ravel("K"), each.size, 1, (), ()), made, 1 / each.size if reduction == MEAN else 1.0)
     return deliver(made, np.empty((), self.dtype))
 
 
 def _loss(name: str, self: Any, target: Any, reduction: int, numbers: tuple[float, ...] = ()) -> Any:
     if self.size <= FEW or self.shape != target.shape or self.dtype is not target.dtype or self.dtype.char not in FLOATS:
         return NotImplemented
-    if reduction == 0:
+    if reduction == NONE:
         return apply(name, (self, target), None, numbers)
-    return _total(name, self, target, reduction, numbers) if reduction in (1, 2) else NotImplemented
+    return _total(name, self, target, reduction, numbers)
 
 
 def l1_loss(self: Any, target: Any, reduction: int) -> Any:

@@ -17,7 +17,7 @@ from turnout_opencl.reductions import dense_strides, dims_of, split_of
 Kernel = Callable[..., Any]
 
 _PLUS, _MINUS, _ADD, _SUBTRACT, _TIMES, _OVER, _NEGATIVE, _CONJUGATE, _RECIPROCAL = range(9)  # the cases of `pairs`
-_IS_NAN, _IS_INFINITE = 2, 3  # and of `comparisons`
+_EQUAL, _UNEQUAL, _IS_NAN, _IS_INFINITE = range(4)  # and of `comparisons`
 _RUNNING = 2  # added to the cases of `totals`
 _PAIR = struct.Struct("<2f")
 
@@ -177,8 +177,8 @@ KERNELS: dict[str, Kernel] = {
     "abs.out":          absolute,
     "mm.out":           product,
     "bmm.out":          product,
-    "eq.Tensor_out":    _binary(0, "comparisons"),
-    "ne.Tensor_out":    _binary(1, "comparisons"),
+    "eq.Tensor_out":    _binary(_EQUAL, "comparisons"),
+    "ne.Tensor_out":    _binary(_UNEQUAL, "comparisons"),
 }
 # fmt: on
 

@@ -1,4 +1,4 @@
-"""Softmax, negative log likelihood and squared error, with their gradients. A reduction is 0 for none, 1 for mean, 2 for sum."""
+"""Softmax, negative log likelihood and squared error, with their gradients."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import dense, run_map
 from turnout_opencl.reductions import TOTAL, dims_of, lines, reduce
+
+SOFTMAX, LOG_SOFTMAX, SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT = range(4)
 
 
 def softmax(op: int) -> Any:
@@ -128,10 +130,10 @@ def mse_loss_backward(grad_output: ClArray, self: ClArray, target: ClArray, redu
 
 # fmt: off
 KERNELS = {
-    "_softmax.out":                   Row(softmax(0)),
-    "_log_softmax.out":               Row(softmax(1)),
-    "_softmax_backward_data.out":     Row(softmax_backward(2)),
-    "_log_softmax_backward_data.out": Row(softmax_backward(3)),
+    "_softmax.out":                   Row(softmax(SOFTMAX)),
+    "_log_softmax.out":               Row(softmax(LOG_SOFTMAX)),
+    "_softmax_backward_data.out":     Row(softmax_backward(SOFTMAX_GRADIENT)),
+    "_log_softmax_backward_data.out": Row(softmax_backward(LOG_SOFTMAX_GRADIENT)),
     "nll_loss_forward.output":        Row(likelihood),
     "nll_loss_backward.grad_input":   Row(likelihood_backward),
     "mse_loss.out":                   Row(mse_loss),

@@ -13,6 +13,7 @@ from typing import Any
 
 from turnout_aten.files import Damaged
 from turnout_aten.plain_data import shown
+from turnout_aten.tensor.size import NEGATIONS
 
 Tree = Any  # a name, a number, or (sign, left, right), as in `turnout_tracer.sizes`
 Comparison = tuple[Tree, str, Tree]
@@ -53,9 +54,6 @@ def guard(text: Any, name_of: Callable[[str, int], Tree]) -> Comparison:
     if negated:
         sign = NEGATIONS[sign]
     return _tree(left, name_of), sign, _tree(right, name_of)
-
-
-NEGATIONS = {"==": "!=", "!=": "==", ">": "<=", "<=": ">", ">=": "<", "<": ">="}
 
 
 def _relation(node: ast.AST) -> tuple[str, ast.AST, ast.AST]:

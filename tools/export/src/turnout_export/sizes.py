@@ -11,9 +11,10 @@ from typing import Any
 
 from turnout_aten.files import need
 from turnout_aten.plain_data import elements, only, row, shown
+from turnout_aten.tensor.size import NEGATIONS
 from turnout_export import expressions
 from turnout_export.arguments import Scope, Unsupported, as_data, listed, unlisted
-from turnout_export.expressions import NEGATIONS, Comparison, Tree, Unknown
+from turnout_export.expressions import Comparison, Tree, Unknown
 from turnout_tracer.sizes import SYMBOL
 
 # The names of the functions of `operator` and of torch -> what formulas have for them.

@@ -1,4 +1,4 @@
-"""Losses over classes. `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
+"""Losses over classes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Losses between values: differences, likelihoods and margins, computed elementwise and then reduced.
-
-`reduction` is 0 for none, 1 for the mean, 2 for the sum.
-"""
+"""Losses between values: differences, likelihoods and margins, computed elementwise and then reduced."""
 
 from __future__ import annotations
 

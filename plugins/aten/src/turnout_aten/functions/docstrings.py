@@ -10,6 +10,8 @@ import os
 from functools import cache
 from types import CodeType, FunctionType
 
+from turnout.operators.tracebacks import VARARGS, VARKEYWORDS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,8 +64,8 @@ def _parameters(code: CodeType) -> list[str]:
     """The names of a function's parameters, as its signature has them."""
     positional, keywords = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = list(code.co_varnames)
-    starred = [names[keywords]] if code.co_flags & 4 else []
-    options = [names[keywords + len(starred)]] if code.co_flags & 8 else []
+    starred = [names[keywords]] if code.co_flags & VARARGS else []
+    options = [names[keywords + len(starred)]] if code.co_flags & VARKEYWORDS else []
     return [*names[:positional], *starred, *names[positional:keywords], *options]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from turnout.operators.calls import CallSpec, Choice, Line
 from turnout.operators.stubs import default_source, python_name
+from turnout.operators.tracebacks import VARARGS, VARKEYWORDS
 from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.functions.call_forms import SECOND_NAMES
 from turnout_aten.generation.packets import (
@@ -58,9 +59,9 @@ def with_requires_grad(written: Written, name: str) -> Written:
     names = code.co_varnames
     positional, keywords = names[: code.co_argcount], names[code.co_argcount :][: code.co_kwonlyargcount]
     rest = iter(names[code.co_argcount + code.co_kwonlyargcount :])
-    given = [*positional, *([f"*{next(rest)}"] if code.co_flags & _VARARGS else []), *(f"{n}={n}" for n in keywords)]
+    given = [*positional, *([f"*{next(rest)}"] if code.co_flags & VARARGS else []), *(f"{n}={n}" for n in keywords)]
     asked = "requires_grad"
-    if code.co_flags & _VARKEYWORDS:
+    if code.co_flags & VARKEYWORDS:
         more = next(rest)
         given.append(f"**{more}")
         asked = f'{more} and {more}.pop("requires_grad", False)'
@@ -71,9 +72,6 @@ def with_requires_grad(written: Written, name: str) -> Written:
     if spec is not None and spec.last is not None:
         spec = spec._replace(last=Line.last(made, spec.last.names))
     return Written(made, spec)
-
-
-_VARARGS, _VARKEYWORDS = 4, 8  # of `inspect`, whose import is slow
 
 
 def with_classes_of_results(packet: Packet, written: Written) -> Written:

@@ -10,6 +10,7 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from turnout.operators.tracebacks import VARARGS
 from turnout_aten.errors import rows as errors
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     Call = Callable[..., Any]
 
-_VARIABLE = 0x04  # CO_VARARGS
 # What `as_array` of an array library may take, though it is no result.
 NOT_ARRAYS = frozenset({str, bytes, dict, set, list, tuple})
 
@@ -90,7 +90,7 @@ def _taken(fn: Any) -> tuple[int, int | None, list[str]] | None:
     named = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     given = getattr(fn, "__kwdefaults__", None) or {} if named else {}
     keywords = [name for name in named if name not in given]
-    return max(most - len(defaults), 0), None if code.co_flags & _VARIABLE else most, keywords
+    return max(most - len(defaults), 0), None if code.co_flags & VARARGS else most, keywords
 
 
 # ---- calls

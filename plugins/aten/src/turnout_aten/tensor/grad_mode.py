@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from turnout.guards import Guard
 from turnout.keys import KEYS, TRACKED
-from turnout.operators.tracebacks import shorten, shortening
+from turnout.operators.tracebacks import GENERATOR, shorten, shortening
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import GRAD
@@ -53,9 +53,6 @@ def context_note() -> str:
     return "" if GRAD.get()[0] else "no_grad  gradients are not recorded"
 
 
-_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect is slow
-
-
 class _Mode(Guard):
     """Sets GRAD while entered. As a decorator, it is entered for each call of a function, or each step of a generator."""
 
@@ -78,7 +75,7 @@ class _Mode(Guard):
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         from functools import wraps
 
-        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _GENERATOR:
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR:
             return wraps(function)(lambda *args, **kwargs: self._steps(function(*args, **kwargs)))
 
         @wraps(function)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 new = tuple.__new__  # `new(Size, shape)` takes an array's shape as it is: 100 ns less than a call of `Size`, which checks it
 _get = tuple.__getitem__
 
+# A comparison of sizes -> the one that holds where it does not.
+NEGATIONS = {"==": "!=", "!=": "==", ">=": "<", "<": ">=", "<=": ">", ">": "<="}
+
 
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints. A part of one, a sum with a tuple and a multiple are a `Size` too.

@@ -5,28 +5,29 @@ from __future__ import annotations
 from math import prod
 
 from turnout_aten import operators as aten
+from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 
 
 def mse_second_grad(grad: Tensor, grad_output: Tensor, reduction: int, elements: int) -> Tensor:
     """d <grad, mse_loss_backward> / dself."""
-    return grad * grad_output * (2 / elements if reduction == 1 and elements else 2)
+    return grad * grad_output * (2 / elements if reduction == MEAN and elements else 2)
 
 
 def mse_second_grad_output(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     """d <grad, mse_loss_backward> / dgrad_output."""
     each = grad * ((self - target) * 2)
-    if reduction == 0:
+    if reduction == NONE:
         return each
-    return each.sum() / count(each.shape) if reduction == 1 else each.sum()
+    return each.sum() / count(each.shape) if reduction == MEAN else each.sum()
 
 
 def nll_second_grad_output(
     grad: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: Tensor
 ) -> Tensor:
     """d <grad, nll_loss_backward> / dgrad_output. A mean is over the weight that the backward pass was given."""
-    if reduction == 1:
+    if reduction == MEAN:
         return aten.nll_loss(grad, target, weight, 2, ignore_index) / total_weight
     return aten.nll_loss(grad, target, weight, reduction, ignore_index)
 
@@ -36,7 +37,7 @@ def _each_loss(grad: Tensor, value: Tensor, weight: Tensor | None, reduction: in
     if weight is not None:
         value = value * weight
     made = grad * value
-    return made / max(prod(made.shape), 1) if reduction == 1 else made
+    return made / max(prod(made.shape), 1) if reduction == MEAN else made
 
 
 def binary_cross_entropy_grad(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.tensor.tensor import Tensor
 
 
@@ -13,4 +14,4 @@ def summed(each: Tensor, reduction: int) -> Tensor:
 def square_tangent(self_t: Tensor, self: Tensor, other: Tensor, reduction: int) -> Tensor:
     """2 (x - y) dx, each or reduced."""
     each = (self - other) * self_t * 2
-    return each if reduction == 0 else each.mean() if reduction == 1 else each.sum()
+    return each if reduction == NONE else each.mean() if reduction == MEAN else each.sum()

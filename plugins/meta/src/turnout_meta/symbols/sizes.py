@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.errors import ArgumentError, CallError, DataDependentSizeError, DimError
-from turnout_aten.tensor.size import Size
+from turnout_aten.tensor.size import NEGATIONS, Size
 from turnout_meta.symbols import errors
 from turnout_meta.symbols.expressions import Assumption, Expression, Symbol
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 # The comparisons that the running call has answered for sizes other than 0 and 1.
 ASSUMED: ContextVar[tuple[SymBool, ...]] = ContextVar("turnout_meta.assumed", default=())
 
-_OPPOSITES = {"==": "!=", "!=": "==", ">=": "<", "<": ">=", "<=": ">", ">": "<="}
 _SIGNS = {(">=", True): ">=", (">=", False): "<", ("==", True): "==", ("==", False): "!="}
 
 
@@ -305,7 +304,7 @@ class SymBool:
         if found is None:
             found = self._for_the_inputs()
             if found is not None:
-                sign = self._sign if found else _OPPOSITES[self._sign]
+                sign = self._sign if found else NEGATIONS[self._sign]
                 self._scope.decisions.append(Assumption(self._left, sign, self._right))
                 self._scope.assume(self._difference, self._relation, found is self._holds)
         return found

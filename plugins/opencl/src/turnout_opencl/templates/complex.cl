@@ -27,20 +27,23 @@ float2 over(float2 x, float2 y) {
   const float2 x = a ? PAIR(a[at[1]]) : PAIR(call.number[0]);                     \
   const float2 y = b ? PAIR(b[at[2]]) : PAIR(call.number[1]);
 
+enum { PLUS, MINUS, ADD, SUBTRACT, TIMES, OVER, NEGATIVE, CONJUGATE, RECIPROCAL }; /* of pairs */
+enum { EQUAL, UNEQUAL, IS_NAN, IS_INFINITE }; /* of comparisons */
+
 __kernel void pairs(const Call call, __global S *o, __global const S *a, __global const S *b) {
   LOAD
   const float2 w = PAIR(call.number[2]);
   float2 r = x;
   switch (call.op) {
-    case 0: r = x + y; break;
-    case 1: r = x - y; break;
-    case 2: r = x + times(w, y); break;
-    case 3: r = x - times(w, y); break;
-    case 4: r = times(x, y); break;
-    case 5: r = over(x, y); break;
-    case 6: r = -x; break;
-    case 7: r = (float2)(x.x, -x.y); break;
-    case 8: r = over((float2)(1, 0), x); break;
+    case PLUS: r = x + y; break;
+    case MINUS: r = x - y; break;
+    case ADD: r = x + times(w, y); break;
+    case SUBTRACT: r = x - times(w, y); break;
+    case TIMES: r = times(x, y); break;
+    case OVER: r = over(x, y); break;
+    case NEGATIVE: r = -x; break;
+    case CONJUGATE: r = (float2)(x.x, -x.y); break;
+    case RECIPROCAL: r = over((float2)(1, 0), x); break;
   }
   o[at[0]] = as_ulong(r);
 }
@@ -55,10 +58,10 @@ __kernel void comparisons(const Call call, __global uchar *o, __global const S *
   const int same = x.x == y.x && x.y == y.y;
   int r = 0;
   switch (call.op) {
-    case 0: r = same; break;
-    case 1: r = !same; break;
-    case 2: r = isnan(x.x) || isnan(x.y); break;
-    case 3: r = isinf(x.x) || isinf(x.y); break;
+    case EQUAL: r = same; break;
+    case UNEQUAL: r = !same; break;
+    case IS_NAN: r = isnan(x.x) || isnan(x.y); break;
+    case IS_INFINITE: r = isinf(x.x) || isinf(x.y); break;
   }
   o[at[0]] = (uchar)r;
 }

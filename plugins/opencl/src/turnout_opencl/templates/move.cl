@@ -25,8 +25,10 @@ __kernel void take(const Call call, __global S *o, __global const S *a, __global
   ST(o, at[0], LD(a, at[1] + places[at[2]] * call.extra[0]));
 }
 
-/* op 0 writes, 1 adds, 2 multiplies, 3 keeps the larger, 4 the smaller one. The inner grid is walked in order: of repeated positions the last write stands, and sums are the
-   same in every run. */
+/* What `put` does with an element. The inner grid is walked in order: of repeated positions the last write stands, and sums are the same
+   in every run. */
+enum { WRITE, ADD, MULTIPLY, LARGER, SMALLER };
+
 __kernel void put(const Call call, __global S *o, __global const S *a, __global const long *places) {
   const long i = get_global_id(0);
   if (i >= call.n) return;
@@ -36,16 +38,16 @@ __kernel void put(const Call call, __global S *o, __global const S *a, __global 
     if (places[in[2]] < 0) continue;
     const long to = in[0] + places[in[2]];
     const T x = a ? LD(a, in[1]) : NUMBER(0);
-    if (call.op == 0) {
+    if (call.op == WRITE) {
       ST(o, to, x);
       continue;
     }
     const T old = LD(o, to);
     switch (call.op) {
-      case 1: ST(o, to, (T)(old + (call.extra[0] ? x * NUMBER(1) : x))); break;
-      case 2: ST(o, to, (T)(old * x)); break;
-      case 3: ST(o, to, old != old || old > x ? old : x); break;
-      case 4: ST(o, to, old != old || old < x ? old : x); break;
+      case ADD: ST(o, to, (T)(old + (call.extra[0] ? x * NUMBER(1) : x))); break;
+      case MULTIPLY: ST(o, to, (T)(old * x)); break;
+      case LARGER: ST(o, to, old != old || old > x ? old : x); break;
+      case SMALLER: ST(o, to, old != old || old < x ? old : x); break;
     }
   }
 }

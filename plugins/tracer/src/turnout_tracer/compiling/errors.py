@@ -55,6 +55,7 @@ def dynamic(op: str) -> str:
 
 HIDDEN_TENSOR = "a tensor comes from a place that the signature does not see"
 OVER_ARRAY = "a tensor shares memory with a NumPy array of the program"
+MODES = "the grad mode, or the default device or dtype"
 HIDDEN_GENERATOR = "a generator comes from a place that the signature does not see"
 
 

@@ -181,7 +181,7 @@ class Outcomes:
             self._capture.changes(_difference(before, after))
             return
         if before.modes != after.modes:
-            self._capture.changes("the grad mode, or the default device or dtype")
+            self._capture.changes(errors.MODES)
         if before.seeds != after.seeds or any(a is not b for a, b in zip(before.generators, after.generators, strict=True)):
             self._capture.changes("a generator")
         put = [0] * len(before.tensors)

@@ -130,7 +130,7 @@ class Walk:
         self._grads()
         self._memories()
         self.modes = tuple(GRAD.get()), config.get("default_device"), get_default_dtype()
-        self._add(self.modes, (None, "the grad mode, or the default device or dtype"))
+        self._add(self.modes, (None, errors.MODES))
         self.lines.modes(self.modes)
         self.key = tuple(self._parts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout_aten.shapes.losses import MEAN, NONE, SUM
 from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, row, some
 
 
@@ -19,9 +20,9 @@ def _nll(np: Any, x: Any, target: Any, weight: Any, reduction: int, ignore: int)
     safe = np.where(kept, wanted, 0)
     w = (np.ones(rows.shape[1], x.dtype) if weight is None else weight)[safe] * kept
     losses = -rows[np.arange(len(rows)), safe] * w
-    if reduction == 0:
+    if reduction == NONE:
         return losses.reshape(target.shape), np.zeros((), x.dtype)
-    return (losses.sum() / w.sum() if reduction == 1 else losses.sum()), w.sum()
+    return (losses.sum() / w.sum() if reduction == MEAN else losses.sum()), w.sum()
 
 
 def _cross_entropy(np: Any, x: Any, target: Any, weight: Any = None, reduction: int = 1, ignore: int = -100) -> Any:
@@ -198,7 +199,7 @@ CASES: tuple[OperatorCase, ...] = (
     row("special_log_softmax", S(M, 0), lambda np, x, d: np.log(_softmax(np, x, d))),
     row("_safe_softmax", S(M, -1), _softmax),
     row("log_softmax.int", (S(M, 1), S(M, -2)), lambda np, x, d: np.log(_softmax(np, x, d))),
-    row("nll_loss_forward", tuple(S(some(3, 4), T([1, 0, 3], "int64"), weight, reduction, ignore) for weight in (None, some(4, **POSITIVE)) for reduction in (0, 1, 2) for ignore in (-100, 0)), _nll),
+    row("nll_loss_forward", tuple(S(some(3, 4), T([1, 0, 3], "int64"), weight, reduction, ignore) for weight in (None, some(4, **POSITIVE)) for reduction in (NONE, MEAN, SUM) for ignore in (-100, 0)), _nll),
     row("nll_loss", (S(some(3, 4), T([1, 0, 3], "int64")), S(some(4), T(2, "int64"))), lambda np, x, t: _nll(np, x, t, None, 1, -100)[0]),
     row("cross_entropy_loss", (S(some(3, 4), T([1, 0, 3], "int64")), S(some(3, 4), T([1, 0, 3], "int64"), some(4, **POSITIVE), 2), S(some(3, 4), some(3, 4, seed=5, low=0.1, high=1.0))), _cross_entropy),
     row("mse_loss", (S(M, some(2, 3, seed=3)), S(M, some(2, 3, seed=3), 0), S(M, some(2, 3, seed=3), 2)), lambda np, x, y, r=1: (lambda d: d if r == 0 else d.mean() if r == 1 else d.sum())((x - y) ** 2)),

@@ -6,11 +6,12 @@ from itertools import product
 from math import exp, log, pi
 from typing import Any
 
+from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_conformance.cases.model import POSITIVE, M, OperatorCase, S, T, row, some
 
 
 def _reduced(losses: Any, reduction: int) -> Any:
-    return losses if reduction == 0 else losses.mean() if reduction == 1 else losses.sum()
+    return losses if reduction == NONE else losses.mean() if reduction == MEAN else losses.sum()
 
 
 def _each(loss: Any) -> Any:
@@ -97,7 +98,7 @@ def _multilabel(np: Any, x: Any, y: Any, reduction: int = 1) -> Any:
 def _nd(np: Any, x: Any, y: Any, weight: Any = None, reduction: int = 1, ignore: int = -100) -> Any:
     picked = -np.take_along_axis(x, np.where(y == ignore, 0, y)[:, None], 1)[:, 0]
     w = np.where(y == ignore, 0, (np.ones(x.shape[1], x.dtype) if weight is None else weight)[y]).astype(x.dtype)
-    return picked * w if reduction == 0 else (picked * w).sum() / (w.sum() if reduction == 1 else 1)
+    return picked * w if reduction == NONE else (picked * w).sum() / (w.sum() if reduction == MEAN else 1)
 
 
 def _ctc(
@@ -113,7 +114,7 @@ def _ctc(
                 total += exp(sum(logs[i, n, c] for i, c in enumerate(path)))
         found.append(-log(total) if total else 0.0 if zero else np.inf)
     losses = np.array(found, logs.dtype)
-    return (losses / np.maximum(lengths, 1)).mean() if reduction == 1 else _reduced(losses, reduction)
+    return (losses / np.maximum(lengths, 1)).mean() if reduction == MEAN else _reduced(losses, reduction)
 
 
 N, P = some(2, 3, seed=3), some(2, 3, low=0.1, high=0.9, seed=3)
