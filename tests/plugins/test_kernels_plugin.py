@@ -5,6 +5,7 @@ Layouts, dtypes and sizes of every row are in `test_kernels_variants`.
 
 from __future__ import annotations
 
+import itertools
 import os
 import pkgutil
 from collections.abc import Callable
@@ -207,11 +208,22 @@ def test_a_row_says_why_it_leaves_a_call_and_is_not_called_for_it() -> None:
                     assert call(x).tolist() == pytest.approx([np.cosh(1.0)] * n)
                     assert "".join(called) == wanted
             told = "".join(f"; {name} leaves it: over {limit} elements" for name, limit in (("a", 2), ("b", 4)) if n > limit)
+            computing = [*wanted, *("b" for _ in wanted if wanted == "a"), "turnout-cpu"]
+            told += f"; computed by {computing[0]}"
+            told += "".join(f", or by {b} where {a} returns NotImplemented" for a, b in itertools.pairwise(computing))
             assert explain("cosh", x).chosen.path.partition(";")[2] == told.removeprefix(";")
     finally:
         config.unset("kernels.prefer")
         for group in groups:
             group.undo()
+
+
+def test_explain_says_whose_row_computes() -> None:
+    both = "turnout-kernels, or by turnout-cpu where turnout-kernels returns NotImplemented"
+    for n, wanted in ((3, "turnout-cpu"), (500, both)):
+        x = turnout.ones(n, n)
+        for call in (("add", x, x), ("exp", x)):
+            assert explain(*call).chosen.path.partition("; computed by ")[2] == wanted
 
 
 def test_an_error_has_the_reasons_of_all_rows() -> None:

@@ -12,11 +12,14 @@ import linecache
 import sys
 import warnings
 from contextlib import suppress
+from itertools import pairwise
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from turnout.operators.kernels import ARRAY as ARRAY_FORM
 from turnout.operators.stubs import python_name
-from turnout_aten.kernels.rows import KERNEL, leaves_of
+from turnout_aten.kernels.binding import Over, entry_below
+from turnout_aten.kernels.rows import FEW, KERNEL, SIMPLE, leaves_of, only_few
 from turnout_aten.kernels.rules import ASKED
 from turnout_aten.kernels.specs import CUSTOM, INTO, MAKES, PLANNED, SHAPELESS
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 ARRAY, KEPT = "array kernel", "kept plan"
 WORDS = {MAKES: ARRAY, SHAPELESS: ARRAY, CUSTOM: ARRAY, PLANNED: KEPT}  # a write is the functional call, and a copy
-BELOW = "the kernel below, which calls operators"
+BELOW, RAISES = "the kernel below, which calls operators", "general; it raises"
 # The modules of the general paths.
 GENERAL = frozenset(f"turnout_aten.kernels.{name}" for name in ("functional", "inplace", "outputs", "custom"))
 
@@ -121,7 +124,8 @@ def path_of(op: Operator, kernel: Kernel, backend: TensorBackend, ks: int, args:
         call = kernel.binder(op, kernel, backend.name)
         if type(call) is not FunctionType and not op.schema.takes_tensors:  # numbers of a generator, which a call would draw
             return f"compiled: {ARRAY}{question.silent}"
-        return _asked(question, call, backend, ks, list(args), written)
+        path = _asked(question, call, backend, ks, list(args), written)
+        return path + _computed_by(op, kernel, backend.name, path)
     finally:
         ASKED.question = before
         question.frame = None  # it holds the question: a cycle
@@ -143,8 +147,23 @@ def _asked(question: Question, call: Call, backend: TensorBackend, ks: int, args
         why = "" if ARRAY in path else _why_not(call, args)
         return path + (why or ("" if path == "general" else _again(question, backend, [args[i] for i in written])))
     except Exception as error:  # noqa: BLE001 - the call would raise it
-        return f"general; it raises {type(error).__name__}"
+        return f"{RAISES} {type(error).__name__}"
     return "without its function"
+
+
+def _computed_by(op: Operator, kernel: Kernel, key: str, path: str) -> str:
+    """Whose row computes, where rows of several packages serve a call as one."""
+    rows = [kernel]
+    while isinstance(rows[-1].binder, Over) and (entry := entry_below(op, rows[-1], key)) and entry.kernel.form == ARRAY_FORM:
+        rows.append(entry.kernel)
+    if len(rows) == 1 or RAISES in path or path == BELOW:
+        return ""
+    rows = [each for each in rows if each.fn is not only_few and f"; {each.origin} leaves it" not in path]
+    if path.partition(";")[0].endswith((f", {SIMPLE}", f", {FEW}")):  # only the last one is asked for few elements
+        rows = rows[-1:]
+    names = [each.origin.partition(" ")[0] for each in rows]
+    otherwise = [f", or by {b} where {a} returns NotImplemented" for a, b in pairwise(names)]
+    return f"; computed by {names[0]}{''.join(otherwise)}" if names else ""
 
 
 def _again(question: Question, backend: TensorBackend, targets: list[Tensor]) -> str:
