@@ -17,16 +17,14 @@ from turnout_conformance.making import arguments, row_major, samples
 
 MAY_ALIAS = "its results are views of one memory, though PyTorch's schema does not say so"
 INDICES = "the indices that it splits at are values of a tensor, and constants of a trace on real tensors, as in PyTorch"
-STATISTICS = "the running statistics are constants: PyTorch refuses those that require a gradient"
+SCALE = "its scale is a number, which comes from a size: numbers are not symbols"
 TOTAL = "the total weight is a constant: PyTorch refuses one that requires a gradient"
 
 # Operator -> the checks that fail, and why that is right.
 EXPECTED: dict[str, tuple[set[str], str]] = {
     **dict.fromkeys(("unsafe_split.Tensor", "unsafe_split_with_sizes"), ({"test_schema"}, MAY_ALIAS)),
     "tensor_split.tensor_indices_or_sections": ({"test_aot_dispatch_static", "test_aot_dispatch_dynamic"}, INDICES),
-    **dict.fromkeys(
-        ("_native_batch_norm_legit_functional", "_batch_norm_with_update_functional"), ({"test_gradients"}, STATISTICS)
-    ),
+    "scaled_dot_product_attention": ({"test_faketensor"}, SCALE),
     "nll_loss_backward": ({"test_gradients"}, TOTAL),
 }  # fmt: skip
 LAYOUTS = "test_inputs"

