@@ -25,10 +25,6 @@ RESIZES = (
     "it changes how much memory a tensor has, which other tensors may share\n"
     "  to fix  make a tensor of the new shape, such as with new_empty() or reshape()"
 )
-REPLACES = (
-    "it gives a tensor the memory of another one, so that tensors share memory that did not before\n"
-    "  to fix  write the values with copy_()"
-)
 CAPTURED_TURNED = "the tensor is from outside, and was viewed or written before\n  to fix  make it an argument of the function"
 SEVERAL_ALIASES = (
     "its schema lets a result share memory with several arguments, or with an unknown one\n"

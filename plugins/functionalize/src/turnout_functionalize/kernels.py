@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]  # (region, *args)
 
 # Operators that change which memory a tensor has.
-REFUSED = {"resize_": errors.RESIZES, "resize_as_": errors.RESIZES, "set_": errors.REPLACES}
+REFUSED = {"resize_": errors.RESIZES, "resize_as_": errors.RESIZES}
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _BELOW = StateChange(excludes=KEY)
 

@@ -37,7 +37,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
     that `func` writes get their new values by one `copy_` at the end; if `func` raises, they keep the old ones. The result has no
     side effects in between, so a trace of it has none, and backends whose arrays cannot be written can run it.
 
-    Raises FunctionalizeError for what has no functional form: `resize_`, `set_`, and operators whose schema does not say which
+    Raises FunctionalizeError for what has no functional form: `resize_`, and operators whose schema does not say which
     argument a result shares memory with.
 
     Arguments:
