@@ -13,11 +13,9 @@ from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
 from turnout_arrays.random import random_bits
 from turnout_aten.shapes.extents import reach_of
-from turnout_cpu.halves import to_float16
+from turnout_cpu.halves import LINE, to_float16
 from turnout_cpu.pool import LARGE
 
-# Bytes of a cache line.
-_LINE = 64
 # Random words at a time, so that the twenty steps of their hash stay in the cache.
 _WORDS = 1 << 15
 
@@ -38,7 +36,7 @@ _ARGUMENT, _LOCAL = _of_an_argument(object()), _of_a_name()
 def _across(source: Any) -> bool:
     """Whether the last dim, a long one, goes across the rows of memory, as in a transposed matrix."""
     return bool(
-        source.ndim > 1 and source.shape[-1] >= 256 and source.strides[-1] >= 4 * _LINE and source.strides[-2] == source.itemsize
+        source.ndim > 1 and source.shape[-1] >= 256 and source.strides[-1] >= 4 * LINE and source.strides[-2] == source.itemsize
     )
 
 
@@ -73,7 +71,7 @@ class CPUBackend(ArrayBackend):
         large = source.size > LARGE and source.shape == target.shape
         if large and source.dtype == target.dtype and _across(source):
             # Some columns at a time: what is written fills whole lines of the cache. In one piece it takes six times as long.
-            step = max(1, _LINE // source.itemsize)
+            step = max(1, LINE // source.itemsize)
             for first in range(0, source.shape[-1], step):
                 target[..., first : first + step] = source[..., first : first + step]
             return

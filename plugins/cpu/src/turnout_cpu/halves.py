@@ -15,7 +15,7 @@ import numpy as np
 # Elements at a time: with fewer, the calls cost more than a nearer cache saves.
 BLOCK = 1 << 19
 # Bytes of a line of the cache. Vectors that lie across two of them take a tenth more time in all.
-_LINE = 64
+LINE = 64
 # Up to this many bfloat16, the calls would cost more than they save.
 SMALL = 1 << 15
 _WORD = np.uint32
@@ -34,9 +34,9 @@ _PLACED = np.array((1 << 16) + (1 << 3), _WORD)
 
 def _rows_of_words(count: int) -> Any:
     """Two rows of at least that many words, each of which begins a line of the cache."""
-    size = -(-count * 4 // _LINE) * _LINE
-    memory = np.empty(2 * size + _LINE, np.uint8)
-    first = -memory.__array_interface__["data"][0] % _LINE
+    size = -(-count * 4 // LINE) * LINE
+    memory = np.empty(2 * size + LINE, np.uint8)
+    first = -memory.__array_interface__["data"][0] % LINE
     return memory[first : first + 2 * size].view(_WORD).reshape(2, -1)
 
 

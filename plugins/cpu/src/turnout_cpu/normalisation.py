@@ -17,9 +17,8 @@ from turnout_arrays.numbers import is_half, widen
 from turnout_aten.kernels.rows import Row, Sizes
 from turnout_cpu.halves import to_float16
 from turnout_cpu.pool import LARGE, Pool
+from turnout_cpu.rows import BLOCK
 
-# Elements of a block: half a megabyte of float32. A quarter of that takes a sixth longer, because of the calls.
-BLOCK = 1 << 17
 # Up to this many elements, the composed gradient takes less time; so it does for rows shorter than these.
 FEW, SHORT = 1 << 15, 32
 # The most runs of blocks that have sums of their own. How many there are depends on the size alone, and so do the results.

@@ -15,7 +15,7 @@ Table = dict[str, Any]
 Ints = tuple[int, ...]
 
 _KERNELS = {NEAREST: "resize_nearest", EXACT: "resize_nearest", LINEAR: "resize_linear", CUBIC: "resize_cubic"}
-_MOST = 1 << 28  # the kernels count along a dim with ints of 32 bits
+MOST = 1 << 28  # places along a dim are ints of 32 bits in kernels, and so are sums of a few of these numbers
 
 
 def _step(dtype: Any, length: int, count: int, align_corners: bool, scale: float | None) -> float:
@@ -32,7 +32,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
     def run(name: str, mode: str, source: Any, out: Any, image: Ints, results: Ints, rest: Sequence[Any]) -> Any:
         """Start a kernel; `image` and `results` are the lengths of the dims that are resized, `rest` what says how."""
         ndim = len(image)
-        if kind(source) is None or not source.size or not out.size or max(*image, *results) >= _MOST:
+        if kind(source) is None or not source.size or not out.size or max(*image, *results) >= MOST:
             return NotImplemented
         align = mode in (LINEAR, CUBIC) and bool(rest[0])
         dtype = xp.dtype(computed(name_of(source))).type

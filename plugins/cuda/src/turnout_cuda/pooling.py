@@ -11,13 +11,12 @@ from typing import Any
 
 from turnout_arrays.convolutions import spread
 from turnout_cuda.floats import Kernels, kind
+from turnout_cuda.images import MOST
 from turnout_cuda.programs import NARROW, Programs, name_of
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]
 
-# Positions along a dim are ints of 32 bits in the kernels, and so are sums of a few of these numbers.
-_MOST = 1 << 28
 _LARGE = 64  # elements from which on a window is large
 _FEW = 1 << 17  # windows that are too few to give every thread of a GPU one
 
@@ -45,13 +44,13 @@ def _dims(
     ndim = len(image)
     given = [spread(each, ndim) for each in (kernel, stride if len(stride) else kernel, padding, dilation)]
     each = [each for dim in zip(image, pooled, *given, strict=True) for each in dim]
-    return (*(1, 1, 1, 1, 0, 1) * (3 - ndim), *each) if max(each) < _MOST else None
+    return (*(1, 1, 1, 1, 0, 1) * (3 - ndim), *each) if max(each) < MOST else None
 
 
 def _even_dims(image: Ints, pooled: Ints) -> Ints | None:
     """The same for windows that cover the image evenly."""
     each = [each for n, m in zip(image, pooled, strict=True) for each in (n, m, 0, 1, 0, 1)]
-    return (*(1, 1, 0, 1, 0, 1) * (3 - len(image)), *each) if max(each) < _MOST else None
+    return (*(1, 1, 0, 1, 0, 1) * (3 - len(image)), *each) if max(each) < MOST else None
 
 
 def _narrow(dims: Ints, *arrays: Any) -> int:

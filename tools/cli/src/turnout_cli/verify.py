@@ -15,8 +15,6 @@ from turnout_cli.output import print_json, print_lines
 if TYPE_CHECKING:
     from turnout.plugins.discovery import Found
 
-GROUP = "turnout.plugins"
-
 
 @click.command
 @click.argument("path", type=click.Path(path_type=Path))
@@ -44,7 +42,7 @@ def verify(ctx: click.Context, path: Path, as_json: bool) -> None:
 
 def of_project(folder: Path) -> Iterator[Found]:
     """The plugins that the pyproject.toml of a folder names, as they would be found. Raises Problem."""
-    from turnout.plugins.discovery import Found
+    from turnout.plugins.discovery import GROUP, Found
 
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
