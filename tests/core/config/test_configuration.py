@@ -12,6 +12,7 @@ import pytest
 
 from outcomes import refused
 from turnout import config
+from turnout.config.lines import loads
 from turnout.config.store import Store
 from turnout.errors import ConfigError, ConfigWarning, PluginWarning
 from turnout.plugins.manifest import Option
@@ -583,6 +584,37 @@ def test_a_trusted_option_is_taken_from_the_user_and_not_from_a_project(home, mo
     assert config.get("plugin.alpha.peer") == "x"
     with config.override({"plugin.alpha.peer": "z"}):
         assert config.get("plugin.alpha.peer") == "z"
+
+
+@pytest.mark.parametrize("key", ["turnout", '"turnout"', "'turnout'"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.{}]\nstrict = true",
+        "[ tool . {}\t]\nstrict = true",
+        "[tool]\n{}.strict = true",
+        "[tool]\n{} = {{strict = true}}",
+        "tool.{}\t.\tstrict = true",
+        "tool = {{{} = {{strict = true}}}}",
+        'a = "turnout"\nb = "turnout-core>=0.1"\n[tool]\n{} . strict = true',
+    ],
+)
+def test_a_table_of_ours_is_found_however_its_key_is_written(home, text, key):
+    write(home / "project/pyproject.toml", text.format(key))
+    config.reload()
+    assert config.get("strict") is True
+
+
+def test_a_project_that_only_requires_turnout_is_not_parsed(home, monkeypatch):
+    read: list[str] = []
+    monkeypatch.setattr("turnout.config.sources.loads", lambda text: read.append(text) or loads(text))
+    text = '[project]\nname = "turnout_x"\ndependencies = ["turnout-core>=0.1", "turnout"] # turnout\n'
+    write(home / "project/pyproject.toml", text)
+    config.reload()
+    assert (config.get("strict"), read) == (False, [])
+    write(home / "project/pyproject.toml", text + "[tool]\nturnout.strict = true\n")
+    config.reload()
+    assert (config.get("strict"), len(read)) == (True, 2)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")

@@ -73,4 +73,7 @@ def option_of(name: str) -> tuple[str, str] | None:
 @cache
 def normal(distribution: str) -> str:
     """The name of a distribution as packaging tools compare it."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
+    name = distribution.lower().replace("_", "-").replace(".", "-")
+    while "--" in name:
+        name = name.replace("--", "-")
+    return name

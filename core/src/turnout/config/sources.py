@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from turnout.config.installed import installed
@@ -118,10 +119,20 @@ def _has_table(path: str) -> bool:
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        tool = loads(text).get("tool") if "turnout" in text else None
+        tool = loads(text).get("tool") if _is_key_of(text) else None
         return isinstance(tool, dict) and "turnout" in tool
     except (OSError, ValueError):  # not TOML, or the file of another tool
         return "[tool.turnout" in text
+
+
+def _is_key_of(text: str) -> bool:
+    """Whether `turnout` may be a key in a TOML text: most projects name it only among what they require, and are not parsed."""
+    parts = text.split("turnout")
+    around = [(before.rstrip(_LOOSE)[-1:], after.lstrip(_LOOSE)[:1]) for before, after in pairwise(parts)]
+    return "[tool.turnout" in text or any(after in (".", "=") or (before, after) == (".", "]") for before, after in around)
+
+
+_LOOSE = "\"' \t"  # between a key of TOML and what is beside it
 
 
 def user_file(environ: Mapping[str, str]) -> str:

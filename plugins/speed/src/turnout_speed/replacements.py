@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from heapq import heappop, heappush
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -337,6 +336,8 @@ _CALLED = {"sum_to": "sum__dim_IntList"}  # the overload that the extension modu
 
 def run_ahead(made: Any, node: type, freed: Any, freed_output: Any) -> Any:
     """What takes the nodes of a backward pass whose formulas are data."""
+    from heapq import heappop, heappush  # the engine has loaded it
+
     return _calls.sweep(node, freed, freed_output, heappush, heappop)
 
 
