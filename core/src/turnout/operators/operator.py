@@ -13,7 +13,6 @@ from turnout.errors import ArgumentError, CallError, NoKernelError, StaleOperato
 from turnout.errors import calls as texts
 from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
 from turnout.operators.kernels import Kernel, bind
-from turnout.operators.missing import no_kernel
 from turnout.operators.path import Next, following
 from turnout.operators.placement import checked, mixed
 from turnout.operators.stubs import compile_stub, forget_source
@@ -407,6 +406,8 @@ class Operator:
         if entry is None or entry.reason == AMBIGUOUS:
 
             def call_missing(ks: int, *args: Any) -> Any:
+                from turnout.operators.missing import no_kernel  # only this error needs it
+
                 for argument, value in zip(self.schema.arguments, args, strict=True):
                     if argument.type.is_tensor_list and not value:
                         raise ArgumentError(texts.empty_list(self, argument.name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import copysign
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout_aten.kernels.rows import SAME, Accepts, Row, Sizes
 
@@ -17,6 +17,14 @@ Call = Callable[..., Any]
 # Why a kernel leaves a call to others, or refuses it.
 NO_ORDER = "complex numbers have no order"
 NO_OUTPUT = "a conversion needs an output"
+
+
+class Postponing:
+    """An array module whose arrays may have no numbers yet, as `drafts.Drafts`. `note(wrong)` takes what is not looked at."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 def is_half(array: Any) -> bool:
