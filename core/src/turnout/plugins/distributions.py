@@ -156,10 +156,11 @@ class Installed:
         return True
 
 
-def named(name: str) -> list[Distribution]:
-    """The distributions of a name, as packaging tools compare names, in the order of sys.path."""
+def named(name: str) -> Iterator[Distribution]:
+    """The distributions of a name, as packaging tools compare names, in the order of sys.path. Places are listed when they are
+    reached."""
     wanted = normal(name)
-    return [each for each, stem in _stems() if wanted == (stem or normal(name_and_version(each)[0]))]
+    return (each for each, stem in _stems() if wanted == (stem or normal(name_and_version(each)[0])))
 
 
 def name_and_version(distribution: Distribution) -> tuple[str, str]:

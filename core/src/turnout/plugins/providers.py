@@ -80,7 +80,7 @@ def distribution_of(module: str) -> str | None:
 def install(*packages: str) -> str:
     """The command that installs packages: from the clone that core was installed from, if that has them."""
     needed = {name: folder for package in packages for name, folder in _folders(package)}
-    missing = [folder for name, folder in needed.items() if not named(name)]
+    missing = [folder for name, folder in needed.items() if not any(named(name))]
     core, editable = project_of(next(iter(named("turnout-core")), None))
     folders = [os.path.join(os.path.dirname(core), *folder.split("/")) for folder in missing] if core is not None else []
     if not folders or not all(os.path.isfile(os.path.join(folder, "pyproject.toml")) for folder in folders):
