@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import zipfile
 
@@ -134,8 +135,21 @@ def test_a_distribution_is_found_by_its_name_however_its_records_are_called(fold
     records.mkdir()
     (records / ("METADATA" if folder.endswith("dist-info") else "PKG-INFO")).write_text("Name: dist-alpha\nVersion: 0.1\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert named("Dist.Alpha")[0].locate_file("") == str(tmp_path)
+    assert next(named("Dist.Alpha")).locate_file("") == str(tmp_path)
     assert version_of("dist-alpha") == "0.1"
+
+
+def test_a_version_is_looked_for_until_it_is_found(tmp_path, monkeypatch):
+    for folder, version in (("first", "1"), ("second", "2")):
+        records = tmp_path / folder / "dist_alpha-0.dist-info"
+        records.mkdir(parents=True)
+        (records / "METADATA").write_text(f"Name: dist-alpha\nVersion: {version}\n")
+    listed = []
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda place: listed.append(place) or listdir(place))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
+    assert version_of("dist-alpha") == "1"
+    assert listed == [str(tmp_path / "first")]
 
 
 def test_half_written_metadata_of_others_is_passed_over(site):
