@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import ArgumentError, LinAlgError
-from turnout_arrays.numbers import Postponing, store
-from turnout_aten.tensor.checks import are_postponed
+from turnout_arrays.numbers import is_postponed, note, store
 
 Table = dict[str, Any]
 
@@ -68,8 +67,8 @@ def kernels(xp: Any) -> Table:
         if permutation:
             m = LU.shape[-2]
             wrong = xp.any((pivots < 1) | (pivots > m))
-            if isinstance(xp, Postponing) and are_postponed():
-                xp.note(wrong)
+            if is_postponed(xp):
+                note(xp, wrong)
             elif bool(wrong):
                 raise ArgumentError(f"lu_unpack: 'LU_pivots' must lie between 1 and {m}, as those of lu_factor do")
             rows = permuted_rows(pivots, m)

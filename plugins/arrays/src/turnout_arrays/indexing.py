@@ -10,10 +10,9 @@ from functools import cache, lru_cache
 from typing import Any
 
 from turnout.errors import DimError
-from turnout_arrays.numbers import Postponing, store
+from turnout_arrays.numbers import Postponing, is_postponed, note, store
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Move, Row
-from turnout_aten.tensor.checks import are_postponed
 
 Table = dict[str, Any]
 
@@ -116,8 +115,8 @@ def check_indices(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> N
         if index is None or not index.size:
             continue
         outside = xp.any((index < -length) | (index >= length))
-        if isinstance(xp, Postponing) and are_postponed():
-            xp.note(outside)
+        if is_postponed(xp):
+            note(xp, outside)
         elif bool(outside):
             wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
             raise DimError(texts.out_of_bounds(name, wrong, length))
@@ -127,8 +126,8 @@ def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     """Raise DimError unless all indices are in 0..length-1, because array modules count negative ones from the end."""
     if not index.size:
         return
-    if isinstance(xp, Postponing) and are_postponed():
-        return xp.note(xp.any((index < 0) | (index >= length)))
+    if is_postponed(xp):
+        return note(xp, xp.any((index < 0) | (index >= length)))
     if index.size <= FEW_NUMBERS:  # as Python numbers: 300 ns, 1,000 by a reduction
         numbers = index.reshape(-1).tolist()
         if min(numbers) >= 0 and max(numbers) < length:

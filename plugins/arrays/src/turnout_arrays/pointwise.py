@@ -11,10 +11,11 @@ from typing import Any
 
 from turnout_arrays.numbers import (
     NO_ORDER,
-    Postponing,
     binary,
     is_bool,
     is_half,
+    is_postponed,
+    note,
     number_as,
     sign_of_zero,
     store,
@@ -23,7 +24,6 @@ from turnout_arrays.numbers import (
     with_numbers,
 )
 from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Accepts, Row, Sizes, Steps
-from turnout_aten.tensor.checks import are_postponed
 
 Table = dict[str, Any]
 
@@ -257,8 +257,8 @@ def division(xp: Any) -> Table:
         kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
         if not all(kind in "biu" for kind in kinds) or not getattr(self, "size", 1):
             return
-        if isinstance(xp, Postponing) and are_postponed() and hasattr(other, "dtype"):
-            xp.note(xp.any(other == 0))
+        if is_postponed(xp) and hasattr(other, "dtype"):
+            note(xp, xp.any(other == 0))
         elif not (bool(xp.all(other != 0)) if hasattr(other, "dtype") else other):
             raise ZeroDivisionError("integer division by zero")
 

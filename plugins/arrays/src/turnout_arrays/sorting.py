@@ -6,12 +6,11 @@ from typing import Any
 
 from turnout.errors import ArgumentError, DimError, ShapeError
 from turnout_arrays.indexing import along, around
-from turnout_arrays.numbers import Postponing, store, store_single, widen
+from turnout_arrays.numbers import is_postponed, store, store_single, widen
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.shapes.sorting import check_bincount
-from turnout_aten.tensor.checks import are_postponed
 
 Table = dict[str, Any]
 
@@ -91,7 +90,7 @@ def ordering(xp: Any) -> Table:
     def nearest(x: Any, k: int, dim: int, largest: bool) -> Any:
         """The indices along `dim` of the k largest or smallest elements, in any order."""
         length = x.shape[dim]
-        if isinstance(xp, Postponing) and are_postponed():
+        if is_postponed(xp):
             return order(x, dim, largest)[(*(slice(None),) * dim, slice(0, k))]
         if k <= _FEW and x.dtype.kind in "fiu":
             picked = one_by_one(x, k, dim, largest)
