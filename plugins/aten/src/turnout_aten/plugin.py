@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import turnout_aten.generated.rows  # noqa: F401 - operators are defined from it under the lock, where nothing may be imported
+# Operators are defined and kernels made from these under the lock, where nothing may be imported. They come before a plugin that
+# imports NumPy: its threads look for work for a while, in which what follows takes the time of two processors.
+import turnout_aten.backend.overlap
+import turnout_aten.backend.tensor_backend
+import turnout_aten.generated.rows
+import turnout_aten.kernels.factories
+import turnout_aten.kernels.tables
+import turnout_aten.shapes.pointwise
+import turnout_aten.tensor.backend_keys
+import turnout_aten.tensor.facts
+import turnout_aten.views.recording  # noqa: F401
 from turnout.operators.kernels import INTERNAL
 from turnout.plugins import hookimpl
 from turnout_aten.declarations.standard import StandardOperators
