@@ -201,7 +201,7 @@ def test_bfloat16_is_named_when_it_is_first_needed(case):
 
 
 def test_the_first_operation_loads_no_module_that_only_errors_or_other_array_modules_need():
-    unneeded = ["turnout.operators.missing", "turnout_arrays.drafts", "turnout_arrays.functional", "heapq", "json", "pathlib"]
+    unneeded = ["turnout.operators.missing", "turnout_arrays.functional", "heapq", "json", "pathlib"]
     names = ["turnout_arrays.pooling", *unneeded]
     shown = printed(f"import sys, turnout; turnout.ones(2) + 1; print([name for name in {names} if name in sys.modules])")
     assert shown == "['turnout_arrays.pooling']"

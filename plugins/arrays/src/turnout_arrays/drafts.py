@@ -16,9 +16,6 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from turnout_arrays.numbers import Postponing
-from turnout_aten.tensor.checks import note
-
 Call = Callable[..., Any]
 Ints = tuple[int, ...]
 
@@ -338,7 +335,7 @@ def _taken(function: Call) -> tuple[int, bool]:
     return names.index("out") if "out" in names else 100 if variable else len(names), "dtype" in found
 
 
-class Drafts(Postponing):
+class Drafts:
     """An array module of drafts.
 
     xp  the array module: its arrays are `xp.ndarray`
@@ -362,10 +359,6 @@ class Drafts(Postponing):
     def of_argument(self, given: Any) -> Any:
         """An argument of a kernel: values as drafts, those of a list in a list."""
         return [self.of(each) for each in given] if isinstance(given, (list, tuple)) else self.of(given)
-
-    def note(self, wrong: Any) -> None:
-        """Note a check that must not be looked at now: a draft of a bool."""
-        note(bare(wrong))
 
     def __getattr__(self, name: str) -> Any:
         if name[:2] == "__":

@@ -11,29 +11,12 @@ from math import copysign
 from typing import Any
 
 from turnout_aten.kernels.rows import SAME, Accepts, Row, Sizes
-from turnout_aten.tensor.checks import are_postponed
 
 Call = Callable[..., Any]
 
 # Why a kernel leaves a call to others, or refuses it.
 NO_ORDER = "complex numbers have no order"
 NO_OUTPUT = "a conversion needs an output"
-
-
-class Postponing:
-    """An array module whose arrays may have no numbers yet, as `drafts.Drafts`. `note(wrong)` takes what is not looked at."""
-
-    note: Call
-
-
-def is_postponed(xp: Any) -> bool:
-    """Whether what numbers say is noted and not looked at, because there are none yet."""
-    return isinstance(xp, Postponing) and are_postponed()
-
-
-def note(postponing: Postponing, wrong: Any) -> None:
-    """Note a check: a bool of an array module where `is_postponed`."""
-    postponing.note(wrong)
 
 
 def is_half(array: Any) -> bool:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from math import copysign
 from typing import Any
 
+from turnout_arrays.drafts import Drafts, bare
 from turnout_arrays.numbers import (
     NO_ORDER,
     binary,
     is_bool,
     is_half,
-    is_postponed,
-    note,
     number_as,
     sign_of_zero,
     store,
@@ -24,6 +23,7 @@ from turnout_arrays.numbers import (
     with_numbers,
 )
 from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Accepts, Row, Sizes, Steps
+from turnout_aten.tensor.checks import are_postponed, note
 
 Table = dict[str, Any]
 
@@ -257,8 +257,8 @@ def division(xp: Any) -> Table:
         kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
         if not all(kind in "biu" for kind in kinds) or not getattr(self, "size", 1):
             return
-        if is_postponed(xp) and hasattr(other, "dtype"):
-            note(xp, xp.any(other == 0))
+        if xp.__class__ is Drafts and are_postponed() and hasattr(other, "dtype"):
+            note(bare(xp.any(other == 0)))
         elif not (bool(xp.all(other != 0)) if hasattr(other, "dtype") else other):
             raise ZeroDivisionError("integer division by zero")
 
