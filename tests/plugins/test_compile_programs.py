@@ -71,7 +71,7 @@ def test_gradients_through_programs_are_those_of_the_function(seeds: Callable[..
                 assert mine is other is None or turnout.allclose(mine, other, rtol=1e-5, atol=1e-5), f"seed {seed}\n{text}"
         signatures = compiler.signatures(compiled)
         nodes += sum(any("one node" in note for note in each.notes) and each.calls > 0 for each in signatures)
-    assert nodes > len(chosen) // 8  # others have several results that record
+    assert nodes > max(2, len(chosen) // 8)  # others have several results that record
 
 
 def ignores_guards(general: dynamic.General, walk: Any) -> dict[str, Any]:

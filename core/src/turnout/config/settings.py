@@ -73,7 +73,4 @@ def option_of(name: str) -> tuple[str, str] | None:
 @cache
 def normal(distribution: str) -> str:
     """The name of a distribution as packaging tools compare it."""
-    name = distribution.lower().replace("_", "-").replace(".", "-")
-    while "--" in name:
-        name = name.replace("--", "-")
-    return name
+    return re.sub(r"[-_.]+", "-", distribution).lower()
