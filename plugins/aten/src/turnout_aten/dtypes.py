@@ -29,7 +29,8 @@ from turnout.errors import calls as texts
 from turnout.operators.values import is_symbol
 from turnout_aten.errors.tensors import does_not_fit
 
-_WIDE_UNSIGNED = (uint16, uint32, uint64)
+# No dtype can hold the values of one of these and of another integer dtype.
+WIDE_UNSIGNED = (uint16, uint32, uint64)
 
 
 def promote_types(a: DType, b: DType) -> DType:
@@ -52,7 +53,7 @@ def promote_types(a: DType, b: DType) -> DType:
         low, high = (a, b) if a.category <= b.category else (b, a)
     except AttributeError:
         raise DTypeError(f"promote_types: expected two dtypes, got {a!r} and {b!r}") from None
-    if low in _WIDE_UNSIGNED or high in _WIDE_UNSIGNED:
+    if low in WIDE_UNSIGNED or high in WIDE_UNSIGNED:
         if high.category == FLOAT:
             return high
         raise DTypeError(f"{a.name} and {b.name} have no common dtype: unsigned integers wider than 8 bits mix with floats only")

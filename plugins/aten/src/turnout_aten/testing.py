@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from turnout.config.tuples import NamedTuple
-from turnout.dtypes import complex128, float64, int64, uint16, uint32, uint64
+from turnout.dtypes import complex128, float64, int64
 from turnout.errors import ArgumentError, CallError, TurnoutError
 from turnout.errors.layout import report
 from turnout_aten import operators as aten
-from turnout_aten.dtypes import promote_types
+from turnout_aten.dtypes import WIDE_UNSIGNED, promote_types
 from turnout_aten.functions.call_forms import is_number, python_number
 from turnout_aten.tensor.creation import as_tensor
 from turnout_aten.tensor.grad_mode import no_grad
@@ -30,7 +30,6 @@ TOLERANCES = {
     "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
 }  # fmt: skip
 _NUMBERS = {int: int64, float: float64, complex: complex128}
-_WIDE = (uint16, uint32, uint64)  # no dtype can hold the values of one of these and of another integer dtype
 
 
 class _Rules(NamedTuple):
@@ -241,7 +240,7 @@ def _of_tensors(pair: _Pair, rules: _Rules) -> str:
     with no_grad():
         a, e = a.detach(), e.detach().to(a.device)
         if a.dtype is not e.dtype:
-            common = int64 if a.dtype in _WIDE or e.dtype in _WIDE else promote_types(a.dtype, e.dtype)
+            common = int64 if a.dtype in WIDE_UNSIGNED or e.dtype in WIDE_UNSIGNED else promote_types(a.dtype, e.dtype)
             a, e = a.to(common), e.to(common)
         wrong = aten.logical_not(aten.isclose(a, e, rtol, atol, rules.equal_nan))
         if not wrong.any().item():
