@@ -20,8 +20,8 @@ from turnout.operators import Operator
 from turnout.operators.values import flat
 from turnout.registry import REGISTRY, Registrations
 from turnout_arrays import ArrayBackend, kernels
+from turnout_aten.declarations.tables import INPLACE_VIEW
 from turnout_aten.kernels.tables import register_kernels
-from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase, Sample, close
 from turnout_conformance.comparing import about, find, form, shown, tensors
 from turnout_conformance.making import Make, arguments, of_each_kind, row_major, samples, spread

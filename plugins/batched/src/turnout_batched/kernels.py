@@ -20,6 +20,7 @@ from turnout.operators.values import tensors_in
 from turnout.plugins import is_ours, replaceable
 from turnout.state import StateChange, in_effect
 from turnout_aten import operators as aten
+from turnout_aten.declarations.tables import INPLACE_VIEW
 from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
@@ -113,7 +114,7 @@ def decide(op: Operator) -> tuple[Call, str]:
     if name in DECOMPOSED:
         return _of_examples(op, DECOMPOSED[name]), "decomposition"
     functional = functional_of(op) if op.schema.kind in ("inplace", "out") else None
-    if functional is not None and "inplace_view" in op.tags:
+    if functional is not None and INPLACE_VIEW in op.tags:
         return _seen_anew(op, functional), "functional variant"
     if functional is not None and (IMPLICIT not in op.kernels or op.schema.kind == "out"):
         if op.schema.kind == "inplace" and _rule(functional) in (unary, pointwise, choice, masking):

@@ -14,13 +14,13 @@ from turnout.keys import IMPLICIT, TRACKED
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.state import StateChange, in_effect
+from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES
 from turnout_aten.declarations.variants import check_copied
 from turnout_aten.kernels.outputs import check_result_dtype
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_functionalize import errors
 from turnout_functionalize.adoption import is_adopted, value_of, written
 from turnout_functionalize.geometry import check_write, result_dtype, viewed
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     Call = Callable[..., Any]  # (region, *args)
 
-# Operators that change which memory a tensor has.
-REFUSED = {"resize_": errors.RESIZES, "resize_as_": errors.RESIZES}
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _BELOW = StateChange(excludes=KEY)
 
@@ -53,8 +51,8 @@ def specialize(op: Operator) -> Any:
 def decide(op: Operator) -> tuple[Call, str]:
     """Choose what runs for an operator, and say which kind it is."""
     schema = op.schema
-    if op.name in REFUSED:
-        return _refuse(op, REFUSED[op.name]), "refusal"
+    if RESIZES in op.tags:
+        return _refuse(op, errors.RESIZES), "refusal"
     if IMPLICIT in op.kernels:
         return _decomposed(op), "decomposition"
     aliased = [i for i, a in enumerate(schema.arguments) if a.annotation is not None]

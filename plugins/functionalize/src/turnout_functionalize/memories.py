@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import AliasError
 from turnout.guards import during
 from turnout.registry import REGISTRY
+from turnout_aten.declarations.tables import SHARES_STORAGE
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.levels import GRAD, IMPERATIVE
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.recording import SHARES_STORAGE
 from turnout_functionalize import errors
 from turnout_functionalize.inverses import Views, by_positions, rule_of, shows_each_once
 from turnout_functionalize.regions import FORWARD, Region

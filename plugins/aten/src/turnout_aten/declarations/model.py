@@ -12,19 +12,21 @@ from types import MappingProxyType
 from turnout.config.lock import cached_property
 from turnout.schema.model import Argument, FunctionSchema
 from turnout_aten.declarations.signatures import is_factory
+from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES
 
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
 
 # The allowed tags: those of PyTorch, `shares_storage` for a result that is an alias but not a differentiable view (detach),
-# `finite` for an operator that gives finite numbers for finite real ones, which the setting `debug.kernels` checks, and
-# `indices_mix` for one whose indices may be on cpu, whatever the device of the tensor.
+# `finite` for an operator that gives finite numbers for finite real ones, which the setting `debug.kernels` checks,
+# `indices_mix` for one whose indices may be on cpu, whatever the device of the tensor, and `resizes` for one that gives self
+# another shape and, if needed, more memory (resize_).
 # Variants made by autogen get `generated`. PyTorch's tags inplace and out are not needed; the kind of the schema says the same.
 TAGS = (
     "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "finite", "flexible_layout",
     "generated", "indices_mix", "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides",
     "needs_exact_strides", "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out",
-    "out_variant", "pointwise", "pt2_compliant_tag", "reduction", "shares_storage", "view_copy",
+    "out_variant", "pointwise", "pt2_compliant_tag", "reduction", "resizes", "shares_storage", "view_copy",
 )  # fmt: skip
 
 
@@ -118,9 +120,9 @@ class NativeFunction:
     @property
     def is_view(self) -> bool:
         """Whether the function returns a view, or turns self into one."""
-        reshapes = "inplace_view" in self.tags and self.name not in ("resize_", "resize_as_")
+        turns = INPLACE_VIEW in self.tags and RESIZES not in self.tags
         wildcard = any(a.annotation is not None and "*" in a.annotation.after for a in self.schema.arguments)
-        return self.schema.is_view or reshapes or wildcard
+        return self.schema.is_view or turns or wildcard
 
     @property
     def is_factory(self) -> bool:

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from turnout.schema import FunctionSchema
 
 END = "\0"  # between the rows of a packet
+# The tag of operators whose result shares memory but is not a view for gradients (detach).
+SHARES_STORAGE = "shares_storage"
+# The tag of operators that turn their first argument into another view of its memory (t_).
+INPLACE_VIEW = "inplace_view"
+# The tag of operators that give their first argument another shape and, if needed, more memory (resize_).
+RESIZES = "resizes"
 
 
 class Row(NamedTuple):

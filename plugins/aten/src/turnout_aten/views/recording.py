@@ -16,6 +16,7 @@ from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout.state import BELOW_ADINPLACEORVIEW
+from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES, SHARES_STORAGE
 from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.storage import View, view_record
@@ -27,12 +28,7 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
 
-# The tag of operators whose result shares memory but is not a view for gradients (detach).
-SHARES_STORAGE = "shares_storage"
-# The tag of operators that turn their first argument into another view of its memory (t_).
-INPLACE_VIEW = "inplace_view"
 AS_STRIDED = "aten::as_strided"
-_RESIZES = ("resize_", "resize_as_")
 _PRUNE_AT = 32  # dead entries are removed from a base's list of views from this length on
 _PRUNING = new_lock()
 
@@ -41,10 +37,10 @@ def bookkeeping(op: Operator) -> Any:
     """The specialised kernel of one operator at ADInplaceOrView."""
     schema = op.schema
     mutated = schema.mutated_places
-    if INPLACE_VIEW in op.tags and op.schema.kind == "inplace" and op.name not in _RESIZES:
-        return Kernel(_recording_turn(op), INTERNAL, label=f"record in-place view by {op.qualified_name}")
-    if op.name in _RESIZES:
+    if RESIZES in op.tags:
         return Kernel(_counting_resizes(op), INTERNAL, label=f"count writes of {op.qualified_name}")
+    if INPLACE_VIEW in op.tags and op.schema.kind == "inplace":
+        return Kernel(_recording_turn(op), INTERNAL, label=f"record in-place view by {op.qualified_name}")
     if mutated:
         first = mutated == (0,) and str(schema.arguments[0].type) == "Tensor"
         counting = counting_writes_of_self(op) if first else counting_writes(op, mutated)

@@ -11,6 +11,7 @@ from turnout.errors.calls import no_argument
 from turnout.schema import Argument
 from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.declarations.tables import RESIZES
 from turnout_aten.declarations.yaml_nodes import Node, read
 from turnout_aten.errors.declarations import DeclarationError, Problem
 from turnout_autograd.declarations.tangents import PRIMAL, TANGENT, Tangent, problems_of_claim, problems_of_terms
@@ -120,17 +121,13 @@ def needs_entry(function: NativeFunction) -> bool:
     schema = function.schema
     if function.schema.kind == "out" or "CompositeImplicitAutograd" in function.dispatch:
         return False
-    return has_tensors(schema) and function.name not in UNRECORDED
+    return has_tensors(schema) and RESIZES not in function.tags
 
 
 def has_tensors(schema: FunctionSchema) -> bool:
     """Whether tensors come in and go out."""
     takes = any(str(a.type).startswith("Tensor") for a in schema.arguments)
     return takes and any(str(r.type).startswith("Tensor") for r in schema.returns)
-
-
-# Operators with a kernel of their own in `recording.out_variants`.
-UNRECORDED = frozenset({"resize_", "resize_as_"})
 
 
 def entry_for(function: NativeFunction, functions: NativeFunctions, entries: dict[str, Entry]) -> Entry | None:

@@ -18,10 +18,10 @@ from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout.state import DISPATCH
 from turnout_aten.declarations.signatures import signature as signature_of
+from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_autograd import errors
 from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangents_of, written
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
@@ -52,7 +52,7 @@ def decide(op: Operator) -> Any:
     schema = op.schema
     if not schema.takes_tensors:
         return FALLTHROUGH
-    if op.qualified_name in _RESIZES:
+    if RESIZES in op.tags:
         return _refusing(op, errors.forward.resized)
     if schema.kind == "out":
         return _refusing(op, errors.forward.out_given)
@@ -75,9 +75,6 @@ def decide(op: Operator) -> Any:
         return _through_parts(op, EXPLICIT)
     compute = transposed(functional_of(op) or op if writes else op)
     return tangent_kernel(op, compute, None, NAMES)
-
-
-_RESIZES = ("aten::resize_", "aten::resize_as_")
 
 
 def _zero(tangents: Any, result: Any, *args: Any) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout_aten.declarations.tables import RESIZES
 from turnout_autograd.engine.anomaly import ANOMALY, noting
 from turnout_autograd.recording.missing_gradients import not_implemented
 from turnout_autograd.recording.out_variants import out_variant, resize
@@ -41,7 +42,7 @@ def decide(op: Operator, options: Mapping[str, Any]) -> Any:
         return made
     if not _has_tensors(op):
         return FALLTHROUGH
-    if op.qualified_name in ("aten::resize_", "aten::resize_as_"):
+    if RESIZES in op.tags:
         return resize(op)
     if op.schema.kind == "out":
         return out_variant(op)
