@@ -13,9 +13,9 @@ from typing import Any
 
 from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction
+from turnout_aten.declarations.tables import INPLACE_VIEW
 from turnout_autograd.declarations.entries import MASK, PROPERTIES, Entry, Formula, free_names, tensor_returns
 
-INPLACE_VIEW = "inplace_view"  # the tag of operators that make self another view of its memory (t_)
 TENSOR, OPTIONAL, LIST, OPTIONAL_LIST, OTHER = "Tensor", "Tensor?", "Tensor[]", "Tensor?[]", ""
 
 
@@ -36,6 +36,12 @@ def kind_of(type_text: str) -> str:
     if type_text.startswith("Tensor?["):
         return OPTIONAL_LIST
     return LIST if type_text.startswith("Tensor[") else OTHER
+
+
+def unless_floating(schema: FunctionSchema, answer: str) -> list[str]:
+    """Lines that give an answer without a gradient where an argument chose a dtype that has none."""
+    chosen = any(str(a.type).rstrip("?") == "ScalarType" for a in schema.arguments)
+    return ["if result.dtype.category < FLOAT:", f"    return {answer}"] if chosen else []
 
 
 def camel(name: str) -> str:
@@ -538,8 +544,7 @@ class Writer:
             else:
                 lines.append(f"attach({first}, node, tracked)")
             return [*lines, "return result"]
-        if any(str(a.type).rstrip("?") == "ScalarType" for a in self.schema.arguments):
-            lines += ["if result.dtype.category < FLOAT:", "    return result"]
+        lines += unless_floating(self.schema, "result")
         if self.function.is_view:
             lines += ["if result is self:", "    return result"]
         lines += [

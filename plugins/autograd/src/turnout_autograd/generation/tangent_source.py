@@ -11,7 +11,7 @@ import copy
 
 from turnout_autograd.declarations.entries import Entry, free_names, tensor_returns
 from turnout_autograd.declarations.tangents import LINEAR, PRIMAL, TANGENT, Tangent, Term, terms
-from turnout_autograd.generation.kernel_source import LIST, OTHER, kind_of, local
+from turnout_autograd.generation.kernel_source import LIST, OTHER, kind_of, local, unless_floating
 
 
 class TangentWriter:
@@ -42,8 +42,7 @@ class TangentWriter:
         for formula in self.entry.formulas:
             for name in formula.arguments if formula.missing is not None else ():
                 lines.append(f"    if {name}{TANGENT} is not None: refuse({self._qualified!r}, {name!r}, {formula.missing!r})")
-        if any(str(a.type).rstrip("?") == "ScalarType" for a in self.schema.arguments):
-            lines.append("    if result.dtype.category < FLOAT: return None")
+        lines += ["    " + line for line in unless_floating(self.schema, "None")]
         for tangent in self.entry.tangents:
             lines += ["    " + line for line in self._tangent(tangent)]
         lines.append(f"    return {', '.join(map(_made, self.outputs))}")
