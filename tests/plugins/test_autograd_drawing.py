@@ -400,7 +400,7 @@ def test_what_cannot_be_drawn_is_refused():
         (call, lambda: draw([x, 3]), "draw: outputs[1] must be a tensor, got int"),
         (call, lambda: draw(x, names={"a": 1.0}), "draw: names['a'] must be a tensor, got float"),
         (argument, lambda: draw(x, format="png"), "draw: the format must be 'dot' or 'svg', got 'png'"),
-        (argument, lambda: draw(x, limit=0), "draw: the limit must be a number of boxes, at least 1, got 0"),
+        (argument, lambda: draw(x, limit=0), "draw: limit must be an integer above 0, got 0"),
         (autograd.GradientError, lambda: draw([x, x.detach()]), untracked),
     ):
         assert refused(kind, attempt) == message

@@ -89,7 +89,7 @@ def test_an_example_looks_like_a_tensor_of_its_own() -> None:
     [
         (lambda: vmap(3), "vmap: argument 'func' must be callable, got int"),
         (lambda: vmap(turnout.sin, randomness="maybe"), "vmap: randomness must be 'error', 'same' or 'different', got 'maybe'"),
-        (lambda: vmap(turnout.sin, chunk_size=0), "vmap: chunk_size must be a positive int or None, got 0"),
+        (lambda: vmap(turnout.sin, chunk_size=0), "vmap: chunk_size must be an integer above 0, or None, got 0"),
         (lambda: vmap(turnout.sin)(), "vmap: the mapped function got no arguments, so nothing says how many examples there are"),
         (lambda: vmap(turnout.sin, None)(matrix()), "vmap: in_dims is None for every tensor, so nothing says how many examples there are"),
         (lambda: vmap(turnout.add, (0,))(matrix(), matrix()), "vmap: in_dims has 1 entries for 2 positional arguments"),

@@ -312,7 +312,7 @@ nn.ConvTranspose1d(1, 1, 2, 2)(turnout.ones(1, 1, 3), [9])
 nn.ConvTranspose1d(1, 1, 2)(turnout.ones(1, 1, 3), [])
     ShapeError: ConvTranspose1d: output_size must have 1 to 3 numbers, got []
 nn.Bilinear(0, 1, 1)
-    ArgumentError: Bilinear: in1_features must be positive, got 0
+    ArgumentError: Bilinear: in1_features must be an integer above 0, got 0
 nn.FractionalMaxPool2d(2)
     ArgumentError: FractionalMaxPool2d: give one of output_size and output_ratio
 nn.FractionalMaxPool2d(2, output_ratio=2.0)

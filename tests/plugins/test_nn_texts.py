@@ -107,7 +107,7 @@ data.ConcatDataset([])
 list(data.ChainDataset([[1]]))
     ArgumentError: ChainDataset: expected iterable data sets, got list
 data.RandomSampler([1], num_samples=0)
-    ArgumentError: RandomSampler: num_samples must be an integer above 0, got 0
+    ArgumentError: RandomSampler: num_samples must be an integer above 0, or None, got 0
 data.WeightedRandomSampler([1.0], 0)
     ArgumentError: WeightedRandomSampler: num_samples must be an integer above 0, got 0
 data.WeightedRandomSampler(turnout.ones(1, 1), 1)

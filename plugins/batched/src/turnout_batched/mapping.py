@@ -9,6 +9,7 @@ from turnout import plugins
 from turnout.operators.tracebacks import shortening, shortening_as
 from turnout_aten import operators as aten
 from turnout_aten import trees
+from turnout_aten.counts import check_count
 from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.random import default_generator_states, set_default_generator_states
 from turnout_aten.tensor.tensor import Tensor
@@ -50,8 +51,7 @@ def vmap(
     if not callable(func):
         raise errors.VmapArgumentError(transform_texts.not_callable("vmap", "func", func))
     check_randomness(randomness)
-    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise errors.VmapArgumentError(transform_texts.chunk_size("vmap", chunk_size))
+    check_count("vmap", "chunk_size", chunk_size, or_none=True, error=errors.VmapArgumentError)
 
     @shortening_as(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:

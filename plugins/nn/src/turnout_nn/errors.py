@@ -193,17 +193,8 @@ def wrong_channels(name: str, channels: int, input: Any) -> str:
     return f"{name}: expected {channels} channels, got {list(input.shape)}"
 
 
-def no_features(name: str, argument: str, value: int) -> str:
-    return f"{name}: {argument} must be positive, got {value}"
-
-
 def no_such_tensor(function: str, module: object, name: str) -> str:
     return f"{function}: {_class(module)} has no parameter or buffer {name!r}"
-
-
-def no_iterations(function: str, count: int) -> str:
-    """For a function that iterates at each access."""
-    return f"{function}: n_power_iterations must be above 0, got {count}"
 
 
 def size_or_ratio(name: str) -> str:

@@ -5,7 +5,3 @@ from __future__ import annotations
 
 def not_callable(name: str, argument: str, value: object) -> str:
     return f"{name}: argument {argument!r} must be callable, got {type(value).__name__}"
-
-
-def chunk_size(name: str, size: object) -> str:
-    return f"{name}: chunk_size must be a positive int or None, got {size!r}"

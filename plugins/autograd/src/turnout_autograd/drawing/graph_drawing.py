@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnout.errors import ArgumentError, CallError
+from turnout_aten.counts import check_count
 from turnout_aten.tensor.levels import GRAD, peel
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
@@ -43,8 +44,7 @@ def draw(
     """
     if format not in FORMATS:
         raise ArgumentError(errors.drawing.graph_format(format, FORMATS))
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise ArgumentError(errors.drawing.graph_limit(limit))
+    check_count("draw", "limit", limit)
     if not isinstance(outputs, (Tensor, list, tuple)):
         raise CallError(errors.drawing.graph_not_tensor("outputs", outputs))
     ends = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)

@@ -12,10 +12,6 @@ def graph_format(given: object, formats: Sequence[str]) -> str:
     return f"draw: the format must be {' or '.join(map(repr, formats))}, got {given!r}"
 
 
-def graph_limit(given: object) -> str:
-    return f"draw: the limit must be a number of boxes, at least 1, got {given!r}"
-
-
 def graph_of_nothing() -> str:
     return "draw: no outputs were given"
 

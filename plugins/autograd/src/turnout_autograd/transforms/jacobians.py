@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.dtypes import COMPLEX
-from turnout.errors import ArgumentError
 from turnout.operators.tracebacks import shortening_as
 from turnout.registry import find_operator
 from turnout_aten import trees
-from turnout_aten.errors import transforms as transform_texts
+from turnout_aten.counts import check_count
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.transforms.arguments import picked, select_arguments
@@ -90,8 +89,7 @@ def hessian(func: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
 
 def _by_rows(name: str, func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None) -> Function:
     plugins.service("Autograd")  # raises where autograd is disabled
-    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ArgumentError(transform_texts.chunk_size(name, chunk_size))
+    check_count(name, "chunk_size", chunk_size, or_none=True)
 
     @shortening_as(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import turnout
 from turnout.errors import ArgumentError, DeviceError
+from turnout_aten.counts import check_count
 from turnout_nn import errors
 from turnout_nn.data.batches import default_collate, default_convert, pinned
 from turnout_nn.data.datasets import Dataset, IterableDataset
@@ -79,14 +80,11 @@ class DataLoader(Generic[T]):
                 "batch_sampler excludes batch_size, shuffle, sampler and drop_last",
             ),
             (batch_size is None and drop_last, "drop_last=True needs a batch_size"),
-            (
-                batch_size is not None and (not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1),
-                f"batch_size must be an integer above 0, or None, got {batch_size!r}",
-            ),
             (num_workers == 0 and multiprocessing_context is not None, "multiprocessing_context needs num_workers above 0"),
         ):
             if wrong:
                 raise ArgumentError(f"DataLoader: {text}")
+        check_count("DataLoader", "batch_size", batch_size, or_none=True)
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import turnout
 from turnout.errors import ArgumentError
+from turnout_aten.counts import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -51,8 +52,7 @@ class RandomSampler(Sampler[int]):
     def __init__(
         self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
     ) -> None:
-        if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 1):
-            raise ArgumentError(f"RandomSampler: num_samples must be an integer above 0, got {num_samples!r}")
+        check_count("RandomSampler", "num_samples", num_samples, or_none=True)
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -110,8 +110,7 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None) -> None:
-        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples < 1:
-            raise ArgumentError(f"WeightedRandomSampler: num_samples must be an integer above 0, got {num_samples!r}")
+        check_count("WeightedRandomSampler", "num_samples", num_samples)
         self.weights = turnout.as_tensor(weights, dtype=turnout.float64)
         if self.weights.dim() != 1:
             raise ArgumentError(f"WeightedRandomSampler: weights must be a vector, got shape {list(self.weights.shape)}")
@@ -137,8 +136,7 @@ class BatchSampler(Sampler[list[int]]):
     """
 
     def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-            raise ArgumentError(f"BatchSampler: batch_size must be an integer above 0, got {batch_size!r}")
+        check_count("BatchSampler", "batch_size", batch_size)
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last

@@ -8,8 +8,7 @@ from typing import Any
 from turnout.nn import functional
 
 from turnout import Tensor, no_grad
-from turnout.errors import ArgumentError
-from turnout_nn import errors
+from turnout_aten.counts import check_count
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter, empty_parameter
 
@@ -110,8 +109,7 @@ class Bilinear(Module):
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
-        if in1_features <= 0:
-            raise ArgumentError(errors.no_features("Bilinear", "in1_features", in1_features))
+        check_count("Bilinear", "in1_features", in1_features)
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features

@@ -15,6 +15,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.counts import check_count
 from turnout_aten.plugin_api import describe
 from turnout_nn import errors
 from turnout_nn.descriptions import described
@@ -58,8 +59,7 @@ class RNNBase(Module):
         if mode not in GATES:
             raise ArgumentError(f"{name}: mode must be one of {', '.join(GATES)}, got {mode!r}")
         for what, size in (("hidden_size", hidden_size), ("num_layers", num_layers)):
-            if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-                raise ArgumentError(f"{name}: {what} must be an int above 0, got {size!r}")
+            check_count(name, what, size)
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             raise ArgumentError(f"{name}: dropout must be a probability in [0, 1], got {dropout!r}")
         if not 0 <= proj_size < hidden_size:

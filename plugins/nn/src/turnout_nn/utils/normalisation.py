@@ -12,7 +12,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError
-from turnout_nn import errors
+from turnout_aten.counts import check_count
 from turnout_nn.hooks import Handle
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter
@@ -184,8 +184,7 @@ def spectral_norm(module: T, name: str = "weight", n_power_iterations: int = 1, 
         ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
     weight = _weight_of("spectral_norm", module, name)
-    if n_power_iterations < 1:
-        raise ArgumentError(errors.no_iterations("spectral_norm", n_power_iterations))
+    check_count("spectral_norm", "n_power_iterations", n_power_iterations)
     dim = channels_of(module) if dim is None else dim
     with turnout.no_grad():
         matrix = matrix_of(weight.detach(), dim)

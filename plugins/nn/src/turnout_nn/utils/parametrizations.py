@@ -9,6 +9,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.counts import check_count
 from turnout_nn import errors
 from turnout_nn.module import Module
 from turnout_nn.utils.parametrize import register_parametrization
@@ -81,8 +82,7 @@ def spectral_norm(module: T, name: str = "weight", n_power_iterations: int = 1, 
 class _SpectralNorm(Module):
     def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float) -> None:
         super().__init__()
-        if n_power_iterations < 1:
-            raise ArgumentError(errors.no_iterations("spectral_norm", n_power_iterations))
+        check_count("spectral_norm", "n_power_iterations", n_power_iterations)
         self.dim = dim if dim >= 0 else dim + weight.ndim
         self.eps = eps
         self.n_power_iterations = n_power_iterations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError
+from turnout_aten.counts import check_count
 from turnout_nn import errors
 from turnout_nn.optim.optimizer import Optimizer
 
@@ -134,8 +135,7 @@ def checked(scheduler: object, optimizer: Any) -> Optimizer:
 
 def check_counts(scheduler: object, **values: object) -> None:
     for name, value in values.items():
-        if not isinstance(value, int) or value < 1:
-            raise ArgumentError(f"{type(scheduler).__name__}: {name} must be an integer above 0, got {value!r}")
+        check_count(type(scheduler).__name__, name, value)
 
 
 def check_one_of(scheduler: object, name: str, value: object, known: Sequence[str]) -> None:
