@@ -82,9 +82,9 @@ aten.reflection_pad1d(ones(2, 2), [1])
 aten.replication_pad2d(ones(2, 2), [1, 1])
     ShapeError: replication_pad2d: 'padding' must be 4 numbers, got [1, 1]
 aten.reflection_pad1d(ones(2), [1, 1])
-    ShapeError: reflection_pad1d: 'self' must have 2 or 3 dimensions, empty only in the batch; got shape [2]
+    ShapeError: reflection_pad1d: 'self' must have 2 or 3 dimensions, none but the batch empty; got shape [2]
 aten.reflection_pad1d(ones(2, 0), [1, 1])
-    ShapeError: reflection_pad1d: 'self' must have 2 or 3 dimensions, empty only in the batch; got shape [2, 0]
+    ShapeError: reflection_pad1d: 'self' must have 2 or 3 dimensions, none but the batch empty; got shape [2, 0]
 aten.replication_pad1d(ones(2, 2), [-1, -1])
     ShapeError: replication_pad1d: dim -1 of length 2 cannot be padded by -1 and -1
 aten.reflection_pad1d(ones(2, 2), [2, 0])

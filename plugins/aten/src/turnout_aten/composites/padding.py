@@ -8,6 +8,7 @@ from turnout.errors import ArgumentError, ModeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.errors import arguments as texts
+from turnout_aten.shapes.images import check_images
 from turnout_aten.shapes.layouts import as_images
 
 if TYPE_CHECKING:
@@ -60,10 +61,7 @@ def _checked(name: str, ndim: int, self: Tensor, padding: Sequence[int], reflect
     if len(padding) != 2 * ndim:
         raise ShapeError(f"{name}: 'padding' must be {2 * ndim} numbers, got {list(padding)}")
     shape = self.shape
-    if len(shape) not in (ndim + 1, ndim + 2) or 0 in shape[-ndim - 1 :]:
-        raise ShapeError(
-            f"{name}: 'self' must have {ndim + 1} or {ndim + 2} dimensions, empty only in the batch; got shape {list(shape)}"
-        )
+    check_images(shape, (ndim + 1, ndim + 2), name)
     for i in range(ndim):
         before, after, n = padding[2 * i], padding[2 * i + 1], shape[-1 - i]
         if reflects and (before >= n or after >= n):

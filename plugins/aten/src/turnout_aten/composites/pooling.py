@@ -11,8 +11,8 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.errors import arguments as texts
+from turnout_aten.shapes.images import check_images
 from turnout_aten.shapes.layouts import as_images
-from turnout_aten.shapes.pooling import check_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,7 +145,7 @@ def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int]
     if len(output_size) != ndim:
         raise ShapeError(texts.wrong_output_size(name, ndim, output_size))
     if all(n == 1 for n in output_size):
-        check_input(name, self.shape, ndim)
+        check_images(self.shape, (ndim + 1, ndim + 2), name)
         return aten.mean__dim(self, tuple(range(-ndim, 0)), True)
     return pool(self, output_size)
 
@@ -179,7 +179,7 @@ def _unpooled(name: str, ndim: int, self: Tensor, indices: Tensor, output_size: 
         raise DTypeError(f"{name}: 'indices' must be int64, got {indices.dtype.name}")
     if len(output_size) != ndim:
         raise ShapeError(texts.wrong_output_size(name, ndim, output_size))
-    check_input(name, self.shape, ndim)
+    check_images(self.shape, (ndim + 1, ndim + 2), name)
     if self.shape != indices.shape:
         raise ShapeError(f"{name}: 'indices' must have the shape of 'self', {list(self.shape)}, got {list(indices.shape)}")
     try:

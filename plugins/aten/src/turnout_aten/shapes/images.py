@@ -35,12 +35,20 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
     return Out(made, self.dtype, as_images(made, self))
 
 
+def check_images(shape: tuple[int, ...], ndims: tuple[int, ...], name: str = "") -> None:
+    """Raise unless the shape is [N, C, *S], or without N where `ndims` has a number less, with elements in all dims but N."""
+    if len(shape) not in ndims or 0 in shape[len(shape) - ndims[-1] + 1 :]:
+        known = " or ".join(map(str, ndims))
+        raise ShapeError(
+            f"{name}{': ' if name else ''}'self' must have {known} dimensions, none but the batch empty; got shape {list(shape)}"
+        )
+
+
 def _upsampled(ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
     shape = self.array.shape
     if len(output_size) != ndim:
         raise ShapeError(f"'output_size' must be {'one number' if ndim == 1 else f'{ndim} numbers'}, got {list(output_size)}")
-    if len(shape) != ndim + 2 or 0 in shape[1:]:
-        raise ShapeError(f"'self' must have {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}")
+    check_images(shape, (ndim + 2,))
     if any(n < 1 for n in output_size):
         raise ShapeError(f"'output_size' must be positive, got {list(output_size)}")
     # differs from torch: `interpolate` of uint8 rounds what floats give. PyTorch's weights are integers, and its result can be

@@ -8,6 +8,7 @@ from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.convolutions import at_least, spread
+from turnout_aten.shapes.images import check_images
 from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.specs import Out
 
@@ -28,14 +29,6 @@ def pooled_length(length: int, kernel: int, stride: int, padding: int, dilation:
     reach = length + 2 * padding - dilation * (kernel - 1) - 1
     count = (reach + (stride - 1 if ceil_mode else 0)) // stride + 1
     return count - 1 if ceil_mode and (count - 1) * stride >= length + padding else count
-
-
-def check_input(name: str, shape: Ints, ndim: int) -> None:
-    """Raise unless the shape is [N, C, *S] or [C, *S] with elements in all dims but N."""
-    if len(shape) not in (ndim + 1, ndim + 2) or 0 in shape[-ndim - 1 :]:
-        raise ShapeError(
-            f"{name}: 'self' must have {ndim + 1} or {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}"
-        )
 
 
 def geometry(
@@ -67,7 +60,7 @@ def _pooled(
     ceil_mode: bool,
 ) -> Ints:
     kernel, steps, pads, gaps = geometry(name, ndim, kernel_size, stride, padding, dilation)
-    check_input(name, shape, ndim)
+    check_images(shape, (ndim + 1, ndim + 2), name)
     found = tuple([pooled_length(*each, ceil_mode) for each in zip(shape[-ndim:], kernel, steps, pads, gaps, strict=True)])
     if any(n < 1 for n in found):
         raise ShapeError(
@@ -127,7 +120,7 @@ def _like_self(name: str, grad_output: Tensor, self: Tensor, wanted: Ints) -> Ou
 def _adaptive(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> Ints:
     size = spread(name, "output_size", output_size, ndim)
     at_least(name, "output_size", size, 0)
-    check_input(name, self.array.shape, ndim)
+    check_images(self.array.shape, (ndim + 1, ndim + 2), name)
     return (*self.array.shape[:-ndim], *size)
 
 
@@ -139,7 +132,7 @@ def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int]
 
 
 def _adaptive_avg_backward(name: str, ndim: int, grad_output: Tensor, self: Tensor) -> Out:
-    check_input(name, self.array.shape, ndim)
+    check_images(self.array.shape, (ndim + 1, ndim + 2), name)
     return _like_self(name, grad_output, self, (*self.array.shape[:-ndim], *grad_output.array.shape[-ndim:]))
 
 
@@ -159,7 +152,7 @@ def _fractional(
     kernel = spread(name, "kernel_size", kernel_size, ndim)
     size = spread(name, "output_size", output_size, ndim)
     shape = self.array.shape
-    check_input(name, shape, ndim)
+    check_images(shape, (ndim + 1, ndim + 2), name)
     at_least(name, "kernel_size", kernel, 1)
     if self.dtype.category != FLOAT or random_samples.dtype is not self.dtype:
         raise DTypeError(
