@@ -11,6 +11,7 @@ from typing import Any
 from turnout_arrays.indexing import along, around
 from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, is_half, store, store_by, store_single, widen
 from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
+from turnout_aten.shapes.extents import NO_DIMS, dims_of, listed
 
 Table = dict[str, Any]
 
@@ -25,7 +26,7 @@ def axes(self: Any, dim: Any) -> Any:
     if dim is None:
         return None
     if not self.shape:
-        if any(d not in (0, -1) for d in ((dim,) if isinstance(dim, int) else dim)):
+        if any(d not in (0, -1) for d in listed(dim, 0)):
             raise IndexError(f"dim {dim} of a 0-dim array")
         return None
     if isinstance(dim, int):
@@ -36,7 +37,7 @@ def axes(self: Any, dim: Any) -> Any:
 def _count(self: Any, axis: Any) -> int:
     """The number of elements behind each result."""
     count = 1
-    for i in range(len(self.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis:
+    for i in listed(axis, len(self.shape)):
         count *= self.shape[i]
     return count
 
@@ -60,8 +61,7 @@ def total(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     dtype = x.dtype
     if x.size <= _STEPS or dtype.char not in "fF" or _count(x, axis) <= _STEPS:
         return xp.add.reduce(x, axis, None, None, keepdims)
-    dims = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    dims = sorted({d % x.ndim for d in dims})
+    dims = dims_of(x.ndim, axis)
     if _sequence(x, dims) <= _STEPS:
         return xp.add.reduce(x, axis, None, None, keepdims)
     for dim in reversed(dims):
@@ -287,9 +287,9 @@ def truths(xp: Any) -> Table:
 
         return kernel
 
-    def over_dims(ufunc: Any, *, empty_is_all: bool) -> Any:
+    def over_dims(ufunc: Any) -> Any:
         def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-            if not empty_is_all and dim is not None and not isinstance(dim, int) and not len(dim):
+            if dim in NO_DIMS:
                 return store(xp, out, self != 0)
             return store(xp, out, ufunc.reduce(self != 0, axes(self, dim), keepdims=keepdim))
 
@@ -302,11 +302,11 @@ def truths(xp: Any) -> Table:
     # fmt: off
     return {
         "any.all_out":  Row(over_all(xp.logical_or), quiet=True, prepares=prepared(xp.logical_or)),
-        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True),
-        "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False), quiet=True),
+        "any.out":      Row(over_dims(xp.logical_or), quiet=True),
+        "any.dims_out": Row(over_dims(xp.logical_or), quiet=True),
         "all.all_out":  Row(over_all(xp.logical_and), quiet=True, prepares=prepared(xp.logical_and)),
-        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True),
-        "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False), quiet=True),
+        "all.out":      Row(over_dims(xp.logical_and), quiet=True),
+        "all.dims_out": Row(over_dims(xp.logical_and), quiet=True),
     }
     # fmt: on
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import inf, prod
 from typing import Any
 
+from turnout_aten.shapes.extents import dims_of
 from turnout_cuda.floats import Arrays, computed, kind
 from turnout_cuda.programs import Programs, name_of
 
@@ -26,9 +27,8 @@ def lines(self: Any, dim: Any) -> Lines | None:
     """(outer, length, inner) for neighbouring dims, all for None or []; None for other dims, and where there are no elements."""
     if not self.ndim or not self.size:
         return None
-    given = (dim,) if isinstance(dim, int) else range(self.ndim) if dim is None or not len(dim) else dim
-    dims = {each % self.ndim for each in given}
-    first, last = min(dims), max(dims) + 1
+    dims = dims_of(self.ndim, dim)
+    first, last = dims[0], dims[-1] + 1
     if any(i not in dims and self.shape[i] != 1 for i in range(first, last)):
         return None
     return prod(self.shape[:first]), prod(self.shape[first:last]), prod(self.shape[last:])

@@ -166,16 +166,3 @@ def pointwise(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: 
     return by_blocks(
         name, args, wanted, native, [aligned(a.shape, ndim) for a in arrays], [aligned(w.shape, ndim) for w in wanted]
     )
-
-
-def dims_of(ndim: int, dims: Any) -> Iterator[int]:
-    """Dims counted from 0; None and an empty list are all."""
-    given = (
-        range(ndim)
-        if dims is None or (not isinstance(dims, int) and not len(dims))
-        else [dims]
-        if isinstance(dims, int)
-        else dims
-    )
-    for dim in given:
-        yield dim % max(ndim, 1)

@@ -12,9 +12,10 @@ import numpy as np
 from turnout_aten.backend.functional_rows import Wanted
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import called_with
+from turnout_aten.shapes.extents import dims_of
 from turnout_dask import losses, reductions
 from turnout_dask.backend import DaskBackend
-from turnout_dask.blocks import OUTPUT, Labels, Length, by_blocks, dims_of, own, pointwise, rows, split
+from turnout_dask.blocks import OUTPUT, Labels, Length, by_blocks, own, pointwise, rows, split
 from turnout_dask.matrix_products import ADDED, PRODUCTS, matrix_product
 from turnout_dask.whole import whole
 

@@ -10,7 +10,8 @@ import dask.array as da
 import numpy as np
 
 from turnout_aten.backend.functional_rows import Wanted
-from turnout_dask.blocks import dims_of, rows, task_of
+from turnout_aten.shapes.extents import NO_DIMS, dims_of
+from turnout_dask.blocks import rows, task_of
 
 # Row -> where its arguments `dim` and `keepdim` are; None for rows that reduce all dims.
 # fmt: off
@@ -43,8 +44,8 @@ def reduced(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Se
     """The value of a reduction."""
     x, (want,), (kind,) = args[0], wanted, native
     places = REDUCTIONS[name]
-    dims = tuple(range(x.ndim)) if places is None else tuple(dims_of(x.ndim, args[places[0]]))
-    if name in ("any.dims_out", "all.dims_out") and args[1] is not None and not len(args[1]):
+    dims = tuple(range(x.ndim)) if places is None else dims_of(x.ndim, args[places[0]])
+    if name in ("any.dims_out", "all.dims_out") and args[1] in NO_DIMS:
         dims = ()
     if not x.ndim or not dims:
         return x.map_blocks(_same, name, kind, dtype=kind, meta=np.empty((0,) * x.ndim, kind)).reshape(want.shape)
@@ -68,7 +69,7 @@ def combined(x: Any, dims: tuple[int, ...], kind: str, native: Any, *, keepdims:
 def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """The mean: the sum over the count."""
     x, (want,), (kind,) = args[0], wanted, native
-    dims = tuple(dims_of(x.ndim, args[1] if len(args) > 2 else None))
+    dims = dims_of(x.ndim, args[1] if len(args) > 2 else None)
     wide = np.dtype("float32") if kind.itemsize == 2 else kind
     count = int(np.prod([x.shape[d] for d in dims], dtype=object)) if x.ndim else 1
     x = x if x.dtype == wide else x.map_blocks(cast, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
@@ -84,7 +85,7 @@ def scaled(x: Any, count: int, native: Any) -> Any:
 def aminmax(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     """The smallest and the largest elements."""
     x = args[0]
-    dims = tuple(dims_of(x.ndim, args[1]))
+    dims = dims_of(x.ndim, args[1])
     if not x.ndim:
         return x, x
     return tuple(
@@ -101,7 +102,7 @@ def vector_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[
     sizes: Any = x.map_blocks(_powers, ord, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
     if x.ndim:
         how = "amax" if ord == float("inf") else "amin" if ord == float("-inf") else "sum"
-        sizes = combined(sizes, tuple(dims_of(x.ndim, dim)), how, wide, keepdims=len(want.shape) == x.ndim)
+        sizes = combined(sizes, dims_of(x.ndim, dim), how, wide, keepdims=len(want.shape) == x.ndim)
     return sizes.map_blocks(_roots, ord, kind, dtype=kind, meta=np.empty((0,) * sizes.ndim, kind))
 
 
@@ -118,7 +119,7 @@ def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
     """
     x, dim, correction, _ = args
     (want,), (kind,) = wanted, native
-    dims = tuple(dims_of(x.ndim, dim)) if x.ndim else ()
+    dims = dims_of(x.ndim, dim)
     wide = np.dtype("complex128" if x.dtype.kind == "c" else "float64")
     pieces = tuple([(1,) * len(lengths) if d in dims else lengths for d, lengths in enumerate(x.chunks)])
     parts = x.map_blocks(

@@ -13,6 +13,7 @@ import numpy as np
 
 from turnout.config.tuples import NamedTuple
 from turnout_aten.kernels.rows import Row, Sizes
+from turnout_aten.shapes.extents import listed
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_kernels.few import compiled
 from turnout_kernels.layouts import deliver, packed, width_of
@@ -52,7 +53,7 @@ def arranged(self: Any, dim: Any, few: int = FEW) -> Arranged | None:
         left, inner = shape[:at], prod(shape[at + 1 :])
         if inner == 1 or inner >= _WIDE:
             return Arranged(self, shape[at], inner, (*left, *shape[at + 1 :]), (*left, 1, *shape[at + 1 :]))
-    dims = range(ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim) or range(ndim)
+    dims = listed(dim, ndim)
     if any(not -ndim <= d < ndim for d in dims):
         return None
     reduced = sorted({d % ndim for d in dims})
@@ -152,7 +153,7 @@ def spread(name: str, what: int) -> Row:
 
     def kernel(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         ndim = self.ndim
-        dims = range(ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim) or range(ndim)
+        dims = listed(dim, ndim)
         length = prod([self.shape[d] for d in {d % ndim for d in dims}]) if ndim else 0
         freedom = length - (1 if correction is None else correction)
         return reduced(what, self, dim, keepdim, out, 1 / freedom) if freedom > 0 else NotImplemented

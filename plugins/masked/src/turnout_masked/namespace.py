@@ -14,7 +14,7 @@ from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as _operators
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
-from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.extents import listed, wrap_dim
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def _expanded(input: Tensor, mask: Tensor) -> Tensor:
 
 def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     """Dims counted from 0; None and () mean all dims."""
-    if dim is None or (not isinstance(dim, int) and not len(dim)):
-        return tuple(range(ndim))
-    return tuple([wrap_dim(d, ndim) for d in ([dim] if isinstance(dim, int) else dim)])
+    return tuple([wrap_dim(d, ndim) for d in listed(dim, ndim)])
 
 
 def _summed_dtype(input: Tensor, dtype: DType | None) -> DType:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from turnout.dtypes import bool_, complex64, float32
+from turnout_aten.shapes.extents import dims_of
 from turnout_opencl import pointwise, reductions
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import operands
-from turnout_opencl.reductions import dense_strides, dims_of, split_of
+from turnout_opencl.reductions import dense_strides, split_of
 
 Kernel = Callable[..., Any]
 
@@ -112,7 +113,7 @@ def dot(self: ClArray, tensor: ClArray, out: ClArray) -> None:
 
 
 def _total(op: int, self: ClArray, dim: Any, out: ClArray, *, mean: bool = False) -> None:
-    split = split_of(self, dims_of(self, dim))
+    split = split_of(self, dims_of(len(self.shape), dim))
     nowhere = (0,) * len(split.inner)
     if mean and not split.count:
         _run("pairs", _OVER, out, 0, 0)  # NaN

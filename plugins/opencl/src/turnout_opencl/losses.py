@@ -10,12 +10,13 @@ from turnout.dtypes import int64
 from turnout.errors import DimError
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.extents import dims_of
 from turnout_aten.shapes.losses import MEAN, NONE, SUM
 from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import dense, run_map
-from turnout_opencl.reductions import TOTAL, dims_of, lines, reduce
+from turnout_opencl.reductions import TOTAL, lines, reduce
 
 SOFTMAX, LOG_SOFTMAX, SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT = range(4)
 
@@ -118,7 +119,7 @@ def mse_loss(self: ClArray, target: ClArray, reduction: int, out: ClArray) -> No
         return
     squares = run_map("mse", new_array(self.place, np.broadcast_shapes(self.shape, target.shape), out.dtype), self, target)
     divisor = float(squares.size) if reduction == MEAN else None
-    reduce(TOTAL, squares, dims_of(squares, None), out, divisor=divisor)
+    reduce(TOTAL, squares, dims_of(len(squares.shape), None), out, divisor=divisor)
 
 
 def mse_loss_backward(grad_output: ClArray, self: ClArray, target: ClArray, reduction: int, out: ClArray) -> None:

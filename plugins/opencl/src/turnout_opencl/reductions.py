@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_, float32, float64
 from turnout_aten.kernels.rows import Row
-from turnout_aten.shapes.extents import contiguous_strides
+from turnout_aten.shapes.extents import NO_DIMS, contiguous_strides, dims_of
 from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import DIMS, merged, packed
@@ -39,16 +39,6 @@ _LINE = 1024  # results of a work-item across lines, as in the template `sweep`
 _SHORT = 32  # results below which walking along them does not pay
 _ITEMS = 16  # work-items that keep a device busy
 _ROWS = 64  # rows that a work-item has at least
-
-
-def dims_of(array: ClArray, dim: Any) -> Ints:
-    """A dim argument as sorted dims: an int, a list, or None or [] for all."""
-    n = len(array.shape)
-    if dim is None or not n:
-        return tuple(range(n))
-    if isinstance(dim, int):
-        return (dim % n,)
-    return tuple(sorted({d % n for d in dim})) or tuple(range(n))
 
 
 class Split:
@@ -237,12 +227,12 @@ def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None, power
 
 def sum_all(self: ClArray, dtype: Any, out: ClArray) -> None:
     """The sum of all elements."""
-    reduce(TOTAL, self, dims_of(self, None), out)
+    reduce(TOTAL, self, dims_of(len(self.shape), None), out)
 
 
 def sum_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """Sum over some dims; None and [] mean all."""
-    reduce(TOTAL, self, dims_of(self, dim), out)
+    reduce(TOTAL, self, dims_of(len(self.shape), dim), out)
 
 
 def mean_all(self: ClArray, dtype: Any, out: ClArray) -> None:
@@ -252,18 +242,18 @@ def mean_all(self: ClArray, dtype: Any, out: ClArray) -> None:
 
 def mean_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """The mean over some dims: the sum divided by the count."""
-    dims = dims_of(self, dim)
+    dims = dims_of(len(self.shape), dim)
     reduce(TOTAL, self, dims, out, divisor=float(split_of(self, dims).count))
 
 
 def prod_all(self: ClArray, dtype: Any, out: ClArray) -> None:
     """The product of all elements."""
-    reduce(PRODUCT, self, dims_of(self, None), out)
+    reduce(PRODUCT, self, dims_of(len(self.shape), None), out)
 
 
 def prod_dim(self: ClArray, dim: int, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """The product along one dim."""
-    reduce(PRODUCT, self, dims_of(self, dim), out)
+    reduce(PRODUCT, self, dims_of(len(self.shape), dim), out)
 
 
 def running(op: int) -> Any:
@@ -293,14 +283,14 @@ def lines(place: Any, template: str, kernel: str, op: int, arrays: tuple[ClArray
 
 def extreme_dims(op: int) -> Any:
     def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
-        reduce(op, self, dims_of(self, dim), out)
+        reduce(op, self, dims_of(len(self.shape), dim), out)
 
     return kernel
 
 
 def extreme_all(op: int) -> Any:
     def kernel(self: ClArray, out: ClArray) -> None:
-        reduce(op, self, dims_of(self, None), out)
+        reduce(op, self, dims_of(len(self.shape), None), out)
 
     return kernel
 
@@ -333,21 +323,21 @@ def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: 
 
 def extreme_where(op: int) -> Any:
     def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
-        find(op, self, dims_of(self, dim), out, None)
+        find(op, self, dims_of(len(self.shape), dim), out, None)
 
     return kernel
 
 
 def extreme_both(op: int) -> Any:
     def kernel(self: ClArray, dim: int, keepdim: bool, values: ClArray, indices: ClArray) -> None:
-        find(op, self, dims_of(self, dim), indices, values)
+        find(op, self, dims_of(len(self.shape), dim), indices, values)
 
     return kernel
 
 
 def both_extremes(self: ClArray, dim: Any, keepdim: bool, smallest: ClArray, largest: ClArray) -> None:
     """The smallest and the largest element."""
-    dims = dims_of(self, dim)
+    dims = dims_of(len(self.shape), dim)
     reduce(SMALLEST, self, dims, smallest)
     reduce(LARGEST, self, dims, largest)
 
@@ -355,15 +345,15 @@ def both_extremes(self: ClArray, dim: Any, keepdim: bool, smallest: ClArray, lar
 # ---- truths: of no elements, False and True
 
 
-def truth(op: int, *, empty_is_all: bool = True) -> Any:
+def truth(op: int) -> Any:
     def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
         given = as_bool(self)
-        if not empty_is_all and dim is not None and not isinstance(dim, int) and not len(dim):
+        if dim in NO_DIMS:
             copy(out, given)
             return
         # The output is bool, or uint8 for uint8 inputs: bytes of 0 and 1 either way.
         made = out if out.dtype is bool_ else new_array(out.place, out.shape, bool_)
-        reduce(op, given, dims_of(given, dim), made)
+        reduce(op, given, dims_of(len(given.shape), dim), made)
         copy(out, made)
 
     return kernel
@@ -385,7 +375,7 @@ def variance(root: bool) -> Any:
     """The variance in two passes. `correction` is subtracted from the count; 1 by default."""
 
     def kernel(self: ClArray, dim: Any, correction: Any, keepdim: bool, out: ClArray) -> None:
-        dims = dims_of(self, dim)
+        dims = dims_of(len(self.shape), dim)
         split = split_of(self, dims)
         mean = new_array(self.place, split.kept, self.dtype)
         if not split.count:
@@ -403,7 +393,7 @@ def variance(root: bool) -> Any:
 
 def vector_norm(self: ClArray, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
     """(sum of |x| ** ord) ** (1 / ord); the largest or smallest |x| for the infinities, the number of nonzeros for 0."""
-    given, dims = dense(self, out.dtype), dims_of(self, dim)
+    given, dims = dense(self, out.dtype), dims_of(len(self.shape), dim)
     simple = {0: NONZERO, 1: SIZES, 2: SQUARES, float("inf"): LARGEST_SIZE, -float("inf"): SMALLEST_SIZE}
     if ord in simple:
         reduce(simple[ord], given, dims, out, root=ord == 2)
@@ -462,10 +452,10 @@ KERNELS = {
     "argmin.out":      Row(extreme_where(1)),
     "any.all_out":     Row(truth_all(SOME)),
     "any.out":         Row(truth(SOME)),
-    "any.dims_out":    Row(truth(SOME, empty_is_all=False)),
+    "any.dims_out":    Row(truth(SOME)),
     "all.all_out":     Row(truth_all(EVERY)),
     "all.out":         Row(truth(EVERY)),
-    "all.dims_out":    Row(truth(EVERY, empty_is_all=False)),
+    "all.dims_out":    Row(truth(EVERY)),
     "var.correction_out": Row(variance(root=False)),
     "std.correction_out": Row(variance(root=True)),
 }

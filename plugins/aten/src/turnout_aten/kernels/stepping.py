@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import float32, float64
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.kernels.rows import COUNT, FREEDOM, Steps
+from turnout_aten.shapes.extents import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,7 +107,7 @@ def stepping(program: Steps, s: Structured, backend: TensorBackend) -> Callable[
         dim, correction = given.get("dim"), given.get("correction")
         axis = dim if dim is None or isinstance(dim, int) else tuple(dim) or None
         count = 1
-        for d in range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis:
+        for d in listed(axis, len(shape)):
             count *= shape[d]
         freedom = count - (1 if correction is None else correction)
         if freedom <= 0 and any(FREEDOM in given for _, *given in steps):

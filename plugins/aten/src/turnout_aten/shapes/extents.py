@@ -52,6 +52,22 @@ def wrap_dim(dim: int, ndim: int) -> int:
     raise DimError(f"dim {dim} is out of range for a tensor of {ndim} dimensions, which takes {-bound} to {bound - 1}")
 
 
+# A dim argument that names no dim: all for most reductions, none for `any` and `all`.
+NO_DIMS: tuple[Sequence[int], ...] = ((), [])
+
+
+def listed(dim: int | Sequence[int] | None, ndim: int) -> Sequence[int]:
+    """The dims of a dim argument, which is one number, several, or None or none for all."""
+    if isinstance(dim, int):
+        return (dim,)
+    return range(ndim) if dim is None or dim in NO_DIMS else dim
+
+
+def dims_of(ndim: int, dim: int | Sequence[int] | None) -> Ints:
+    """The dims of a dim argument that was checked, sorted and counted from 0; of a 0-dim tensor, ()."""
+    return tuple(sorted([d % ndim for d in listed(dim, ndim)])) if ndim else ()
+
+
 def wrap_dims(dims: Sequence[int] | None, ndim: int) -> Ints:
     """Distinct dimension numbers counted from 0. None and an empty sequence mean all dims."""
     if ndim > 64:

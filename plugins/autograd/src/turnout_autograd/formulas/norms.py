@@ -6,8 +6,9 @@ from math import inf
 from typing import Any
 
 from turnout.dtypes import COMPLEX
+from turnout_aten.shapes.extents import dims_of
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd.formulas.reductions import dims_of, restored
+from turnout_autograd.formulas.reductions import restored
 
 
 def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: Any, keepdim: bool) -> Tensor:

@@ -6,17 +6,12 @@ from math import prod
 from typing import Any
 
 from turnout_aten import operators as aten
+from turnout_aten.shapes.extents import dims_of
 from turnout_aten.tensor.levels import peel
 from turnout_aten.tensor.reads import reads
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import Ints, blank
 from turnout_autograd.formulas.complex import conj
-
-
-def dims_of(ndim: int, dim: Any) -> Ints:
-    """Dims as non-negative ints; None and () mean all."""
-    dims = range(ndim) if dim is None or dim == () or dim == [] else (dim,) if isinstance(dim, int) else dim
-    return tuple(sorted(d % ndim if ndim else 0 for d in dims))
 
 
 def count_of(shape: Ints, dim: Any) -> int:

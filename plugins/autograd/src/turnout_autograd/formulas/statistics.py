@@ -7,11 +7,12 @@ from typing import Any
 
 from turnout.dtypes import COMPLEX
 from turnout_aten import operators as aten
+from turnout_aten.shapes.extents import dims_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import Ints, blank, count
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.recorded_calls import is_recorded
-from turnout_autograd.formulas.reductions import count_of, dims_of, may_hold_zero, restored
+from turnout_autograd.formulas.reductions import count_of, may_hold_zero, restored
 
 
 def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:

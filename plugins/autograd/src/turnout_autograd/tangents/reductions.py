@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from turnout_aten.shapes.extents import dims_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
-from turnout_autograd.formulas.reductions import dims_of
 
 
 def along(gradient: Tensor, self_t: Tensor, dim: Any, keepdim: bool) -> Tensor:
