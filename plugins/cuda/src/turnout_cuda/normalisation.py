@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from turnout_aten.shapes.normalisation import row_length
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
@@ -82,16 +83,11 @@ class _Rows(Kernels):
         return self.normalise(input, weight, bias, eps, (channels * HxW, HxW, channels, group), out, mean, rstd)
 
     def rms_norm(self, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
-        shape = tuple(normalized_shape)
-        fits = input.size and shape and input.shape[-len(shape) :] == shape and (weight is None or weight.shape == shape)
-        if (
-            not fits
-            or kind(input) is None
-            or not input.flags.c_contiguous
-            or (weight is not None and kind(input, weight) is None)
-        ):
+        length = row_length(input, normalized_shape, weight)
+        served = length and input.flags.c_contiguous and kind(input) is not None
+        if not served or (weight is not None and kind(input, weight) is None):
             return NotImplemented
-        length, made = prod(shape), self.xp.empty(input.shape, input.dtype)
+        made = self.xp.empty(input.shape, input.dtype)
         eps = _EPS.get(name_of(input), 2.0**-23) if eps is None else eps
         self.run(input, weight, None, eps, input.size // length, (length, 1, length, 1), made, rms=True)
         return made

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.kernels.rows import Compiled, Row, Sizes
+from turnout_aten.shapes.normalisation import row_length
 from turnout_kernels import _native
 from turnout_kernels.few import compiled
 from turnout_kernels.layouts import any_floats
@@ -121,14 +122,8 @@ def native_layer_norm_backward(
     grad_out: Any, input: Any, normalized_shape: Sequence[int], mean: Any, rstd: Any, weight: Any, bias: Any,
     output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
-    length = prod(normalized_shape)
-    fits = (
-        input.size
-        and grad_out.shape == input.shape
-        and input.shape[input.ndim - len(normalized_shape) :] == tuple(normalized_shape)
-    )
-    rows = input.size // length if fits else 0
-    if not fits or mean.size != rows or rstd.size != rows or (weight is not None and weight.size != length):
+    length = row_length(input, normalized_shape, weight)
+    if not length or grad_out.shape != input.shape or not mean.size == rstd.size == input.size // length:
         return NotImplemented
     if not plain(input, grad_out, mean, rstd, *_parameters(weight, bias)):
         return NotImplemented
@@ -149,11 +144,10 @@ def native_layer_norm_backward(
 
 
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any) -> Any:
-    shape = tuple(normalized_shape)
-    fits = input.size and shape and input.shape[-len(shape) :] == shape and (weight is None or weight.shape == shape)
-    if not fits or not plain(input, *_parameters(weight)):
+    length = row_length(input, normalized_shape, weight)
+    if not length or not plain(input, *_parameters(weight)):
         return NotImplemented
-    length, made = prod(shape), np.empty(input.shape, input.dtype)
+    made = np.empty(input.shape, input.dtype)
     statistics = np.empty((2, input.size // length), input.dtype)
     eps = float(np.finfo(input.dtype).eps) if eps is None else float(eps)
     ints = (code(input), length, int(weight is not None), 0, 1)
