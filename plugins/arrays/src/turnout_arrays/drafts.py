@@ -16,6 +16,8 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
+from turnout_arrays.numbers import real_for
+
 Call = Callable[..., Any]
 Ints = tuple[int, ...]
 
@@ -104,7 +106,7 @@ class Draft:
         if not hasattr(value, "shape"):
             return xp.full(shape, value, self.dtype)
         if value.dtype != self.dtype:
-            value = (value.real if value.dtype.kind == "c" and self.dtype.kind not in "cb" else value).astype(self.dtype)
+            value = real_for(self.dtype, value).astype(self.dtype)
         return value if tuple(value.shape) == shape else xp.broadcast_to(value, shape)
 
     # ---- indices

@@ -13,6 +13,7 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout_arrays.drafts import Absent, Drafts, Function, bare, positions, with_part
 from turnout_arrays.native_dtypes import NativeDtypes
+from turnout_arrays.numbers import real_for
 from turnout_arrays.random import random_bits
 from turnout_arrays.table import kernels
 from turnout_aten.backend.functional_backend import FunctionalBackend
@@ -70,10 +71,8 @@ class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
 
     def converted(self, value: Any, dtype: DType) -> Any:
         native = self.native_dtype(dtype)
-        if value.dtype.kind == "c" and native.kind not in "cb":
-            value = value.real
         with self.kernel_context():
-            return self.frozen(value.astype(native))
+            return self.frozen(real_for(native, value).astype(native))
 
     def reshaped(self, value: Any, shape: Ints) -> Any:
         return self.frozen(value.reshape(shape))

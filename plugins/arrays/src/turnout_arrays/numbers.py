@@ -30,6 +30,11 @@ def widen(xp: Any, array: Any) -> Any:
     return array.astype(xp.float32) if is_half(array) else array
 
 
+def real_for(dtype: Any, array: Any) -> Any:
+    """The array, or the real part of complex numbers for a dtype that is neither complex nor bool."""
+    return array.real if array.dtype.kind == "c" and dtype.kind not in "cb" else array
+
+
 def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
     """A kernel's last step: `value` written into `out` with any conversion.
 

@@ -19,6 +19,7 @@ from turnout.config.lock import new_lock
 from turnout.devices import Device, device
 from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
+from turnout_arrays.numbers import real_for
 from turnout_arrays.random import start_of
 from turnout_cuda.memory import Peaks
 from turnout_cuda.pointwise import convert
@@ -117,8 +118,7 @@ class CUDABackend(ArrayBackend):
     # ---- values
 
     def copy(self, target: Any, source: Any) -> None:
-        if source.dtype.kind == "c" and target.dtype.kind not in "cb":
-            source = source.real
+        source = real_for(target.dtype, source)
         if source.device != target.device:
             source = self.cupy.asarray(source)  # to the current device, which is the target's
         elif source.data.mem is target.data.mem and self.partly_overlap(target, source):

@@ -16,6 +16,7 @@ from turnout.errors import ArgumentError
 from turnout.errors.plugins import warn
 from turnout.plugins import is_ours
 from turnout_arrays.functional import FunctionalArrayBackend
+from turnout_arrays.numbers import real_for
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.functional_arrays import FunctionalArray, Memory
 from turnout_dask import errors
@@ -162,10 +163,8 @@ _MANY_STEPS = 5000
 
 
 def _converted(block: Any, native: Any) -> Any:
-    if block.dtype.kind == "c" and native.kind not in "cb":
-        block = block.real
     with np.errstate(all="ignore"):
-        return block.astype(native)
+        return real_for(native, block).astype(native)
 
 
 def _reinterpreted(block: Any, native: Any) -> Any:
