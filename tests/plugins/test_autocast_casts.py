@@ -11,7 +11,7 @@ import turnout
 from outcomes import refused
 from turnout import amp, library
 from turnout.dtypes import dtype_named
-from turnout.errors import DTypeError
+from turnout.errors import CallError, DTypeError
 from turnout.registry import find_operator
 from turnout_autocast import errors
 from turnout_autocast.rules import ACCELERATOR, OVERLOADS
@@ -171,10 +171,10 @@ def test_cached_cast_casts_what_is_eligible():
         assert amp.cached_cast(turnout.bfloat16, w, "meta") is w
         assert amp.cached_cast(turnout.float32, w) is w
     assert amp.cached_cast(turnout.bfloat16, w) is not amp.cached_cast(turnout.bfloat16, w), "no context, no cache"
-    assert refused(turnout.errors.CallError, amp.cached_cast, turnout.bfloat16, "text") == (
+    assert refused(CallError, amp.cached_cast, turnout.bfloat16, "text") == (
         "cached_cast: expected a tensor, None, or a list or tuple of them, got str"
     )
-    assert refused(turnout.errors.DTypeError, amp.cached_cast, turnout.int64, w) == (
+    assert refused(DTypeError, amp.cached_cast, turnout.int64, w) == (
         "cached_cast: tensors are cast to a floating dtype, got int64"
     )
 
@@ -315,11 +315,11 @@ def _save(ctx, inputs, output):
 
 
 def test_wrong_rules_are_refused():
-    for rule, text in [
-        (("aten::sin", 3, turnout.float16), "register_autocast: device_type must be a str such as 'cpu', got int"),
-        (("aten::sin", "cpu", turnout.int64), "register_autocast: cast_inputs must be a floating dtype, got int64"),
+    for error, rule, text in [
+        (CallError, ("aten::sin", 3, turnout.float16), "register_autocast: device_type must be a str such as 'cpu', got int"),
+        (DTypeError, ("aten::sin", "cpu", turnout.int64), "register_autocast: tensors are cast to a floating dtype, got int64"),
     ]:
-        assert refused(turnout.errors.CallError, library.register_autocast, *rule) == text
+        assert refused(error, library.register_autocast, *rule) == text
 
 
 def test_products_that_are_a_number_have_the_dtypes_of_pytorch():

@@ -164,5 +164,5 @@ def no_arrays(op: Operator, kernel: Kernel, key: str) -> str:
     return report(head, _shown(kernel), ("to fix", "register it without arrays=True, or for device types"))
 
 
-def no_floating_dtype(value: object) -> str:
-    return f"register_autocast: cast_inputs must be a floating dtype, got {getattr(value, 'name', repr(value))}"
+def no_floating_dtype(what: str, value: object) -> str:
+    return f"{what}: tensors are cast to a floating dtype, got {getattr(value, 'name', repr(value))}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from turnout import plugins
 from turnout.dtypes import FLOAT, DType
-from turnout.errors import CallError, RegistrationError
+from turnout.errors import CallError, DTypeError, RegistrationError
 from turnout.errors import library as texts
 from turnout.keys import AUTOCAST, AUTOGRAD
 from turnout.library.libraries import key_of, require_callable
@@ -43,11 +43,17 @@ def add_cast(register: Call, name: str, device_type: object, dtype: object) -> N
     """Register that eligible tensors are cast to `dtype` inside autocast for `device_type`."""
     if not isinstance(device_type, str):
         raise CallError(texts.NO_DEVICE_TYPE.format("register_autocast", type(device_type).__name__))
-    if not isinstance(dtype, DType) or dtype.category != FLOAT:
-        raise CallError(texts.no_floating_dtype(dtype))
+    dtype = require_floating("register_autocast", dtype)
     key = AUTOCAST + key_of(device_type)
     binder = _made_by(AUTOCAST, key, dtype, device_type)
     register(name, [key], binder, binder=binder, label=f"autocast to {dtype.name}", checked=False)
+
+
+def require_floating(what: str, dtype: object) -> DType:
+    """The dtype, if it is a floating one. Raises DTypeError for others."""
+    if not isinstance(dtype, DType) or dtype.category != FLOAT:
+        raise DTypeError(texts.no_floating_dtype(what, dtype))
+    return dtype
 
 
 def add_batching(register: Call, name: str, function: Call, opaque: bool) -> None:

@@ -20,11 +20,6 @@ def not_lower(device_type: str, dtype: Any) -> str:
     )
 
 
-def not_floating(what: str, dtype: Any) -> str:
-    """A cast to a dtype that is not floating."""
-    return f"{what}: tensors are cast to a floating dtype, got {getattr(dtype, 'name', repr(dtype))}"
-
-
 def not_castable(value: object) -> str:
     """cached_cast() of a value that is not a tensor."""
     return f"cached_cast: expected a tensor, None, or a list or tuple of them, got {type(value).__name__}"

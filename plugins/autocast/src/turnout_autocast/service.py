@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from turnout.dtypes import FLOAT, DType
-from turnout.errors import CallError, DTypeError
+from turnout.dtypes import DType
+from turnout.errors import CallError
 from turnout.keys import KEYS
+from turnout.library.rules import require_floating
 from turnout.operators import Operator
 from turnout.state import StateChange
 from turnout_aten.tensor.tensor import Tensor
@@ -34,7 +35,7 @@ def cached_cast(dtype: DType, value: Any, device_type: str | None = None) -> Any
         >>> turnout.amp.cached_cast(turnout.bfloat16, turnout.tensor([1.0])).dtype
         turnout.bfloat16
     """
-    _require_floating("cached_cast", dtype)
+    require_floating("cached_cast", dtype)
     if isinstance(value, (list, tuple)):
         return [cached_cast(dtype, each, device_type) for each in value]
     if value is None:
@@ -72,16 +73,11 @@ def promote_type(dtype: DType, *values: Tensor | Sequence[Tensor] | None, device
         >>> turnout.amp.promote_type(turnout.bfloat16, turnout.tensor([1.0]))
         turnout.float32
     """
-    _require_floating("promote_type", dtype)
+    require_floating("promote_type", dtype)
     tensors = [t for v in values for t in (v if isinstance(v, (list, tuple)) else (v,)) if isinstance(t, Tensor)]
     for tensor in tensors:
         dtype = promoted(dtype, [tensor], tensor.device.type if device_type is None else device_type)
     return dtype
-
-
-def _require_floating(what: str, dtype: Any) -> None:
-    if not isinstance(dtype, DType) or dtype.category != FLOAT:
-        raise DTypeError(errors.not_floating(what, dtype))
 
 
 __all__ = ["cached_cast", "casting_as", "casts_here", "custom_rule", "entered", "promote_type"]
