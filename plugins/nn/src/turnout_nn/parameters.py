@@ -69,8 +69,8 @@ class Buffer(Tensor, metaclass=_HasRole):
     Example:
         >>> module = turnout.nn.Module()
         >>> module.steps = turnout.nn.Buffer(turnout.tensor(0))
-        >>> module.state_dict()
-        OrderedDict([('steps', tensor(0))])
+        >>> dict(module.state_dict())
+        {'steps': tensor(0)}
     """
 
     __slots__ = ()
