@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import ArgumentError, LinAlgError
-from turnout_arrays.drafts import Drafts, bare
-from turnout_arrays.numbers import store
+from turnout_arrays.numbers import POSTPONING, store
 from turnout_aten.tensor.checks import are_postponed, note
 
 Table = dict[str, Any]
@@ -69,8 +68,8 @@ def kernels(xp: Any) -> Table:
         if permutation:
             m = LU.shape[-2]
             wrong = xp.any((pivots < 1) | (pivots > m))
-            if isinstance(xp, Drafts) and are_postponed():
-                note(bare(wrong))
+            if xp.__class__ in POSTPONING and are_postponed():
+                note(wrong.value())
             elif bool(wrong):
                 raise ArgumentError(f"lu_unpack: 'LU_pivots' must lie between 1 and {m}, as those of lu_factor do")
             rows = permuted_rows(pivots, m)

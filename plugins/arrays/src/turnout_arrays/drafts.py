@@ -16,7 +16,7 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from turnout_arrays.numbers import real_for
+from turnout_arrays.numbers import POSTPONING, real_for
 
 Call = Callable[..., Any]
 Ints = tuple[int, ...]
@@ -431,6 +431,9 @@ class Drafts:
         """A copy of the elements of windows. NumPy's function, which has strides in bytes."""
         places = positions(self.xp, shape, tuple([s // x.itemsize for s in strides]), 0)
         return self.of(x.value().reshape(-1)[places])
+
+
+POSTPONING.add(Drafts)
 
 
 class Decompositions(Drafts):

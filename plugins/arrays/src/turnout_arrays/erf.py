@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnout_arrays.drafts import Drafts
+from turnout_arrays.numbers import POSTPONING
 from turnout_aten.tensor.checks import are_postponed
 
 # erf(x) = x R(x^2), |x| <= 0.46875
@@ -75,7 +75,7 @@ def erf_of(xp: Any) -> Callable[[Any], Any]:
         near = x * rational(_A, _B, small * small)
         middle = xp.clip(size, _SMALL, _LARGE)
         value = 1 - xp.exp(-middle * middle) * rational(_C, _D, middle)
-        if size.size and ((xp.__class__ is Drafts and are_postponed()) or bool(xp.any(size > _LARGE))):
+        if size.size and ((xp.__class__ in POSTPONING and are_postponed()) or bool(xp.any(size > _LARGE))):
             # From 6 on, 1 - erf(x) is below half a unit in the last place of 1.
             large = xp.clip(size, _LARGE, 6.0)
             inverse = 1 / (large * large)

@@ -10,8 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from turnout.errors import DimError
-from turnout_arrays.drafts import Drafts, bare
-from turnout_arrays.numbers import store
+from turnout_arrays.numbers import POSTPONING, store
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Move, Row
 from turnout_aten.tensor.checks import are_postponed, note
@@ -117,8 +116,8 @@ def check_indices(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> N
         if index is None or not index.size:
             continue
         outside = xp.any((index < -length) | (index >= length))
-        if xp.__class__ is Drafts and are_postponed():
-            note(bare(outside))
+        if xp.__class__ in POSTPONING and are_postponed():
+            note(outside.value())
         elif bool(outside):
             wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
             raise DimError(texts.out_of_bounds(name, wrong, length))
@@ -128,8 +127,8 @@ def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     """Raise DimError unless all indices are in 0..length-1, because array modules count negative ones from the end."""
     if not index.size:
         return
-    if xp.__class__ is Drafts and are_postponed():
-        return note(bare(xp.any((index < 0) | (index >= length))))
+    if xp.__class__ in POSTPONING and are_postponed():
+        return note(xp.any((index < 0) | (index >= length)).value())
     if index.size <= FEW_NUMBERS:  # as Python numbers: 300 ns, 1,000 by a reduction
         numbers = index.reshape(-1).tolist()
         if min(numbers) >= 0 and max(numbers) < length:
@@ -252,7 +251,7 @@ def shaping(xp: Any) -> Table:
         return xp.tri(rows, columns, diagonal, bool)
 
     # A value is not kept: it may be one of a program that its module traces.
-    lower: Any = triangle_of if isinstance(xp, Drafts) else lru_cache(64)(triangle_of)
+    lower: Any = triangle_of if xp.__class__ in POSTPONING else lru_cache(64)(triangle_of)
 
     def masked(self: Any, mask: Any, out: Any) -> Any:
         out.fill(0)

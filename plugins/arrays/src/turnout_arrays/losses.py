@@ -7,9 +7,8 @@ from typing import Any
 
 from turnout.errors import DimError
 from turnout_arrays import reductions
-from turnout_arrays.drafts import Drafts, bare
 from turnout_arrays.indexing import along
-from turnout_arrays.numbers import store, widen
+from turnout_arrays.numbers import POSTPONING, store, widen
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import SAME, Accepts, Row, Steps
 from turnout_aten.shapes.losses import MEAN, NONE
@@ -118,7 +117,7 @@ def likelihood(xp: Any) -> Table:
         classes = self.shape[-1]
         if weight is not None or len(self.shape) != 2 or not target.size or 0 <= ignore_index < classes:
             return False
-        if xp.__class__ is Drafts and are_postponed():
+        if xp.__class__ in POSTPONING and are_postponed():
             return False
         # As unsigned numbers, negative indices are too large, so one comparison suffices.
         return int(xp.maximum.reduce(target.view(unsigned) if target.dtype.kind == "i" else target)) < classes
@@ -129,8 +128,8 @@ def likelihood(xp: Any) -> Table:
         target = target.reshape(-1)
         counts = target != ignore_index
         wrong = counts & ((target < 0) | (target >= rows.shape[1]))
-        if xp.__class__ is Drafts and are_postponed():
-            note(bare(xp.any(wrong)))
+        if xp.__class__ in POSTPONING and are_postponed():
+            note(xp.any(wrong).value())
         elif target.size and bool(xp.any(wrong)):
             raise DimError(texts.no_class("nll_loss", int(target[wrong][0]), rows.shape[1]))
         safe = xp.where(counts, target, 0).astype(xp.int64)
@@ -143,7 +142,7 @@ def likelihood(xp: Any) -> Table:
         classes, count = self.shape[-1], target.size
         if len(self.shape) != 2 or not 0 < self.size <= _FEW or self.dtype.char not in "fd" or 0 <= ignore_index < classes:
             return False
-        if xp.__class__ is Drafts and are_postponed():
+        if xp.__class__ in POSTPONING and are_postponed():
             return False
         places = target.tolist()
         if min(places) < 0 or max(places) >= classes or output.dtype is not self.dtype:

@@ -18,6 +18,10 @@ Call = Callable[..., Any]
 NO_ORDER = "complex numbers have no order"
 NO_OUTPUT = "a conversion needs an output"
 
+# Classes of array modules whose arrays may have no numbers yet. While `checks.are_postponed`, kernels note the `value()` of a
+# bool of such a module where they would look at it. `drafts` adds its own: a program that needs no drafts does not load them.
+POSTPONING: set[Any] = set()
+
 
 def is_half(array: Any) -> bool:
     """Whether the elements are float16 or bfloat16."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from math import copysign
 from typing import Any
 
-from turnout_arrays.drafts import Drafts, bare
 from turnout_arrays.numbers import (
     NO_ORDER,
+    POSTPONING,
     binary,
     is_bool,
     is_half,
@@ -257,8 +257,8 @@ def division(xp: Any) -> Table:
         kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
         if not all(kind in "biu" for kind in kinds) or not getattr(self, "size", 1):
             return
-        if xp.__class__ is Drafts and are_postponed() and hasattr(other, "dtype"):
-            note(bare(xp.any(other == 0)))
+        if xp.__class__ in POSTPONING and are_postponed() and hasattr(other, "dtype"):
+            note(xp.any(other == 0).value())
         elif not (bool(xp.all(other != 0)) if hasattr(other, "dtype") else other):
             raise ZeroDivisionError("integer division by zero")
 

@@ -11,8 +11,7 @@ from math import prod
 from typing import Any
 
 from turnout_arrays.convolutions import padded, places, spread
-from turnout_arrays.drafts import Drafts
-from turnout_arrays.numbers import store, widen
+from turnout_arrays.numbers import POSTPONING, store, widen
 from turnout_aten.kernels.rows import Row
 from turnout_aten.tensor.checks import are_postponed
 
@@ -102,7 +101,7 @@ def max_pool(xp: Any, ndim: int) -> Any:
         lowest = -xp.inf if floating else xp.iinfo(x.dtype).min
         x = padded(xp, x, windows.pads, windows.behind, lowest)
         starts = [xp.arange(n) * s - p for n, s, p in zip(windows.counts, windows.steps, windows.pads, strict=True)]
-        if out.size and len(windows.offsets) < 255 and not (xp.__class__ is Drafts and are_postponed()):
+        if out.size and len(windows.offsets) < 255 and not (xp.__class__ in POSTPONING and are_postponed()):
             best = xp.empty(out.shape, x.dtype)
             which = xp.empty(out.shape, xp.uint8)
             for image in range(out.shape[0]):

@@ -34,11 +34,11 @@ def axes(self: Any, dim: Any) -> Any:
     return tuple(dim) if len(dim) else None
 
 
-def _count(self: Any, axis: Any) -> int:
+def _count(self: Any, dims: tuple[int, ...]) -> int:
     """The number of elements behind each result."""
     count = 1
-    for i in listed(axis, len(self.shape)):
-        count *= self.shape[i]
+    for d in dims:
+        count *= self.shape[d]
     return count
 
 
@@ -59,14 +59,14 @@ _STEPS = 64
 def total(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum over an axis, several, or all (None). The relative error of float32 sums is near 1e-7 whatever their length."""
     dtype = x.dtype
-    if x.size <= _STEPS or dtype.char not in "fF" or _count(x, axis) <= _STEPS:
+    if x.size <= _STEPS or dtype.char not in "fF":
         return xp.add.reduce(x, axis, None, None, keepdims)
     dims = dims_of(x.ndim, axis)
-    if _sequence(x, dims) <= _STEPS:
+    if _count(x, dims) <= _STEPS or _sequence(x, dims) <= _STEPS:
         return xp.add.reduce(x, axis, None, None, keepdims)
     for dim in reversed(dims):
         x = _line(xp, x, dim)
-    return x if keepdims else xp.squeeze(x, tuple(dims))
+    return x if keepdims else xp.squeeze(x, dims)
 
 
 def _sequence(x: Any, dims: Any) -> int:
@@ -161,9 +161,8 @@ def sums(xp: Any) -> Table:
         axis = axes(self, dim)
         target = self.dtype if out is None else out.dtype
         wanted = xp.dtype(xp.float32) if target.itemsize == 2 else target
-        value = xp.true_divide(
-            total(xp, self if self.dtype == wanted else self.astype(wanted), axis, keepdim), _count(self, axis)
-        )
+        summed = total(xp, self if self.dtype == wanted else self.astype(wanted), axis, keepdim)
+        value = xp.true_divide(summed, _count(self, dims_of(self.ndim, axis)))
         return store(xp, out, value) if out is not None else row_major(xp, value)
 
     def mean_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
@@ -317,7 +316,7 @@ def moments(xp: Any) -> Table:
     def variance(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
         x = widen(xp, self)
         axis = axes(x, dim)
-        count = _count(x, axis)
+        count = _count(x, dims_of(x.ndim, axis))
         mean = xp.true_divide(total(xp, x, axis, True), count)
         distance = x - mean
         squares = (distance * xp.conj(distance)).real if x.dtype.kind == "c" else distance * distance

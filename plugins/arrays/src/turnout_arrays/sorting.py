@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import ArgumentError, DimError, ShapeError
-from turnout_arrays.drafts import Drafts
 from turnout_arrays.indexing import along, around
-from turnout_arrays.numbers import store, store_single, widen
+from turnout_arrays.numbers import POSTPONING, store, store_single, widen
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import wrap_dim
@@ -92,7 +91,7 @@ def ordering(xp: Any) -> Table:
     def nearest(x: Any, k: int, dim: int, largest: bool) -> Any:
         """The indices along `dim` of the k largest or smallest elements, in any order."""
         length = x.shape[dim]
-        if xp.__class__ is Drafts and are_postponed():
+        if xp.__class__ in POSTPONING and are_postponed():
             return order(x, dim, largest)[(*(slice(None),) * dim, slice(0, k))]
         if k <= _FEW and x.dtype.kind in "fiu":
             picked = one_by_one(x, k, dim, largest)

@@ -54,9 +54,7 @@ def arranged(self: Any, dim: Any, few: int = FEW) -> Arranged | None:
         if inner == 1 or inner >= _WIDE:
             return Arranged(self, shape[at], inner, (*left, *shape[at + 1 :]), (*left, 1, *shape[at + 1 :]))
     dims = listed(dim, ndim)
-    if any(not -ndim <= d < ndim for d in dims):
-        return None
-    reduced = sorted({d % ndim for d in dims})
+    reduced = sorted({d % ndim for d in dims if -ndim <= d < ndim})
     if not ndim or len(reduced) < len(dims):
         return None
     others = [d for d in range(ndim) if d not in reduced]

@@ -21,22 +21,17 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
-def are_last_dims(dims: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Whether a shape ends in these dims, at least one."""
-    return bool(dims) and shape[-len(dims) :] == dims
-
-
 def row_length(input: Any, normalized_shape: Sequence[int], weight: Any) -> int:
     """How many elements a row has, for arrays that nobody has checked; 0 where they do not fit or have no elements."""
     shape = tuple(normalized_shape)
-    fits = input.size and are_last_dims(shape, input.shape) and (weight is None or weight.shape == shape)
+    fits = input.size and shape and input.shape[-len(shape) :] == shape and (weight is None or weight.shape == shape)
     return prod(shape) if fits else 0
 
 
 def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *parameters: Tensor | None) -> None:
     """Raise unless the last dims and each parameter have `normalized_shape`."""
     shape = tuple(normalized_shape)
-    if not are_last_dims(shape, input.array.shape):
+    if not shape or input.array.shape[-len(shape) :] != shape:
         raise ShapeError(f"{name}: normalized_shape {list(shape)} must be the last dims of shape {list(input.array.shape)}")
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
         if parameter is not None and parameter.array.shape != shape:
