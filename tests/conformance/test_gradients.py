@@ -1,4 +1,4 @@
-"""Every operator case's gradient against differences of its values, first and second order, and that every operator is decided.
+"""Every operator case's gradient against differences of its values, first and second order, and that every formula has a case.
 
 Gradients are taken with respect to all floating tensors of a sample, in float64: see `turnout_conformance.cases.differentiable`.
 """
@@ -13,6 +13,7 @@ from formulas import INPLACE, on_a_copy, recorded_calls
 
 import turnout
 from turnout import autograd
+from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import REGISTRY
 from turnout_conformance.cases import CASES, OperatorCase
@@ -48,42 +49,15 @@ def test_a_write_has_the_gradients_of_the_functional_operator_and_through_a_view
             assert autograd.gradcheck(as_function(through_a_view, call.args, call.kwargs)[0], given)
 
 
-# ---- every operator is decided
-
-
-def decision(name: str) -> str:
-    """How gradients of a standard operator are dealt with."""
-    from turnout_autograd.recording.standard_kernels import standard
-
-    op = REGISTRY.find(name)
-    if "CompositeImplicitAutograd" in op.kernels:
-        return "decomposes"
-    made = standard(op)
-    if made is not None:
-        return "not differentiable" if made is FALLTHROUGH else "formula"
-    if op.schema.kind == "out":
-        return "out: refused"
-    if not any(str(a.type).startswith("Tensor") for a in op.schema.arguments):
-        return "factory"
-    if not any(str(r.type).startswith("Tensor") for r in op.schema.returns):
-        return "no tensor comes out"
-    return "special" if name in ("aten::resize_", "aten::resize_as_") else "undecided"
-
-
-def test_nobody_left_an_operator_undecided() -> None:
-    turnout.ones(1).requires_grad_()
-    names = [op.qualified_name for op in REGISTRY.operators.values() if op.namespace == "aten" and op.is_defined]
-    assert len(names) > 300
-    assert [name for name in names if decision(name) == "undecided"] == []
-
-
 def test_every_operator_with_a_formula_has_a_case() -> None:
     turnout.ones(1).requires_grad_()
+    from turnout_autograd.recording.standard_kernels import standard
+
     cased = {f"aten::{name}" for name in RANDOM | {case.op for case in (*CASES, *OWN)}}
     missing = [
         op.qualified_name
         for op in REGISTRY.operators.values()
-        if op.namespace == "aten" and op.is_defined and decision(op.qualified_name) == "formula"
+        if op.namespace == "aten" and op.is_defined and IMPLICIT not in op.kernels and standard(op) not in (None, FALLTHROUGH)
         and op.schema.kind == "functional" and op.qualified_name not in cased
     ]  # fmt: skip
     assert missing == []

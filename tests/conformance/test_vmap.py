@@ -85,19 +85,6 @@ def nested(examples: list[np.ndarray], outer: int | None, inner: int | None) -> 
     return turnout.from_numpy(np.array(made[0] if outer is None else np.stack(made, outer)))
 
 
-def test_no_standard_operator_runs_as_a_loop() -> None:
-    from turnout_batched.kernels import decide
-
-    turnout.vmap(turnout.sin)(turnout.ones(2))
-    looping = [
-        op.qualified_name
-        for op in REGISTRY.operators.values()
-        if op.namespace == "aten" and op.is_defined and any(str(a.type).startswith("Tensor") for a in op.schema.arguments)
-        and decide(op)[1] == "loop"
-    ]  # fmt: skip
-    assert looping == []
-
-
 def test_every_row_of_the_tables_names_an_operator() -> None:
     from turnout_batched.rules import DECOMPOSED, REFUSED, RULES
 

@@ -1,25 +1,200 @@
-"""Every plugin with a table of operators has decided about each functional operator: a row, a composite, or a line with a reason.
+"""Every plugin has decided about each form of every operator: a row, a composite, or a line of decisions.txt with the reason.
 
-What a plugin leaves to a fallback, to the host or to the library below stands in decisions.txt. (Of the array API's namespace,
-`test_array_api.py` compares the names with the standard's.)
+What stands at a key of the plugin says so. A functionality that treats operators of one form alike has nothing to decide. Of any
+other, an operator is undecided that gets what one gets that nobody knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import importlib
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from unittest.mock import MagicMock, patch
 
+import array_api_strict
+import ml_dtypes
+import numpy as np
 import pytest
 from pretended_cuda import pretended
 
 import turnout
 from turnout import plugins
+from turnout.keys import IMPLICIT, KEYS
 from turnout.operators import Operator
-from turnout.registry import REGISTRY
-from turnout_autocast import rules
+from turnout.plugins.activation import Options
+from turnout.registry import REGISTRY, Registrations
+from turnout.table import DEFAULT_BACKEND, FALLBACK, KERNEL, MATH
+from turnout_aten.kernels.tables import served_by
 from turnout_cuda.plugin import own_rows
 
-COMPOSED = ("math kernel", "default backend kernel")
+PROVIDED = {record.name: record.provides for record in plugins.all_plugins()}  # of every plugin, from the manifests
+BACKENDS = {each.partition(":")[2]: name for name, all_ in PROVIDED.items() for each in all_ if each.startswith("backend:")}
+
+# What plugins import, where it is not installed or finds no device: tables can be read without.
+JAX = MagicMock(numpy=types.SimpleNamespace(**vars(np), bfloat16=ml_dtypes.bfloat16))
+STAND_INS = {"jax": {"jax": JAX, "jax.numpy": JAX.numpy}, "opencl": {"pyopencl": MagicMock(), "pyopencl.tools": MagicMock()}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    """All plugins that provide keys have registered: they are active, or registered over stand-ins, cuda as `pretended`."""
+    turnout.ones(1)
+    with ExitStack() as stack:
+        for record in plugins.all_plugins():
+            if record.name == "cuda" or not record.provides:
+                continue
+            try:
+                plugins.activate(record.name)
+            except turnout.errors.PluginError:
+                stand_ins, library = STAND_INS.get(record.name, {}), stack.enter_context(Registrations(record.name))
+                with patch.dict(sys.modules, stand_ins):
+                    importlib.import_module(record.module).turnout_activate(library, Options(record.manifest))
+                    forgotten = {name.partition(".")[0] for name in (record.module, *stand_ins)}
+                    others = {name: each for name, each in sys.modules.items() if name.partition(".")[0] not in forgotten}
+                sys.modules.update(others)
+        stack.enter_context(pretended())
+        yield
+
+
+# ---- what a plugin leaves to others
+
+
+def operators() -> list[Operator]:
+    return [op for op in REGISTRY.operators.values() if op.namespace == "aten" and op.is_defined]
+
+
+@cache
+def base(op: Operator) -> str:
+    """The name that an operator shares with its in-place form."""
+    return op.name.removesuffix("_") if op.schema.kind == "inplace" else op.name
+
+
+@cache
+def stands(op: Operator, key: str) -> tuple[str, str, str]:
+    """What stands at a key: the reason, the kernel's label without the operator's name, and whose the kernel is."""
+    entry = op.entry(key)
+    if entry is None or entry.kernel is None:
+        return "" if entry is None else entry.reason, "", ""
+    library = entry.kernel.library
+    return entry.reason, entry.kernel.label.replace(op.qualified_name, "it"), "" if library is None else library.name
+
+
+def leaves(key: str) -> list[Operator]:
+    """The operators that are no composites on a backend."""
+    return [op for op in operators() if stands(op, key)[0] not in (MATH, DEFAULT_BACKEND)]
+
+
+def named(every: Iterable[Operator], left: set[Operator]) -> set[str]:
+    """The names of those that are left: with the overload, if another form or overload is not."""
+    others = {base(op) for op in every if op not in left}
+    return {op.__name__ if base(op) in others else base(op) for op in left}
+
+
+def to_the_fallback(key: str) -> set[str]:
+    every = leaves(key)
+    return named(every, {op for op in every if stands(op, key)[0] in ("", FALLBACK)})
+
+
+def without_rows_over(key: str, plugin: str) -> set[str]:
+    """Where a plugin has rows at the key of another's backend, the operators without one."""
+    every = leaves(key)
+    left = {op for op in every if stands(op, key)[::2] != (KERNEL, plugin)}
+    return named(every, left) if len(left) < len(every) else set()
+
+
+def on_cuda() -> set[str]:
+    """The operators of which cuda has no row of its own: its table is that of the arrays, with raw kernels over it."""
+    every = leaves("PRETENDED")
+    rows = served_by(f"aten::{row}" for row in own_rows(REGISTRY.backends["PRETENDED"]))
+    return named(every, {op for op in every if op.qualified_name not in rows})
+
+
+@cache
+def form(op: Operator) -> tuple[object, ...]:
+    """What is known of an operator without its name."""
+    schema = op.schema
+    has_tensors = schema.takes_tensors, any(r.type.is_tensor_like for r in schema.returns)
+    functional = any(each.schema.kind == "functional" for each in REGISTRY.packet("aten", base(op)) or ())
+    return schema.kind, schema.is_view, has_tensors, functional, IMPLICIT in op.kernels, op.tags
+
+
+@cache
+def keys_with_rules(functionality: str) -> dict[str, tuple[str, str, str]]:
+    """The keys at which operators of one form are treated differently, each with what one gets that nobody knows."""
+    found: dict[str, tuple[str, str, str]] = {}
+    with turnout.library.Library("nobody", "DEF") as library:
+        library.define("knows(Tensor self) -> Tensor")
+        for key in KEYS.universe.aliases.get(functionality, [functionality]):
+            treated = {(form(op), stands(op, key)) for op in operators()}
+            if len(treated) > len(dict(treated)):
+                found[key] = stands(REGISTRY.find("nobody::knows"), key)
+    return found
+
+
+def without_a_rule(functionality: str) -> set[str]:
+    keys = keys_with_rules(functionality)
+    return named(operators(), {op for op in operators() if any(stands(op, key) == keys[key] for key in keys)})
+
+
+def on_no_list() -> set[str]:
+    """The functional leaves that no list of autocast names. In-place and out forms have their result's dtype, and are on none."""
+    keys = keys_with_rules("Autocast")
+    on_lists = {op for op in operators() if any(stands(op, key) != keys[key] for key in keys)}
+    assert {op.schema.kind for op in on_lists} == {"functional"}
+    every = [op for op in leaves("CPU") if op.schema.kind == "functional"]
+    return named(every, {*every} - on_lists)
+
+
+def without_a_tangent() -> set[str]:
+    """The operators whose tangents are made of the gradient, for want of a rule, and that do not say that they have none."""
+    from turnout_autograd.forward import kernels
+    from turnout_autograd.tangents import missing
+
+    left = set()
+    with patch.object(kernels, "transposed") as made:
+        for op in operators():
+            made.called = False
+            kernels.decide(op)
+            left |= {op} if made.called and missing(op) is None else set()
+    return named(operators(), left)
+
+
+def of_the_standard() -> set[str]:
+    """The operators whose names are those of functions of the array API standard, and which its namespace lacks."""
+    lacks = set()
+    for part in ("", "linalg", "fft"):
+        theirs, ours = (getattr(of, part) if part else of for of in (array_api_strict, turnout.array_api))
+        lacks |= {f"{part}_{name}".strip("_") for name in {*theirs.__all__} - {*ours.__all__}}
+    return lacks & {base(op) for op in operators()}
+
+
+# What says that it leaves an operator to others, where what stands at the key does not: a plugin, or what one provides.
+ASKED: dict[str, Callable[[], set[str]]] = {
+    "array_api": of_the_standard,
+    "backend:CUDA": on_cuda,
+    "functionality:Autocast": on_no_list,
+    "functionality:Forward": without_a_tangent,
+}
+BY_KEY = {"backend": to_the_fallback, "functionality": without_a_rule}
+
+
+def left_by(plugin: str) -> dict[str, set[str]]:
+    """What a plugin provides, and the backends of others for which it has rows -> the operators that it leaves to others."""
+    found: dict[str, set[str]] = {}
+    for each in (plugin, *PROVIDED[plugin]):
+        kind, _, key = each.partition(":")
+        if each in ASKED:
+            found[each] = ASKED[each]()
+        elif kind in BY_KEY:
+            found[each] = BY_KEY[kind](key)
+    return found | {f"rows for {key}": without_rows_over(key, plugin) for key, owner in BACKENDS.items() if owner != plugin}
+
+
+# ---- decisions
 
 
 def listed() -> dict[str, set[str]]:
@@ -37,110 +212,49 @@ def listed() -> dict[str, set[str]]:
             assert reason
             assert not found[plugin] & set(names)
             found[plugin] |= set(names)
-    return found
-
-
-def operators() -> list[Operator]:
-    turnout.ones(1)
-    every = REGISTRY.operators.values()
-    return [op for op in every if op.namespace == "aten" and op.is_defined and op.schema.kind == "functional"]
-
-
-def reason(op: Operator, key: str) -> str:
-    entry = op.entry(key)
-    return "" if entry is None else entry.reason
-
-
-def without_a_row_on(key: str, names: Iterable[str]) -> set[str]:
-    """The operators that are no composites on a backend, and that are not among `names`."""
-    return {op.name for op in operators() if reason(op, key) not in COMPOSED} - set(names)
-
-
-def to_the_fallback(key: str) -> set[str]:
-    return {op.name for op in operators() if reason(op, key) == "backend fallback"}
-
-
-def on_cuda() -> set[str]:
-    """The operators of which cuda has no row of its own: its table is that of the arrays, with raw kernels over it."""
-    with pretended() as backend:
-        return without_a_row_on("CPU", [row.partition(".")[0] for row in own_rows(backend)])
-
-
-def names_from(plugin: str, key: str) -> set[str]:
-    """The operators whose kernel at a backend's key is a plugin's."""
-    every = [op for op in REGISTRY.operators.values() if op.namespace == "aten" and op.is_defined and reason(op, key) == "kernel"]
-    libraries = [(op.name, op.entry(key).kernel.library) for op in every]  # type: ignore[union-attr]  # it has a reason
-    return {name for name, library in libraries if library is not None and library.name == plugin}
-
-
-def on_no_list() -> set[str]:
-    """The operators that are no composites and that no list of autocast names."""
-    leaves = [op for op in operators() if reason(op, "CPU") not in COMPOSED]
-    named = {op.name for op in leaves for device in ("cpu", "cuda") if rules.policy_of(device, op.qualified_name[6:])}
-    return {op.name for op in leaves} - named
-
-
-# What a plugin provides -> the operators that it leaves to others, where it is not what the fallback of its backend runs.
-ASKED: dict[str, Callable[[], set[str]]] = {"backend:CUDA": on_cuda, "functionality:Autocast": on_no_list}
-
-# Functionalities with a rule for each operator -> the file in tests/conformance, and the test that names those without one.
-ELSEWHERE = {
-    "functionality:Autograd": ("test_gradients", "test_nobody_left_an_operator_undecided"),
-    "functionality:Batched": ("test_vmap", "test_no_standard_operator_runs_as_a_loop"),
-    "functionality:Forward": ("test_tangents", "test_every_operator_with_a_formula_has_a_rule_or_no_derivatives_at_all"),
-}
-# Functionalities that do with each operator what follows from its schema or its kernels, and so have no rules to decide about.
-BY_SCHEMA = {
-    f"functionality:{name}"
-    for name in ("ADInplaceOrView", "BatchedMode", "Fake", "Functionalize", "Inference", "SavedTensors", "Tracer")
-}
-
-PROVIDED = {record.name: record.provides for record in plugins.all_plugins()}  # of every plugin, from the manifests
-BACKENDS = {each.partition(":")[2]: name for name, all_ in PROVIDED.items() for each in all_ if each.startswith("backend:")}
-
-
-def left_by(plugin: str) -> set[str]:
-    """The operators that a plugin leaves to others: a backend to its fallback, a plugin with rows at another's key to those."""
-    found: set[str] = set()
-    for each in PROVIDED[plugin]:
-        kind, _, key = each.partition(":")
-        if each in ASKED:
-            found |= ASKED[each]()
-        elif kind == "backend":
-            found |= to_the_fallback(key)
-    for key, owner in BACKENDS.items():
-        if owner != plugin and (names := names_from(plugin, key)):
-            found |= without_a_row_on(key, names)
+    assert found.keys() <= PROVIDED.keys()
     return found
 
 
 @pytest.mark.parametrize("plugin", PROVIDED)
-def test_no_plugin_is_undecided_about_an_operator(plugin: str, need_device: Callable[[str], None]) -> None:
-    turnout.ones(1)
-    for each in PROVIDED[plugin]:
-        kind, _, name = each.partition(":")
-        if kind == "device" and plugin != "cuda":
-            need_device(name)
-            turnout.ones(1, device=name)
+def test_no_plugin_is_undecided_about_an_operator(plugin: str) -> None:
     left, said = left_by(plugin), listed().get(plugin, set())
-    assert sorted(left - said) == [], f"{plugin} has not decided about these: write a row, or a line of decisions.txt"
-    assert sorted(said - left) == [], f"decisions.txt says that {plugin} leaves these to others, and it does not"
+    undecided = "; ".join(f"{each}: {' '.join(sorted(names - said))}" for each, names in left.items() if names - said)
+    assert not undecided, f"{plugin} has not decided about these: write a row, or a line of decisions.txt\n{undecided}\n"
+    assert sorted(said.difference(*left.values())) == [], f"decisions.txt says that {plugin} leaves these to others"
 
 
-def test_every_functionality_of_a_plugin_is_asked_here_or_elsewhere() -> None:
-    every = {each for all_ in PROVIDED.values() for each in all_ if each.startswith("functionality:")}
-    placed = [*(each for each in ASKED if each in every), *ELSEWHERE, *BY_SCHEMA]
-    assert sorted(every) == sorted(placed), "say of a new functionality who names the operators about which it has not decided"
-    for file, name in ELSEWHERE.values():
-        assert f"def {name}(" in (Path(__file__).parents[1] / "conformance" / f"{file}.py").read_text("utf-8")
-    assert listed().keys() <= PROVIDED.keys()
+# One operator of each form, and an overload of one that has rows everywhere.
+PLANTED = ("new(Tensor self) -> Tensor", "new_view(Tensor(a) self) -> Tensor(a)", "cumsum.new(Tensor self) -> Tensor",
+    "new_write_(Tensor(a!) self) -> Tensor(a!)", "new_out.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)")  # fmt: skip
+ALL, FUNCTIONAL = "cumsum.new new new_out new_view new_write", "cumsum.new new new_view"
+# Plugin -> what it says. Autocast, Fake, Autograd and Forward do with some forms what follows from the schema.
+NAMED = {
+    "array_api": "array_api: new",
+    "autocast": f"functionality:Autocast: {FUNCTIONAL}",
+    "autograd": f"functionality:Autograd: {FUNCTIONAL} new_write; functionality:Forward: {FUNCTIONAL} new_write",
+    "batched": f"functionality:Batched: {ALL}",
+    "cpu": f"backend:CPU: {ALL}",
+    "cuda": f"backend:CUDA: {ALL}",
+    "dask": f"backend:Dask: {ALL}",
+    "jax": f"backend:Jax: {ALL}",
+    "kernels": f"rows for CPU: {ALL}",
+    "meta": f"backend:Meta: {ALL}; functionality:Fake: {FUNCTIONAL}",
+    "opencl": f"backend:OpenCL: {ALL}",
+}
 
 
-def test_an_operator_that_a_plugin_has_no_row_for_is_named() -> None:
-    turnout.ones(1)
+def test_an_operator_about_which_a_plugin_has_not_decided_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(array_api_strict, "__all__", ["new"])
+    found = {}
     with turnout.library.Library("aten", "FRAGMENT") as library:
-        library.define("nobody_decided(Tensor self) -> Tensor")
-        library.impl("nobody_decided", lambda x: x, "CPU")
-        for plugin in ("autocast", "kernels", "cuda"):
-            assert "nobody_decided" in left_by(plugin)
-    assert "nobody_decided" not in left_by("kernels")
+        for schema in PLANTED:
+            library.define(schema)
+        for plugin in PROVIDED:
+            try:
+                test_no_plugin_is_undecided_about_an_operator(plugin)
+            except AssertionError as error:
+                head, names, *_ = map(str.strip, str(error).splitlines())
+                assert head.startswith(f"{plugin} has not decided about these")
+                found[plugin] = names
+    assert found == NAMED
