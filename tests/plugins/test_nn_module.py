@@ -317,6 +317,12 @@ nn.FractionalMaxPool2d(2)
     ArgumentError: FractionalMaxPool2d: give one of output_size and output_ratio
 nn.FractionalMaxPool2d(2, output_ratio=2.0)
     ArgumentError: FractionalMaxPool2d: output_ratio must be between 0 and 1, got (2.0, 2.0)
+nn.utils.parameters_to_vector(nn.LazyLinear(2).parameters())
+    ShapeError: a parameter of a lazy module has no shape before the module's first call
+      to fix  call the module once, or load a state into it
+nn.utils.vector_to_parameters(turnout.ones(2), nn.LazyLinear(2).parameters())
+    ShapeError: a parameter of a lazy module has no shape before the module's first call
+      to fix  call the module once, or load a state into it
 nn.LazyLinear(2).weight.shape
     ShapeError: a parameter of a lazy module has no shape before the module's first call
       to fix  call the module once, or load a state into it

@@ -13,7 +13,7 @@ import pytest
 import turnout
 from outcomes import refused
 from turnout import nn
-from turnout.errors import ArgumentError, CallError, ShapeError
+from turnout.errors import ArgumentError, CallError, ModeError, ShapeError
 
 rnn, init, utils = nn.utils.rnn, nn.init, nn.utils
 x = turnout.ones
@@ -128,6 +128,9 @@ REFUSED: list[tuple[type[Exception], Any, str]] = [
     (ArgumentError, lambda: utils.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0),
         "spectral_norm: n_power_iterations must be an integer above 0, got 0"),
     (ArgumentError, lambda: utils.parametrizations.orthogonal(nn.ReLU()), "orthogonal: ReLU has no parameter or buffer 'weight'"),
+    (ModeError, lambda: setattr(utils.parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.ReLU()), "weight", x(2, 2)),
+        ("a tensor with the parametrization ReLU cannot be assigned: it has no right_inverse\n"
+         "  to fix  write one, or assign to what it computes the tensor from, module.parametrizations.NAME.original")),
     (ShapeError, lambda: utils.parametrizations.orthogonal(nn.Linear(2, 2), "bias"),
         "orthogonal: the weight must have at least 2 dimensions, got shape [2]"),
     (ArgumentError, lambda: utils.parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="qr"),

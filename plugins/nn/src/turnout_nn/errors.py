@@ -205,6 +205,13 @@ def wrong_ratio(name: str, ratio: Sequence[float]) -> str:
     return f"{name}: output_ratio must be between 0 and 1, got {tuple(ratio)}"
 
 
+def no_right_inverse(parametrization: object) -> str:
+    return (
+        f"a tensor with the parametrization {_class(parametrization)} cannot be assigned: it has no right_inverse\n"
+        "  to fix  write one, or assign to what it computes the tensor from, module.parametrizations.NAME.original"
+    )
+
+
 def no_shape_yet() -> str:
     return (
         "a parameter of a lazy module has no shape before the module's first call\n"

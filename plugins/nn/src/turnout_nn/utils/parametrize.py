@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import turnout
 from turnout import Tensor
-from turnout.errors import ArgumentError, CallError, ShapeError
+from turnout.errors import ArgumentError, CallError, ModeError, ShapeError
 from turnout_nn import errors
 from turnout_nn.module import Module
 from turnout_nn.modules.containers import ModuleDict, ModuleList
@@ -82,7 +82,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         with turnout.no_grad():
-            found = self._inverse(original)
+            found = self._inverse(original, True)
         if isinstance(found, Tensor):
             _check_dtype("right_inverse", found, original, unsafe)
             original.data = found.data  # the object stays, so that an optimiser keeps what it knows of it
@@ -115,27 +115,31 @@ class ParametrizationList(ModuleList):
     def _originals(self) -> list[Tensor]:
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
-    def _inverse(self, value: Tensor) -> Any:
-        """The originals for a value."""
+    def _inverse(self, value: Tensor, begins: bool) -> Any:
+        """The originals for a value. Where training `begins`, a parametrization without an inverse gets the value itself."""
         found: Any = value
         for module in reversed(list(self)):
-            if hasattr(module, "right_inverse"):
-                try:
-                    found = module.right_inverse(found)
-                except NotImplementedError:  # it has none, so the tensor itself is where training begins
-                    continue
-                if not isinstance(found, (Tensor, list, tuple)):
-                    raise CallError(f"right_inverse must return a tensor or several, got {type(found).__name__}")
+            try:
+                inverse = getattr(module, "right_inverse", None)
+                new = NotImplemented if inverse is None else inverse(found)
+            except NotImplementedError:
+                new = NotImplemented
+            if new is not NotImplemented:
+                if not isinstance(new, (Tensor, list, tuple)):
+                    raise CallError(f"right_inverse must return a tensor or several, got {type(new).__name__}")
+                found = new
+            elif not begins:
+                raise ModeError(errors.no_right_inverse(module))
         return found
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set the originals so that the parametrizations give a value.
+        """Set the originals so that the parametrizations give a value. Raises ModeError if one of them has no `right_inverse`.
 
         Arguments:
             value: the value
         """
         with turnout.no_grad():
-            found = self._inverse(value)
+            found = self._inverse(value, False)
             for own, new in zip(self._originals(), [found] if isinstance(found, Tensor) else found, strict=True):
                 own.data = new.to(own.dtype).clone().data if self.unsafe else _same(new, own).clone().data
 

@@ -10,7 +10,7 @@ from turnout.errors import CallError, ShapeError
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """The elements of all parameters in one vector.
+    """The elements of all parameters in one vector. Raises ShapeError for a parameter of a lazy module that has no shape yet.
 
     Arguments:
         parameters: the parameters, such as `module.parameters()`
@@ -19,7 +19,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
         >>> turnout.nn.utils.parameters_to_vector([turnout.ones(2), turnout.zeros(1, 2)])
         tensor([1., 1., 0., 0.])
     """
-    return turnout.cat([parameter.reshape((-1,)) for parameter in parameters])
+    return turnout.cat([parameter.reshape((parameter.shape.numel(),)) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -40,7 +40,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     if not isinstance(vec, Tensor):
         raise CallError(f"vector_to_parameters: vec must be a tensor, got {type(vec).__name__}")
     each = list(parameters)
-    wanted = sum(parameter.numel() for parameter in each)
+    wanted = sum(parameter.shape.numel() for parameter in each)
     if vec.numel() < wanted:
         raise ShapeError(f"vector_to_parameters: the parameters have {wanted} elements, and the vector {vec.numel()}")
     start = 0
