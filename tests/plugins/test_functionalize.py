@@ -381,6 +381,24 @@ def test_versions_outside_are_those_of_the_writes():
     assert ours._version == theirs._version == 2
 
 
+def test_an_operator_in_place_whose_functional_form_gives_another_shape_is_refused():
+    with library.Library("functionalize_tests", "DEF") as lib:
+        lib.define("grow(Tensor x) -> Tensor")
+        lib.define("grow_(Tensor(a!) x) -> Tensor(a!)")
+        lib.impl("grow", lambda x: turnout.cat([x, x]), "CompositeImplicitAutograd")
+        assert refused(FunctionalizeError, functionalize(turnout.ops.functionalize_tests.grow_), square()) == (
+            "functionalize_tests::grow_: the result of shape [6, 3] does not fit in a tensor of shape [3, 3]"
+        )
+
+
+@pytest.mark.parametrize("step", [lambda x: x.add_(1).as_strided((2,), (1,), 2), lambda x: x.as_strided((2,), (1,), 2).add_(1)])
+def test_memory_of_which_only_a_part_is_known_is_refused(step):
+    assert refused(FunctionalizeError, functionalize(lambda: step(turnout.empty_strided((2, 2), (4, 1))))) == (
+        "aten::as_strided: cannot be functionalised: the tensor covers only a part of its memory, so the elements outside it are "
+        "not known\n  to fix  pass the tensor that covers the whole memory"
+    )
+
+
 def test_a_captured_tensor_is_not_turned_when_it_was_written():
     captured = square()
     assert refused(FunctionalizeError, lambda: functionalize(lambda: captured.mul_(2).t_())()) == (
@@ -425,6 +443,27 @@ def test_what_the_function_is_refused_is_refused(function, kind):
         with pytest.raises(kind) as info:
             functionalize(function, remove=remove)(square())
         assert type(info.value) is type(plain.value)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.requires_grad_().mul_(2),
+        lambda x: x.requires_grad_()[0].mul_(2),
+        lambda x: turnout.ones(3, requires_grad=True).mul_(x[0]),
+    ],
+)
+def test_a_write_into_a_leaf_is_refused_in_the_same_words(write):
+    for remove in KINDS:
+        said = refused(turnout.TurnoutError, functionalize(write, remove=remove), square())
+        assert said == refused(turnout.TurnoutError, write, square())
+
+
+def test_an_output_that_is_a_leaf_is_refused():
+    assert refused(AliasError, functionalize(lambda x: turnout.mul(x, 2, out=x.requires_grad_())), square()) == (
+        "aten::mul.Scalar_out: out is a leaf that requires a gradient; it cannot be changed in place\n"
+        "  to fix  write under turnout.no_grad(), or into a clone()"
+    )
 
 
 def test_a_value_that_a_gradient_needs_is_kept_when_it_is_written():

@@ -30,6 +30,10 @@ SEVERAL_ALIASES = (
     "its schema lets a result share memory with several arguments, or with an unknown one\n"
     "  to fix  declare which argument each result is a view of, or return a copy"
 )
+PARTIAL_MEMORY = (
+    "the tensor covers only a part of its memory, so the elements outside it are not known\n"
+    "  to fix  pass the tensor that covers the whole memory"
+)
 
 
 def out_shape(op: str, found: tuple[int, ...], expected: tuple[int, ...]) -> str:
@@ -43,21 +47,7 @@ def out_shape(op: str, found: tuple[int, ...], expected: tuple[int, ...]) -> str
 
 def result_shape(op: str, found: tuple[int, ...], expected: tuple[int, ...]) -> str:
     """An in-place operator whose result does not fit."""
-    return f"{op}: the result of shape {list(found)} does not fit into a tensor of shape {list(expected)}"
-
-
-def leaf_written(op: str) -> str:
-    """A recorded write into a leaf."""
-    return f"{op}: a leaf that requires a gradient cannot be written in place; write under no_grad(), or into a clone() of it"
-
-
-def partial_memory() -> str:
-    """as_strided over memory of which only a part is known."""
-    return (
-        "as_strided: cannot be functionalised: the tensor covers a part of its memory only, so elements outside of it are not "
-        "known\n"
-        "  to fix  pass the tensor that covers the whole memory"
-    )
+    return f"{op}: the result of shape {list(found)} does not fit in a tensor of shape {list(expected)}"
 
 
 def no_inverse(op: str, why: str) -> str:

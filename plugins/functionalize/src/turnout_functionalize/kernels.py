@@ -25,7 +25,7 @@ from turnout_functionalize import errors
 from turnout_functionalize.adoption import is_adopted, value_of, written
 from turnout_functionalize.geometry import check_write, result_dtype, viewed
 from turnout_functionalize.inverses import Views
-from turnout_functionalize.memories import Link, Part, keep_for_gradients, resized, write
+from turnout_functionalize.memories import Link, Part, admit_write, resized, write
 from turnout_functionalize.regions import KEY, REGION, Region
 from turnout_functionalize.values import FunctionalTensor, fresh, functional_tensor
 
@@ -191,7 +191,7 @@ def _over_memory(part: Part, op: Operator, rest: tuple[Any, ...], shadow: Tensor
     memory, root = part.memory, part.memory.root
     assert root is not None
     if memory.generation and (root.storage_offset() or not is_dense(root.shape, root.stride())):
-        raise errors.FunctionalizeError(errors.partial_memory())
+        raise errors.FunctionalizeError(errors.refused(op.qualified_name, errors.PARTIAL_MEMORY))
     recorded, dtype = bool(GRAD.get()[0]), part.last.dtype
     links: tuple[Link, ...] = (Link(op, (*rest[:2], shadow.storage_offset()), None, recorded),)
     if dtype is not memory.base.dtype:
@@ -234,7 +234,7 @@ def _write(op: Operator, mutated: tuple[int, ...]) -> Call:
         checked = check_write(op, given)
         for i in mutated:
             for tensor in _each(given[i]):
-                keep_for_gradients(op, tensor.array.memory)
+                admit_write(op, i, tensor.array)
         values = tuple([value_of(a, region) for a in given])
         news, others = compute(region, given, values)
         for i, new in zip(mutated, news, strict=True):

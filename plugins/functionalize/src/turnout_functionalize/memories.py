@@ -12,6 +12,7 @@ from turnout.errors import AliasError
 from turnout.guards import during
 from turnout.registry import REGISTRY
 from turnout_aten.declarations.tables import SHARES_STORAGE
+from turnout_aten.errors.tensors import leaf_written
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.levels import GRAD, IMPERATIVE
 from turnout_aten.tensor.tensor import Tensor
@@ -139,9 +140,10 @@ def follow(value: Tensor, link: Link, region: Region) -> Tensor:
 def write(op: Operator, part: Part, new: Tensor) -> None:
     """Give the memory the value that it has when `new` is written into this part of it."""
     memory, region, links = part.memory, part.memory.region, part.links
-    recorded = bool(GRAD.get()[0]) and all(link.recorded and SHARES_STORAGE not in link.op.tags for link in links)
-    if any(link.op.qualified_name == "aten::as_strided" for link in links[:2]) and not _covers_its_memory(memory):
-        raise errors.FunctionalizeError(errors.partial_memory())
+    recorded = _is_recorded(part)
+    for name in (link.op.qualified_name for link in links[:2]):
+        if name == "aten::as_strided" and not _covers_its_memory(memory):
+            raise errors.FunctionalizeError(errors.refused(name, errors.PARTIAL_MEMORY))
     known = 0  # links up to here are undone one by one, those behind it together
     while known < len(links) and shows_each_once(links[known].op):
         known += 1
@@ -164,6 +166,11 @@ def write(op: Operator, part: Part, new: Tensor) -> None:
         part.take(new)
 
 
+def _is_recorded(part: Part) -> bool:
+    """Whether a write into it now is one that gradients follow."""
+    return bool(GRAD.get()[0]) and all(link.recorded and SHARES_STORAGE not in link.op.tags for link in part.links)
+
+
 def _covers_its_memory(memory: Memory) -> bool:
     root = memory.root
     return root is None or (not root.storage_offset() and is_dense(root.shape, root.stride()))
@@ -184,9 +191,15 @@ def resized(memory: Memory, new: Tensor) -> Memory:
     return made
 
 
-def keep_for_gradients(op: Operator, memory: Memory) -> None:
-    """Before the first recorded write to a tracked tensor from outside: what the write saves of it must outlive the copy back."""
-    original = memory.original
+def admit_write(op: Operator, place: int, part: Part) -> None:
+    """Before a write into an argument: raise AliasError for a recorded one into a leaf.
+
+    Before the first recorded write to a tracked tensor from outside: what the write saves of it must outlive the copy back.
+    """
+    memory = part.memory
+    old, original = memory.base, memory.original
+    if old.gmask & GRAD.get()[0] & IMPERATIVE and old.node is None and _is_recorded(part):
+        raise AliasError(leaf_written(op.qualified_name, op.schema.arguments[place].name, bool(part.links)))
     if original is not None and not memory.generation and original.gmask & GRAD.get()[0]:
         memory.base = memory.region.call(op.registry.find("aten::clone"), original, None)
         memory.generation += 1
@@ -196,8 +209,6 @@ def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool, counted:
     old = memory.base
     if memory.root is not None:
         base = _laid_out(op, base, memory.root.stride(), memory.region)
-    if recorded and old.gmask & GRAD.get()[0] & IMPERATIVE and old.node is None:
-        raise AliasError(errors.leaf_written(op.qualified_name))
     if not recorded and old.gmask:
         base = _with_history_of(old, base, memory.region)
     memory.base = base

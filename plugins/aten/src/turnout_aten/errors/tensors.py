@@ -46,6 +46,15 @@ def inference_written(name: str, argument: str) -> str:
     )
 
 
+def leaf_written(name: str, argument: str, view: bool) -> str:
+    """A recorded write into a leaf."""
+    what = "a view of a leaf" if view else "a leaf"
+    return (
+        f"{name}: {argument} is {what} that requires a gradient; it cannot be changed in place\n"
+        "  to fix  write under turnout.no_grad(), or into a clone()"
+    )
+
+
 def no_grad_view_written(name: str) -> str:
     """A write into a view that the history of its base does not include."""
     return (

@@ -12,14 +12,6 @@ def not_incremented(given: object) -> str:
     return f"increment_version: expected a tensor or several tensors, got {type(given).__name__}"
 
 
-def leaf_written(name: str, view: bool) -> str:
-    what = "a view of a leaf" if view else "a leaf"
-    return (
-        f"{name}: self is {what} that requires a gradient; it cannot be changed in place\n"
-        "  to fix  write under turnout.no_grad(), or into a clone()"
-    )
-
-
 def level_input_written(name: str) -> str:
     return (
         f"{name}: self is an input of a gradient transform, or a view of one; it cannot be changed in place\n"

@@ -39,10 +39,10 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
         if view.maker:
             raise AliasError(errors.recording.custom_view_written(name, view.maker))
         if (tensor.gmask | root.gmask) & mask & 1 and root.node is None:
-            raise AliasError(errors.recording.leaf_written(name, True))
+            raise AliasError(texts.leaf_written(name, "self", True))
         _admit_levels(name, root, mask)
     if tensor.gmask & mask & 1 and tensor.node is None:
-        raise AliasError(errors.recording.leaf_written(name, view is not None))
+        raise AliasError(texts.leaf_written(name, "self", view is not None))
     _admit_levels(name, tensor, mask)
 
 
