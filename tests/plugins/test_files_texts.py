@@ -6,7 +6,7 @@ import io
 import json
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from saved_files import GRAPH, graph_document, write_graph
@@ -97,6 +97,12 @@ def constants(*rows: dict[str, Any]) -> tuple[str, str]:
             '"output": {\n  "structure": {"result": [null], "type": "nothing"}',
             "'nothing' is not the name of a result",
         ),
+        ("aten::sin", "aten::add.Tensor", "it calls aten::add.Tensor with 1 arguments, but the installed operator takes 3"),
+        (
+            "aten::sin",
+            "aten::atleast_1d.Sequence",
+            "it calls aten::atleast_1d.Sequence with an argument 'tensors' that is not of type Tensor[]",
+        ),
         (*constants(CONSTANT | {"data": "?"}), "the entry of a constant is '?', not a size"),
         (*constants(CONSTANT | {"data": 7}), "a constant is in tensors/7, which is not there or belongs to another tensor"),
         (
@@ -108,7 +114,7 @@ def constants(*rows: dict[str, Any]) -> tuple[str, str]:
             *constants(CUT | {"shape": [2, 2], "strides": [1, 1]}),
             "the elements of a constant have gaps between them, or share their memory",
         ),
-        (*constants(CUT | {"strides": []}), "a constant has not as many sizes as strides"),
+        (*constants(CUT | {"strides": []}), "a constant does not have as many sizes as strides"),
         (*constants(), "it holds 'tensors/0', which belongs to nothing in it"),
         (
             *constants(CONSTANT | {"shape": [1] * 65, "strides": [1] * 65}),
@@ -125,8 +131,24 @@ def test_a_file_of_a_graph_is_refused_with_the_reason(tmp_path: Path, before: st
     assert refused(FileFormatError, graphs.load, path) == f"load: {path} is not a saved graph: {why}"
 
 
+def test_data_of_no_graph_and_what_no_file_holds_are_refused(tmp_path: Path) -> None:
+    assert refused(FileFormatError, graphs.Graph.from_data, json.loads(document(0)), []).startswith(
+        "from_data: these are not the data of a graph: the graph does not have the fields constants, "
+    )
+    for given, what in ((b"x", "an argument of type bytes"), (Pair(1, 2), "an argument or result of type Pair")):
+        graph = turnout.trace(lambda x, other: x.sin())(turnout.ones(2), given)
+        assert refused(graphs.TraceError, graph.save, tmp_path / "graph") == f"save: a file cannot hold {what}"
+
+
 def test_a_graph_is_read_from_a_path_and_tensors_from_a_path_or_a_file() -> None:
     assert refused(CallError, lambda: graphs.load(io.BytesIO())) == "load: expected a path, got BytesIO"
+
+
+class Pair(NamedTuple):
+    """A container of the program, which no file knows."""
+
+    first: int
+    second: int
 
 
 class Text(io.BytesIO):

@@ -105,7 +105,7 @@ def fields(value: Any, count: int, what: str) -> list[Any]:
 
 def row(value: Any, names: frozenset[str], what: str) -> dict[str, Any]:
     """An object that has at least these keys."""
-    need(isinstance(value, dict) and names <= value.keys(), f"{what} has not the fields {', '.join(sorted(names))}")
+    need(isinstance(value, dict) and names <= value.keys(), f"{what} does not have the fields {', '.join(sorted(names))}")
     return value
 
 
@@ -148,7 +148,7 @@ def nothing_left(name: str | None) -> None:
 
 def check_strides(shape: list[int] | tuple[int, ...], strides: list[int] | tuple[int, ...], what: str) -> None:
     """A shape and strides of one length."""
-    need(len(shape) == len(strides), f"{what} has not as many sizes as strides")
+    need(len(shape) == len(strides), f"{what} does not have as many sizes as strides")
 
 
 def check_tracked(tracked: Any, kind: DType, what: str) -> None:
@@ -159,7 +159,7 @@ def check_tracked(tracked: Any, kind: DType, what: str) -> None:
 
 def check_keys(keys: list[Any], values: Any) -> None:
     """The keys and the values of a dict."""
-    need(len(keys) == len(values), "a dict has not as many keys as values")
+    need(len(keys) == len(values), "a dict does not have as many keys as values")
 
 
 def result_kind(name: Any) -> type[return_types.ReturnType]:

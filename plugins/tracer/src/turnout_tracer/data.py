@@ -103,7 +103,7 @@ def encode(value: Any, generators: list[Generator]) -> Any:
         return {"generator": next(i for i, each in enumerate(generators) if each is value)}
     made = plain_data.encode(_without_subclass(value))
     if made is NOT_PLAIN:
-        raise errors.TraceError(errors.not_saved("an argument", value))
+        raise errors.TraceError(errors.not_saved("an argument", type(value)))
     return made
 
 

@@ -125,9 +125,9 @@ def not_an_output(value: Any) -> str:
     )
 
 
-def not_saved(what: str, value: object) -> str:
+def not_saved(what: str, kind: type) -> str:
     """A value in a graph that cannot be saved."""
-    return f"save: {what} has type {type(value).__name__}, which a file cannot hold"
+    return f"save: a file cannot hold {what} of type {kind.__name__}"
 
 
 def not_a_graph(path: str, why: str) -> str:

@@ -134,7 +134,7 @@ class _Reader:
         signature, output = self.nested(data["signature"]), self.nested(data["output"])
         _check_signature(signature, len(inputs))
         results = [self.result(n) for n in elements(data["results"], "the list of results")]
-        need(sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output has not as many values as results")
+        need(sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output does not have as many values as results")
         plain_data.nothing_left(min(self.unread, default=None))
         return data["name"], inputs, signature, nodes, constants, output, results, sizes, state, state_refs
 
@@ -144,7 +144,7 @@ class _Reader:
         """The sizes of the graph. Their names are known one after the other, as calls bring them."""
         found = row(data, frozenset({"inputs", "births", "assumptions"}), "the sizes")
         shapes = [None if shape is None else self.shape(shape) for shape in elements(found["inputs"], "the shapes of the inputs")]
-        need(len(shapes) == inputs, "it has not as many shapes as inputs")
+        need(len(shapes) == inputs, "it does not have as many shapes as inputs")
         births = [self.birth(each, nodes) for each in elements(found["births"], "the list of births")]
         names = [birth.name for birth in births]
         need(len(set(names)) == len(names), "two sizes have one name")
@@ -343,7 +343,7 @@ class _Reader:
             VALUE if leaf == "value" else _plain(row(leaf, frozenset({"constant"}), "a leaf")["constant"])
             for leaf in elements(found["leaves"], "the leaves of a structure")
         ]
-        need(len(leaves) == _leaves_of(structure), "a structure has not as many places as leaves")
+        need(len(leaves) == _leaves_of(structure), "a structure does not have as many places as leaves")
         return Nested(structure, leaves)
 
 
@@ -439,4 +439,4 @@ def _check_signature(signature: Nested, inputs: int) -> None:
     both = call is not LEAF and call.kind is list and len(call.branches) == 2 and LEAF not in call.branches
     need(both and [b.kind for b in call.branches] == [tuple, dict], "its signature is not that of a function")
     need(all(isinstance(key, str) for key in call.branches[1].keys), "its signature is not that of a function")
-    need(sum(leaf is VALUE for leaf in signature.leaves) == inputs, "its signature has not as many tensors as inputs")
+    need(sum(leaf is VALUE for leaf in signature.leaves) == inputs, "its signature does not have as many tensors as inputs")

@@ -113,7 +113,7 @@ class Inputs:
         kind = f"{first}.dtype.kind not in {accepts.refuses!r}"
         refused = [(kind, f"{own} has a dtype that needs a look")] if accepts.refuses else []
         ranks = [
-            (f"{self.arrays[a.name]}.ndim == {a.rank}", f"{a.name} has not {a.rank} dims")
+            (f"{self.arrays[a.name]}.ndim == {a.rank}", f"{a.name} does not have {a.rank} dims")
             for a in self.arguments
             if a.rank is not None
         ]

@@ -454,7 +454,7 @@ class LinearCrossEntropyLoss(Module):
         options: without effect; in PyTorch they set the size of chunks
 
     Raises:
-        ShapeError: `weight` has not one factor for each class.
+        ShapeError: `weight` does not have one factor for each class.
         ArgumentError: `label_smoothing` is not in [0, 1].
 
     Example:
