@@ -135,11 +135,24 @@ def test_a_key_of_a_backend_cannot_be_enabled_alone(restored):
         config.set({"keys.enable": ["CPU"]})
 
 
-def test_batched_without_a_batched_tensor_says_what_to_call(restored):
-    config.set({"keys.enable": ["Batched"]})
+# fmt: off
+MISSING = {
+    "Batched":
+        "the key Batched takes part in a call without a batched tensor: a guard or keys.enable includes it\n"
+        "  to fix  use turnout.vmap, which includes the key where it is needed",
+    "Fake":
+        "the key Fake takes part in a call without fake tensors and outside a FakeMode: a guard or keys.enable includes it\n"
+        "  to fix  use turnout.FakeMode, which includes the key where it is needed",
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("key", MISSING)
+def test_a_key_without_what_it_is_for_says_what_to_call(restored, key):
+    config.set({"keys.enable": [key]})
     with pytest.raises(turnout.errors.TurnoutError) as caught:
         turnout.ones(2) + 1
-    assert str(caught.value).startswith("the key Batched takes part in a call without a batched tensor")
+    assert str(caught.value) == MISSING[key]
 
 
 def test_the_command_keys_has_every_key_once():

@@ -303,6 +303,13 @@ def test_a_fake_kernel_runs_in_the_mode_and_asks_for_sizes(chosen):
     )
 
 
+def test_a_fake_kernel_asks_for_sizes_while_it_runs(chosen):
+    kept = []
+    chosen.register_fake(lambda x, n: (kept.append(library.get_ctx()), x.new_empty(n, 1))[1])
+    chosen(turnout.FakeMode().from_tensor(turnout.ones(3)), 2)
+    assert refused(CallError, kept[0].new_dynamic_size) == "new_dynamic_size: only a fake kernel can call it, while it runs"
+
+
 def test_a_fake_kernel_must_return_fake_tensors(chosen):
     real = turnout.ones(3)
     chosen.register_fake(lambda x, n: real)

@@ -46,7 +46,11 @@ def real_result(op: Operator) -> str:
     )
 
 
-NO_MODE = "a call reached the key Fake without fake tensors and outside of a FakeMode; leave out the guard that includes it"
+NO_MODE = (
+    "the key Fake takes part in a call without fake tensors and outside a FakeMode: a guard or keys.enable includes it\n"
+    "  to fix  use turnout.FakeMode, which includes the key where it is needed"
+)
+KEPT_CONTEXT = "new_dynamic_size: only a fake kernel can call it, while it runs"
 OTHER_MODE = "from_tensor: the tensor belongs to another FakeMode; make all fake tensors of a program with one FakeMode"
 
 

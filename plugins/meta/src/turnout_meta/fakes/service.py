@@ -23,7 +23,7 @@ def new_dynamic_size(op: Operator, low: int, high: int | None) -> SymInt:
     """A size of a result of `op` that depends on data."""
     mode = fake_mode()
     if mode is None:
-        raise CallError(errors.NO_MODE)
+        raise CallError(errors.KEPT_CONTEXT)
     return mode.sizes.unbacked(f"a result of {op.qualified_name}", low, high)  # type: ignore[attr-defined]  # a FakeMode
 
 
