@@ -1,8 +1,8 @@
 """Every text of an error that a user can meet stands in a test or in a documented example.
 
 A text that nobody has read is often wrong. So each `raise` with literal words is looked up: the longest of its words in a row
-must stand in a string of a test, in an example or in the documentation. The tables in `tests/aten/texts` are where a text is
-written down once, beside a call that causes it.
+must stand in a string of a test, in an example or in the documentation. Of the `errors` modules, which hold nothing but texts,
+each line is looked up. The tables in `tests/aten/texts` are where a text is written down once, beside a call that causes it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,14 @@ CAUGHT = {"NotImplementedError", "AssertionError"}
 KERNELS = ("plugins/arrays/", "plugins/cpu/", "plugins/kernels/")
 PYTHONS = {"IndexError", "OverflowError", "TypeError", "ValueError"}
 
-
-# Functions that return the texts which several `raise` have.
-_SHARED = "/turnout_aten/errors/"
-
+_OF_ERRORS = re.compile(r"/errors(/\w+)?\.py$")
+_FILLED_IN = re.compile(r"\{[\w.!]*\}|\n")
 # A test may put the name of the function before several texts at once.
 _NAME = re.compile(r"^[\w.:]+: ")
 
 
 class Text(NamedTuple):
-    """The longest words in a row of an error, on one line and without what is filled in, and where it is raised."""
+    """Words in a row of an error, on one line and without what is filled in, and where they stand."""
 
     file: str
     line: int
@@ -43,22 +41,36 @@ class Text(NamedTuple):
 
 
 def texts(source: str, file: str) -> Iterator[Text]:
-    """The texts of the errors that a file raises and a user can meet."""
-    for node in ast.walk(ast.parse(source)):
+    """The texts of the errors that a file raises, or holds as a module of errors, and a user can meet."""
+    tree = ast.parse(source)
+    yield from _lines(tree, file) if _OF_ERRORS.search(file) else _raised(tree, file)
+
+
+def _raised(tree: ast.AST, file: str) -> Iterator[Text]:
+    """The longest words of each `raise`."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            told: ast.AST = node.exc
             kind = ast.unparse(node.exc.func)
-            if kind in CAUGHT or (kind in PYTHONS and file.startswith(KERNELS)):
-                continue
-        elif isinstance(node, ast.Return) and node.value is not None and _SHARED in file:
-            told = node.value
-        else:
-            continue
-        strings = [c.value for c in ast.walk(told) if isinstance(c, ast.Constant) and isinstance(c.value, str)]
-        pieces = [piece for string in strings for piece in re.split(r"\{\}|\n", string) if " " in piece]
-        words = max((_NAME.sub("", piece) for piece in pieces), key=len, default="")
-        if len(words) >= SHORTEST:
-            yield Text(file, node.lineno, words)
+            if kind not in CAUGHT and not (kind in PYTHONS and file.startswith(KERNELS)):
+                words = max((piece for each in ast.walk(node.exc) for piece in _pieces(each)), key=len, default="")
+                if len(words) >= SHORTEST:
+                    yield Text(file, node.lineno, words)
+
+
+def _lines(tree: ast.AST, file: str) -> Iterator[Text]:
+    """All words of all strings, but for docstrings and regular expressions."""
+    skipped: set[ast.AST] = set()
+    for node in ast.walk(tree):  # a node comes after those that hold it
+        if isinstance(node, ast.Expr) or (isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.")):
+            skipped.update(ast.iter_child_nodes(node))
+        elif node not in skipped:
+            yield from (Text(file, node.lineno, piece) for piece in _pieces(node) if len(piece) >= SHORTEST)
+
+
+def _pieces(node: ast.AST) -> Iterator[str]:
+    """The words of a literal, a line or what is between two that are filled in at a time."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield from (_NAME.sub("", piece) for piece in _FILLED_IN.split(node.value) if " " in piece)
 
 
 def written(source: str) -> Iterator[str]:
@@ -132,10 +144,27 @@ def test_a_text_is_found_however_a_test_writes_it() -> None:
         assert untested(texts(SMALL, "plugins/cpu/src/f.py"), plain("\n".join(written(test)))) == []
 
 
-def test_a_text_that_a_function_returns_counts_where_several_places_share_it() -> None:
-    shared = 'def few(name, n):\n    return f"{name}: needs at least {n} of them"'
-    assert [text.words for text in texts(shared, "plugins/aten/src/turnout_aten/errors/arguments.py")] == [": needs at least "]
-    assert list(texts(shared, "plugins/aten/src/turnout_aten/shapes/few.py")) == []
+ERRORS = '''
+"""The texts of few things."""
+A = "there are {!r} of the\\nother things"
+B = re.compile(r"there are \\d of them")
+def few(n):
+    """A text of few things."""
+    return f"f: needs at least {n} of them, so {'give it one more' if n == 1 else _more(n)}"
+'''
+
+
+def test_of_a_module_of_errors_each_line_counts() -> None:
+    for file in ("turnout_aten/errors/arguments.py", "turnout_aten/errors/__init__.py", "turnout_aten/a/errors.py"):
+        found = sorted((text.line, text.words) for text in texts(ERRORS, f"plugins/aten/src/{file}"))
+        assert found == [
+            (3, "other things"),
+            (3, "there are "),
+            (7, " of them, so "),
+            (7, "give it one more"),
+            (7, "needs at least "),
+        ]
+    assert list(texts(ERRORS, "plugins/aten/src/turnout_aten/shapes/few.py")) == []
 
 
 def test_an_exception_of_python_is_for_a_user_where_no_kernel_raises_it() -> None:

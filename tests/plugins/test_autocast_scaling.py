@@ -125,9 +125,8 @@ def test_methods_out_of_order_are_errors():
     def error(call, *args, **kwargs):
         return refused((RuntimeError, TypeError), lambda: call(*args, **kwargs))
 
-    needs_scale = "nothing was scaled yet\n  to fix  call scaler.scale(loss).backward() first"
-    assert error(scaler.update) == f"GradScaler.update: {needs_scale}"
-    assert error(scaler.step, descent) == f"GradScaler.unscale_: {needs_scale}"
+    for method, call in (("update", scaler.update), ("unscale_", lambda: scaler.step(descent))):
+        assert error(call) == f"GradScaler.{method}: nothing was scaled yet\n  to fix  call scaler.scale(loss).backward() first"
     loss = scaler.scale(w.sum())
     assert error(scaler.update) == "GradScaler.update: no optimiser stepped since the last one"
     assert error(scaler.step, descent) == "GradScaler.step: no parameter of the optimiser has a gradient"

@@ -17,7 +17,6 @@ from turnout.registry import REGISTRY
 from turnout_aten import trees
 from turnout_aten.nn import functional
 from turnout_autograd.drawing.graph_drawing import draw as drawn_by
-from turnout_autograd.drawing.svg import svg
 from turnout_conformance.cases import CASES, calls
 
 
@@ -377,10 +376,14 @@ def test_without_pygraphviz_svg_says_what_to_install_and_dot_needs_nothing(monke
     )
 
 
-def test_when_graphviz_fails_the_error_says_what_it_said():
-    text = refused(autograd.DrawingError, lambda: svg("no graph"))
-    assert text.startswith("draw: Graphviz could not lay out the drawing: ")
-    assert "Traceback" not in text
+@pytest.mark.parametrize(
+    ("failure", "said"), [("raise ValueError('a\\nb')", "b"), ("import os; os._exit(1)", "it did not say why")]
+)
+def test_when_graphviz_fails_the_error_says_what_it_said(monkeypatch, tmp_path, failure, said):
+    (tmp_path / "pygraphviz.py").write_text(failure)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    text = refused(autograd.DrawingError, lambda: autograd.graph.draw(leaf(2) * 2, format="svg"))
+    assert text == f"draw: Graphviz could not lay out the drawing: {said}"
 
 
 # ---- errors

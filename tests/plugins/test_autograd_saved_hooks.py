@@ -306,6 +306,16 @@ def test_an_unpack_hook_must_return_a_tensor():
     assert refused(CallError, y.backward) == "aten::exp: the unpack hook of saved_tensors_hooks must return a tensor, got int"
 
 
+def test_an_unpack_hook_that_returns_another_shape_is_noticed_at_the_leaf():
+    w = turnout.ones(3, 2, requires_grad=True)
+    with saved_tensors_hooks(same, lambda kept: turnout.ones(4, 5)):
+        y = (turnout.ones(4, 3) @ w).sum()
+    assert refused(autograd.GradientError, y.backward) == (
+        "a gradient of shape [5, 2] came back for a leaf of shape [3, 2]: a formula or hook gives the wrong shape"
+    )
+    assert w.grad is None
+
+
 def test_hooks_can_be_disabled_with_a_message_of_ones_own():
     with disable_saved_tensors_hooks("not in here"):
         with pytest.raises(autograd.GradientError, match=r"^not in here$"), noting([]):

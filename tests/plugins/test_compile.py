@@ -294,15 +294,22 @@ EAGER: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
         "the function names manual_seed, which reads or changes what a signature does not",
     ),
     (lambda x: (HIDDEN, x)[1], (W,), "HIDDEN is a list_iterator, whose state cannot be compared between calls"),
-    (lambda x: {x}, (W,), "the result has a set; only tensors, numbers and strings, nested in lists, tuples and dicts, can be"),
+    (
+        lambda x: {x},
+        (W,),
+        "the result has a set; only tensors, numbers and strings, nested in lists, tuples and dicts, can be results",
+    ),
     (
         lambda x: x.view(turnout.int32),
         (W,),
         "a result shares memory with an input in another dtype, or counts its versions apart",
     ),
-    (lambda a, b: a + b, (turnout.arange(6.0)[:4], turnout.arange(6.0)[2:]), ""),
+    (
+        lambda a, b: a + b,
+        (lambda t: (t[:4], t[2:]))(turnout.arange(6.0)),
+        "inputs share memory that none of them covers from its start, or see it in several dtypes",
+    ),
 ]
-EAGER[-1] = (lambda a, b: a + b, (lambda t: (t[:4], t[2:]))(turnout.arange(6.0)), "inputs share memory that none of them covers")
 
 
 @pytest.mark.parametrize(("function", "args", "why"), EAGER)
@@ -677,11 +684,19 @@ def counts_to_its_size(x: Any) -> Any:
     return x
 
 
+def asks_a_dict(x: Any) -> Any:
+    try:
+        return x + turnout.tensor([float({3: 1, 4: 1}[x.shape[0]])])
+    except TypeError:  # a symbol is not hashable
+        return x + turnout.tensor([1.0, 1.0])[:1]
+
+
 FOR_ONE_SIZE: list[tuple[Callable[[Any], Any], str]] = [
     (writes_outside, "it writes tensors, gradients or attributes that are not arguments"),
     (replaces, "it writes tensors, gradients or attributes that are not arguments"),
     (step_of_sizes, "gradients are recorded"),
     (makes_of_sizes, ""),
+    (asks_a_dict, "a tensor is made from numbers that depend on sizes"),
     (lambda x: (x + 1, x.shape[0]), "numbers or the nesting of the results depend on sizes"),
     (lambda x: x[1:], "a result is a view, or not in row-major order"),
 ]

@@ -137,6 +137,10 @@ def test_a_check_that_does_not_hold_is_an_error(scope):
     kept = a * 3 <= 8
     turnout.check(a * 2 >= 5)
     assert refused(ArgumentError, turnout.check, kept) == "check: u1*3 <= 8 does not hold"
+    b, fives = scope.unbacked("a test", 3, 4), scope.unbacked("aten::nonzero", 0, 4)
+    assert refused(ArgumentError, lambda: turnout.check(b == 5 * fives)) == (
+        "check: no value of u3 fulfils this and what is known already\n  u3  from aten::nonzero"
+    )
 
 
 def test_sizes_of_two_modes_do_not_mix(scope):

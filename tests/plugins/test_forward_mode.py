@@ -16,7 +16,7 @@ import turnout
 from forward_programs import PROGRAMS, data
 from outcomes import refused
 from own_functions import function
-from turnout import func, state
+from turnout import func, library, state
 from turnout.errors import TurnoutError
 from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD, LEVELS
@@ -305,6 +305,17 @@ def test_what_forward_mode_refuses_is_named(name: str) -> None:
         call(x, v)
     assert str(caught.value) == text
     assert clean()
+
+
+def test_a_random_operator_without_a_tangent_of_its_own_is_refused() -> None:
+    with library.Library("forward_mode", "DEF") as lib:
+        lib.define("noisy(Tensor x) -> Tensor", tags=("nondeterministic_seeded",))
+        lib.impl("noisy", turnout.rand_like, "CompositeExplicitAutograd")
+        library.register_autograd("forward_mode::noisy", lambda ctx, g: g, lib=lib)
+        assert refused(TurnoutError, func.jvp, turnout.ops.forward_mode.noisy, *[data(turnout)[:1]] * 2) == (
+            "forward_mode::noisy: forward mode is not implemented for this operator\n"
+            "  to fix  use reverse mode (turnout.func.grad, vjp or jacrev)"
+        )
 
 
 @pytest.mark.parametrize(

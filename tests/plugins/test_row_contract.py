@@ -83,7 +83,7 @@ def text(a, out=None):
 
 
 WRITES = (
-    "what a row returns is not the result\n"
+    "; what a row returns is not the result\n"
     "  to fix  write the result into the last argument and return None or that argument, such as numpy.exp(x, out)"
 )
 
@@ -101,7 +101,7 @@ def test_a_row_that_returns_an_array_of_its_own_is_an_error(on_rep, row, op, cal
     config.set({"debug.kernels": debug})
     said = refused(KernelFault if debug else RowError, on_rep, {"exp.out": row}, call)
     line = called_at(call) if debug else ""
-    assert said == f"aten::{op}: the row of Rep, {place(row)}, returned ndarray of shape [2]; {WRITES}{line}"
+    assert said == f"aten::{op}: the row of Rep, {place(row)}, returned ndarray of shape [2]{WRITES}{line}"
 
 
 @pytest.mark.parametrize(("row", "debug"), [(silent, True), (np.exp, False), (lambda a, out: (np.exp(a, out),), True)])
@@ -217,7 +217,8 @@ def test_a_fault_is_found_on_every_path(path):
         assert said == f"{op}: the kernel of Rep, {place(squash)}, gave nan or infinity for finite arguments{line}"
         x.array = x.array.view(Foreign)
         said = refused(KernelFault, call, x)
-        assert said.endswith(f"was given Foreign of shape {list(x.shape)}, an array of another backend{line}")
+        where = f"{op}: the kernel of Rep, {place(squash)}"
+        assert said == f"{where}, was given Foreign of shape {list(x.shape)}, an array of another backend{line}"
         config.unset()
 
 

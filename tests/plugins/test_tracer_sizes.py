@@ -152,12 +152,12 @@ def test_a_size_that_was_computed_from_others_must_be_that_again():
 FROM_OUTSIDE = [
     (
         False, lambda x, outside: x + outside,
-        ("uses a fake tensor that is not among its inputs, and a replay would have no values for it\n"
+        ("trace: the function uses a fake tensor that is not among its inputs, and a replay would have no values for it\n"
         "  to fix  make it an argument; or leave it real, outside of the mode, with FakeMode(allow_non_fake_inputs=True)"),
     ),
     (
         True, lambda x, outside: x * outside.shape[0],
-        ("uses the size s0, and s0 is neither a size of an input nor of a result\n"
+        ("trace: the function uses the size s0, and s0 is neither a size of an input nor of a result\n"
         "  to fix  make the tensor that it is a size of an argument of the function"),
     ),
 ]  # fmt: skip
@@ -168,7 +168,7 @@ def test_what_is_fake_and_from_outside_is_an_error(dynamic, use, said):
     mode = FakeMode(dynamic=dynamic)
     outside, x = mode.from_tensor(turnout.ones(3)), mode.from_tensor(turnout.ones(3))
     for given in (x, turnout.ones(3)) if dynamic else (x,):
-        assert refused(graphs.TraceError, turnout.trace(lambda x: use(x, outside)), given) == f"trace: the function {said}"
+        assert refused(graphs.TraceError, turnout.trace(lambda x: use(x, outside)), given) == said
     if dynamic:
         decides = turnout.trace(lambda x: x + 1 if x.shape[0] == outside.shape[0] else x)
         assert refused(graphs.TraceError, decides, x) == (

@@ -41,8 +41,7 @@ def tie(existing: object, new: object, call: str) -> SchemaError:
 
 def no_overload(arguments: str, reasons: Sequence[tuple[str, str]]) -> OverloadError:
     """No overload accepts a call; `reasons` pairs each overload's name with why it does not."""
-    head = f"no overload takes ({arguments})"
-    return OverloadError(report(head, *reasons) if reasons else f"{head}: there are none")
+    return OverloadError(report(f"no overload takes ({arguments})", *reasons))
 
 
 def ambiguous(arguments: str, names: Iterable[str]) -> OverloadError:

@@ -44,9 +44,6 @@ _KINDS: tuple[tuple[type[Exception], type[TurnoutError]], ...] = (
     (BufferError, ArgumentError),
 )
 
-# How Python says that its machine has no integer for a number.
-_TOO_LARGE = r"Python int too large|cannot fit 'int'|int too big"
-
 # The errors of Turnout that arguments cause. A text that names its operator begins with the name and a colon.
 _ABOUT_ARGUMENTS = (ArgumentError, CallError, DeviceError, DimError, DTypeError, ShapeError)
 _NAMED = r"[\w.:/]+: "
@@ -75,7 +72,7 @@ def retell(op: Operator, error: Exception, args: tuple[Any, ...]) -> None:
             for tensor in _tensors((value,)):
                 if tensor.device.backend.is_read_only(tensor.array):
                     raise AliasError(read_only(op.qualified_name, argument.name)) from error
-    if re.match(_TOO_LARGE, str(error)):
+    if re.match(r"Python int too large|cannot fit 'int'|int too big", str(error)):
         why = "a number among the arguments, or a size that they lead to, exceeds 64 bits"
         raise RangeError(_failed(op, why, args)) from error
     raise kind(_failed(op, str(error) or type(error).__name__, args)) from error

@@ -53,10 +53,11 @@ def dynamic(op: str) -> str:
     return f"{op}: the shape of the result depends on values"
 
 
-HIDDEN_TENSOR = "a tensor comes from a place that the signature does not see"
+HIDDEN_TENSOR, HIDDEN_GENERATOR = [
+    f"a {kind} comes from a place that the signature does not see" for kind in ("tensor", "generator")
+]
 OVER_ARRAY = "a tensor shares memory with a NumPy array of the program"
 MODES = "the grad mode, or the default device or dtype"
-HIDDEN_GENERATOR = "a generator comes from a place that the signature does not see"
 
 
 def changed(place: str) -> str:
