@@ -1,8 +1,9 @@
 """Every text of an error that a user can meet stands in a test or in a documented example.
 
-A text that nobody has read is often wrong. So each `raise` with literal words is looked up: the longest of its words in a row
-must stand in a string of a test, in an example or in the documentation. Of the `errors` modules, which hold nothing but texts,
-each line is looked up. The tables in `tests/aten/texts` are where a text is written down once, beside a call that causes it.
+A text that nobody has read is often wrong. So the words of each `raise` and of each warning are looked up, and all words of the
+`errors` modules, which hold nothing but texts: each line, without what is filled in, must stand in a string of a test, in an
+example or in the documentation. The tables in `tests/aten/texts` are where a text is written down once, beside a call that causes
+it.
 """
 
 from __future__ import annotations
@@ -47,14 +48,15 @@ def texts(source: str, file: str) -> Iterator[Text]:
 
 
 def _raised(tree: ast.AST, file: str) -> Iterator[Text]:
-    """The longest words of each `raise`."""
+    """The words of each `raise`, and of each warning."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            kind = ast.unparse(node.exc.func)
-            if kind not in CAUGHT and not (kind in PYTHONS and file.startswith(KERNELS)):
-                words = max((piece for each in ast.walk(node.exc) for piece in _pieces(each)), key=len, default="")
-                if len(words) >= SHORTEST:
-                    yield Text(file, node.lineno, words)
+        told = node.exc if isinstance(node, ast.Raise) else node
+        if not isinstance(told, ast.Call):
+            continue
+        kind = ast.unparse(told.func).rpartition(".")[2]
+        if kind in CAUGHT or (kind in PYTHONS and file.startswith(KERNELS)) or (told is node and kind != "warn"):
+            continue
+        yield from (Text(file, told.lineno, piece) for each in ast.walk(told) for piece in _pieces(each))
 
 
 def _lines(tree: ast.AST, file: str) -> Iterator[Text]:
@@ -64,13 +66,14 @@ def _lines(tree: ast.AST, file: str) -> Iterator[Text]:
         if isinstance(node, ast.Expr) or (isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.")):
             skipped.update(ast.iter_child_nodes(node))
         elif node not in skipped:
-            yield from (Text(file, node.lineno, piece) for piece in _pieces(node) if len(piece) >= SHORTEST)
+            yield from (Text(file, node.lineno, piece) for piece in _pieces(node))
 
 
 def _pieces(node: ast.AST) -> Iterator[str]:
     """The words of a literal, a line or what is between two that are filled in at a time."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from (_NAME.sub("", piece) for piece in _FILLED_IN.split(node.value) if " " in piece)
+        pieces = [_NAME.sub("", piece) for piece in _FILLED_IN.split(node.value)]
+        yield from (piece for piece in pieces if " " in piece and len(piece) >= SHORTEST)
 
 
 def written(source: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ import io
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 import turnout
@@ -33,6 +34,8 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
      "frombuffer: 3 elements of int16 do not fit in 5 bytes from offset 0 on"),
     (lambda: turnout.frombuffer(b"ab", dtype=int8), UserWarning,
      "frombuffer: the buffer is read-only; writing into the tensor will fail"),
+    (lambda: turnout.from_numpy(np.broadcast_to(np.ones(1), 2)), UserWarning,
+     "from_numpy: the array is read-only; writing into the tensor will fail"),
     (lambda: turnout.from_dlpack(turnout.ones(1), device="meta", copy=False), ArgumentError,
      "from_dlpack: an array on cpu needs a copy for meta, which copy=False forbids"),
     (lambda: turnout.device("cpu", -1), DeviceError, "the index of a device is not negative, got -1 for 'cpu'"),

@@ -400,6 +400,9 @@ def test_without_a_device_nothing_is_pinned_and_asking_for_it_is_an_error() -> N
             call()
         assert isinstance(caught.value, RuntimeError)  # as in torch
         assert str(caught.value).startswith(NOTHING_PINS)
+    said = "DataLoader: batches are not in page-locked memory: " + NOTHING_PINS.partition("\n")[0]
+    with pytest.warns(UserWarning, match=f"^{said}$"):
+        assert len(list(turnout.utils.data.DataLoader([x], pin_memory=True))) == 1
     assert turnout.ones(3, pin_memory=False).tolist() == [1.0] * 3
     assert turnout.empty(3, device="meta", pin_memory=True).shape == (3,)
 

@@ -511,6 +511,9 @@ def test_a_hook_that_is_always_called_sees_a_failure():
     net.register_forward_pre_hook(lambda module, args: args[0].reshape(7))
     refused(ShapeError, net, turnout.ones(2))
     assert seen == [None, None]
+    net.register_forward_hook(lambda module, args, output: {}["x"], always_call=True)
+    with pytest.warns(UserWarning, match=r"^a forward hook with always_call=True raised KeyError\('x'\) after another error$"):
+        refused(ShapeError, net, turnout.ones(2))
 
 
 @pytest.mark.parametrize("register", ["register_full_backward_hook", "register_full_backward_pre_hook"])

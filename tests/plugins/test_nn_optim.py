@@ -199,12 +199,6 @@ def test_lists_are_chosen_where_the_backend_has_a_kernel_for_them(monkeypatch: p
     assert made == [2, 2]
 
 
-def test_a_schedule_says_when_its_first_rate_is_never_used() -> None:
-    scheduler = lrs.ExponentialLR(optim.SGD([leaf(1.0)], lr=1.0), 0.5)
-    with pytest.warns(UserWarning, match=r"ExponentialLR.step\(\) is called before optimizer.step\(\)"):
-        scheduler.step()
-
-
 def test_averages_of_a_model_and_its_norms() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     averaged = optim.swa_utils.AveragedModel(model, avg_fn=optim.swa_utils.get_ema_avg_fn(0.5))

@@ -1,4 +1,4 @@
-"""What modules, optimisers, schedulers and loaders say of arguments that they do not take."""
+"""What modules, optimisers, schedulers and loaders say of arguments that they do not take, and of which they warn."""
 
 from __future__ import annotations
 
@@ -181,6 +181,16 @@ parametrized(Returning(turnout.zeros(2, 2), 'w'))
     CallError: right_inverse must return a tensor or several, got str
 nn.save_safetensors({}, 'unused', {'epoch': 3})
     CallError: save_safetensors: metadata must be text by name
+optim.SGD([weight := turnout.zeros(2, requires_grad=True), weight], lr=0.1)
+    UserWarning: SGD: a parameter is twice in a group, so each step changes it twice
+lrs.StepLR(sgd(), 1).step()
+    UserWarning: StepLR.step() is called before optimizer.step(), so the first learning rate is never used
+[made := lrs.StepLR(sgd(), 1), made.optimizer.step(), made.step(3)]
+    UserWarning: StepLR.step: epoch is PyTorch's old form; call step() once for each epoch
+lrs.ReduceLROnPlateau(sgd()).step(1.0, 3)
+    UserWarning: ReduceLROnPlateau.step: epoch is PyTorch's old form; call step(metrics) once for each epoch
+nn.Dropout2d()(turnout.ones(2, 2))
+    UserWarning: dropout2d: 'input' should have 3 or 4 dimensions, got shape [2, 2]; channels are dim 1
 """
 
 
