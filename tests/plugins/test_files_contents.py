@@ -121,6 +121,11 @@ def test_large_archives_have_fields_of_64_bits(small_limits: None) -> None:
         assert archive.testzip() is None
         assert len(archive.namelist()) == 31
         assert archive.read("storages/29") == struct.pack("<29q", *range(29))
+    data = bytearray(file.getvalue())
+    data[data.rindex(b"PK\5\6") + 10] ^= 1
+    assert refused(FileFormatError, turnout.load, io.BytesIO(data)) == (
+        "load: the file was not written by turnout.save, or is damaged: its two ends say different things"
+    )
 
 
 # ---- how much is read

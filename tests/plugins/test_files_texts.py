@@ -56,6 +56,8 @@ def archive(data: bytes) -> io.BytesIO:
         (changed(object={"tensor": TENSOR | {"storage": 1}}, storages=[STORED] * 2), "the data of a storage on cpu is missing"),
         (changed(storages=[]), "it holds 'storages/0', which belongs to nothing in it"),
         (changed(format="other"), "its data.json names another format"),
+        (document(0).replace(b'"object"', b'"objects"'), "its data.json has no object"),
+        (document(json.loads("[" * 101 + "]" * 101)), "it holds more than 100 containers inside each other"),
     ],
 )
 def test_a_file_of_tensors_is_refused_with_the_reason(data: bytes, why: str | None) -> None:
@@ -131,6 +133,115 @@ def test_a_file_of_a_graph_is_refused_with_the_reason(tmp_path: Path, before: st
     assert refused(FileFormatError, graphs.load, path) == f"load: {path} is not a saved graph: {why}"
 
 
+OWN = {"name": "w", "ref": 8} | {name: CONSTANT[name] for name in ("dtype", "shape", "strides", "device", "data")}
+GENERATOR = {"device": "cpu", "state": [1, 2]}
+READ = {"op": "aten::_local_scalar_dense", "args": [{"ref": 0}], "out": {"size": "s0"}}
+TO_BOTH = {"op": "aten::bernoulli", "args": [{"ref": 0}, {"ref": 0}], "out": {"ref": 1}}
+SIZES: dict[str, list[Any]] = {"inputs": [None], "births": [], "assumptions": []}
+
+
+def parts(kind: str, *branches: Any, **fields: Any) -> dict[str, Any]:
+    """A structure with its leaves, none of which is a tensor."""
+    return {"structure": {kind: list(branches), **fields}, "leaves": [{"constant": 1}] * len(branches)}
+
+
+# Fields of the document that are given other values, and what is said then. A path leads into what the field holds.
+OTHER_FIELDS: list[tuple[dict[str, Any], str]] = [
+    ({"inputs": 5}, "the list of inputs is not a list"),
+    ({"inputs": ["x", "x"]}, "two inputs have one name"),
+    ({"inputs": ["x y"]}, "'x y' is not a name"),
+    ({"results": []}, "its output does not have as many values as results"),
+    ({"results": [{"size": "s0"}]}, "a result is a size that is not known"),
+    ({"output": parts("list") | {"leaves": ["value"]}}, "a structure does not have as many places as leaves"),
+    ({"output": parts("list", None) | {"leaves": [{"constant": []}]}}, "a list stands in the place of a value"),
+    ({"output": parts("list", None) | {"leaves": [{"constant": {"size": ["x"]}}]}}, "a list is not a size of ints"),
+    ({"output": parts("list", {})}, "a structure has no kind"),
+    ({"output": parts("dict", None, None, keys=["a", "a"])}, "a dict has a key twice"),
+    ({"output": parts("dict", None, keys=[])}, "a dict does not have as many keys as values"),
+    ({"output": parts("result", None, type="max")}, "a result of max has other values"),
+    ({"signature": parts("list", None)}, "its signature is not that of a function"),
+    ({"signature/leaves": [{"constant": 1}]}, "its signature does not have as many tensors as inputs"),
+    ({"nodes/0/op": "sin"}, "'sin' is not the name of an operator"),
+    ({"nodes/0/out": {"tuple": []}}, "aten::sin has other results than the file says"),
+    ({"nodes/0/out": {"ref": 0}}, "value 0 is made twice"),
+    ({"nodes/0/no_grad": 1}, "a call does not say whether gradients are off"),
+    ({"nodes/0/args": [{"ref": 0, "size": 1}]}, "an object has several kinds, or none"),
+    ({"nodes/0/args": [{"ref": -1}]}, "the number of a value is -1, not a size"),
+    ({"nodes/0/args": [{"size": ["?", 1, 2]}]}, "'?' computes no size"),
+    ({"nodes/0/args": [{"size": "?"}]}, "'?' is not the name of a size"),
+    ({"nodes/0/args": [{"size": None}]}, "None is not a number in a size"),
+    ({"nodes/0": TO_BOTH}, "value 0 is used as a tensor and as a generator"),
+    ({"nodes/0": READ, "results": [], "sizes": SIZES}, "a call returns a size that has no name"),
+    ({"generators": [GENERATOR | {"state": [1]}]}, "the state of a generator is not a list of 2"),
+    ({"generators": [GENERATOR | {"state": [1, -1]}]}, "the state of a generator is not two ints of 64 bits"),
+    ({"constants": [CONSTANT | {"written": 0}]}, "a constant does not say whether it is written"),
+    ({"state": [OWN | {"name": 0}]}, "a tensor of the graph's own has no name"),
+    ({"state": [OWN, {"name": "w", "ref": 9, "again": "w"}]}, "two of the graph's own tensors have the name 'w'"),
+    ({"state": [{"name": "w", "ref": 9, "again": "v"}]}, "a tensor of the graph's own is that of 'v', which is none"),
+    (
+        {"state": [OWN | {"dtype": "int32", "requires_grad": True}]},
+        "a tensor of the graph's own of int32 is said to require a gradient",
+    ),
+    ({"sizes": SIZES | {"inputs": []}}, "it does not have as many shapes as inputs"),
+    ({"sizes": SIZES | {"inputs": [["x"]]}}, "a shape of an input has something else than sizes"),
+    (
+        {"sizes": SIZES | {"inputs": [[{"size": ["+", "s0", 1]}]]}},
+        "a shape of an input is computed from a size that no input has",
+    ),
+    ({"sizes": SIZES | {"births": [[0, 1, 0, "s0"]] * 2}}, "two sizes have one name"),
+    ({"sizes": SIZES | {"births": [[0, "x", 0, "s0"]]}}, "a size is that of no value"),
+    ({"sizes": SIZES | {"births": [[0, 1, "x", "s0"]]}}, "a size is that of no dim"),
+    ({"sizes": SIZES | {"births": [[0, 5, 0, "s0"]]}}, "size s0 comes from a call that does not bring it"),
+    ({"sizes": SIZES | {"assumptions": [["s0", "==", 1]]}}, "an assumption has unknown sizes"),
+    ({"sizes": SIZES | {"assumptions": [["s0", "?", 1]]}}, "'?' compares nothing"),
+]
+
+
+@pytest.mark.parametrize(("fields", "why"), OTHER_FIELDS, ids=[why for _, why in OTHER_FIELDS])
+def test_a_graph_with_other_fields_is_refused_with_the_reason(tmp_path: Path, fields: dict[str, Any], why: str) -> None:
+    path = tmp_path / "graph"
+    GRAPH.save(path)
+    data = json.loads(graph_document(path))
+    for place, value in fields.items():
+        at = data
+        *outer, last = [int(step) if step.isdecimal() else step for step in place.split("/")]
+        for step in outer:
+            at = at[step]
+        at[last] = value
+    write_graph(path, data, bytes(4))
+    assert refused(FileFormatError, graphs.load, path) == f"load: {path} is not a saved graph: {why}"
+
+
+LOCAL, ROW, END = b"PK\3\4", b"PK\1\2", b"PK\5\6"
+
+
+@pytest.mark.parametrize(
+    ("mark", "changes", "why"),
+    [
+        (END, {20: b"\1"}, "its directory is cut off"),
+        (END, {16: b"\xff\xff"}, "its directory is not where its end says"),
+        (END, {10: b"\t"}, "it has 2 entries, and its end says 9"),
+        (ROW, {34: b"\1"}, "its directory is wrong"),
+        (ROW, {28: b"\xff"}, "its directory is cut off"),
+        (ROW, {8: b"\1"}, "'storages/0' is encrypted"),
+        (ROW, {8: b"\4"}, "'storages/0' has unknown flags"),
+        (ROW, {10: b"\x08"}, "'storages/0' is compressed; save stores the bytes as they are"),
+        (ROW, {20: b"\5"}, "'storages/0' has two sizes, 4 and 5"),
+        (ROW, {21: b"\1", 25: b"\1"}, "'storages/0' reaches beyond its place in the file"),
+        (ROW, {42: bytes(4)}, "two of its entries are in one place"),
+        (ROW, {20: b"\xff" * 4, 28: b"\2", 30: b"\x08", 48: b"\1\0\7\0"}, "the zip64 field of 'st' is cut off"),
+        (LOCAL, {8: b"\x08"}, "the header of storages/0 is wrong"),
+        (LOCAL, {30: b"S"}, "the header of storages/0 has another name"),
+    ],
+)
+def test_an_archive_is_refused_with_the_reason(mark: bytes, changes: dict[int, bytes], why: str) -> None:
+    data = bytearray(archive(document({"tensor": TENSOR})).getvalue())
+    start = data.rindex(mark)
+    for at, put in changes.items():
+        data[start + at : start + at + len(put)] = put
+    assert refused(FileFormatError, turnout.load, io.BytesIO(data)) == NEITHER + why
+
+
 def test_data_of_no_graph_and_what_no_file_holds_are_refused(tmp_path: Path) -> None:
     assert refused(FileFormatError, graphs.Graph.from_data, json.loads(document(0)), []).startswith(
         "from_data: these are not the data of a graph: the graph does not have the fields constants, "
@@ -156,6 +267,19 @@ class Text(io.BytesIO):
 
     def read(self, size: int | None = -1, /) -> Any:
         return super().read(size).decode("latin-1")
+
+
+class Short(io.BytesIO):
+    """A file that ends before the bytes of its last entry."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return b"" if size == 4 else super().read(size)
+
+
+def test_a_file_that_ends_too_early_is_refused() -> None:
+    assert refused(FileFormatError, turnout.load, Short(archive(document({"tensor": TENSOR})).getvalue())) == (
+        NEITHER + "it is cut off"
+    )
 
 
 def test_a_file_that_gives_text_is_refused() -> None:
