@@ -1,6 +1,6 @@
 """Every text of an error that a user can meet stands in a test or in a documented example.
 
-A text that nobody has read is often wrong. So the words of each `raise` and of each warning are looked up, and all words of the
+A text that nobody has read is often wrong. So the words of each `raise` and warning are looked up, and all words of the
 `errors` modules, which hold nothing but texts: each line, without what is filled in, must stand in a string of a test, in an
 example or in the documentation. The tables in `tests/aten/texts` are where a text is written down once, beside a call that causes
 it.
@@ -26,6 +26,8 @@ CAUGHT = {"NotImplementedError", "AssertionError"}
 # In these distributions, a kernel raises an exception of Python's for a call that it leaves to the checks of the operator.
 KERNELS = ("plugins/arrays/", "plugins/cpu/", "plugins/kernels/")
 PYTHONS = {"IndexError", "OverflowError", "TypeError", "ValueError"}
+# Functions that raise, warn or note what they are given.
+TOLD = {"warn", "need", "refuse", "_refuse"}
 
 _OF_ERRORS = re.compile(r"/errors(/\w+)?\.py$")
 _FILLED_IN = re.compile(r"\{[\w.!]*\}|\n")
@@ -48,13 +50,13 @@ def texts(source: str, file: str) -> Iterator[Text]:
 
 
 def _raised(tree: ast.AST, file: str) -> Iterator[Text]:
-    """The words of each `raise`, and of each warning."""
+    """The words of each `raise`, and of each call that tells them."""
     for node in ast.walk(tree):
         told = node.exc if isinstance(node, ast.Raise) else node
         if not isinstance(told, ast.Call):
             continue
         kind = ast.unparse(told.func).rpartition(".")[2]
-        if kind in CAUGHT or (kind in PYTHONS and file.startswith(KERNELS)) or (told is node and kind != "warn"):
+        if kind in CAUGHT or (kind in PYTHONS and file.startswith(KERNELS)) or (told is node and kind not in TOLD):
             continue
         yield from (Text(file, told.lineno, piece) for each in ast.walk(told) for piece in _pieces(each))
 

@@ -8,6 +8,7 @@ import struct
 import sys
 import tracemalloc
 import zipfile
+from functools import reduce
 from pathlib import Path
 from random import Random
 
@@ -20,6 +21,7 @@ from outcomes import refused
 from turnout import export
 from turnout.errors import CallError, DeviceError, FileFormatError
 from turnout_aten.tensor.taking_over import is_alone
+from turnout_export import translation
 
 FILES = Path(__file__).parent / "exported"
 KINDS = ("core", "training")
@@ -329,8 +331,9 @@ def test_everything_that_is_missing_is_listed_at_once():
 def test_what_is_not_supported_says_so():
     program = Program()
     program.inputs.append({"custom_obj": {"arg": {"name": "o", "class_fqn": "C"}, "custom_obj_name": "o"}})
+    program.outputs = [{"user_output": {"arg": {"as_custom_obj": {}}}}]
     assert refused(export.ExportError, loaded, program) == (
-        "forward: the program cannot become a graph\n  not supported (1)\n    an input of kind 'custom_obj'\n"
+        "forward: the program cannot become a graph\n  not supported (2)\n    an input of kind 'custom_obj'\n    a result: an argument of kind 'as_custom_obj'\n"
         "  to fix  export the model without these"
     )
 
@@ -413,6 +416,47 @@ def _without_calls(program):
     program.more = {"models/model.json": json.dumps(made).encode()}
 
 
+def _payload(**fields):
+    def change(program):
+        name = "data/weights/model_weights_config.json"
+        held = json.loads(program.entries()[name])
+        held["config"]["w"] |= fields
+        program.more = {name: json.dumps(held).encode()}
+
+    return change
+
+
+def _in_spec(text):
+    def change(program):
+        made = program.program()
+        made["graph_module"]["module_call_graph"][0]["signature"]["in_spec"] = text
+        program.more = {"models/model.json": json.dumps(made).encode()}
+
+    return change
+
+
+def _taken(**fields):
+    """A program that takes a leaf with other fields."""
+    return _set(taken=LEAF | fields)
+
+
+def _call(target, outputs=(), **arguments):
+    """A program of one call."""
+    return _set(nodes=[node(target, list(outputs), **arguments)])
+
+
+def _add(other):
+    """A program that adds something to its input."""
+    return _call("torch.ops.aten.add.Tensor", ["add"], self="x", other=other)
+
+
+def _parted(outputs=(), *, enabled=False, graph=None, **arguments):
+    """A program of one part, which is called in another way than its graph says."""
+    target = "torch.ops.higher_order.wrap_with_set_grad_enabled"
+    return _call(target, outputs, enabled=enabled, graph=graph or {"as_graph": {"graph": PART}}, **arguments)
+
+
+PART = {"inputs": [], "outputs": [], "nodes": [], "tensor_values": {}}
 NOT_WRITTEN = "load: the file was not written by torch.export.save, or is damaged: "
 
 
@@ -442,6 +486,44 @@ NOT_WRITTEN = "load: the file was not written by torch.export.save, or is damage
         (_set(ranges={}, values={"x": meta(["-" * 1900 + "1", 3])}), "an expression is nested too deep"),
         (_set(outputs=[{"buffer_mutation": {"arg": {"name": "add"}, "buffer_name": "b"}}]), "'b' is written and is not a buffer"),
         (_without_calls, "it does not say how the program is called"),
+        (_with(more__archive_format=b"pt2"), "it holds 2 files archive_format; expected 1"),
+        (_payload(path_name="../w"), "'../w' is not the name of a file"),
+        (_payload(use_pickle=True), "'w' of the weights is pickled: a program, and not data"),
+        (_weight(dtype=4), "'w' cannot require a gradient"),
+        (_weight(sizes=[size("s0")]), "a size of 'w' is not a number"),
+        (_set(version=("8", 20)), "the version of the schema is not two ints"),
+        (_in_spec(5), "a tree is not a text"),
+        (_in_spec("[2, null]"), "a tree has version 2, expected 1"),
+        (_taken(children_spec=[LEAF]), "a leaf of a tree has branches"),
+        (_taken(type="builtins.dict"), "a dict of a tree has no keys"),
+        (_set(taken=spec("dict", LEAF, context=[1.5])), "a key of a dict is neither a str nor an int"),
+        (_set(taken=reduce(lambda inner, _: spec("tuple", inner), range(100), LEAF)), "a tree is nested too deep"),
+        (_set(taken=spec("tuple", LEAF)), "the program does not take args and kwargs"),
+        (_set(values=5), "the facts about tensors are not an object"),
+        (_set(values={"x": meta([3, 3])}), "the program says nothing of 'mm'"),
+        (_set(values={"x": meta([3, 3]) | {"sizes": [{"as_name": "n"}]}}), "a size is of kind 'as_name'"),
+        (_set(inputs=[{"user_input": {"arg": {"as_tensor": {"name": 5}}}}]), "a tensor has no name"),
+        (_set(inputs=[{"constant_input": {"name": "c", "value": argument("x")}}]), "a constant is of kind 'as_tensor'"),
+        (_set(nodes=[{"target": 5, "inputs": [], "outputs": []}]), "a call has no target"),
+        (
+            _set(nodes=[call("sin.default", "add", self="x") | {"inputs": [{"name": 5, "arg": argument("x")}]}]),
+            "an argument has no name",
+        ),
+        (_add({"as_int": "1"}), "'1' is not of the kind as_int"),
+        (_add({"as_float": 10**400}), "a float is too large"),
+        (_add({"as_memory_format": 99}), "99 is not the number of a memory format"),
+        (_add({"as_device": {"type": 5}}), "a device has no name"),
+        (_call("torch.ops.aten.add.Tensor", ["add"], self="x"), "aten::add.Tensor is called without other"),
+        (_call("torch.ops.aten.max.dim", ["add"], self="x", dim=0), "aten::max.dim returns 2 results, and the program says 1"),
+        (_call("torch.ops.aten.item.default", [{"as_sym_int": {"as_name": 5}}], self="x"), "a result has no name"),
+        (_call("_operator.add", [{"as_sym_int": {"as_name": "n"}}] * 2, a=1, b=2), "a size has several results"),
+        (_call("_operator.add", ["add"], a=1, b=2), "a size is of kind 'as_tensor'"),
+        (_call("_operator.add", [{"as_sym_int": {"as_name": 5}}], a=1, b=2), "a size has no name"),
+        (_call("_operator.eq", ["add"], a=1, b=2), "a comparison has no truth value"),
+        (_parted(graph=argument(1)), "a part of the program has no graph"),
+        (_parted(enabled=1), "a part of the program does not say whether gradients are on"),
+        (_parted(x="x"), "a part of the program is called with other arguments"),
+        (_parted(["add"]), "a part of the program has other results"),
         (_set(guards=["__import__('os')"]), None),
         (_set(guards=["(" * 300]), "is not an expression"),
         (_set(guards=["1" * 5000]), "is not an expression of at most 4000 characters"),
@@ -454,6 +536,11 @@ def test_a_file_that_is_wrong_is_refused_with_the_reason(change, why):
         assert "the guard \"__import__('os')\"" in refused(export.ExportError, loaded, program)
     else:
         assert why in refused(FileFormatError, loaded, program)
+
+
+def test_a_file_with_too_many_calls_is_refused(monkeypatch):
+    monkeypatch.setattr(translation, "MOST_NODES", 1)
+    assert refused(FileFormatError, loaded, Program()) == NOT_WRITTEN + "it has too many calls"
 
 
 def test_a_pickled_tensor_is_refused_and_not_opened():

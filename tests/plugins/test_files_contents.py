@@ -172,7 +172,7 @@ def test_keys_that_are_made_to_collide_are_refused() -> None:
         if fits:
             assert round_trip(dict.fromkeys(keys)) == dict.fromkeys(keys)
         else:
-            assert "many keys of a dict have one hash" in refused(FileFormatError, round_trip, dict.fromkeys(keys))
+            assert "many keys of a dict have the same hash" in refused(FileFormatError, round_trip, dict.fromkeys(keys))
 
 
 def test_entries_that_share_their_bytes_are_refused() -> None:

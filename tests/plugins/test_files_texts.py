@@ -148,7 +148,7 @@ def parts(kind: str, *branches: Any, **fields: Any) -> dict[str, Any]:
 # Fields of the document that are given other values, and what is said then. A path leads into what the field holds.
 OTHER_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"inputs": 5}, "the list of inputs is not a list"),
-    ({"inputs": ["x", "x"]}, "two inputs have one name"),
+    ({"inputs": ["x", "x"]}, "two inputs have the same name"),
     ({"inputs": ["x y"]}, "'x y' is not a name"),
     ({"results": []}, "its output does not have as many values as results"),
     ({"results": [{"size": "s0"}]}, "a result is a size that is not known"),
@@ -158,7 +158,7 @@ OTHER_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"output": parts("list", {})}, "a structure has no kind"),
     ({"output": parts("dict", None, None, keys=["a", "a"])}, "a dict has a key twice"),
     ({"output": parts("dict", None, keys=[])}, "a dict does not have as many keys as values"),
-    ({"output": parts("result", None, type="max")}, "a result of max has other values"),
+    ({"output": parts("result", None, type="max")}, "a result of max has another number of values"),
     ({"signature": parts("list", None)}, "its signature is not that of a function"),
     ({"signature/leaves": [{"constant": 1}]}, "its signature does not have as many tensors as inputs"),
     ({"nodes/0/op": "sin"}, "'sin' is not the name of an operator"),
@@ -167,7 +167,7 @@ OTHER_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"nodes/0/no_grad": 1}, "a call does not say whether gradients are off"),
     ({"nodes/0/args": [{"ref": 0, "size": 1}]}, "an object has several kinds, or none"),
     ({"nodes/0/args": [{"ref": -1}]}, "the number of a value is -1, not a size"),
-    ({"nodes/0/args": [{"size": ["?", 1, 2]}]}, "'?' computes no size"),
+    ({"nodes/0/args": [{"size": ["?", 1, 2]}]}, "'?' is not an operation on sizes"),
     ({"nodes/0/args": [{"size": "?"}]}, "'?' is not the name of a size"),
     ({"nodes/0/args": [{"size": None}]}, "None is not a number in a size"),
     ({"nodes/0": TO_BOTH}, "value 0 is used as a tensor and as a generator"),
@@ -177,7 +177,7 @@ OTHER_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"constants": [CONSTANT | {"written": 0}]}, "a constant does not say whether it is written"),
     ({"state": [OWN | {"name": 0}]}, "a tensor of the graph's own has no name"),
     ({"state": [OWN, {"name": "w", "ref": 9, "again": "w"}]}, "two of the graph's own tensors have the name 'w'"),
-    ({"state": [{"name": "w", "ref": 9, "again": "v"}]}, "a tensor of the graph's own is that of 'v', which is none"),
+    ({"state": [{"name": "w", "ref": 9, "again": "v"}]}, "a tensor of the graph's own is that of 'v', which is not one"),
     (
         {"state": [OWN | {"dtype": "int32", "requires_grad": True}]},
         "a tensor of the graph's own of int32 is said to require a gradient",
@@ -188,12 +188,12 @@ OTHER_FIELDS: list[tuple[dict[str, Any], str]] = [
         {"sizes": SIZES | {"inputs": [[{"size": ["+", "s0", 1]}]]}},
         "a shape of an input is computed from a size that no input has",
     ),
-    ({"sizes": SIZES | {"births": [[0, 1, 0, "s0"]] * 2}}, "two sizes have one name"),
-    ({"sizes": SIZES | {"births": [[0, "x", 0, "s0"]]}}, "a size is that of no value"),
-    ({"sizes": SIZES | {"births": [[0, 1, "x", "s0"]]}}, "a size is that of no dim"),
+    ({"sizes": SIZES | {"births": [[0, 1, 0, "s0"]] * 2}}, "two sizes have the same name"),
+    ({"sizes": SIZES | {"births": [[0, "x", 0, "s0"]]}}, "the value of a size is not a number"),
+    ({"sizes": SIZES | {"births": [[0, 1, "x", "s0"]]}}, "the dim of a size is not a number"),
     ({"sizes": SIZES | {"births": [[0, 5, 0, "s0"]]}}, "size s0 comes from a call that does not bring it"),
     ({"sizes": SIZES | {"assumptions": [["s0", "==", 1]]}}, "an assumption has unknown sizes"),
-    ({"sizes": SIZES | {"assumptions": [["s0", "?", 1]]}}, "'?' compares nothing"),
+    ({"sizes": SIZES | {"assumptions": [["s0", "?", 1]]}}, "'?' is not a comparison"),
 ]
 
 
@@ -243,8 +243,10 @@ def test_an_archive_is_refused_with_the_reason(mark: bytes, changes: dict[int, b
 
 
 def test_data_of_no_graph_and_what_no_file_holds_are_refused(tmp_path: Path) -> None:
-    assert refused(FileFormatError, graphs.Graph.from_data, json.loads(document(0)), []).startswith(
-        "from_data: these are not the data of a graph: the graph does not have the fields constants, "
+    GRAPH.save(tmp_path / "graph")
+    data = json.loads(graph_document(tmp_path / "graph")) | {"constants": [CONSTANT]}
+    assert refused(FileFormatError, graphs.Graph.from_data, data, []) == (
+        "from_data: these are not the data of a graph: a constant has no bytes"
     )
     for given, what in ((b"x", "an argument of type bytes"), (Pair(1, 2), "an argument or result of type Pair")):
         graph = turnout.trace(lambda x, other: x.sin())(turnout.ones(2), given)

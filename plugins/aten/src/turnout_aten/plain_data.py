@@ -130,7 +130,7 @@ def distinct(keys: list[Any]) -> list[Any]:
         hashes = Counter(map(hash, keys))
     except TypeError:
         raise Damaged("a list or dict is the key of a dict") from None
-    need(max(hashes.values(), default=0) <= 32, "many keys of a dict have one hash")
+    need(max(hashes.values(), default=0) <= 32, "many keys of a dict have the same hash")
     need(len(set(keys)) == len(keys), "a dict has a key twice")
     return keys
 
@@ -172,7 +172,7 @@ def result_kind(name: Any) -> type[return_types.ReturnType]:
 
 def check_result(kind: type[return_types.ReturnType], count: int) -> None:
     """The number of values of a result."""
-    need(count == len(kind._fields), f"a result of {kind.__name__} has other values")
+    need(count == len(kind._fields), f"a result of {kind.__name__} has another number of values")
 
 
 def index(value: Any, count: int, what: str) -> int:

@@ -114,7 +114,7 @@ class _Reader:
     def parts(self) -> Parts:
         data = self.data
         inputs = tuple(elements(data["inputs"], "the list of inputs"))
-        need(len(set(map(str, inputs))) == len(inputs), "two inputs have one name")
+        need(len(set(map(str, inputs))) == len(inputs), "two inputs have the same name")
         for name in (data["name"], *inputs):
             need(isinstance(name, str) and name.isidentifier() and not iskeyword(name), f"{shown(name)} is not a name")
         rows = elements(data["nodes"], "the list of calls")
@@ -147,11 +147,11 @@ class _Reader:
         need(len(shapes) == inputs, "it does not have as many shapes as inputs")
         births = [self.birth(each, nodes) for each in elements(found["births"], "the list of births")]
         names = [birth.name for birth in births]
-        need(len(set(names)) == len(names), "two sizes have one name")
+        need(len(set(names)) == len(names), "two sizes have the same name")
         compared = [self.comparison(each) for each in elements(found["assumptions"], "the list of assumptions")]
         sizes = Sizes(shapes, births, compared)
         self.sizes = {name for name, _, _ in sizes.of_inputs()}
-        need(self.sizes.isdisjoint(names), "two sizes have one name")
+        need(self.sizes.isdisjoint(names), "two sizes have the same name")
         used = {name for shape in shapes for each in formulas_in(shape or ()) for name in each.names()}
         need(used <= self.sizes, "a shape of an input is computed from a size that no input has")
         need(self.sizes.union(names).issuperset(n for each in compared for n in each.names()), "an assumption has unknown sizes")
@@ -166,14 +166,14 @@ class _Reader:
     def birth(self, data: Any, nodes: int) -> Birth:
         node, value, dim, name = fields(data, 4, "a size that a call brings")
         index(node, nodes, "call")
-        need(value == -1 or type(value) is int, "a size is that of no value")
-        need(dim is None or type(dim) is int, "a size is that of no dim")
+        need(value == -1 or type(value) is int, "the value of a size is not a number")
+        need(dim is None or type(dim) is int, "the dim of a size is not a number")
         need(isinstance(name, str) and SYMBOL.fullmatch(name) is not None, f"{shown(name)} is not the name of a size")
         return Birth(node, value, dim, name)
 
     def comparison(self, data: Any) -> Comparison:
         left, sign, right = fields(data, 3, "an assumption")
-        need(isinstance(sign, str) and sign in COMPARISONS, f"{shown(sign)} compares nothing")
+        need(isinstance(sign, str) and sign in COMPARISONS, f"{shown(sign)} is not a comparison")
         return Comparison(_tree(left, 0), sign, _tree(right, 0))
 
     def learn(self, sizes: Sizes, i: int, node: Node) -> None:
@@ -232,7 +232,7 @@ class _Reader:
         need(name not in state, f"two of the graph's own tensors have the name {shown(name)}")
         if "again" in found:
             first = found["again"]
-            need(isinstance(first, str) and first in state, f"{what} is that of {shown(first)}, which is none")
+            need(isinstance(first, str) and first in state, f"{what} is that of {shown(first)}, which is not one")
             state[name] = state[first]
         else:
             state[name] = self.held(data, what)
@@ -381,7 +381,7 @@ def _tree(data: Any, depth: int) -> Any:
     if isinstance(data, list):
         need(depth < DEEPEST, "it is nested too deep")
         sign, left, right = fields(data, 3, "a size that is computed")
-        need(isinstance(sign, str) and sign in SIGNS, f"{shown(sign)} computes no size")
+        need(isinstance(sign, str) and sign in SIGNS, f"{shown(sign)} is not an operation on sizes")
         return sign, _tree(left, depth + 1), _tree(right, depth + 1)
     if isinstance(data, str):
         need(SYMBOL.fullmatch(data) is not None, f"{shown(data)} is not the name of a size")

@@ -56,7 +56,7 @@ class Package:
         self._where = where.backend.resolve_device(where)
         self._flat: dict[tuple[str, str], tuple[Any, Storage]] = {}
         found = [name for name in self._archive.entries if name.endswith("/archive_format")]
-        need(len(found) == 1, "it has no archive_format")
+        need(len(found) == 1, f"it holds {len(found)} files archive_format; expected 1")
         self._root = found[0].removesuffix("archive_format")
         need(self._read("archive_format") == b"pt2", "its archive_format is not pt2")
         need(self._read("byteorder") == b"little", "its numbers are not little-endian")

@@ -238,7 +238,7 @@ class _Translation:
     def _graph(self, scope: Scope, graph: dict[str, Any], *, no_grad: bool) -> None:
         for each in elements(graph["nodes"], "the list of calls"):
             node = row(each, frozenset({"target", "inputs", "outputs"}), "a call")
-            need(isinstance(node["target"], str), "a call is that of nothing")
+            need(isinstance(node["target"], str), "a call has no target")
             need(len(self.nodes) < MOST_NODES, "it has too many calls")
             try:
                 self._node(scope, node, no_grad)
@@ -472,7 +472,7 @@ def _default(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return {"tuple": [_default(each) for each in value]}
     made = encode(value)
-    need(made is not NOT_PLAIN, "a default is not a plain value")
+    assert made is not NOT_PLAIN, value
     return made
 
 
