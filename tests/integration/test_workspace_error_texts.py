@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("core/src", "plugins/*/src", "tools/*/src")
-TESTS = ("tests", "examples", "tools/conformance/src")
+TESTS = ("tests", "examples")
 DOCUMENTS = ("README.md", "docs/*.md", "docs/site/**/*.md", "plugins/*/README.md", "examples/*/README.md")
 SHORTEST = 10
 
