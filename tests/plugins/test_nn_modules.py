@@ -128,7 +128,8 @@ REFUSED: list[tuple[type[Exception], Any, str]] = [
     (ArgumentError, lambda: utils.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0),
         "spectral_norm: n_power_iterations must be an integer above 0, got 0"),
     (ArgumentError, lambda: utils.parametrizations.orthogonal(nn.ReLU()), "orthogonal: ReLU has no parameter or buffer 'weight'"),
-    (ModeError, lambda: setattr(utils.parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.ReLU()), "weight", x(2, 2)),
+    (ModeError,
+        lambda: setattr(utils.parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.ReLU()), "weight", x(2, 2)),
         ("a tensor with the parametrization ReLU cannot be assigned: it has no right_inverse\n"
          "  to fix  write one, or assign to what it computes the tensor from, module.parametrizations.NAME.original")),
     (ShapeError, lambda: utils.parametrizations.orthogonal(nn.Linear(2, 2), "bias"),
