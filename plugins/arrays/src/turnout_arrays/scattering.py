@@ -33,8 +33,10 @@ def kernels(xp: Any) -> Table:
 
     def added_at(target: Any, places: Any, values: Any) -> None:
         """`values` added to the elements at `places`; two-byte floats in float32, and rounded once."""
-        room = widen(xp, target)
-        xp.add.at(room, places, widen(xp, values))
+        room, values = widen(xp, target), widen(xp, values)
+        if len(room.shape) == 1 == len(values.shape):  # NumPy 2.4 reads beyond a line of values if the index has more dims
+            values = xp.broadcast_to(values, places[0].shape)
+        xp.add.at(room, places, values)
         if room is not target:
             store(xp, target, room)
 

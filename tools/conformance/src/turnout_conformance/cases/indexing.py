@@ -28,7 +28,7 @@ def _put(np: Any, x: Any, indices: Any, source: Any, accumulate: bool = False) -
     made = x.copy()
     at = tuple(slice(None) if i is None else i for i in indices)
     if accumulate:
-        np.add.at(made, at, source)
+        np.add.at(made, at, np.broadcast_to(source, made[at].shape))  # NumPy 2.4 reads beyond shorter values
     else:
         made[at] = source
     return made
@@ -38,7 +38,7 @@ def _put(np: Any, x: Any, indices: Any, source: Any, accumulate: bool = False) -
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
     row("index.Tensor", (S(some(3, 4), [INDEX]), S(some(3, 4), [None, INDEX]), S(some(3, 4), [INDEX, T([[0], [2]], "int64")]), S(some(2, 3, 2), [INDEX, None, T([0], "int64")]), S(some(3, 2), [T([True, False, True], "bool")])), lambda np, x, i: x[tuple(slice(None) if j is None else j for j in i)]),
-    row("index_put", (S(some(3, 2), [T([2, 0], "int64")], some(2, 2, seed=3)), S(some(3, 2), [INDEX], some(2, seed=3), True)), _put),
+    row("index_put", (S(some(3, 2), [T([2, 0], "int64")], some(2, 2, seed=3)), S(some(3, 2), [INDEX], some(2, seed=3), True), S(some(3), [T([[0, 1, 1], [1, 2, 1]], "int64")], some(3, seed=3), True)), _put),
     row("index_select", (S(M, 1, INDEX), S(M, 0, T([], "int64"))), lambda np, x, d, i: np.take(x, i.astype(int), axis=d)),
     row("gather", (S(M, 1, T([[0, 2], [1, 1]], "int64")), S(M, 0, T([[1, 0, 1]], "int64"))), lambda np, x, d, i: np.take_along_axis(x, i, d) if d else np.stack([x[i[0], np.arange(3)]])),
     row("take_along_dim", (S(M, T([[0, 2], [1, 1]], "int64"), 1), S(M, T([5, 0], "int64"))), lambda np, x, i, d=None: np.take_along_axis(x, i, d) if d is not None else x.reshape(-1)[i]),
