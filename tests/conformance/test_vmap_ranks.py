@@ -1,4 +1,5 @@
-"""Operator cases under vmap in drawn shapes: operands whose ranks differ, equal lengths, batched or not, next to the loop.
+"""Operator cases under vmap with drawn shapes, dtypes and numbers, next to the loop: operands whose ranks and dtypes differ, of
+equal lengths, batched or not.
 
 What the function refuses for an example, vmap refuses; otherwise both give the same.
 """
@@ -20,6 +21,7 @@ from turnout_conformance.cases import CASES, OperatorCase, Sample, T
 from turnout_conformance.comparing import Raised, form, outcome
 
 Shape = tuple[int, ...]
+DTYPES = ("float64", "float32", "float16", "int64", "int8", "bool")
 
 
 def drawn_shapes(random: Random, shapes: list[Shape]) -> list[Shape]:
@@ -37,25 +39,36 @@ def drawn_shapes(random: Random, shapes: list[Shape]) -> list[Shape]:
     return [random.choice(changes)(shape) for shape in shapes]
 
 
-def reshaped(value: Any, shapes: list[Shape], dtype: str) -> Any:
-    """The arguments of a sample with its tensors in these shapes: the same numbers, as often as there is room."""
+def changed(value: Any, shapes: list[Shape], dtype: str, random: Random) -> Any:
+    """The arguments of a sample with its tensors in these shapes: the same numbers, as often as there is room. Now and then a
+    tensor has another dtype, or a number another value."""
     if isinstance(value, T):
-        shape = shapes.pop(0)
-        data = np.resize(np.array(value.data, value.dtype or dtype), math.prod(shape)).reshape(shape)
-        return T(data, value.dtype)
+        shape, own = shapes.pop(0), value.dtype
+        if own is None and random.random() < 0.05:
+            own = random.choice(DTYPES)
+        data = np.array(value.data)
+        if np.dtype(own or dtype).kind in "biu":
+            data = np.nan_to_num(data.real)
+        elif np.dtype(own or dtype).kind == "f":
+            data = data.real
+        return T(np.resize(data.astype(own or dtype), math.prod(shape)).reshape(shape), own)
     if isinstance(value, (list, tuple)):
-        return type(value)([reshaped(each, shapes, dtype) for each in value])
+        return type(value)([changed(each, shapes, dtype, random) for each in value])
     if isinstance(value, dict):
-        return {name: reshaped(each, shapes, dtype) for name, each in value.items()}
+        return {name: changed(each, shapes, dtype, random) for name, each in value.items()}
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and random.random() < 0.1:
+        return random.choice([0, 1, 2, -1, 0.5, 1.5, 300])
     return value
 
 
 def drawn_call(random: Random, case: OperatorCase) -> tuple[Call, Mix, int]:
     """A call, the dim along which each of its tensors is batched, and the number of examples."""
     sample = random.choice(case.samples)
-    dtype = random.choice(case.dtypes)
+    dtype = random.choice(case.dtypes if random.random() < 0.8 else DTYPES)
     shapes = drawn_shapes(random, [np.shape(t.data) for t in tensors_of([list(sample.args), sample.kwargs])])
-    call = Call(case, Sample(*reshaped((sample.args, sample.kwargs), list(shapes), dtype)), dtype)
+    call = Call(case, Sample(*changed((sample.args, sample.kwargs), list(shapes), dtype, random)), dtype)
+    if any(examples[0].dtype == np.float16 for examples in call.examples):
+        call.tolerance = max(call.tolerance, 4e-3)  # several roundings to eleven bits
     size = random.choice([1, 2, SIZE, SIZE])
     call.examples = [examples[:size] for examples in call.examples]
     mix = [random.choice([None, *range(-len(shape) - 1, len(shape) + 1)]) for shape in shapes]

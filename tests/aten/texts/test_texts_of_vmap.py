@@ -6,11 +6,11 @@ from rows import refused
 
 test_a_call_of_examples_is_refused = refused("""
 turnout.vmap(lambda x, y: turnout.mm(x, y))(ones(2, 3, 4), ones(2, 3, 4))
-    ShapeError: mm: examples of shapes [3, 4] and [3, 4] do not match
+    ShapeError: mm: shapes [3, 4] and [3, 4] do not match: 4 against 3
 turnout.vmap(lambda x, y: turnout.matmul(x, y))(ones(2, 3), ones(2, 4))
-    ShapeError: matmul: examples of shapes [3] and [4] do not match
+    ShapeError: matmul: shapes [3] and [4] do not match: 3 against 4
 turnout.vmap(lambda x: turnout.addmm(x, turnout.eye(2), turnout.eye(2)))(ones(3, 1, 2, 2))
-    ShapeError: addmm: an example's 'self' of shape [1, 2, 2] does not expand to the product's [2, 2]
+    ShapeError: addmm: 'self' of shape [1, 2, 2] does not expand to the product's [2, 2]
 turnout.vmap(lambda x: x.t())(ones(2, 1, 1, 1))
     ShapeError: t: takes at most 2 dimensions, got examples of 3; use transpose or permute
 turnout.vmap(lambda x: x.permute(0))(ones(2, 3, 4))

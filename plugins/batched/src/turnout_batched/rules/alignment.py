@@ -93,16 +93,16 @@ def examples(dims: Dims, values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def fits(variant: str, dims: Dims, values: Sequence[Any]) -> None:
-    """Raise what the shape function of a structured operator, named by its out variant, raises for one example.
+def fits(variant: str, dims: Dims, values: Sequence[Any]) -> Any:
+    """What the shape function of a structured operator, named by its out variant, says or raises for one example.
 
     For rules that compute by something that takes more than the operator.
     """
-    shape_function(f"aten::{variant}")(*examples(dims, values))
+    return shape_function(f"aten::{variant}")(*examples(dims, values))
 
 
-def refused(call: Any, size: int, dims: Dims, values: Sequence[Any]) -> NoReturn:
-    """Let the operator refuse one example of this rank, in its own words."""
+def tried(call: Any, size: int, dims: Dims, values: Sequence[Any]) -> None:
+    """Call the operator for one example, to see whether it refuses that, in its own words."""
 
     def one(value: Any, bdim: int | None) -> Any:
         if bdim is None:
@@ -110,4 +110,9 @@ def refused(call: Any, size: int, dims: Dims, values: Sequence[Any]) -> NoReturn
         return aten.select__int(value, bdim, 0) if size else aten.new_zeros(value, logical_shape(value, bdim))
 
     call(*[one(v, d) for v, d in zip(values, dims, strict=True)])
+
+
+def refused(call: Any, size: int, dims: Dims, values: Sequence[Any]) -> NoReturn:
+    """Let the operator refuse one example of this rank."""
+    tried(call, size, dims, values)
     raise AssertionError("the operator takes a rank that its batching rule does not know")

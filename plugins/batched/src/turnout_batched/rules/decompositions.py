@@ -11,7 +11,9 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.copies import zero_dims
 from turnout_aten.kernels.binding import shape_function
 from turnout_aten.shapes.losses import MEAN, NONE
+from turnout_aten.shapes.promotion import result_type
 from turnout_aten.tensor.tensor import Tensor
+from turnout_batched.rules.rounding import rounded_once
 
 
 def fill(self: Tensor, value: Tensor) -> Tensor:
@@ -21,23 +23,36 @@ def fill(self: Tensor, value: Tensor) -> Tensor:
 
 
 def vdot(self: Tensor, other: Tensor) -> Tensor:
+    shape_function("aten::vdot.out")(self, other)
     return aten.dot(aten.conj_physical(self), other)
 
 
+@rounded_once
 def mse_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    difference = aten.sub__Tensor(self, target)
+    shape_function("aten::mse_loss.out")(self, target, reduction)
+    difference = _difference(self, target)
     squares: Tensor = aten.mul__Tensor(difference, difference)
     if reduction == NONE:
         return squares
     return aten.mean(squares) if reduction == MEAN else aten.sum(squares)
 
 
+@rounded_once
 def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    difference = aten.sub__Tensor(self, target)
+    shape_function("aten::mse_loss_backward.grad_input")(grad_output, self, target, reduction)
+    difference = _difference(self, target)
     scale = 2.0 / max(difference.numel(), 1) if reduction == MEAN else 2.0
-    return aten.mul__Tensor(aten.mul__Scalar(difference, scale), grad_output)
+    made = aten.mul__Tensor(aten.mul__Scalar(difference, scale), grad_output)
+    return aten.to__dtype(made, result_type(grad_output, difference))
 
 
+def _difference(self: Tensor, target: Tensor) -> Tensor:
+    """In their common dtype: of bools there is none."""
+    dtype = result_type(self, target)
+    return aten.sub__Tensor(aten.to__dtype(self, dtype), aten.to__dtype(target, dtype))
+
+
+@rounded_once
 def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -56,7 +71,7 @@ def nll_loss_forward(
         return losses, aten.new_zeros(self, ())
     total: Tensor = aten.sum(counts)
     summed: Tensor = aten.sum(losses)
-    return (aten.div__Tensor(summed, total) if reduction == MEAN else summed), total
+    return (aten.to__dtype(aten.div__Tensor(summed, total), self.dtype) if reduction == MEAN else summed), total
 
 
 def _one_for_each(self: Tensor, target: Tensor) -> Tensor:
@@ -75,6 +90,7 @@ def _counted(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     return safe, counts
 
 
+@rounded_once
 def nll_loss_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int,
     total_weight: Tensor,
@@ -82,6 +98,8 @@ def nll_loss_backward(
     shape_function("aten::nll_loss_backward.grad_input")(grad_output, self, target, weight, reduction, ignore_index, total_weight)
     target = _one_for_each(self, target)
     total_weight = aten.reshape(total_weight, ())
+    if reduction != NONE or self.ndim == 1:
+        grad_output = aten.reshape(grad_output, ())
     classes = self.ndim - 1
     safe, counts = _counted(self, target, weight, ignore_index)
     grads: Any = aten.neg(aten.mul__Tensor(counts, grad_output))

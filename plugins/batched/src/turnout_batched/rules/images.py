@@ -5,11 +5,13 @@ They have a batch dim N of their own, in front: the examples' images are put one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.losses import MEAN, NONE
+from turnout_aten.shapes.promotion import wide_dtype
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, Rule, family, fits, front, logical_ndim, logical_shape, padded, refused
 
@@ -112,17 +114,17 @@ def _per_channel(value: Tensor, bdim: int | None, space: int) -> Tensor:
 def layer_norm(
     size: int, dims: Dims, x: Tensor, shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[list[Any], int]:
-    fits("native_layer_norm.out", dims, (x, shape, weight, bias, eps))
+    specs = fits("native_layer_norm.out", dims, (x, shape, weight, bias, eps))
     images = front(x, dims[0], size)
     if dims[2] is None and dims[3] is None:
         return list(aten.native_layer_norm(images, shape, weight, bias, eps)), 0
-    made, *statistics = aten.native_layer_norm(images, shape, None, None, eps)
+    made, *statistics = aten.native_layer_norm(_widened(images), shape, None, None, eps)
     ndim = len(images.array.shape) - 1
     if weight is not None:
         made = aten.mul__Tensor(made, padded(weight, dims[2], ndim))
     if bias is not None:
         made = aten.add__Tensor(made, padded(bias, dims[3], ndim))
-    return [made, *statistics], 0
+    return _rounded([made, *statistics], specs), 0
 
 
 def group_norm(
@@ -130,11 +132,11 @@ def group_norm(
     eps: float,
 ) -> tuple[list[Any], int]:  # fmt: skip
     """An example may have any shape of n * c * space elements."""
-    fits("native_group_norm.out", dims, (x, weight, bias, n, c, space, group, eps))
+    specs = fits("native_group_norm.out", dims, (x, weight, bias, n, c, space, group, eps))
     images = front(x, dims[0], size)
     own = dims[1] is not None or dims[2] is not None
     given = (None, None) if own else (weight, bias)
-    rows = aten.reshape(images, (size * n, c, space))
+    rows = aten.reshape(_widened(images) if own else images, (size * n, c, space))
     made, *statistics = aten.native_group_norm(rows, *given, size * n, c, space, group, eps)
     if own:
         made = aten.view(made, (size, n, c, space))
@@ -142,7 +144,16 @@ def group_norm(
             made = aten.mul__Tensor(made, _per_channel(weight, dims[1], 1))
         if bias is not None:
             made = aten.add__Tensor(made, _per_channel(bias, dims[2], 1))
-    return [aten.view(made, images.array.shape), *_apart(statistics, size, n)], 0
+    return _rounded([aten.view(made, images.array.shape), *_apart(statistics, size, n)], specs), 0
+
+
+def _widened(x: Tensor) -> Tensor:
+    """Two-byte floats as float32, in which a rule of several operators computes; `_rounded` then rounds once."""
+    return aten.to__dtype(x, wide_dtype(x.dtype))
+
+
+def _rounded(results: list[Any], specs: Sequence[Any]) -> list[Any]:
+    return [aten.to__dtype(result, spec.dtype) for result, spec in zip(results, specs, strict=True)]
 
 
 # ---- sequences

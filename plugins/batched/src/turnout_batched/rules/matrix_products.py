@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.dtypes import BOOL, INT
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.extents import broadcast, expands_to
+from turnout_aten.shapes.extents import broadcast
 from turnout_aten.tensor.tensor import Tensor
-from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
-
-
-def _unequal(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> str:
-    return f"{name}: examples of shapes {list(a)} and {list(b)} do not match"
-
-
-def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[int, int]) -> None:
-    """Check the shapes of the examples: matmul accepts any, but mm, mv and bmm do not."""
-    a, b = logical_shape(values[0], dims[0]), logical_shape(values[1], dims[1])
-    if (len(a), len(b)) != ndims or a[-1] != b[-1 if ndims[1] == 1 else -2] or (ndims == (3, 3) and a[0] != b[0]):
-        raise ShapeError(_unequal(name, a, b))
+from turnout_batched.rules.alignment import Dims, fits, front, logical_shape, padded
+from turnout_batched.rules.rounding import rounded_once
 
 
 def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, int]:
@@ -28,8 +19,9 @@ def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, 
     a, b = logical_shape(self, dims[0]), logical_shape(other, dims[1])
     if not a or not b:
         raise ShapeError(texts.operands_without_dims("matmul", a, b))
-    if a[-1] != b[-2 if len(b) > 1 else 0]:
-        raise ShapeError(_unequal("matmul", a, b))
+    inner = b[-2 if len(b) > 1 else 0]
+    if a[-1] != inner:
+        raise ShapeError(texts.unmatched("matmul", a, b, a[-1], inner))
     if len(a) == 1 == len(b):
         return dot(size, dims, self, other)
     ndim = max(len(a), len(b))
@@ -58,7 +50,7 @@ def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, 
 
 
 def mm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
-    _shapes("mm", dims, (self, mat2), (2, 2))
+    fits("mm.out", dims, (self, mat2))
     return _product(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
 
 
@@ -79,12 +71,12 @@ def _matrices(value: Tensor, bdim: int | None) -> Tensor:
 
 
 def bmm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
-    _shapes("bmm", dims, (self, mat2), (3, 3))
+    fits("bmm.out", dims, (self, mat2))
     return _product(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
 
 
 def mv(size: int, dims: Dims, self: Tensor, vec: Tensor) -> tuple[Tensor, int]:
-    _shapes("mv", dims, (self, vec), (2, 1))
+    fits("mv.out", dims, (self, vec))
     if dims[0] is None:
         return aten.matmul(front(vec, dims[1], size), aten.t(self)), 0
     matrices = front(self, dims[0], size)
@@ -93,8 +85,9 @@ def mv(size: int, dims: Dims, self: Tensor, vec: Tensor) -> tuple[Tensor, int]:
     return aten.squeeze__dim(aten.matmul(matrices, aten.unsqueeze(front(vec, dims[1], size), 2)), 2), 0
 
 
+@rounded_once
 def dot(size: int, dims: Dims, self: Tensor, tensor: Tensor) -> tuple[Tensor, int]:
-    _shapes("dot", dims, (self, tensor), (1, 1))
+    fits("dot.out", dims, (self, tensor))
     if dims[0] is None or dims[1] is None:
         batch, shared = (tensor, self) if dims[0] is None else (self, tensor)
         return aten.matmul(front(batch, dims[1] if dims[0] is None else dims[0], size), shared), 0
@@ -102,32 +95,36 @@ def dot(size: int, dims: Dims, self: Tensor, tensor: Tensor) -> tuple[Tensor, in
     return aten.sum__dim_IntList(terms, (1,), False, dtype=terms.dtype), 0
 
 
+@rounded_once
 def addmm(size: int, dims: Dims, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
-    product, _ = mm(size, dims[1:3], mat1, mat2)
-    return _added("addmm", size, dims, self, product, 2, beta, alpha)
+    fits("addmm.out", dims, (self, mat1, mat2, beta, alpha))
+    return _added(size, dims, self, mm(size, dims[1:3], mat1, mat2)[0], 2, beta, alpha)
 
 
+@rounded_once
 def addmv(size: int, dims: Dims, self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
+    fits("addmv.out", dims, (self, mat, vec, beta, alpha))
     product = aten.matmul(mat, vec) if dims[1] is None and dims[2] is None else mv(size, dims[1:3], mat, vec)[0]
-    return _added("addmv", size, dims, self, product, 1, beta, alpha)
+    return _added(size, dims, self, product, 1, beta, alpha)
 
 
+@rounded_once
 def baddbmm(size: int, dims: Dims, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
-    product, _ = bmm(size, dims[1:3], batch1, batch2)
-    return _added("baddbmm", size, dims, self, product, 3, beta, alpha)
+    fits("baddbmm.out", dims, (self, batch1, batch2, beta, alpha))
+    return _added(size, dims, self, bmm(size, dims[1:3], batch1, batch2)[0], 3, beta, alpha)
 
 
-def _added(
-    name: str, size: int, dims: Dims, self: Tensor, product: Tensor, ndim: int, beta: Any, alpha: Any
-) -> tuple[Tensor, int]:
+def _added(size: int, dims: Dims, self: Tensor, product: Tensor, ndim: int, beta: Any, alpha: Any) -> tuple[Tensor, int]:
     """beta * self + alpha * product, whose examples have `ndim` dims."""
     bdim = None if dims[1] is None and dims[2] is None else 0
-    if alpha != 1:
-        product = aten.mul__Scalar(product, alpha)
-    shape, wanted = logical_shape(self, dims[0]), logical_shape(product, bdim)
-    if not expands_to(shape, wanted):
-        raise ShapeError(f"{name}: an example's 'self' of shape {list(shape)} does not expand to the product's {list(wanted)}")
+    product = _times(alpha, product)
     if beta == 0:  # nan and infinity in self do not count then
         return front(product, bdim, size), 0
-    added = self if beta == 1 else aten.mul__Scalar(self, beta)
-    return aten.add__Tensor(padded(product, bdim, ndim), padded(added, dims[0], ndim)), 0
+    return aten.add__Tensor(padded(product, bdim, ndim), padded(_times(beta, self), dims[0], ndim)), 0
+
+
+def _times(number: Any, value: Tensor) -> Tensor:
+    """A multiple in the dtype of a value, in which the number is taken."""
+    kind = {BOOL: bool, INT: int}.get(value.dtype.category)
+    number = number if kind is None else kind(number)
+    return value if number == 1 else aten.mul__Scalar(value, number)

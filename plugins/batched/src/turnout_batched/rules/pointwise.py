@@ -9,7 +9,7 @@ from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.levels import moved
-from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, logical_shape, padded, refused
+from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, logical_shape, padded, refused, tried
 from turnout_batched.values import example
 
 
@@ -33,7 +33,7 @@ def pointwise(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, i
         first, second = values[0], values[1]
         if len(first.array.shape) == len(second.array.shape) > 1 and (len(values) == 2 or not isinstance(values[2], Tensor)):
             return call(*values), 0
-    return call(*aligned(dims, values, 0)), 0
+    return call(*aligned(call, size, dims, values, 0)), 0
 
 
 @family
@@ -60,13 +60,13 @@ def loss_of_one_shape(call: Any, size: int, dims: Dims, self: Tensor, target: Te
 @family
 def choice(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
     """where: like `pointwise`, but the dtype of the condition is ignored."""
-    return call(*aligned(dims, values, 1)), 0
+    return call(*aligned(call, size, dims, values, 1)), 0
 
 
 @family
 def masking(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
     """Like `pointwise`, for operators that do not promote dtypes."""
-    return call(*aligned(dims, values, len(values))), 0
+    return call(*aligned(call, size, dims, values, len(values))), 0
 
 
 @family
@@ -85,7 +85,7 @@ def _not_onto_batch(value: Any, ndim: int) -> Any:
     return value
 
 
-def aligned(dims: Dims, values: Any, promoted_from: int) -> list[Any]:
+def aligned(call: Any, size: int, dims: Dims, values: Any, promoted_from: int) -> list[Any]:
     """Align tensors for broadcasting. Convert them where promoting batches would give another dtype than promoting examples.
 
     An example without dims counts less in a promotion than one with dims, but as a batch it has a dim.
@@ -98,14 +98,15 @@ def aligned(dims: Dims, values: Any, promoted_from: int) -> list[Any]:
             without_dims = without_dims or (n == 0 and d is not None)
             ndim = max(ndim, n)
     if without_dims:
-        values = _promoted(dims, values, promoted_from)
+        values = _promoted(call, size, dims, values, promoted_from)
     return [v if d is None else padded(v, d, ndim) for v, d in zip(values, dims, strict=True)]
 
 
-def _promoted(dims: Dims, values: Any, start: int) -> list[Any]:
+def _promoted(call: Any, size: int, dims: Dims, values: Any, start: int) -> list[Any]:
     tensors = [v for v in values[start:] if isinstance(v, Tensor)]
     if not tensors or all(v.dtype is tensors[0].dtype for v in tensors):
         return list(values)
+    tried(call, size, dims, values)
     common = result_type(
         *[v if d is None else example(v, d) for v, d in zip(values[start:], dims[start:], strict=True) if isinstance(v, Tensor)]
     )

@@ -1,0 +1,37 @@
+"""Two-byte floats in rules of several operators: computed in float32 and rounded once, as kernels do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from turnout.dtypes import FLOAT
+from turnout_aten import operators as aten
+from turnout_aten.shapes.promotion import wide_dtype
+from turnout_aten.tensor.tensor import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def rounded_once(rule: Callable[P, R]) -> Callable[P, R]:
+    """The rule, whose steps get float32 for floats of two bytes. Its results are rounded to their dtype."""
+
+    @wraps(rule)
+    def rounding(*args: Any, **kwargs: Any) -> Any:
+        floats = {value.dtype for value in args if isinstance(value, Tensor) and value.dtype.category == FLOAT}
+        dtype = floats.pop() if len(floats) == 1 else None
+        if dtype is None or wide_dtype(dtype) is dtype:
+            return rule(*args, **kwargs)
+        wide = wide_dtype(dtype)
+        found = rule(*[_converted(value, dtype, wide) for value in args], **kwargs)
+        if isinstance(found, tuple):
+            return tuple([_converted(each, wide, dtype) for each in found])
+        return _converted(found, wide, dtype)
+
+    return rounding
+
+
+def _converted(value: Any, of: Any, to: Any) -> Any:
+    return aten._to_copy(value, dtype=to) if isinstance(value, Tensor) and value.dtype is of else value
