@@ -21,12 +21,20 @@ aten._softmax_backward_data(ones(2), ones(3), 0, float32)
     ShapeError: softmax_backward_data: grad_output of shape [2] must have the shape of output, [3]
 aten.nll_loss_forward(ones(2, 3, 4), ones(2, dtype=int64), None, 1, -100)
     ShapeError: nll_loss: 'self' must be [N, C] or [C], got shape [2, 3, 4]
+F.nll_loss(ones(2, 3, dtype=int64), ones(2, dtype=int64))
+    DTypeError: nll_loss: needs a float tensor, got int64
 F.nll_loss(ones(2, 3), ones(2))
     DTypeError: nll_loss: 'target' must hold class indices in int64 or uint8, got float32
 F.nll_loss(ones(2, 3), ones(2, dtype=int64), weight=ones(2))
     ShapeError: nll_loss: 'weight' must be one number per class, [3], got [2]
 F.nll_loss(ones(2, 3), ones(2, dtype=int64), weight=ones(3, dtype=float64))
     DTypeError: nll_loss: 'weight' must have dtype float32, got float64
+aten.nll_loss_backward(ones(3), ones(2, 3), ones(2, dtype=int64), None, 0, -100, ones(()))
+    ShapeError: nll_loss_backward: 'grad_output' must have shape [2], got [3]
+aten.nll_loss_backward(ones(2), ones(2, 3), ones(2, dtype=int64), None, 1, -100, ones(()))
+    ShapeError: nll_loss_backward: 'grad_output' must have one element, got shape [2]
+aten.nll_loss_backward(ones(()), ones(2, 3), ones(2, dtype=int64), None, 1, -100, ones(2))
+    ShapeError: nll_loss_backward: 'total_weight' must have one element, got shape [2]
 aten.mse_loss(ones(2), ones(2), 3)
     ArgumentError: mse_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got 3
 F.mse_loss(ones(2, dtype=int64), ones(2, dtype=int64))

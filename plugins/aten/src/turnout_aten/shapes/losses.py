@@ -5,7 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, FLOAT, DType, float16, float32, int64, uint8
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.extents import broadcast, broadcast_all, wrap_dim
+from turnout_aten.shapes.extents import broadcast, broadcast_all, numel, wrap_dim
 from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
@@ -63,6 +63,14 @@ def nll_loss_backward(
 ) -> Out:
     """The gradient with respect to self."""
     _check_nll(self, target, weight, reduction)
+    each, total = grad_output.array.shape, total_weight.array.shape
+    if reduction == NONE and len(self.array.shape) == 2:
+        if each != self.array.shape[:1]:
+            raise ShapeError(texts.wrong_shape("nll_loss_backward", "grad_output", self.array.shape[:1], each))
+    elif numel(each) != 1:
+        raise ShapeError(f"nll_loss_backward: 'grad_output' must have one element, got shape {list(each)}")
+    if numel(total) != 1:
+        raise ShapeError(f"nll_loss_backward: 'total_weight' must have one element, got shape {list(total)}")
     return Out(self.array.shape, self.dtype)
 
 
@@ -73,6 +81,8 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
         raise ShapeError(f"nll_loss: 'self' must be [N, C] or [C], got shape {list(shape)}")
     if len(wanted) > 1 or (len(shape) == 2 and wanted != shape[:1]) or (len(shape) == 1 and wanted not in ((), (1,))):
         raise ShapeError(texts.target_does_not_fit("nll_loss", wanted, shape))
+    if self.dtype.category != FLOAT:
+        raise DTypeError(texts.not_float("nll_loss", self.dtype))
     if target.dtype is not int64 and target.dtype is not uint8:
         raise DTypeError(f"nll_loss: 'target' must hold class indices in int64 or uint8, got {target.dtype.name}")
     if weight is not None and weight.array.shape != shape[-1:]:
