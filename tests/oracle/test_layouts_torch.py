@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from cases_in_both import in_torch  # noqa: E402
 from op_db.bridge import mapped  # noqa: E402
 
+import turnout  # noqa: E402
 from outcomes import flat  # noqa: E402
 from random_programs.layouts import Combination, chosen, here  # noqa: E402
 from turnout.errors import LinAlgError  # noqa: E402
@@ -30,6 +31,9 @@ OTHERWISE = {
     "conv_transpose3d.input": "PyTorch chooses among libraries by size",
     "conv3d": "PyTorch chooses among libraries by size",
 }
+
+# Functions that write a result into an empty tensor in another layout than they return it in; here none does.
+COPIED = {"abs", "cholesky", "cholesky_solve", "kron", "nan_to_num", "nanquantile", "quantile", "slice_scatter", "take"}
 
 
 def there(memory: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
@@ -75,3 +79,32 @@ def test_results_lie_as_in_pytorch(seeds: Any) -> None:
                 )
     assert not wrong, "\n".join(wrong[:20])
     assert compared > len(seeds(400, many=5000)) * 0.8
+
+
+def test_results_written_into_empty_tensors_lie_as_in_pytorch(seeds: Any) -> None:
+    compared, wrong = 0, []
+    for combination in chosen(seeds(400, many=5000)):
+        name = combination.case.op.partition(".")[0]
+        if not hasattr(torch, name) or not hasattr(turnout, name) or name in COPIED or combination.case.op in OTHERWISE:
+            continue
+        args, kwargs = mapped(combination.arguments(there), in_torch)
+        expected = written(torch, getattr(torch, name), args, kwargs)
+        args, kwargs = combination.arguments(here)
+        found = written(turnout, getattr(turnout, name), args, kwargs)
+        if expected is None or found is None:
+            continue
+        compared += 1
+        if found.shape == tuple(expected.shape) and lies(found) != lies(expected):
+            wrong.append(f"{combination}: shape {list(found.shape)} has strides {found.stride()}, expected {expected.stride()}")
+    assert not wrong, "\n".join(wrong[:20])
+    assert compared > len(seeds(400, many=5000)) * 0.3
+
+
+def written(of: Any, function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function of a library writes into an empty tensor; None where it takes no such call."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return function(*args, **kwargs, out=of.empty(0, dtype=function(*args, **kwargs).dtype))
+        except (AttributeError, RuntimeError, TypeError, ValueError):
+            return None

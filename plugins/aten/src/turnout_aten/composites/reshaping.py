@@ -11,7 +11,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Equal, Inferred, ends_in, shortcut
 from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell_composite
-from turnout_aten.kernels.outputs import check_result_dtype, resize_output
+from turnout_aten.kernels.outputs import check_result_dtype, resize_output_as
 from turnout_aten.kernels.standing import Standing
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out
@@ -28,7 +28,7 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
     """Write a result into an out argument, which is resized if its shape differs."""
     op = find_operator(op_name)
     check_result_dtype(op, Out(value.shape, value.dtype), out)
-    resize_output(op, out.device.backend, out, value.shape)
+    resize_output_as(op, out, value)
     aten.copy_(out, value)
     return out
 

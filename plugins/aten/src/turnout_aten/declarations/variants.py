@@ -170,10 +170,10 @@ def copy_into(op: Operator, target: Any, value: Any) -> None:
         for t, v in zip(target, value, strict=True):
             copy_into(op, t, v)
     elif target is not None and value is not None:
-        from turnout_aten.kernels.outputs import resize_output
+        from turnout_aten.kernels.outputs import resize_output_as
 
         check_copied(op, target, value)
-        resize_output(op, target.device.backend, target, value.shape)
+        resize_output_as(op, target, value)
         target.copy_(value)
 
 

@@ -79,16 +79,18 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     """
     if hasattr(dims, "tolist"):
         dims = dims.tolist()
+        dims = dims[0] if isinstance(dims, list) and len(dims) == 1 else dims
     left: Sequence[int]
     right: Sequence[int]
     if isinstance(dims, (list, tuple)) and len(dims) == 2:
         left, right = ([d] if isinstance(d, int) else d for d in dims)
     else:
-        count = dims[0] if isinstance(dims, (list, tuple)) else dims
-        if not isinstance(count, int) or not 0 <= count <= min(a.ndim, b.ndim):
+        if not isinstance(dims, int) or not 0 <= dims <= min(a.ndim, b.ndim):
             shapes = f"{list(a.shape)} and {list(b.shape)}"
-            raise ArgumentError(f"tensordot: dims must be a number of dimensions that both shapes {shapes} have, got {dims!r}")
-        left, right = range(a.ndim - count, a.ndim), range(count)
+            raise ArgumentError(
+                f"tensordot: dims must be two lists, or a number of dimensions that both shapes {shapes} have, got {dims!r}"
+            )
+        left, right = range(a.ndim - dims, a.ndim), range(dims)
     if out is None:
         return _operators.tensordot(a, b, list(left), list(right))
     return _operators.tensordot__out(a, b, list(left), list(right), out=out)

@@ -13,6 +13,7 @@ from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.planning import kept_answers
 from turnout_aten.kernels.specs import KernelSpec
 from turnout_aten.kernels.writes import copying, is_result
+from turnout_aten.shapes.extents import preserved_strides
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
 
@@ -144,3 +145,10 @@ def resize_output(
     target.resize_(shape)
     if strides is not None:
         target.as_strided_(shape, strides)
+
+
+def resize_output_as(op: Operator, target: Tensor, value: Tensor) -> None:
+    """Resize an output to the shape of a value that will be written into it, laid out as that lies."""
+    # differs from torch: an empty `out=` always gets the layout of what the function returns. PyTorch's is row-major for
+    # `cholesky`, `cholesky_solve`, `kron`, `quantile`, `slice_scatter`, `abs` of complex numbers and `nan_to_num` of integers.
+    resize_output(op, target.device.backend, target, value.shape, preserved_strides(value))
