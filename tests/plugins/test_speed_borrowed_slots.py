@@ -105,15 +105,15 @@ def slots_of(value):
 
 def replace():
     global during, replaced
-    if during:
+    if during and replaced - before < 1000:  # Python code of a call may bring a collection with each object
         during, replaced = False, replaced + 1
-        before = []  # freed at the end: nothing made here may lie where it was
+        held = []  # freed at the end: nothing made here may lie where it was
         for value in gc.get_objects():
             if type(value).__module__.startswith("turnout"):
                 for name in slots_of(value):
                     try:
-                        before.append(getattr(value, name))
-                        object.__setattr__(value, name, other(before[-1]))
+                        held.append(getattr(value, name))
+                        object.__setattr__(value, name, other(held[-1]))
                     except Exception:
                         pass
         for each in lists:
@@ -124,7 +124,7 @@ def asked(owner, name):
     value = getattr(owner, name)
     setattr(type(owner), name, property(lambda self: (replace(), value)[1]))
 
-during, replaced, lists, missed = False, 0, [], []
+during, replaced, before, lists, missed = False, 0, 0, [], []
 backend = turnout.ones(1).device.backend
 dtypes = [getattr(turnout, f"{kind}{size}") for kind in ("int", "uint", "float") for size in (16, 32, 64)]
 for name in ("new_array", "view_array", "keys", "native", "indexed", "place"):
