@@ -10,6 +10,7 @@ from turnout_aten.backend.functional_rows import register_functional_kernels
 from turnout_aten.backend.host_fallback import host
 from turnout_aten.backend.overlap import Extent, partly_overlap
 from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.counts import check_count
 from turnout_aten.files import replacing
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.kernels.rows import Accepts, Row, Sizes
@@ -23,7 +24,8 @@ from turnout_aten.tensor.tensor import Tensor
 
 __all__ = [
     "Accepts", "Extent", "FunctionalBackend", "Memory", "Row", "Sizes", "Tensor", "TensorBackend", "as_subclass",
-    "contiguous_strides", "describe", "device", "host", "iterated_strides", "partly_overlap", "register_functional_kernels",
-    "register_kernels", "register_over", "replacing", "role_of", "set_role", "structured_operators", "with_key", "without_key",
+    "check_count", "contiguous_strides", "describe", "device", "host", "iterated_strides", "partly_overlap",
+    "register_functional_kernels", "register_kernels", "register_over", "replacing", "role_of", "set_role",
+    "structured_operators", "with_key", "without_key",
 ]  # fmt: skip
 __dir__ = __all__.copy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import turnout
 from turnout.errors import ArgumentError, DeviceError
-from turnout_aten.counts import check_count
+from turnout_aten.plugin_api import check_count
 from turnout_nn import errors
 from turnout_nn.data.batches import default_collate, default_convert, pinned
 from turnout_nn.data.datasets import Dataset, IterableDataset

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import turnout
 from turnout.errors import ArgumentError
-from turnout_aten.counts import check_count
+from turnout_aten.plugin_api import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence, Sized

@@ -8,7 +8,7 @@ from typing import Any
 from turnout.nn import functional
 
 from turnout import Tensor, no_grad
-from turnout_aten.counts import check_count
+from turnout_aten.plugin_api import check_count
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter, empty_parameter
 

@@ -15,8 +15,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.counts import check_count
-from turnout_aten.plugin_api import describe
+from turnout_aten.plugin_api import check_count, describe
 from turnout_nn import errors
 from turnout_nn.descriptions import described
 from turnout_nn.module import Module

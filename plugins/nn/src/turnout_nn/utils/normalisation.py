@@ -12,7 +12,7 @@ from turnout.nn import functional
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError
-from turnout_aten.counts import check_count
+from turnout_aten.plugin_api import check_count
 from turnout_nn.hooks import Handle
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter

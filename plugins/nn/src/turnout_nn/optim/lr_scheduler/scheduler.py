@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError
-from turnout_aten.counts import check_count
+from turnout_aten.plugin_api import check_count
 from turnout_nn import errors
 from turnout_nn.optim.optimizer import Optimizer
 
