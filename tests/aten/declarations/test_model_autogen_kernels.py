@@ -17,7 +17,7 @@ class Box:
     def __init__(self, value, shape=()):
         self.value = value
         self.shape = shape
-        self.device = self
+        self.device = self.array = self
         self.backend = None
         self.dtype = "float32"
         self.resized = None
