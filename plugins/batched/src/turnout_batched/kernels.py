@@ -20,6 +20,7 @@ from turnout.operators.values import tensors_in
 from turnout.plugins import is_ours, replaceable
 from turnout.state import StateChange, in_effect
 from turnout_aten import operators as aten
+from turnout_aten.declarations.signatures import functional_of, tensor_options
 from turnout_aten.declarations.tables import INPLACE_VIEW
 from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
@@ -114,6 +115,8 @@ def decide(op: Operator) -> tuple[Call, str]:
     if name in DECOMPOSED:
         return _of_examples(op, DECOMPOSED[name]), "decomposition"
     functional = functional_of(op) if op.schema.kind in ("inplace", "out") else None
+    if functional is not None and tensor_options(functional.schema):  # they are those of the output
+        functional = None
     if functional is not None and INPLACE_VIEW in op.tags:
         return _seen_anew(op, functional), "functional variant"
     if functional is not None and (IMPLICIT not in op.kernels or op.schema.kind == "out"):
@@ -196,18 +199,6 @@ def _positional(op: Operator) -> Call:
     given = [f"{n}={n}" if a.kwarg_only else n for n, a in zip(names, arguments, strict=True)]
     source = f"def call({', '.join(names)}):\n    return stub({', '.join(given)})\n"
     return compile_function(source, "call", f"<positional call of {op.qualified_name}>", {"stub": op.stub})
-
-
-def functional_of(op: Operator) -> Operator | None:
-    """The functional operator with the same arguments except the outputs."""
-    schema = op.schema
-    name = op.name.removesuffix("_") if schema.kind == "inplace" else op.name
-    packet = op.registry.packet(op.namespace, name)
-    wanted = [(a.name, str(a.type)) for a in schema.arguments if a not in schema.out_arguments]
-    for other in packet or ():
-        if other.schema.kind == "functional" and [(a.name, str(a.type)) for a in other.schema.arguments] == wanted:
-            return other
-    return None
 
 
 # ---- the level of a call

@@ -14,6 +14,7 @@ from turnout.keys import IMPLICIT, TRACKED
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.state import StateChange, in_effect
+from turnout_aten.declarations.signatures import functional_of
 from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES
 from turnout_aten.declarations.variants import check_copied
 from turnout_aten.kernels.outputs import check_result_dtype
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     Call = Callable[..., Any]  # (region, *args)
 
-_OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _BELOW = StateChange(excludes=KEY)
 
 
@@ -201,9 +201,8 @@ def _over_memory(part: Part, op: Operator, rest: tuple[Any, ...], shadow: Tensor
 
 def _turn(op: Operator) -> Call:
     """An in-place view: the tensor becomes a view of itself."""
-    wanted = [(a.name, str(a.type)) for a in op.schema.arguments]
-    packet = op.registry.packet(op.namespace, op.name.removesuffix("_"))
-    functional = next(o for o in packet or () if [(a.name, str(a.type)) for a in o.schema.arguments] == wanted)
+    functional = functional_of(op)
+    assert functional is not None
     make_view = _view(functional, 0)
 
     def turn(region: Region, self: Tensor, *args: Any) -> Any:
@@ -311,18 +310,10 @@ def _by_functional(op: Operator, mutated: tuple[int, ...]) -> Call | None:
 
 
 def _functional_of(op: Operator) -> Operator | None:
-    schema = op.schema
-    if schema.kind not in ("inplace", "out"):
+    if op.schema.kind not in ("inplace", "out"):
         return None
-    given = [(a.name, str(a.type)) for a in schema.arguments if a not in schema.out_arguments]
-    name = op.name.removesuffix("_") if schema.kind == "inplace" else op.name
-    for packet in (op.registry.packet(op.namespace, name), op.registry.packet(op.namespace, name + "_functional")):
-        for other in packet or ():
-            arguments = other.schema.arguments
-            kept = [(a.name, str(a.type)) for a in arguments if a.name not in _OPTIONS or (a.name, str(a.type)) in given]
-            if other.schema.kind == "functional" and kept == given and not other.schema.is_view:
-                return other
-    return None
+    found = functional_of(op) or functional_of(op, "_functional")
+    return None if found is None or found.schema.is_view else found
 
 
 def _by_clone(op: Operator, mutated: tuple[int, ...]) -> Call:

@@ -8,6 +8,10 @@ from __future__ import annotations
 from turnout.schema.model import Argument, FunctionSchema, OperatorName, Return
 from turnout.schema.types import OptionalType
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
 # The keyword-only run that makes a factory function's tensor, in this order; each may be optional.
 TENSOR_OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Device"), ("pin_memory", "bool"))
 
@@ -60,3 +64,14 @@ def signature(schema: FunctionSchema) -> FunctionSchema:
         if not a.is_out and a not in options
     )
     return FunctionSchema(OperatorName("", schema.name.base), arguments, tuple(returns))
+
+
+def functional_of(op: Operator, mark: str = "") -> Operator | None:
+    """The functional operator, maybe a view, of an in-place or out variant. `mark` is what its name has more."""
+    wanted = signature(op.schema)
+    name = (op.name.removesuffix("_") if op.schema.kind == "inplace" else op.name) + mark
+    for other in op.registry.packet(op.namespace, name) or ():
+        found = signature(other.schema)
+        if other.schema.kind == "functional" and found._replace(name=wanted.name) == wanted:
+            return other
+    return None

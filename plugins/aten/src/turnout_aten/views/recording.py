@@ -311,17 +311,13 @@ def _recorded(result: Any, viewed: Any, op: Operator, rest: tuple[Any, ...]) -> 
     return result
 
 
-def _view_of(op: Operator) -> Operator:
-    """The view operator with the arguments of an in-place one."""
-    wanted = [(a.name, str(a.type)) for a in op.schema.arguments]
-    packet = op.registry.packet(op.namespace, op.name.removesuffix("_"))
-    return next(o for o in packet or () if [(a.name, str(a.type)) for a in o.schema.arguments] == wanted)
-
-
 def _recording_turn(op: Operator) -> Callable[..., Any]:
     """Record an in-place view. A view gets one more link; existing views of a base that changed refer to its earlier form."""
     cache = op.cache
-    functional = _view_of(op)
+    from turnout_aten.declarations.signatures import functional_of
+
+    functional = functional_of(op)
+    assert functional is not None
     as_strided = op.registry.find(AS_STRIDED)
 
     def record_turn(ks: int, self: Tensor, *args: Any) -> Any:

@@ -17,7 +17,7 @@ from turnout.operators.values import tensors_in
 from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout.state import DISPATCH
-from turnout_aten.declarations.signatures import signature as signature_of
+from turnout_aten.declarations.signatures import functional_of
 from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.storage import Storage
@@ -79,15 +79,6 @@ def decide(op: Operator) -> Any:
 
 def _zero(tangents: Any, result: Any, *args: Any) -> None:
     """The tangent of what does not depend on values that can be differentiated."""
-
-
-def functional_of(op: Operator) -> Operator | None:
-    """The functional operator of an in-place one."""
-    wanted = signature_of(op.schema)
-    for other in op.registry.packet(op.namespace, op.name.removesuffix("_")) or ():
-        if other.schema.kind == "functional" and signature_of(other.schema) == wanted:
-            return other
-    return None
 
 
 def _is_written_in_operators(op: Operator) -> bool:

@@ -9,7 +9,7 @@ from turnout.errors import AliasError
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.operators.values import tensors_in
 from turnout.state import BELOW_AUTOGRAD as BELOW
-from turnout_aten.declarations.signatures import signature as signature_of
+from turnout_aten.declarations.signatures import functional_of
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
@@ -45,11 +45,8 @@ def out_variant(op: Operator) -> Callable[..., Any]:
 
 def _is_constant(op: Operator) -> bool:
     """Whether the functional operator of an out variant is one whose results never require a gradient."""
-    signature = signature_of(op.schema)
-    return any(
-        other.schema.kind == "functional" and signature_of(other.schema) == signature and standard(other) is FALLTHROUGH
-        for other in op.registry.packet(op.namespace, op.name) or ()
-    )
+    functional = functional_of(op)
+    return functional is not None and standard(functional) is FALLTHROUGH
 
 
 def resize(op: Operator) -> Callable[..., Any]:
