@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from turnout.nn import functional as F
 import turnout
 from outcomes import printed, refused
 from turnout import config
-from turnout.errors import NoKernelError
+from turnout.errors import NoKernelError, PluginWarning
 from turnout.explanation import explain
 from turnout.library import Library
 from turnout.registry import Registrations
@@ -293,6 +294,21 @@ def test_wrong_calls_of_the_extension_module_are_errors() -> None:
         (lambda: native.choose_instructions("mmx"), "this processor or this build has no instructions 'mmx'"),
     ):
         assert refused(ValueError, call) == text
+
+
+def test_the_instructions_of_the_setting_are_used_whenever_it_is_set() -> None:
+    turnout.ones(1)
+    best = native.instructions()
+    try:
+        turnout.config.set({"plugin.kernels.instructions": "generic"})
+        assert native.instructions() == "generic"
+        with patch.object(native._native, "instructions", side_effect=ValueError("this processor has no instructions 'avx2'")):
+            with pytest.warns(PluginWarning, match="this processor has no instructions 'avx2'"):
+                turnout.config.set({"plugin.kernels.instructions": "avx2"})
+        assert native.instructions() == "generic"
+    finally:
+        turnout.config.unset("plugin.kernels.instructions")
+    assert native.instructions() == best
 
 
 # ---- arrays that broadcast

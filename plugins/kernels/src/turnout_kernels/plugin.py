@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy  # noqa: F401 - whole, before the extension module asks for a part of what another thread may be importing
 
-from turnout.plugins import hookimpl
+from turnout import config
+from turnout.errors import PluginWarning
+from turnout.errors.plugins import warn
+from turnout.plugins import hookimpl, is_ours
 from turnout_aten.kernels.tables import register_over
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
+
+_INSTRUCTIONS = "plugin.kernels.instructions"
 
 
 @hookimpl
@@ -33,5 +38,13 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     from turnout_kernels import native
     from turnout_kernels.table import kernels
 
+    def follow(changed: Set[str]) -> None:
+        if _INSTRUCTIONS in changed:
+            try:
+                native.choose_instructions(str(config.get(_INSTRUCTIONS)))
+            except ValueError as error:  # those before stay
+                warn(str(error), is_ours, PluginWarning)
+
     native.choose_instructions(str(options["instructions"]))
+    library.on_undo(config.on_change(follow))
     register_over(library, "CPU", kernels())
