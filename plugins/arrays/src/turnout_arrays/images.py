@@ -104,7 +104,7 @@ def prepared_pad(xp: Any) -> Any:
 # ---- taps
 
 
-def _scale(dtype: Any, length: int, count: int, align_corners: bool, scale: Any) -> Any:
+def step_of(dtype: Any, length: int, count: int, align_corners: bool, scale: Any) -> Any:
     """The distance between the sources of two neighbours."""
     if align_corners:
         return dtype(length - 1) / dtype(count - 1) if count > 1 else dtype(0)
@@ -121,7 +121,7 @@ def _cubic(x: Any, a: float) -> Any:
 def taps(xp: Any, mode: str, dtype: Any, length: int, count: int, align_corners: bool, scale: Any) -> tuple[Any, Any]:
     """(indices, weights) [count, taps] of each result along one dim; the weights are None for a copy."""
     at = xp.arange(count, dtype=dtype)
-    step = _scale(dtype, length, count, align_corners, scale)
+    step = step_of(dtype, length, count, align_corners, scale)
     if mode in (NEAREST, EXACT):
         found = xp.floor((at + dtype(0.5)) * step if mode == EXACT else at * step)
         return xp.minimum(found.astype(xp.int64), length - 1).reshape(-1, 1), None

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from turnout.errors import CallError
@@ -161,3 +162,10 @@ def exactly(file: IO[bytes], size: int | None) -> bytes:
         left = None if left is None else left - len(part)
     need(not left, "it is cut off")
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def cache_path(name: str) -> Path | None:
+    """Where what can be made again is kept between processes: a file or folder of this name; None for a user without a home."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    folder = given if os.path.isabs(given) else os.path.expanduser("~/.cache")
+    return Path(folder, "turnout", name) if os.path.isabs(folder) else None  # not in the working directory

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from turnout.config.lock import new_lock
+from turnout_aten.counts import thread_count
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -39,10 +40,7 @@ class Pool:
         """How many threads an operation may use now; 1 inside a piece."""
         if getattr(self._local, "inside", False):
             return 1
-        wanted = self._threads()
-        if wanted > 0:
-            return wanted
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return thread_count(self._threads())
 
     def apply(self, ufunc: Any, inputs: tuple[Any, ...], out: Any) -> Any:
         """`ufunc(*inputs, out)` in pieces, or None where the arrays are not equal blocks of flat memory.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from turnout_arrays.images import CUBIC, EXACT, LINEAR, MODES, NEAREST
+from turnout_arrays.images import CUBIC, EXACT, LINEAR, MODES, NEAREST, step_of
 from turnout_cuda.floats import Arrays, computed, kind
 from turnout_cuda.programs import NARROW, Programs, name_of
 
@@ -16,13 +16,6 @@ Ints = tuple[int, ...]
 
 _KERNELS = {NEAREST: "resize_nearest", EXACT: "resize_nearest", LINEAR: "resize_linear", CUBIC: "resize_cubic"}
 MOST = 1 << 28  # places along a dim are ints of 32 bits in kernels, and so are sums of a few of these numbers
-
-
-def _step(dtype: Any, length: int, count: int, align_corners: bool, scale: float | None) -> float:
-    """The distance between the sources of two neighbours, as the shared kernels round it."""
-    if align_corners:
-        return float(dtype(length - 1) / dtype(count - 1)) if count > 1 else 0.0
-    return float(dtype(1.0 / scale) if scale is not None and scale > 0 else dtype(length) / dtype(count))
 
 
 def kernels(xp: Any, programs: Programs) -> Table:
@@ -37,7 +30,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         align = mode in (LINEAR, CUBIC) and bool(rest[0])
         dtype = xp.dtype(computed(name_of(source))).type
         scaled = zip(image, results, rest[-ndim:], strict=True)
-        steps = [_step(dtype, length, count, align, scale) for length, count, scale in scaled]
+        steps = [float(step_of(dtype, length, count, align, scale)) for length, count, scale in scaled]
         if not all(map(isfinite, steps)):
             return NotImplemented
         shift = 0.0 if align or mode == NEAREST else 0.5

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
+from turnout_aten.files import cache_path
+
 if TYPE_CHECKING:
     from turnout.registry import Registrations
 
@@ -24,7 +26,7 @@ def use(library: Registrations) -> None:
     """Let JAX keep programs until the plugin is deactivated. A folder that the program has named to JAX stays the one."""
     if jax.config.jax_compilation_cache_dir:
         return
-    path = _folder()
+    path = cache_path("xla")
     why = "the user has no home folder" if path is None else _unfit(path)
     if why:
         warnings.warn(f"plugin.jax.cache: compiled programs are not kept: {why}", stacklevel=2)
@@ -39,13 +41,6 @@ def use(library: Registrations) -> None:
         compilation_cache.reset_cache()
 
     library.on_undo(leave)
-
-
-def _folder() -> Path | None:
-    """Where programs are kept. A relative path would be one of the working directory."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    folder = given if os.path.isabs(given) else os.path.expanduser("~/.cache")
-    return Path(folder, "turnout", "xla") if os.path.isabs(folder) else None
 
 
 def _unfit(path: Path) -> str:

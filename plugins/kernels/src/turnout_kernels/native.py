@@ -6,12 +6,12 @@ only, so that results are the same for any number of threads.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
 from turnout import config
+from turnout_aten.counts import thread_count
 from turnout_kernels import _native
 
 KERNELS = {name: number for number, name in enumerate(_native.KERNELS)}
@@ -49,10 +49,7 @@ def parts_of(size: int) -> int:
 
 def threads() -> int:
     """How many threads work may have: the setting of the device cpu."""
-    wanted = int(config.get("plugin.cpu.threads"))
-    if wanted > 0:
-        return wanted
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return thread_count(int(config.get("plugin.cpu.threads")))
 
 
 def run(

@@ -18,6 +18,7 @@ from pathlib import Path
 import pyopencl as cl
 
 from turnout.config.tuples import NamedTuple
+from turnout_aten.files import cache_path
 
 VERSION = 1  # of what is measured
 _WIDTHS = (8, 4, 1)
@@ -47,7 +48,7 @@ def plan_for(device: cl.Device) -> Plan:
     """The plan of a device: that of its file, or a measured one."""
     if not device.type & cl.device_type.CPU:
         return _SPREAD
-    path, name = _file(), f"{VERSION} {device.platform.name} {device.name} {device.driver_version}"
+    path, name = cache_path("opencl.json"), f"{VERSION} {device.platform.name} {device.name} {device.driver_version}"
     kept = _read(path)
     if name not in kept:
         found = _measured(device)
@@ -56,13 +57,6 @@ def plan_for(device: cl.Device) -> Plan:
         kept[name] = found
         _write(path, kept)
     return PLAIN._replace(piece=kept[name][0], vector=kept[name][1])
-
-
-def _file() -> Path | None:
-    """Where measurements are kept; None for a user without a home. A relative path would be one of the working directory."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    folder = given if os.path.isabs(given) else os.path.expanduser("~/.cache")
-    return Path(folder, "turnout", "opencl.json") if os.path.isabs(folder) else None
 
 
 def _read(path: Path | None) -> dict[str, tuple[int, int]]:
