@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from turnout.keys import Functionality
 
 __all__ = ["AMBIGUOUS", "AUTOGRAD_KERNEL", "BATCHED", "CHOSEN", "DEFAULT_BACKEND", "DISABLED", "Entry", "FALLBACK",
-    "FALLS_THROUGH", "KERNEL", "MATH", "MISSING", "NESTED", "ONLY_TRACKED", "ONLY_UNTRACKED", "PASSED_OVER", "Plan", "Step",
-    "compute", "compute_entry"]  # fmt: skip
+    "FALLS_THROUGH", "KERNEL", "MATH", "MISSING", "NESTED", "ONLY_TRACKED", "ONLY_UNTRACKED", "PASSED_OVER", "Plan", "SERVED_BY",
+    "Step", "compute", "compute_entry"]  # fmt: skip
 
 KERNEL = "kernel"
 DEFAULT_BACKEND = "default backend kernel"
@@ -26,6 +26,12 @@ AUTOGRAD_KERNEL = "autograd kernel"
 BATCHED = "batched kernel"
 FALLBACK = "backend fallback"
 AMBIGUOUS = "ambiguous autogradother"
+
+# What an operator is served by, for each reason.
+SERVED_BY = {
+    **dict.fromkeys((KERNEL, AUTOGRAD_KERNEL), "kernel"), **dict.fromkeys((DEFAULT_BACKEND, NESTED, MATH, BATCHED), "composite"),
+    FALLBACK: "fallback", AMBIGUOUS: "missing",
+}  # fmt: skip
 
 # The verdicts of steps, as `explain` prints them.
 CHOSEN = "chosen"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
+from turnout import table
 from turnout_cli.activation import activate_with_note
 from turnout_cli.main import Problem, facts
 from turnout_cli.names import key_names, operator_names
@@ -25,17 +26,11 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout.table import Entry
 
-# Reason in the computed table -> a letter for the matrix in the terminal, the kind for the page.
-REASONS = {
-    "kernel": ("K", "kernel"),
-    "default backend kernel": ("D", "composite"),
-    "nested kernel": ("N", "composite"),
-    "math kernel": ("M", "composite"),
-    "autograd kernel": ("A", "kernel"),
-    "batched kernel": ("B", "composite"),
-    "backend fallback": ("F", "fallback"),
-    "ambiguous autogradother": ("?", "missing"),
-}
+# Reason in the computed table -> a letter for the matrix in the terminal.
+LETTERS = {
+    table.KERNEL: "K", table.DEFAULT_BACKEND: "D", table.NESTED: "N", table.MATH: "M", table.AUTOGRAD_KERNEL: "A",
+    table.BATCHED: "B", table.FALLBACK: "F", table.AMBIGUOUS: "?",
+}  # fmt: skip
 Matrix = dict[str, dict[str, "Entry"]]
 
 
@@ -117,13 +112,13 @@ def _print_matrix(matrix: Matrix, keys: list[str]) -> None:
     def cell(entry: Entry | None) -> Text:
         if entry is None:
             return coloured(".")
-        text = REASONS[entry.reason][0] + (number[entry.kernel.origin] if entry.kernel is not None else "")
+        text = LETTERS[entry.reason] + (number[entry.kernel.origin] if entry.kernel is not None else "")
         return coloured(text, entry.reason)
 
     rows = [(name, *(cell(row.get(key)) for key in keys)) for name, row in matrix.items()]
     totals = ("operators served", *(sum(1 for row in matrix.values() if key in row) for key in keys))
     print_matrix("operator", keys, [*rows, totals])
-    seen = {REASONS[e.reason][0]: e.reason for e in shown}
+    seen = {LETTERS[e.reason]: e.reason for e in shown}
     legend = [coloured(f"{letter} {reason}", reason) for letter, reason in sorted(seen.items())]
     print_lines("", f"{len(matrix)} operators", Text(", ").join(legend))
     print_lines(*(f"{number[origin]} {origin}" for origin in origins))
@@ -139,7 +134,7 @@ def _page(matrix: Matrix, keys: list[str]) -> str:
     def index(key: str, entry: Entry) -> int:
         found = entry_facts(key, entry)
         shown = {n: found[n] for n in ("reason", "registered_at", "kernel", "distribution", "source")}
-        shown["kind"] = REASONS[entry.reason][1]
+        shown["kind"] = table.SERVED_BY[entry.reason]
         text = json.dumps(shown, sort_keys=True)
         if text not in number:
             number[text] = len(entries)

@@ -19,22 +19,22 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from turnout.table import SERVED_BY
+
 WIDE = "turnout.wide"  # in the meta of click's context: nothing is folded
 GAP = 2  # blanks between columns
 INDENT = 4  # blanks before the second line of a text
 NOTE = "note"  # the title of the column of numbers
 NARROWEST = 20  # columns; a terminal that says it has fewer is not believed
 
+_SERVED_BY = {"kernel": "green", "composite": "cyan", "fallback": "yellow", "missing": "red"}
 # The word for a state -> its colour, in all commands.
 COLOURS = {
     **dict.fromkeys(("active", "discovered", "on", "healthy", "fine"), "green"),
     **dict.fromkeys(("unavailable", "disabled"), "yellow"),
     **dict.fromkeys(("failed", "incompatible", "conflict", "blocked", "broken", "something is broken"), "red"),
     **dict.fromkeys(("off", "missing", "."), "dim"),
-    **dict.fromkeys(("kernel", "autograd kernel"), "green"),
-    **dict.fromkeys(("default backend kernel", "nested kernel", "math kernel", "batched kernel"), "cyan"),
-    "backend fallback": "yellow",
-    "ambiguous autogradother": "red",
+    **{reason: _SERVED_BY[kind] for reason, kind in SERVED_BY.items()},
 }
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from turnout.operators import Operator, Plan
 from turnout.registry import REGISTRY
+from turnout.table import SERVED_BY
 
 HOST_FALLBACK = "turnout_aten.backend.host_fallback"
-# The word of the computed table -> how an operator is served; another word is a composite.
-SERVED = {"kernel": "own kernel", "backend fallback": "fallback", "ambiguous autogradother": "missing"}
 KINDS = ("own kernel", "composite", "host fallback", "fallback", "missing")
 
 
@@ -71,7 +70,8 @@ def served(op: Operator, key: str) -> str:
         return "missing"
     if is_host_fallback(entry.kernel):
         return "host fallback"
-    return SERVED.get(entry.reason, "composite")
+    kind = SERVED_BY[entry.reason]
+    return "own kernel" if kind == "kernel" else kind
 
 
 def coverage(key: str) -> dict[str, str]:
