@@ -25,7 +25,8 @@ _TOTAL = frozenset(
      "constant_pad_nd", "flip", "roll", "tril", "triu", "_softmax", "_log_softmax", "native_layer_norm", "slice_scatter",
      "select_scatter")
 )  # fmt: skip
-_MAY_RAISE = ("div", "remainder", "fmod", "floor", "shift", "pow", "assert")  # of whole numbers, or always
+# Parts of the names of those that raise for some values.
+_MAY_RAISE = ("_polynomial_", "assert", "div", "floor", "fmod", "narrow", "pow", "remainder", "shift", "tensor_split")
 
 
 def is_plain(op: Operator) -> bool:
