@@ -69,7 +69,7 @@ def test_equal_devices_are_one_object_that_prints_copies_and_pickles_as_such():
     assert pickle.loads(pickle.dumps(one)) is one
 
 
-@pytest.mark.parametrize("text", ["", "cpu:", "cpu:x", "cpu:-1", "c pu", "cpu:1:2"])
+@pytest.mark.parametrize("text", ["", "cpu:", "cpu:x", "cpu:-1", "c pu", "cpu:1:2", "cpu:\u0663"])
 def test_a_text_that_names_no_device_is_an_error(text):
     shown = f"{text!r}"
     assert refused(DeviceError, turnout.device, text) == f"a device is written TYPE or TYPE:INDEX, got {shown}"

@@ -83,7 +83,7 @@ class Device(Guard):
             raise DeviceError(f"a device is named by a string such as 'cpu' or 'cuda:0', got {type!r}")
         if index is None and ":" in type:
             type, _, digits = type.partition(":")
-            if not digits.isdecimal() or len(digits) > 9:
+            if not (digits.isascii() and digits.isdecimal()) or len(digits) > 9:
                 raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got '{type}:{digits}'")
             index = int(digits)
         if index is not None and not isinstance(index, int):

@@ -92,7 +92,7 @@ def dtype(name: Any) -> DType:
 def place(name: Any) -> TensorDevice:
     """The device of a name. Whether it is there is found when it is used."""
     kind, mark, index = name.partition(":") if isinstance(name, str) else ("", "", "")
-    if not kind.isidentifier() or (mark and not (index.isdecimal() and len(index) <= 9)):
+    if not kind.isidentifier() or (mark and not (index.isascii() and index.isdecimal() and len(index) <= 9)):
         raise Damaged(f"{shown(name)} is not the name of a device")
     return device(name)
 
