@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.dtypes import FLOAT, bool_
 from turnout_aten import operators as aten
 from turnout_aten.composites.copies import zero_dims
 from turnout_aten.kernels.binding import shape_function
-from turnout_aten.shapes.losses import MEAN, NONE
+from turnout_aten.shapes.losses import MEAN, NONE, SUM
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.rounding import rounded_once
@@ -29,8 +30,9 @@ def vdot(self: Tensor, other: Tensor) -> Tensor:
 
 @rounded_once
 def mse_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    shape_function("aten::mse_loss.out")(self, target, reduction)
     difference = _difference(self, target)
+    if difference.dtype.category < FLOAT or reduction not in (NONE, MEAN, SUM):
+        shape_function("aten::mse_loss.out")(self, target, reduction)
     squares: Tensor = aten.mul__Tensor(difference, difference)
     if reduction == NONE:
         return squares
@@ -49,6 +51,8 @@ def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reducti
 def _difference(self: Tensor, target: Tensor) -> Tensor:
     """In their common dtype: of bools there is none."""
     dtype = result_type(self, target)
+    if self.dtype is target.dtype is not bool_:
+        return aten.sub__Tensor(self, target)
     return aten.sub__Tensor(aten.to__dtype(self, dtype), aten.to__dtype(target, dtype))
 
 

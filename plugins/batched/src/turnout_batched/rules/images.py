@@ -149,11 +149,15 @@ def group_norm(
 
 def _widened(x: Tensor) -> Tensor:
     """Two-byte floats as float32, in which a rule of several operators computes; `_rounded` then rounds once."""
-    return aten.to__dtype(x, wide_dtype(x.dtype))
+    return _as(x, wide_dtype(x.dtype))
 
 
 def _rounded(results: list[Any], specs: Sequence[Any]) -> list[Any]:
-    return [aten.to__dtype(result, spec.dtype) for result, spec in zip(results, specs, strict=True)]
+    return [_as(result, spec.dtype) for result, spec in zip(results, specs, strict=True)]
+
+
+def _as(x: Tensor, dtype: Any) -> Tensor:
+    return x if x.dtype is dtype else aten.to__dtype(x, dtype)
 
 
 # ---- sequences

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnout.dtypes import BOOL, INT
-from turnout.errors import ShapeError
+from turnout.errors import DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.tensor.tensor import Tensor
-from turnout_batched.rules.alignment import Dims, fits, front, logical_shape, padded
+from turnout_batched.rules.alignment import Dims, fits, front, logical_ndim, logical_shape, padded
 from turnout_batched.rules.rounding import rounded_once
 
 
@@ -50,8 +51,22 @@ def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, 
 
 
 def mm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
-    fits("mm.out", dims, (self, mat2))
-    return _product(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+    return _of_ranks(
+        "mm.out", dims, (self, mat2), (2, 2), lambda: _product(_matrices(self, dims[0]), _matrices(mat2, dims[1]))
+    ), 0
+
+
+def _of_ranks(
+    variant: str, dims: Dims, values: tuple[Tensor, Tensor], ranks: tuple[int, int], product: Callable[[], Tensor]
+) -> Tensor:
+    """A product of examples of these ranks, computed by what takes others too, and refuses lengths and dtypes in other words."""
+    if logical_ndim(values[0], dims[0]) != ranks[0] or logical_ndim(values[1], dims[1]) != ranks[1]:
+        fits(variant, dims, values)
+    try:
+        return product()
+    except (DTypeError, ShapeError):
+        fits(variant, dims, values)
+        raise
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
@@ -76,55 +91,69 @@ def bmm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]
 
 
 def mv(size: int, dims: Dims, self: Tensor, vec: Tensor) -> tuple[Tensor, int]:
-    fits("mv.out", dims, (self, vec))
-    if dims[0] is None:
-        return aten.matmul(front(vec, dims[1], size), aten.t(self)), 0
-    matrices = front(self, dims[0], size)
-    if dims[1] is None:
-        return aten.matmul(matrices, vec), 0
-    return aten.squeeze__dim(aten.matmul(matrices, aten.unsqueeze(front(vec, dims[1], size), 2)), 2), 0
+    def product() -> Tensor:
+        if dims[0] is None:
+            return aten.matmul(front(vec, dims[1], size), aten.t(self))
+        matrices = front(self, dims[0], size)
+        if dims[1] is None:
+            return aten.matmul(matrices, vec)
+        return aten.squeeze__dim(aten.matmul(matrices, aten.unsqueeze(front(vec, dims[1], size), 2)), 2)
+
+    return _of_ranks("mv.out", dims, (self, vec), (2, 1), product), 0
 
 
-@rounded_once
 def dot(size: int, dims: Dims, self: Tensor, tensor: Tensor) -> tuple[Tensor, int]:
-    fits("dot.out", dims, (self, tensor))
-    if dims[0] is None or dims[1] is None:
-        batch, shared = (tensor, self) if dims[0] is None else (self, tensor)
-        return aten.matmul(front(batch, dims[1] if dims[0] is None else dims[0], size), shared), 0
-    terms = aten.mul__Tensor(front(self, dims[0], size), front(tensor, dims[1], size))
-    return aten.sum__dim_IntList(terms, (1,), False, dtype=terms.dtype), 0
+    def product() -> Tensor:
+        if dims[0] is None or dims[1] is None:
+            batch, shared = (tensor, self) if dims[0] is None else (self, tensor)
+            return aten.matmul(front(batch, dims[1] if dims[0] is None else dims[0], size), shared)
+        rows, columns = aten.unsqueeze(front(self, dims[0], size), 1), aten.unsqueeze(front(tensor, dims[1], size), 2)
+        return aten._unsafe_view(aten.bmm(rows, columns), (size,))
+
+    return _of_ranks("dot.out", dims, (self, tensor), (1, 1), product), 0
 
 
 @rounded_once
 def addmm(size: int, dims: Dims, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
-    fits("addmm.out", dims, (self, mat1, mat2, beta, alpha))
-    return _added(size, dims, self, mm(size, dims[1:3], mat1, mat2)[0], 2, beta, alpha)
+    product, _ = mm(size, dims[1:3], mat1, mat2)
+    return _added("addmm.out", size, dims, (self, mat1, mat2, beta, alpha), product, 2)
 
 
 @rounded_once
 def addmv(size: int, dims: Dims, self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
-    fits("addmv.out", dims, (self, mat, vec, beta, alpha))
-    product = aten.matmul(mat, vec) if dims[1] is None and dims[2] is None else mv(size, dims[1:3], mat, vec)[0]
-    return _added(size, dims, self, product, 1, beta, alpha)
+    product = aten.mv(mat, vec) if dims[1] is None and dims[2] is None else mv(size, dims[1:3], mat, vec)[0]
+    return _added("addmv.out", size, dims, (self, mat, vec, beta, alpha), product, 1)
 
 
 @rounded_once
 def baddbmm(size: int, dims: Dims, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
-    fits("baddbmm.out", dims, (self, batch1, batch2, beta, alpha))
-    return _added(size, dims, self, bmm(size, dims[1:3], batch1, batch2)[0], 3, beta, alpha)
+    product, _ = bmm(size, dims[1:3], batch1, batch2)
+    return _added("baddbmm.out", size, dims, (self, batch1, batch2, beta, alpha), product, 3)
 
 
-def _added(size: int, dims: Dims, self: Tensor, product: Tensor, ndim: int, beta: Any, alpha: Any) -> tuple[Tensor, int]:
+def _added(variant: str, size: int, dims: Dims, values: Sequence[Any], product: Tensor, ndim: int) -> tuple[Tensor, int]:
     """beta * self + alpha * product, whose examples have `ndim` dims."""
+    self, _, _, beta, alpha = values
+    if beta != 1 or alpha != 1 or self.dtype is not product.dtype:
+        fits(variant, dims, values)
     bdim = None if dims[1] is None and dims[2] is None else 0
+    shape = logical_shape(product, bdim)
     product = _times(alpha, product)
     if beta == 0:  # nan and infinity in self do not count then
         return front(product, bdim, size), 0
-    return aten.add__Tensor(padded(product, bdim, ndim), padded(_times(beta, self), dims[0], ndim)), 0
+    try:
+        made = aten.add__Tensor(padded(product, bdim, ndim), padded(_times(beta, self), dims[0], ndim))
+    except ShapeError:
+        fits(variant, dims, values)
+        raise
+    if made.array.shape[1:] != shape:  # self is larger
+        fits(variant, dims, values)
+    return made, 0
 
 
 def _times(number: Any, value: Tensor) -> Tensor:
     """A multiple in the dtype of a value, in which the number is taken."""
+    if number == 1:
+        return value
     kind = {BOOL: bool, INT: int}.get(value.dtype.category)
-    number = number if kind is None else kind(number)
-    return value if number == 1 else aten.mul__Scalar(value, number)
+    return aten.mul__Scalar(value, number if kind is None else kind(number))

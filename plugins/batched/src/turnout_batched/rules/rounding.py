@@ -20,6 +20,8 @@ def rounded_once(rule: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(rule)
     def rounding(*args: Any, **kwargs: Any) -> Any:
+        if not any(isinstance(value, Tensor) and value.dtype.itemsize == 2 for value in args):
+            return rule(*args, **kwargs)
         floats = {value.dtype for value in args if isinstance(value, Tensor) and value.dtype.category == FLOAT}
         dtype = floats.pop() if len(floats) == 1 else None
         if dtype is None or wide_dtype(dtype) is dtype:
