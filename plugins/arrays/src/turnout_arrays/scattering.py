@@ -34,7 +34,7 @@ def kernels(xp: Any) -> Table:
     def added_at(target: Any, places: Any, values: Any) -> None:
         """`values` added to the elements at `places`; two-byte floats in float32, and rounded once."""
         room, values = widen(xp, target), widen(xp, values)
-        if len(room.shape) == 1 == len(values.shape):  # NumPy 2.4 reads beyond a line of values if the index has more dims
+        if room.ndim == 1 == values.ndim:  # NumPy 2.4 reads beyond a line of values if the index has more dims
             values = xp.broadcast_to(values, places[0].shape)
         xp.add.at(room, places, values)
         if room is not target:
