@@ -218,6 +218,7 @@ class KeySpace:
         around = (f for f in ordered if not (f.backend_key or f.holds_values))
         self.around_calls = sum(f.switch if f.opt_in else f.bit for f in around)  # what does something to calls, not to tensors
         self.asking_lines = sum(f.bit for f in ordered if f.asks_lines)
+        self.opt_in_switches = sum(f.switch for f in ordered if f.opt_in)
         self._backend_rank = tuple((b, self.backend_bit(b)) for b in reversed(self.backend_rows))
         self.backend_mask = sum(bit for _, bit in self._backend_rank)
 

@@ -181,6 +181,11 @@ class Operator:
         except KeyError:
             return self.resolve(ks)
 
+    def opted_in(self, ks: int) -> Call | None:
+        """What serves a key set, where a functionality that takes part only if it is switched on does, such as Autocast."""
+        functionality = self.plan(ks).functionality
+        return self.lookup(ks) if functionality is not None and functionality.opt_in else None
+
     def redispatch(self, ks: int, /, *args: Any, **kwargs: Any) -> Any:
         """Call with `ks` instead of the key set of the arguments and the state."""
         if kwargs or len(args) != len(self.schema.arguments):

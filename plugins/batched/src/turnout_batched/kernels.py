@@ -51,7 +51,7 @@ def specialize(op: Operator) -> Any:
         fn = entered(op, fn)
     else:
         kind = "unary" if rule is unary else "aligned" if rule in (pointwise, choice, masking) else ""
-        fn = rule_kernel(op, rule, kind, _positional(op) if takes_call(rule) else None, opt_in_switches(op), NAMES)
+        fn = rule_kernel(op, rule, kind, _positional(op) if takes_call(rule) else None, op.registry.keys.opt_in_switches, NAMES)
     return Kernel(fn, INTERNAL, label=f"{how} of {op.qualified_name}")
 
 
@@ -66,11 +66,6 @@ def rule_kernel(op: Operator, rule: Any, kind: str, call: Any, switches: int, na
     return entered(op, by_rule(op, _ready(rule, op)))
 
 
-def opt_in_switches(op: Operator) -> int:
-    """The switches of the functionalities that take part only where they are switched on."""
-    return sum(f.switch for f in op.registry.keys.functionalities if f.opt_in)
-
-
 def entered(op: Operator, fn: Call) -> Call:
     """The kernel as calls come to it.
 
@@ -80,7 +75,7 @@ def entered(op: Operator, fn: Call) -> Call:
 
     Tensors that gradients inside the vmap track, and that it does not batch, get a row for each example.
     """
-    switches, mutated, decomposes = opt_in_switches(op), op.schema.mutated_places, IMPLICIT in op.kernels
+    switches, mutated, decomposes = op.registry.keys.opt_in_switches, op.schema.mutated_places, IMPLICIT in op.kernels
     above, off = ~(BATCHED | MODE), StateChange(excludes=switches)
 
     def call_entered(ks: int, *args: Any) -> Any:
@@ -89,9 +84,9 @@ def entered(op: Operator, fn: Call) -> Call:
             for tensor in tensors_in(args):
                 below |= physical(tensor).keys
             below = in_effect(below) & above
-            functionality = op.plan(below).functionality
-            if functionality is not None and functionality.opt_in:
-                return op.lookup(below)(below, *args)
+            first = op.opted_in(below)
+            if first is not None:
+                return first(below, *args)
             if not decomposes:
                 return off.run(call_entered, ks, *args)
         if SHARED.levels:

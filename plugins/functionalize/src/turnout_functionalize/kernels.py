@@ -128,14 +128,14 @@ def _decomposed(op: Operator) -> Call:
     """
     bound = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Functionalize")
     values, pure = _functional(op), all(a.annotation is None for a in op.schema.arguments)
-    switches = sum(f.switch for f in op.registry.keys.functionalities if f.opt_in)
+    switches = op.registry.keys.opt_in_switches
 
     def decompose(region: Region, *args: Any) -> Any:
         if in_effect(0) & switches:
             below = in_effect(_keys_of_values(args)) & ~KEY
-            functionality = op.plan(below).functionality
-            if functionality is not None and functionality.opt_in:
-                return op.lookup(below)(below, *args)
+            first = op.opted_in(below)
+            if first is not None:
+                return first(below, *args)
         served = pure and any(tensor.device.backend.name in op.kernels for tensor in tensors_in(args))
         if served and not (GRAD.get()[0] and region.run(in_effect, _keys_of_values(args)) & TRACKED):
             return values(region, *args)
