@@ -467,7 +467,7 @@ NOT_WRITTEN = "load: the file was not written by torch.export.save, or is damage
         (_with(byteorder=b"big"), "its numbers are not little-endian"),
         (_with(**{"models__other.json": b"{}"}), "it holds 2 models; expected 1"),
         (_with(**{"models__model.json": b"{"}), "it is not JSON: Expecting property name enclosed in double quotes"),
-        (_weight(sizes=[size(1 << 40), size(2)]), "'w' has 6 elements in the file, and reaches to element 2199023255552"),
+        (_weight(sizes=[size(1 << 40), size(2)]), "'w' reaches to element 2199023255552 of a storage of 6"),
         (_weight(sizes=[size(-1), size(2)]), "a size of 'w' is -1, not a size"),
         (_weight(strides=[size(2)]), "'w' does not have as many sizes as strides"),
         (_weight(dtype=29), "it has a tensor of dtype float8_e4m3fn, which Turnout does not have"),

@@ -52,7 +52,7 @@ def archive(data: bytes) -> io.BytesIO:
         (document(0).replace(b'"object": 0', b'"object": 1' + b"0" * 5000), "an int in it has too many digits"),
         (document({"call": "os.system"}), "it holds an object of kind 'call'"),
         (document({"tensor": TENSOR}, size=2), "storages/0 has 4 bytes, expected 8"),
-        (changed(object={"tensor": TENSOR | {"shape": [100]}}), "a tensor reaches beyond its storage"),
+        (changed(object={"tensor": TENSOR | {"shape": [100]}}), "a tensor reaches to element 100 of a storage of 1"),
         (changed(object={"tensor": TENSOR | {"storage": 1}}, storages=[STORED] * 2), "the data of a storage on cpu is missing"),
         (changed(storages=[]), "it holds 'storages/0', which belongs to nothing in it"),
         (changed(format="other"), "its data.json names another format"),

@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, FLOAT, DType
+from turnout.errors import ShapeError
 from turnout_aten.files import Damaged, need
 from turnout_aten.functions import return_types
+from turnout_aten.shapes.extents import reach_of
+from turnout_aten.tensor.copying import tensor_at
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.size import Size
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
+    from turnout_aten.tensor.storage import Storage
+    from turnout_aten.tensor.tensor import Tensor
 
 DEEPEST = 100  # containers inside each other that a file may hold; each level costs stack, of which a program has little
 _LONG = 2000  # bits from which an int is written as hex: Python may refuse to read it from decimal digits
@@ -149,6 +154,18 @@ def nothing_left(name: str | None) -> None:
 def check_strides(shape: list[int] | tuple[int, ...], strides: list[int] | tuple[int, ...], what: str) -> None:
     """A shape and strides of one length."""
     need(len(shape) == len(strides), f"{what} does not have as many sizes as strides")
+
+
+def tensor(flat: Any, geometry: tuple[int, list[int], list[int]], where: TensorDevice, storage: Storage, what: str) -> Tensor:
+    """A tensor with this (offset, shape, strides) over the elements of a storage, of which it reaches none that is not there."""
+    offset, shape, strides = geometry
+    check_strides(shape, strides, what)
+    count, reach = flat.shape[0], 0 if 0 in shape else offset + reach_of(shape, strides)
+    need(reach <= count, f"{what} reaches to element {shown(reach)} of a storage of {count}")
+    try:
+        return tensor_at(flat, (offset if offset <= count else 0, tuple(shape), tuple(strides)), where, storage)
+    except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
+        raise Damaged(f"{what} cannot have the shape {shown(str(shape))}") from error
 
 
 def check_tracked(tracked: Any, kind: DType, what: str) -> None:

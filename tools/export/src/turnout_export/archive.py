@@ -10,13 +10,10 @@ import re
 from typing import IO, TYPE_CHECKING, Any
 
 from turnout.dtypes import DTYPES as KNOWN
-from turnout.errors import ShapeError
 from turnout_aten import plain_data
 from turnout_aten.archives import Archive
 from turnout_aten.files import Damaged, need
 from turnout_aten.plain_data import elements, row, shown, size
-from turnout_aten.shapes.extents import reach_of
-from turnout_aten.tensor.copying import tensor_at
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.storage import Storage
 
@@ -93,23 +90,17 @@ class Package:
         shape = [_number(n, f"a size of {what}") for n in elements(meta["sizes"], f"the shape of {what}")]
         strides = [_number(n, f"a stride of {what}") for n in elements(meta["strides"], f"the strides of {what}")]
         offset = _number(meta["storage_offset"], f"the offset of {what}")
-        plain_data.check_strides(shape, strides, what)
-        flat, storage, count = self._storage(f"{folder}/{file}", kind)
-        reach = 0 if 0 in shape else offset + reach_of(shape, strides)
-        need(reach <= count, f"{what} has {count} elements in the file, and reaches to element {shown(reach)}")
-        try:
-            return tensor_at(flat, (offset if reach else 0, tuple(shape), tuple(strides)), self._where, storage)
-        except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
-            raise Damaged(f"{what} cannot have the shape {shown(str(shape))}") from error
+        flat, storage = self._storage(f"{folder}/{file}", kind)
+        return plain_data.tensor(flat, (offset, shape, strides), self._where, storage, what)
 
-    def _storage(self, file: str, kind: DType) -> tuple[Any, Storage, int]:
+    def _storage(self, file: str, kind: DType) -> tuple[Any, Storage]:
         count = self._size(file) // kind.itemsize
         key = (file, kind.name)
         if key not in self._flat:
             held = self._read(file)[: count * kind.itemsize]
             flat = self._where.backend.from_host(held, (count,), kind, self._where)
             self._flat[key] = (flat, Storage(flat, CLOCK.epoch))
-        return *self._flat[key], count
+        return self._flat[key]
 
     def _size(self, name: str) -> int:
         entry = self._archive.entries.get(self._root + name)

@@ -12,15 +12,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import DType
-from turnout.errors import CallError, FileFormatError, NoDataError, ShapeError
+from turnout.errors import CallError, FileFormatError, NoDataError
 from turnout.operators.tracebacks import shortening
 from turnout_aten import archives, plain_data
 from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
 from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, distinct, elements, fields, index, only, row, shown, size
-from turnout_aten.shapes.extents import reach_of
 from turnout_aten.tensor.backend_keys import names_of
-from turnout_aten.tensor.copying import flat_memory, place_of, tensor_at
+from turnout_aten.tensor.copying import flat_memory, place_of
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.reads import reads
@@ -265,15 +264,9 @@ class _Reader:
         offset = size(row["offset"], "the offset of a tensor")
         shape = [size(n, "a size of a tensor") for n in elements(row["shape"], "the shape of a tensor")]
         strides = [size(n, "a stride of a tensor") for n in elements(row["strides"], "a tensor's strides")]
-        plain_data.check_strides(shape, strides, "a tensor")
-        reach = 0 if 0 in shape else offset + reach_of(shape, strides)
-        need(reach <= flat.shape[0], "a tensor reaches beyond its storage")
-        tracked, kind = row["requires_grad"], where.backend.dtype_of(flat)
-        plain_data.check_tracked(tracked, kind, "a tensor")
-        try:
-            made = tensor_at(flat, (offset, tuple(shape), tuple(strides)), where, storage)
-        except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
-            raise Damaged(f"a tensor cannot have the shape {shown(str(shape))}") from error
+        made = plain_data.tensor(flat, (offset, shape, strides), where, storage, "a tensor")
+        tracked = row["requires_grad"]
+        plain_data.check_tracked(tracked, made.dtype, "a tensor")
         return made.requires_grad_() if tracked else made
 
     def storage(self, number: int) -> tuple[Any, TensorDevice, Storage]:
