@@ -12,6 +12,7 @@ from typing import Any
 
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.convolutions import positions
 from turnout_aten.shapes.extents import reach_of
 
 Table = dict[str, Any]
@@ -242,7 +243,7 @@ def im2col(xp: Any) -> Any:
     def kernel(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any) -> Any:
         size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
         x = padded(xp, self, pads, pads)
-        counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[-2:], size, steps, gaps, strict=True))
+        counts = tuple([positions(n, k, s, 0, d) for n, k, s, d in zip(x.shape[-2:], size, steps, gaps, strict=True)])
         return store(xp, out, windows(xp, x, size, counts, steps, gaps).reshape(out.shape))
 
     return kernel
@@ -254,7 +255,7 @@ def col2im(xp: Any) -> Any:
     def kernel(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any) -> Any:
         size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
         room = tuple(n + 2 * p for n, p in zip(out.shape[-2:], pads, strict=True))
-        counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(room, size, steps, gaps, strict=True))
+        counts = tuple([positions(n, k, s, 0, d) for n, k, s, d in zip(room, size, steps, gaps, strict=True)])
         columns = widen(xp, self).reshape(*out.shape[:-2], *size, *counts)
         canvas = xp.zeros((*out.shape[:-2], *room), columns.dtype)
         for i, j in product(range(size[0]), range(size[1])):

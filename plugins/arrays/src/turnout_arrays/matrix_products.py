@@ -9,6 +9,7 @@ from typing import Any
 
 from turnout_arrays.numbers import is_half, number_as, store, widen
 from turnout_aten.kernels.rows import SAME, Accepts, Row, Steps
+from turnout_aten.shapes.extents import expands_to
 
 Table = dict[str, Any]
 _SMALL = 2000  # elements of a second matrix for which no product is wide
@@ -50,10 +51,6 @@ def kernels(xp: Any) -> Table:
             and second.flags.f_contiguous
         )
 
-    def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-        own = to[len(to) - len(shape) :]
-        return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape, own, strict=True))
-
     def added(name: str, *ranks: int) -> Row:
         """A product of matrices of these ranks added to `self`; the kernel is named after its operator."""
         product = batched if ranks == (3, 3) else matmul
@@ -71,7 +68,7 @@ def kernels(xp: Any) -> Table:
                 value = xp.multiply(value, number_as(xp, alpha, value.dtype))
             if beta != 0:  # else `self` is ignored, even NaN
                 value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
-            if value.shape != shape or (beta == 0 and out is None and not expands(self.shape, shape)):
+            if value.shape != shape or (beta == 0 and out is None and not expands_to(self.shape, shape)):
                 raise ValueError("self does not expand to the product")
             return value if out is None and value.dtype is dtype else store(xp, out, value, dtype)
 

@@ -18,6 +18,7 @@ import numpy as np
 from turnout.config.tuples import NamedTuple
 from turnout.errors import ArgumentError
 from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.extents import expands_to
 from turnout_cuda.programs import name_of
 
 Table = dict[str, Any]
@@ -184,11 +185,6 @@ def _number(factor: Any, kind: Any) -> Any:
     return kind(factor) if kind in (ctypes.c_float, ctypes.c_double) else kind(complex(factor).real, complex(factor).imag)
 
 
-def expands(shape: Ints, to: Ints) -> bool:
-    """Whether an array of this shape can be repeated to another one."""
-    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
-
-
 def kernels(xp: Any, products: Products) -> Table:
     """The rows of this module."""
 
@@ -207,7 +203,7 @@ def kernels(xp: Any, products: Products) -> Table:
     def added(name: str) -> Callable[..., Any]:
         def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
             shape = (*first.shape[:-1], *second.shape[first.ndim - 1 :])
-            if not expands(self.shape, shape) or second.ndim not in (1, first.ndim):
+            if not expands_to(self.shape, shape) or second.ndim not in (1, first.ndim):
                 return NotImplemented
             if out is None and beta != 0:
                 out = xp.empty(shape, self.dtype)

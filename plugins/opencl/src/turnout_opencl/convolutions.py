@@ -10,6 +10,7 @@ from typing import Any
 from turnout.config.tuples import NamedTuple
 from turnout.dtypes import DType, int64
 from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.convolutions import positions
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill, row_major_of
 from turnout_opencl.grids import raw
@@ -253,10 +254,7 @@ def col2im(self: ClArray, output_size: Any, kernel_size: Any, dilation: Any, pad
 
 def _counts(windows: Windows, lengths: Ints) -> Ints:
     stride, padding, dilation = windows.steps
-    return tuple(
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, s, p, d in zip(lengths, windows.kernel, stride, padding, dilation, strict=True)
-    )
+    return tuple(map(positions, lengths, windows.kernel, stride, padding, dilation))
 
 
 def _last_strides(shape: Ints) -> Ints:

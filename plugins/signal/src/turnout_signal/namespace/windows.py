@@ -10,6 +10,7 @@ from math import pi, sqrt
 
 from turnout.dtypes import float32, float64, get_default_dtype
 from turnout.errors import ArgumentError, CallError
+from turnout_aten.composites.windows import cosines
 from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.calls import unexpected_keyword
 from turnout_aten.functions.docstrings import describe
@@ -134,14 +135,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
 
 
 def _cosines(name: str, M: int, a: Sequence[float], sym: bool, options: dict[str, Any]) -> Tensor:
-    def shape(n: Tensor, last: int) -> Tensor:
-        terms = [(n * (2 * pi * k / last)).cos() * (-weight if k % 2 else weight) for k, weight in enumerate(a)]
-        made: Tensor = terms[0]
-        for term in terms[1:]:
-            made = made + term
-        return made
-
-    return _window(name, M, sym, options, shape)
+    return _window(name, M, sym, options, cosines(*a))
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
