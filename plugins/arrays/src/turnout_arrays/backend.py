@@ -25,6 +25,7 @@ from turnout_arrays.numbers import real_for
 from turnout_arrays.random import normal_of, random_bits
 from turnout_aten.backend import overlap
 from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.dtypes import PRECISION
 from turnout_aten.errors.failures import no_room
 from turnout_aten.shapes.extents import contiguous_strides
 
@@ -411,9 +412,9 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         return random_bits(self.xp, shape, seed, offset)
 
     def uniform(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
-        precision = _PRECISION.get(dtype)
-        if precision is None or prod(shape) > _FEW:
+        if dtype.itemsize == 2 or prod(shape) > _FEW:
             return None
+        precision = PRECISION[dtype]
         words = self.random_bits(shape, seed, offset, device)
         words &= self.xp.uint64((1 << precision) - 1)
         made = words.astype(self.native[dtype])
@@ -468,7 +469,5 @@ def _counts(xp: Any, steps: int, native: Any) -> Any:
     return xp.array([float(i) if i < steps // 2 else -float(steps - 1 - i) for i in range(steps)], native)
 
 
-# Bits of the largest range of integers that a floating-point dtype holds exactly.
-_PRECISION = {float32: 24, float64: 53}
 _SOME = 1 << 6  # elements up to which a list of numbers is made an array sooner than filled in parts
 _FEW = 1 << 12  # elements: what more of them cost is the conversion itself

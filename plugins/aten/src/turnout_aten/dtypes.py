@@ -91,13 +91,14 @@ def can_cast(from_: DType, to: DType) -> bool:
         raise DTypeError(texts.wrong_type("can_cast", name, texts.A_DTYPE, wrong)) from None
 
 
-# The largest numbers of the floating-point dtypes.
-LARGEST = {
-    float16: 65504.0,
-    bfloat16: (2.0 - 2.0**-7) * 2.0**127,
-    float32: (2.0 - 2.0**-23) * 2.0**127,
-    float64: (2.0 - 2.0**-52) * 2.0**1023,
-}
+# Bits of the fraction and of the exponent of the floating-point dtypes (IEEE 754), and what follows from them: the distance from
+# 1 to the next number, the largest number, the bits of the largest range of integers that are all held.
+FORMATS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
+EPSILON = {dtype: 2.0**-fraction for dtype, (fraction, _) in FORMATS.items()}
+EPSILON |= {dtype: EPSILON[dtype.to_real()] for dtype in (complex64, complex128)}  # of the parts
+LARGEST = {dtype: (2.0 - EPSILON[dtype]) * 2.0 ** (2 ** (exponent - 1) - 1) for dtype, (_, exponent) in FORMATS.items()}
+PRECISION = {dtype: fraction + 1 for dtype, (fraction, _) in FORMATS.items()}
+_LEAST = min(LARGEST.values())
 
 
 def int_range(dtype: DType) -> tuple[int, int]:
@@ -131,7 +132,7 @@ def check_held(dtype: DType, value: bool | int | float | complex, name: str, arg
     """Raise RangeError, which names the operator and the argument, unless the dtype holds the number."""
     if value.__class__ is int and 0 <= value < 128:  # the usual ones, in every dtype
         return
-    if value.__class__ is float and dtype.category == FLOAT and -65504.0 <= value <= 65504.0:
+    if value.__class__ is float and dtype.category == FLOAT and -_LEAST <= value <= _LEAST:
         return
     if not is_symbol(value) and not holds(dtype, value):
         real = dtype.to_real()

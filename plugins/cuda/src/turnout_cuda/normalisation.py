@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from turnout.dtypes import dtype_named
+from turnout_aten.dtypes import EPSILON
 from turnout_aten.shapes.normalisation import row_length
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
 Table = dict[str, Any]
-_EPS = {"float64": 2.0**-52}
 _ROWS = 8  # rows that a block of `parameters_of_columns` reads at a time
 _PARTS = 64  # into which the rows are split at most
 
@@ -88,7 +89,7 @@ class _Rows(Kernels):
         if not served or (weight is not None and kind(input, weight) is None):
             return NotImplemented
         made = self.xp.empty(input.shape, input.dtype)
-        eps = _EPS.get(name_of(input), 2.0**-23) if eps is None else eps
+        eps = EPSILON[dtype_named(computed(name_of(input)))] if eps is None else eps
         self.run(input, weight, None, eps, input.size // length, (length, 1, length, 1), made, rms=True)
         return made
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import FLOAT, float32, float64, uint8
+from turnout.dtypes import FLOAT, float32, uint8
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import ends_in
 from turnout_aten.composites.layouts import lying
+from turnout_aten.dtypes import EPSILON
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.layouts import as_images
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
-
-_EPS = {float64: 2.0**-52}
 
 
 def _computed(name: str, dtype: DType) -> DType:
@@ -102,7 +101,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     x = _in(input, computed)
     dims = tuple(range(-len(normalized_shape), 0))
     square = aten.mean__dim(aten.mul__Tensor(x, x), dims, True)
-    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, _EPS.get(computed, 2.0**-23) if eps is None else eps)))
+    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, EPSILON[computed] if eps is None else eps)))
     if weight is not None:
         made = aten.mul__Tensor(made, weight)
     return lying(_in(made, input.dtype), as_images(input.shape, input))

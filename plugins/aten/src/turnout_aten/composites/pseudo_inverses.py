@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import COMPLEX, DType, complex64, float32, int64
+from turnout.dtypes import COMPLEX, int64
 from turnout.errors import DTypeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.decompositions import adjoint
+from turnout_aten.dtypes import EPSILON
 from turnout_aten.shapes.decompositions import matrices, square
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.tensor import Tensor
@@ -18,20 +19,13 @@ from turnout_aten.tensor.tensor import Tensor
 if TYPE_CHECKING:
     Tolerance = Tensor | float | None
 
-_EPSILON = {True: 2.0**-23, False: 2.0**-52}
-
-
-def epsilon(dtype: DType) -> float:
-    """The distance from 1 to the next larger number."""
-    return _EPSILON[dtype in (float32, complex64)]
-
 
 def default_cut(self: Tensor, values: Tensor) -> Tensor:
     """epsilon * the larger side of the matrix * the largest value, with a last dim of length 1.
 
     Each factor is a multiplication of its own: a size that is not known has no product with a float.
     """
-    smallest = aten.mul__Scalar(aten.amax(values, (-1,), True), epsilon(self.dtype))
+    smallest = aten.mul__Scalar(aten.amax(values, (-1,), True), EPSILON[self.dtype])
     return aten.mul__Scalar(smallest, max(self.shape[-2:]))
 
 

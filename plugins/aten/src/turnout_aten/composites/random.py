@@ -6,12 +6,12 @@ from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, float16, float32, float64, get_default_dtype, int64
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, float32, float64, get_default_dtype, int64
 from turnout.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
-from turnout_aten.dtypes import LARGEST, int_range
+from turnout_aten.dtypes import LARGEST, PRECISION, int_range
 from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.kernels.factories import strides_as
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
 
 _BATCHED = KEYS.bit("Batched")  # inside vmap a value differs between examples
-
-# Bits of the largest range of integers that a floating-point dtype holds exactly.
-_PRECISION = {float64: 53, float32: 24, float16: 11, bfloat16: 8}
 
 
 def _reserved(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> tuple[tuple[int, ...], int, int]:
@@ -56,7 +53,7 @@ def drawn_uniform(shape: Sequence[int], dtype: DType, device: TensorDevice, gene
     """Uniform numbers in [0, 1), multiples of the dtype's precision. For complex dtypes, both parts are uniform."""
     if dtype.category == COMPLEX:
         return _as_complex(drawn_uniform((*shape, 2), dtype.to_real(), device, generator), dtype)
-    if dtype not in _PRECISION:
+    if dtype not in PRECISION:
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
     return _uniform(_reserved(shape, device, generator), dtype, device)
 
@@ -66,7 +63,7 @@ def _uniform(words: tuple[tuple[int, ...], int, int], dtype: DType, device: Tens
     array = device.backend.uniform(*words, dtype, device)
     if array is not None:
         return wrap(array, device)
-    precision = _PRECISION[dtype]
+    precision = PRECISION[dtype]
     low = aten.bitwise_and__Scalar(_words(words, device), (1 << precision) - 1)
     return aten.mul__Scalar(aten._to_copy(low, dtype=dtype), 2.0**-precision)
 
@@ -77,7 +74,7 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, gener
         parts = drawn_normal((*shape, 2), dtype.to_real(), device, generator)
         return _as_complex(aten.mul__Scalar(parts, sqrt(0.5)), dtype)
     computed = dtype if dtype in (float32, float64) else float32
-    if dtype not in _PRECISION:
+    if dtype not in PRECISION:
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
     (_, *shape), seed, offset = _reserved((2, *shape), device, generator)
     array = device.backend.normal(tuple(shape), seed, offset, computed, device)
@@ -203,7 +200,7 @@ def _integers(
     for argument, value in ((first, low), (f"{end} - 1", high - 1)):
         if not least <= value <= most:
             raise RangeError(does_not_fit(name, argument, value, dtype.name, least, most))
-    precision = _PRECISION.get(dtype.to_real())
+    precision = PRECISION.get(dtype.to_real())
     if precision is not None:
         # The nearest numbers of the dtype inside the range; what is drawn between them is rounded to no number beyond.
         low, high = -_rounded_down(-low, precision), _rounded_down(high - 1, precision) + 1
@@ -267,7 +264,7 @@ def randperm(
     if n < 0:
         raise ShapeError(texts.negative("randperm", "n", n))
     wanted = dtype or int64
-    precision = _PRECISION.get(wanted.to_real())
+    precision = PRECISION.get(wanted.to_real())
     most = 1 << precision if precision else _whole_range(wanted)[1]
     if n - 1 > most:
         raise RangeError(does_not_fit("randperm", "n - 1", n - 1, wanted.name, 0, most))
@@ -297,7 +294,7 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generat
 def random_from_(self: Tensor, from_: int, to: int | None, *, generator: Generator | None = None) -> Tensor:
     """Integers from `from` to `to` - 1; without `to`, up to the largest integer below which the dtype holds all."""
     if to is None:
-        precision = _PRECISION.get(self.dtype.to_real())
+        precision = PRECISION.get(self.dtype.to_real())
         to = (1 << precision if precision else _whole_range(self.dtype)[1]) + 1
     aten.copy_(self, _integers("random_", self.shape, from_, to, self.dtype, self.device, generator))
     return self

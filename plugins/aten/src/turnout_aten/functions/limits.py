@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from turnout.dtypes import INT, DType, bfloat16, float16, float32, float64, get_default_dtype
+from turnout.dtypes import INT, DType, get_default_dtype
 from turnout.errors import DTypeError
-
-# Bits of the fraction and of the exponent.
-_FORMATS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
+from turnout_aten.dtypes import EPSILON, FORMATS, LARGEST
 
 
 class finfo:
@@ -32,17 +30,16 @@ class finfo:
 
     def __init__(self, dtype: DType | None = None) -> None:
         wanted = get_default_dtype() if dtype is None else dtype
-        found = _FORMATS.get(wanted.to_real()) if isinstance(wanted, DType) else None
+        found = FORMATS.get(wanted.to_real()) if isinstance(wanted, DType) else None
         if found is None:
             raise DTypeError(f"finfo: needs a floating-point or complex dtype, got {wanted!r}; use iinfo for integers")
         fraction, exponent = found
-        largest = 2 ** (exponent - 1)
         self.dtype = wanted.to_real()
         self.bits = 8 * self.dtype.itemsize
-        self.eps = 2.0**-fraction
-        self.max = (2.0 - self.eps) * 2.0 ** (largest - 1)
+        self.eps = EPSILON[self.dtype]
+        self.max = LARGEST[self.dtype]
         self.min = -self.max
-        self.smallest_normal = 2.0 ** (2 - largest)
+        self.smallest_normal = 2.0 ** (2 - 2 ** (exponent - 1))
         self.resolution = float(f"1e-{math.floor(fraction * math.log10(2)):d}")
 
     @property

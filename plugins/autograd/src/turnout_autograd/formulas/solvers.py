@@ -6,6 +6,7 @@ from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.composites.solvers import is_vector_case
+from turnout_aten.dtypes import EPSILON
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.linear_algebra import adjoint, diagonal_matrices, identity_like
@@ -31,7 +32,7 @@ def _inverse_adjoint(A: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
 
 def det_grad(grad: Tensor, A: Tensor, result: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """g conj(det) A^-H. Zeros on the diagonal of U become tiny ones, which gives the limit for a singular matrix."""
-    tiny = 2.0**-23 if A.dtype.to_real().itemsize == 4 else 2.0**-52
+    tiny = EPSILON[A.dtype]
     if is_recorded(A):
         return _recorded_det_grad(grad, A, result, 100 * tiny)
     LU = LU + diagonal_matrices((LU.diagonal(0, -2, -1) == 0).to(LU.dtype) * tiny)
