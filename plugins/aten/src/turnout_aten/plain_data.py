@@ -163,7 +163,7 @@ def tensor(flat: Any, geometry: tuple[int, list[int], list[int]], where: TensorD
     count, reach = flat.shape[0], 0 if 0 in shape else offset + reach_of(shape, strides)
     need(reach <= count, f"{what} reaches to element {shown(reach)} of a storage of {count}")
     try:
-        return tensor_at(flat, (offset if offset <= count else 0, tuple(shape), tuple(strides)), where, storage)
+        return tensor_at(flat, (offset, tuple(shape), tuple(strides)), where, storage)
     except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
         raise Damaged(f"{what} cannot have the shape {shown(str(shape))}") from error
 
