@@ -150,6 +150,7 @@ def resize_output(
 def resize_output_as(op: Operator, target: Tensor, value: Tensor) -> None:
     """Resize an output to the shape of a value that will be written into it, laid out as that lies."""
     # differs from torch: an empty `out=` always gets the layout of what the function returns. PyTorch's is row-major for
-    # `cholesky`, `cholesky_solve`, `kron`, `quantile`, `slice_scatter`, `abs` of complex numbers and `nan_to_num` of integers.
+    # `cholesky`, `cholesky_solve`, `kron`, `nanquantile`, `quantile`, `slice_scatter`, `abs` of complex numbers and `nan_to_num`
+    # of integers, and that of the index for `take`.
     if target.shape != value.shape:
         resize_output(op, target.device.backend, target, value.shape, preserved_strides(value))

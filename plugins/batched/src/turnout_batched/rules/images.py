@@ -5,15 +5,14 @@ They have a batch dim N of their own, in front: the examples' images are put one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.losses import MEAN, NONE
-from turnout_aten.shapes.promotion import wide_dtype
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, Rule, family, fits, front, logical_ndim, logical_shape, padded, refused
+from turnout_batched.rules.rounding import rounded, widened
 
 
 def folded(ndim: int, *, alone: bool = True, sizes_at: int | None = None) -> Rule:
@@ -118,13 +117,13 @@ def layer_norm(
     images = front(x, dims[0], size)
     if dims[2] is None and dims[3] is None:
         return list(aten.native_layer_norm(images, shape, weight, bias, eps)), 0
-    made, *statistics = aten.native_layer_norm(_widened(images), shape, None, None, eps)
+    made, *statistics = aten.native_layer_norm(widened(images), shape, None, None, eps)
     ndim = len(images.array.shape) - 1
     if weight is not None:
         made = aten.mul__Tensor(made, padded(weight, dims[2], ndim))
     if bias is not None:
         made = aten.add__Tensor(made, padded(bias, dims[3], ndim))
-    return _rounded([made, *statistics], specs), 0
+    return rounded([made, *statistics], specs), 0
 
 
 def group_norm(
@@ -136,7 +135,7 @@ def group_norm(
     images = front(x, dims[0], size)
     own = dims[1] is not None or dims[2] is not None
     given = (None, None) if own else (weight, bias)
-    rows = aten.reshape(_widened(images) if own else images, (size * n, c, space))
+    rows = aten.reshape(widened(images) if own else images, (size * n, c, space))
     made, *statistics = aten.native_group_norm(rows, *given, size * n, c, space, group, eps)
     if own:
         made = aten.view(made, (size, n, c, space))
@@ -144,20 +143,7 @@ def group_norm(
             made = aten.mul__Tensor(made, _per_channel(weight, dims[1], 1))
         if bias is not None:
             made = aten.add__Tensor(made, _per_channel(bias, dims[2], 1))
-    return _rounded([aten.view(made, images.array.shape), *_apart(statistics, size, n)], specs), 0
-
-
-def _widened(x: Tensor) -> Tensor:
-    """Two-byte floats as float32, in which a rule of several operators computes; `_rounded` then rounds once."""
-    return _as(x, wide_dtype(x.dtype))
-
-
-def _rounded(results: list[Any], specs: Sequence[Any]) -> list[Any]:
-    return [_as(result, spec.dtype) for result, spec in zip(results, specs, strict=True)]
-
-
-def _as(x: Tensor, dtype: Any) -> Tensor:
-    return x if x.dtype is dtype else aten.to__dtype(x, dtype)
+    return rounded([aten.view(made, images.array.shape), *_apart(statistics, size, n)], specs), 0
 
 
 # ---- sequences

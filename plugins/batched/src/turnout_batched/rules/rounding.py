@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -35,5 +35,19 @@ def rounded_once(rule: Callable[P, R]) -> Callable[P, R]:
     return rounding
 
 
+def widened(x: Tensor) -> Tensor:
+    """A tensor of floats as a rule computes with it, whose results are then `rounded` to the dtypes of their specs."""
+    return _as(x, wide_dtype(x.dtype))
+
+
+def rounded(results: Sequence[Tensor], specs: Sequence[Any]) -> list[Tensor]:
+    """Results in the dtypes that the operator's shape function says."""
+    return [_as(result, spec.dtype) for result, spec in zip(results, specs, strict=True)]
+
+
 def _converted(value: Any, of: Any, to: Any) -> Any:
-    return aten._to_copy(value, dtype=to) if isinstance(value, Tensor) and value.dtype is of else value
+    return _as(value, to) if isinstance(value, Tensor) and value.dtype is of else value
+
+
+def _as(x: Tensor, dtype: Any) -> Tensor:
+    return x if x.dtype is dtype else aten.to__dtype(x, dtype)
