@@ -217,9 +217,8 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     PyArray_Descr *descr = NULL;
     PyArrayObject *first = NULL; /* nothing is called before it is held */
     for (int k = 0; k < self->tensors; k++) {
-        PyObject *tensor = args[self->tensor[k]];
-        PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
-        if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
+        PyObject *tensor = args[self->tensor[k]], *array = numpy_of(tensor);
+        if (array == NULL || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
             return DECLINED;
         if (PyArray_NDIM((PyArrayObject *)array) > 1 && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array))
             whole = 0;

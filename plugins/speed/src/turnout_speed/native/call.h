@@ -252,24 +252,34 @@ static int take_arguments(const Target *target, PyObject *const *args, Py_ssize_
     return given->used == n + named && !(given->ks == NULL && target->tensors);
 }
 
-static Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+/* Run what serves a target that has taken its arguments. */
+static Outcome serve(const Target *target, PyObject *tail, Arguments *given, PyObject **result)
+{
+    PyObject *kernel = find_kernel(target, given);
+    Outcome outcome = DECLINED;
+    if (kernel != NULL && is_kernel(kernel)) {
+        outcome = ((Face *)kernel)->run((Face *)kernel, given->ks, given->values, target->arguments, result);
+        TAKEN += outcome == DONE;
+    }
+    if (outcome == DECLINED && kernel != NULL && tail != NULL && !PyErr_Occurred())
+        outcome = call_kernel(target, tail, kernel, given->ks, given->values, result);
+    Py_XDECREF(kernel);
+    return outcome;
+}
+
+/* `taken`: whether the call is one of this target, so that no other can serve it. */
+static Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, int *taken,
+                          PyObject **result)
 {
     Arguments given;
     given.ks = given.rest = NULL;
     given.count = 0;
-    PyObject *kernel = take_arguments(target, args, n, kwnames, &given) ? find_kernel(target, &given) : NULL;
-    Outcome outcome = DECLINED;
-    if (kernel != NULL && is_kernel(kernel)) {
-        outcome = ((Face *)kernel)->run((Face *)kernel, given.ks, given.values, target->arguments, result);
-        TAKEN += outcome == DONE;
-    }
-    if (outcome == DECLINED && kernel != NULL && tail != NULL && !PyErr_Occurred())
-        outcome = call_kernel(target, tail, kernel, given.ks, given.values, result);
+    *taken = take_arguments(target, args, n, kwnames, &given);
+    Outcome outcome = *taken ? serve(target, tail, &given, result) : DECLINED;
     if (outcome == DECLINED)
         outcome = decline_after_error();
     while (given.count > 0)
         Py_DECREF(given.made[--given.count]);
-    Py_XDECREF(kernel);
     Py_XDECREF(given.ks);
     return outcome;
 }
@@ -337,8 +347,9 @@ static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n,
     Py_XDECREF(key);
     PyObject *call = op == NULL ? NULL : PyObject_GetAttr(op, S_CALL);
     Outcome outcome = DECLINED;
+    int taken;
     if (call != NULL && Py_IS_TYPE(call, &CallType.type))
-        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, kwnames, result);
+        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, kwnames, &taken, result);
     Py_XDECREF(op);
     Py_XDECREF(call);
     return outcome == DECLINED ? decline_after_error() : outcome;
@@ -360,9 +371,10 @@ static PyObject *with_names(PyObject *named, PyObject *result)
 static Outcome run_call(Call *call, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
 {
     Outcome outcome = DECLINED;
-    for (int i = 0; i < call->count && outcome == DECLINED; i++)
-        outcome = run_target(&call->targets[i], i == 0 ? tail : NULL, args, n, kwnames, result);
-    if (outcome == DECLINED && n >= call->least && n <= call->most && (kwnames == NULL || (call->by_name && !names_self(kwnames))))
+    int taken = 0;
+    for (int i = 0; i < call->count && !taken && outcome == DECLINED; i++)
+        outcome = run_target(&call->targets[i], i == 0 ? tail : NULL, args, n, kwnames, &taken, result);
+    if (!taken && outcome == DECLINED && n >= call->least && n <= call->most && (kwnames == NULL || (call->by_name && !names_self(kwnames))))
         outcome = run_chosen(call->chosen, args, n, kwnames, result);
     return outcome;
 }

@@ -25,8 +25,8 @@ typedef struct {
 /* Whether a dtype is another one than that of a tensor with an array; -1 if nobody knows. */
 static int is_other_dtype(PyObject *tensor, PyObject *dtype)
 {
-    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL, *device = array == NULL ? NULL : SLOT(tensor, AT_DEVICE);
-    if (device == NULL || !PyArray_CheckExact(array) || (PyObject *)Py_TYPE(dtype) != DTYPE)
+    PyObject *array = numpy_of(tensor), *device = array == NULL ? NULL : SLOT(tensor, AT_DEVICE);
+    if (device == NULL || (PyObject *)Py_TYPE(dtype) != DTYPE)
         return -1;
     Py_INCREF(array); /* the device's backend may be asked by Python */
     PyObject *native = native_of(device, dtype);
@@ -67,8 +67,8 @@ static int meets(int wanted, PyObject *value, PyObject *first)
         }
         return 1;
     }
-    PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL;
-    if (array == NULL || !PyArray_CheckExact(array))
+    PyObject *array = numpy_of(value);
+    if (array == NULL)
         return 0;
     if (wanted == ROW_MAJOR)
         return PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS);
@@ -80,9 +80,10 @@ static Outcome call_operator(PyObject *op, PyObject *const *args, Py_ssize_t n, 
 {
     PyObject *call = PyObject_GetAttr(op, S_CALL);
     Outcome outcome = call == NULL ? decline_after_error() : DECLINED;
+    int taken;
     if (call != NULL && Py_IS_TYPE(call, &CallType.type))
         outcome = run_target(&((Call *)call)->targets[0], NULL, args, n - (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords)), keywords,
-                             result);
+                             &taken, result);
     Py_XDECREF(call);
     return outcome;
 }

@@ -4,10 +4,9 @@
  * other threads run while NumPy converts. */
 static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
-    PyObject *to = n == 3 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
-    PyObject *from = to != NULL && Py_IS_TYPE(args[1], Tensor) ? SLOT(args[1], AT_ARRAY) : NULL;
+    PyObject *to = n == 3 ? numpy_of(args[0]) : NULL, *from = to == NULL ? NULL : numpy_of(args[1]);
     PyObject *device = from == NULL ? NULL : SLOT(args[0], AT_DEVICE), *made = NULL;
-    if (device == NULL || device != SLOT(args[1], AT_DEVICE) || !PyArray_CheckExact(to) || !PyArray_CheckExact(from))
+    if (device == NULL || device != SLOT(args[1], AT_DEVICE))
         return DECLINED;
     PyArrayObject *target = (PyArrayObject *)Py_NewRef(to), *source = (PyArrayObject *)Py_NewRef(from);
     if (is_plain(target) && PyArray_ISWRITEABLE(target) && PyArray_SIZE(target) <= SMALL_SIZE && is_plain(source)
@@ -27,10 +26,9 @@ static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py
 /* The number in an array of one element. */
 static Outcome number_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
-    PyObject *array = n == 1 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *array = n == 1 ? numpy_of(args[0]) : NULL;
     PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
-    if (device == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) != 1
-        || PyArray_TYPE((PyArrayObject *)array) >= TYPES)
+    if (device == NULL || PyArray_SIZE((PyArrayObject *)array) != 1 || PyArray_TYPE((PyArrayObject *)array) >= TYPES)
         return DECLINED;
     Py_INCREF(array); /* the device's backend may be asked by Python */
     if (is_plain_maker(device))
@@ -228,8 +226,8 @@ static PyObject *make_draw_kernel(PyObject *module, PyObject *args)
 /* The row-major array of a plain tensor of few elements on a device that makes arrays as NumPy does, or NULL. */
 static PyArrayObject *few_of(PyObject *tensor)
 {
-    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
-    if (array == NULL || SLOT(tensor, AT_DEVICE) == NULL || !PyArray_CheckExact(array) || !is_row_major((PyArrayObject *)array)
+    PyObject *array = numpy_of(tensor);
+    if (array == NULL || SLOT(tensor, AT_DEVICE) == NULL || !is_row_major((PyArrayObject *)array)
         || PyArray_SIZE((PyArrayObject *)array) > SMALL_SIZE || PyArray_NDIM((PyArrayObject *)array) >= DIMS)
         return NULL;
     return (PyArrayObject *)array;

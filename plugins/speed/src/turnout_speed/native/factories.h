@@ -9,9 +9,9 @@ typedef struct {
 static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     CopyKernel *self = (CopyKernel *)face;
-    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *array = n > 0 ? numpy_of(args[0]) : NULL;
     PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
-    if (device == NULL || !PyArray_CheckExact(array) || !is_row_major((PyArrayObject *)array)) /* a copy keeps the strides */
+    if (device == NULL || !is_row_major((PyArrayObject *)array)) /* a copy keeps the strides */
         return DECLINED;
     for (Py_ssize_t i = 1; i < n; i++)
         if (args[i] != Py_None && args[i] != Py_False && i != self->dtype)
@@ -208,8 +208,8 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
         if (i != self->like && i != self->size && i != self->value && i != self->dtype && i != self->device && args[i] != Py_None)
             return DECLINED;
     if (self->like >= 0) {
-        array = Py_IS_TYPE(args[self->like], Tensor) ? SLOT(args[self->like], AT_ARRAY) : NULL;
-        if (array == NULL || !PyArray_CheckExact(array) || device != Py_None)
+        array = numpy_of(args[self->like]);
+        if (array == NULL || device != Py_None)
             return DECLINED;
         device = SLOT(args[self->like], AT_DEVICE);
     }
@@ -286,10 +286,10 @@ typedef struct {
 static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     PyObject *value = ((FillKernel *)face)->number;
-    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *array = n > 0 ? numpy_of(args[0]) : NULL;
     if (value == NULL && n == 2)
         value = args[1];
-    if (array == NULL || value == NULL || !PyArray_CheckExact(array))
+    if (array == NULL || value == NULL)
         return DECLINED;
     PyArrayObject *target = (PyArrayObject *)Py_NewRef(array); /* the device's backend may be asked by Python */
     PyObject *device = SLOT(args[0], AT_DEVICE);

@@ -20,8 +20,8 @@ static PyObject *ask_property(PyObject *self, PyObject *instance, PyObject *owne
 /* The array of a plain tensor that NumPy made, or NULL. */
 static PyArrayObject *array_of(PyObject *tensor)
 {
-    PyObject *array = tensor != NULL && Py_IS_TYPE(tensor, Tensor) && !is_traced() ? SLOT(tensor, AT_ARRAY) : NULL;
-    return array != NULL && PyArray_CheckExact(array) && SLOT(tensor, AT_DEVICE) != NULL ? (PyArrayObject *)array : NULL;
+    PyObject *array = tensor != NULL && !is_traced() ? numpy_of(tensor) : NULL;
+    return array != NULL && SLOT(tensor, AT_DEVICE) != NULL ? (PyArrayObject *)array : NULL;
 }
 
 static PyObject *shape_get(PyObject *self, PyObject *instance, PyObject *owner)

@@ -88,11 +88,11 @@ static PyObject *index_list(PyObject *tensor, PyObject *const *items, Py_ssize_t
         return list;
     }
     for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
-        PyObject *item = items[i], *array = Py_IS_TYPE(item, Tensor) ? SLOT(item, AT_ARRAY) : NULL;
+        PyObject *item = items[i], *array = numpy_of(item);
         int whole = PySlice_Check(item) && is_whole((PySliceObject *)item);
         if (whole && tensors == 0)
             item = Py_None; /* behind the tensors, it is left out */
-        else if (!whole && (array == NULL || !PyArray_CheckExact(array) || PyArray_NDIM((PyArrayObject *)array) == 0
+        else if (!whole && (array == NULL || PyArray_NDIM((PyArrayObject *)array) == 0
                             || PyArray_TYPE((PyArrayObject *)array) == NPY_UBYTE || (tensors && PySlice_Check(items[i - 1])))) {
             Py_CLEAR(list);
             break;
@@ -110,11 +110,10 @@ static PyObject *index_list(PyObject *tensor, PyObject *const *items, Py_ssize_t
 /* The items of an index, and whether it is a plain tensor with an array of NumPy's. */
 static int read_index(PyObject *tensor, PyObject *const *index, PyObject *const **items, Py_ssize_t *n)
 {
-    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
     int is_tuple = PyTuple_CheckExact(*index);
     *items = is_tuple ? ((PyTupleObject *)*index)->ob_item : index;
     *n = is_tuple ? PyTuple_GET_SIZE(*index) : 1;
-    return array != NULL && PyArray_CheckExact(array);
+    return numpy_of(tensor) != NULL;
 }
 
 static int has_tensors(PyObject *const *items, Py_ssize_t n)
@@ -170,11 +169,11 @@ static Outcome number_like(Getter *self, PyObject *tensor, PyObject *value, PyOb
 
 static Outcome set_items(Getter *self, PyObject *tensor, PyObject *const *items, Py_ssize_t n, PyObject *value)
 {
-    PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL, *made = NULL, *viewed = NULL;
+    PyObject *array = numpy_of(value), *made = NULL, *viewed = NULL;
     int number = PyFloat_CheckExact(value) || PyLong_CheckExact(value);
     Outcome outcome = DECLINED;
     /* A value that has too many dims loses some first. */
-    if (!number && (array == NULL || !PyArray_CheckExact(array) || SLOT(value, AT_DEVICE) != SLOT(tensor, AT_DEVICE)
+    if (!number && (array == NULL || SLOT(value, AT_DEVICE) != SLOT(tensor, AT_DEVICE)
                     || (PyArray_NDIM((PyArrayObject *)array) > 0 && PyArray_DIM((PyArrayObject *)array, 0) == 1)))
         return DECLINED;
     if (has_tensors(items, n)) {

@@ -36,8 +36,8 @@ static Outcome into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         if (i != self->at && shares_with(args[i], target, storage, self->at == self->inputs))
             return DECLINED;
     if (self->dtype_at >= 0 && args[self->dtype_at] == Py_None) {
-        PyObject *first = Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
-        if (first == NULL || !PyArray_CheckExact(first) || PyArray_DESCR((PyArrayObject *)first) != PyArray_DESCR((PyArrayObject *)array))
+        PyObject *first = numpy_of(args[0]);
+        if (first == NULL || PyArray_DESCR((PyArrayObject *)first) != PyArray_DESCR((PyArrayObject *)array))
             return DECLINED;
     }
     Py_INCREF(array);
@@ -45,8 +45,7 @@ static Outcome into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     if (outcome == DONE) {
         /* Only an error is declined from here on: the text, and those of the calls around this one, run the kernel again. */
         outcome = DECLINED;
-        if (Py_IS_TYPE(made, Tensor) && SLOT(made, AT_ARRAY) != NULL && PyArray_CheckExact(SLOT(made, AT_ARRAY))
-            && SLOT(target, AT_ARRAY) == array)
+        if (numpy_of(made) != NULL && SLOT(target, AT_ARRAY) == array)
             outcome = write_back((PyArrayObject *)array, SLOT(made, AT_ARRAY));
         if (outcome == DONE)
             *result = Py_NewRef(target);

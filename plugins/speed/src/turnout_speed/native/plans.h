@@ -42,8 +42,8 @@ static inline int add_object(Look *look, PyObject *value)
 /* The array of a plain tensor, and how it looks; NULL if it is none, or has too much to say. */
 static PyObject *look_at(Look *look, PyObject *tensor)
 {
-    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
-    if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL)
+    PyObject *array = numpy_of(tensor);
+    if (array == NULL || SLOT(tensor, AT_DEVICE) == NULL)
         return NULL;
     PyArrayObject *a = (PyArrayObject *)array;
     int n = PyArray_NDIM(a);

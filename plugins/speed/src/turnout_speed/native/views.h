@@ -211,7 +211,7 @@ static PyObject *views_by(ViewKernel *self, PyObject *found, PyObject *keys, PyO
 static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     ViewKernel *self = (ViewKernel *)face;
-    if (n < 1 || n > MOST || !Py_IS_TYPE(args[0], Tensor))
+    if (n < 1 || n > MOST || numpy_of(args[0]) == NULL)
         return DECLINED;
     PyObject *below = PyNumber_And(ks, self->below);
     PyObject *kernel = below == NULL ? NULL : PyDict_GetItemWithError(self->cache, below);

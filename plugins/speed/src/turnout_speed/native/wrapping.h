@@ -1,4 +1,11 @@
 /* Results: a tensor around a new array, or what is written into a tensor that was given. */
+/* The array of a plain tensor, if it is one of NumPy's; or NULL. */
+static inline PyObject *numpy_of(PyObject *value)
+{
+    PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL;
+    return array != NULL && PyArray_CheckExact(array) ? array : NULL;
+}
+
 /* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. The device may be what a
  * tensor's slot has, NULL too: it is held before anything is allocated. */
 static PyObject *wrap(PyObject *array, PyObject *keys, PyObject *device)
