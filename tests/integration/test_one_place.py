@@ -16,6 +16,8 @@ from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SHORTEST = 25  # characters, without what is filled in
 
@@ -189,3 +191,20 @@ def test_a_function_is_found_whatever_its_names_are() -> None:
     assert twice({"a.py": first, "b.py": second}) == [["a.py: f", "b.py: other"]]
     for old, new in (("* k", "+ k"), (", me,", ", k,"), ("some", "other")):
         assert twice({"a.py": first, "b.py": second.replace(old, new)}) == []
+
+
+# ---- decisions
+
+# What is decided in one place -> how the same decision would look elsewhere, and the files that have it.
+DECIDED = {
+    "in which dtype several steps are computed": (
+        r'float(?:32"?\)?|\(\)) if [^\n]*(?:itemsize|float16)',
+        ["plugins/arrays/src/turnout_arrays/numbers.py", "plugins/aten/src/turnout_aten/dtypes.py"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DECIDED)
+def test_a_decision_is_written_where_the_others_ask_for_it(what: str) -> None:
+    pattern, files = DECIDED[what]
+    assert [file for file, source in product().items() if re.search(pattern, source)] == files

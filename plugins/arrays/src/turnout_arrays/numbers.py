@@ -29,6 +29,11 @@ def is_half(array: Any) -> bool:
     return bool(dtype.itemsize == 2 and dtype.kind in "fV")
 
 
+def computed_dtype(xp: Any, dtype: Any) -> Any:
+    """The dtype that steps have which are rounded to `dtype` once: float32 for a two-byte float, else the same."""
+    return xp.dtype(xp.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+
+
 def widen(xp: Any, array: Any) -> Any:
     """The array, converted to float32 if its elements are two-byte floats."""
     return array.astype(xp.float32) if is_half(array) else array

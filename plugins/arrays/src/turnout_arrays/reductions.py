@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.indexing import along, around
-from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, is_half, store, store_by, store_single, widen
+from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, computed_dtype, is_half, store, store_by, store_single, widen
 from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
 from turnout_aten.shapes.extents import NO_DIMS, dims_of, listed
 
@@ -134,7 +134,7 @@ def sums(xp: Any) -> Table:
         if out is None:
             return row_major(xp, store(xp, None, total(xp, widen(xp, self), axis, keepdim), self.dtype))
         x = widen(xp, self) if is_half(out) or is_half(self) else self
-        wanted = xp.float32 if is_half(out) else out.dtype
+        wanted = computed_dtype(xp, out.dtype)
         return store(xp, out, total(xp, x if x.dtype == wanted else x.astype(wanted), axis, keepdim))
 
     def sum_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
@@ -159,8 +159,7 @@ def sums(xp: Any) -> Table:
         if out is None and (dtype is not None or self.dtype.kind not in "fc" or is_half(self)):
             raise NotImplementedError(NO_OUTPUT)
         axis = axes(self, dim)
-        target = self.dtype if out is None else out.dtype
-        wanted = xp.dtype(xp.float32) if target.itemsize == 2 else target
+        wanted = self.dtype if out is None else computed_dtype(xp, out.dtype)
         summed = total(xp, self if self.dtype == wanted else self.astype(wanted), axis, keepdim)
         value = xp.true_divide(summed, _count(self, dims_of(self.ndim, axis)))
         return store(xp, out, value) if out is not None else row_major(xp, value)

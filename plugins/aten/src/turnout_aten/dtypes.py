@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from turnout.dtypes import (
     COMPLEX,
+    DTYPES,
     FLOAT,
     INT,
     DType,
@@ -98,6 +99,8 @@ EPSILON = {dtype: 2.0**-fraction for dtype, (fraction, _) in FORMATS.items()}
 EPSILON |= {dtype: EPSILON[dtype.to_real()] for dtype in (complex64, complex128)}  # of the parts
 LARGEST = {dtype: (2.0 - EPSILON[dtype]) * 2.0 ** (2 ** (exponent - 1) - 1) for dtype, (_, exponent) in FORMATS.items()}
 PRECISION = {dtype: fraction + 1 for dtype, (fraction, _) in FORMATS.items()}
+# What several steps are computed in, to be rounded once: at least float32 for floats, float64 for bools and integers.
+WIDE = {each: float64 if each.category < FLOAT else float32 if each.itemsize == 2 else each for each in DTYPES.values()}
 _LEAST = min(LARGEST.values())
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from turnout.dtypes import DType, float16, float32
 from turnout.errors import CallError, DTypeError
+from turnout_aten.dtypes import WIDE
 from turnout_aten.tensor.creation import tensor as new_tensor
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.tensor import Tensor
@@ -257,4 +258,5 @@ def _unscale(grads: list[Tensor], inverse: Tensor) -> Tensor:
 
 
 def _counted(dtype: DType) -> DType | None:
-    return float32 if dtype.itemsize < 4 else None
+    wide = WIDE[dtype]
+    return None if wide is dtype else wide

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_arrays.numbers import is_half, widen
+from turnout_arrays.numbers import computed_dtype, is_half, widen
 from turnout_aten.kernels.rows import Row, Sizes
 from turnout_cpu.halves import to_float16
 from turnout_cpu.pool import LARGE, Pool
@@ -38,7 +38,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
         if not input.size or grad_out.shape != shape or shape[len(shape) - len(normalized_shape) :] != tuple(normalized_shape):
             return NotImplemented
         given = [grad_out, input, mean, rstd, *[p for p in (weight, bias) if p is not None]]
-        computed = np.dtype(np.float32) if is_half(input) else input.dtype
+        computed = computed_dtype(np, input.dtype)
         if computed.char not in "fd" or any(not is_half(a) and a.dtype != computed for a in given):
             return NotImplemented
         count = input.size // length

@@ -9,6 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from turnout_arrays.numbers import computed_dtype
 from turnout_aten.backend.functional_rows import Wanted
 from turnout_aten.shapes.losses import MEAN, NONE, SUM
 from turnout_dask.blocks import by_blocks, new_name, own, pointwise, rows, task_of
@@ -20,7 +21,7 @@ def mse_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
     x, target, reduction = args
     (want,), (kind,) = wanted, native
     shape = np.broadcast_shapes(x.shape, target.shape)
-    wide = np.dtype("float32") if kind.itemsize == 2 and reduction != NONE else kind
+    wide = kind if reduction == NONE else computed_dtype(np, kind)
     each = pointwise("mse_loss.out", (x, target, NONE), [Wanted(shape, want.dtype, want.device)], [wide])
     if reduction == NONE or not each.ndim:
         return each.reshape(want.shape)
@@ -49,7 +50,7 @@ def nll_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
         task = partial(_each, native[0], ignored)
         each = da.blockwise(task, (0,), *given, concatenate=True, dtype=native[0], name=name, meta=np.empty(0, native[0]))
         return each, da.zeros((), dtype=native[1])
-    kind = np.dtype("float32") if native[0].itemsize == 2 else native[0]
+    kind = computed_dtype(np, native[0])
     axes: dict[str, Any] = {"new_axes": {2: 2}, "adjust_chunks": {0: 1}}
     task = partial(_sums, kind, ignored)
     sums: Any = da.blockwise(task, (0, 2), *given, **axes, concatenate=True, dtype=kind, name=name, meta=np.empty((0, 0), kind))

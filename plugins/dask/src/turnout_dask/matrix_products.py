@@ -9,6 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from turnout_arrays.numbers import computed_dtype
 from turnout_aten.backend.functional_rows import Wanted
 from turnout_dask.blocks import new_name, task_of
 from turnout_dask.reductions import cast, combined
@@ -28,7 +29,7 @@ ADDED = {"addmm.out": "mm.out", "addmv.out": "mv.out", "baddbmm.out": "bmm.out"}
 def product(name: str, args: Sequence[Any], native: Any) -> Any:
     """The product of two arrays, in the dtype that is given."""
     first, second, out = PRODUCTS[name]
-    wide = np.dtype("float32") if native.itemsize == 2 and native.kind in "fV" else native
+    wide = computed_dtype(np, native)
     inner = args[0].chunks[first.index("k")]
     single = len(inner) == 1 and len(args[1].chunks[second.index("k")]) == 1
     kept = out if single else out + "k"  # a chunk of the inner dim gives a product, and these are added
@@ -47,7 +48,7 @@ def matrix_product(name: str, args: Sequence[Any], wanted: Sequence[Wanted], nat
         return product(name, args, native[0])
     self, first, second, beta, alpha = args
     (kind,) = native
-    wide = np.dtype("float32") if kind.itemsize == 2 and kind.kind in "fV" else kind
+    wide = computed_dtype(np, kind)
     made = product(ADDED[name], (first, second), wide)
     if beta == 0:
         return made.map_blocks(_scaled, alpha, kind, dtype=kind, meta=np.empty((0,) * made.ndim, kind))

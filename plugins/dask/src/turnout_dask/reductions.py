@@ -9,6 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from turnout_arrays.numbers import computed_dtype
 from turnout_aten.backend.functional_rows import Wanted
 from turnout_aten.shapes.extents import NO_DIMS, dims_of
 from turnout_dask.blocks import rows, task_of
@@ -57,7 +58,7 @@ def combined(x: Any, dims: tuple[int, ...], kind: str, native: Any, *, keepdims:
 
     Numbers of two bytes are summed in four, and rounded once at the end.
     """
-    wide = np.dtype("float32") if kind in ("sum", "prod") and native.itemsize == 2 and native.kind in "fV" else native
+    wide = computed_dtype(np, native) if kind in ("sum", "prod") else native
     part = partial(_part, _PARTS[kind], wide)
     made: Any = da.reduction(
         x, part, part, axis=dims, keepdims=keepdims, dtype=wide, concatenate=True, name=kind,
@@ -70,7 +71,7 @@ def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -
     """The mean: the sum over the count."""
     x, (want,), (kind,) = args[0], wanted, native
     dims = dims_of(x.ndim, args[1] if len(args) > 2 else None)
-    wide = np.dtype("float32") if kind.itemsize == 2 else kind
+    wide = computed_dtype(np, kind)
     count = int(np.prod([x.shape[d] for d in dims], dtype=object)) if x.ndim else 1
     x = x if x.dtype == wide else x.map_blocks(cast, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
     total = combined(x, dims, "sum", wide, keepdims=len(want.shape) == x.ndim) if x.ndim else x
@@ -98,7 +99,7 @@ def vector_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[
     """(sum of |x| ** ord) ** (1 / ord), and its limits: extremes for inf and -inf, the number of nonzero elements for 0."""
     x, ord, dim, _, _ = args
     (want,), (kind,) = wanted, native
-    wide = np.dtype("float32") if kind.itemsize == 2 else kind
+    wide = computed_dtype(np, kind)
     sizes: Any = x.map_blocks(_powers, ord, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
     if x.ndim:
         how = "amax" if ord == float("inf") else "amin" if ord == float("-inf") else "sum"

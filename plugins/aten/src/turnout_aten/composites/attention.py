@@ -9,6 +9,7 @@ from turnout.dtypes import FLOAT, bool_, float32
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
+from turnout_aten.dtypes import WIDE
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.layouts import as_operands, ordered
 
@@ -87,7 +88,7 @@ def _scores(
     query: Tensor, key: Tensor, value: Tensor, is_causal: bool, attn_mask: Tensor | None, scale: float | None
 ) -> tuple[Tensor, Tensor]:
     """The scaled and masked products of query and key, and the value, in the dtype of the computation."""
-    computed = float32 if query.dtype.itemsize == 2 else query.dtype
+    computed = WIDE[query.dtype]
     q, k, v = (t if t.dtype is computed else aten.to__dtype(t, computed) for t in (query, key, value))
     factor = _factor(query, scale)
     sign, root = (-1.0 if factor < 0 else 1.0), sqrt(abs(factor))

@@ -13,9 +13,10 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
 from turnout_aten.composites.random import drawn_normal, drawn_uniform, where_to_draw
+from turnout_aten.dtypes import WIDE
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast
-from turnout_aten.shapes.promotion import result_type, wide_dtype
+from turnout_aten.shapes.promotion import result_type
 from turnout_aten.tensor.levels import of_all_examples
 from turnout_aten.tensor.tensor import Tensor
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def _positive_uniform(self: Tensor, generator: Generator | None) -> Tensor:
     """Uniform numbers in (0, 1], so that the logarithm is finite."""
-    return aten.rsub__Scalar(drawn_uniform(self.shape, wide_dtype(self.dtype), self.device, generator), 1.0)
+    return aten.rsub__Scalar(drawn_uniform(self.shape, WIDE[self.dtype], self.device, generator), 1.0)
 
 
 def _floating(name: str, self: Tensor) -> None:
@@ -64,7 +65,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
     _floating("log_normal_", self)
     if not std > 0:
         raise ArgumentError(texts.not_positive("log_normal_", "std", std))
-    drawn = drawn_normal(self.shape, wide_dtype(self.dtype), self.device, generator)
+    drawn = drawn_normal(self.shape, WIDE[self.dtype], self.device, generator)
     aten.copy_(self, aten.exp(aten.add__Scalar(aten.mul__Scalar(drawn, std), mean)))
     return self
 
@@ -148,7 +149,7 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, ge
     if not replacement and num_samples > categories:
         raise ArgumentError(f"multinomial: {num_samples} samples of {categories} categories need replacement")
     _check_probabilities(self)
-    wide = aten.to__dtype(self, wide_dtype(self.dtype))
+    wide = aten.to__dtype(self, WIDE[self.dtype])
     if not replacement:
         race = aten.exponential_(aten.empty_like(wide), generator=generator)
         # 0 / 0 cannot win; a race is never 0 where ln u is not.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnout.dtypes import float32, int32, int64
+from turnout.dtypes import FLOAT, float32, int32, int64
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import WIDE
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -122,7 +123,7 @@ def inner_embedding_bag(
     if mode == MAX:
         made, largest = _largest(rows, indices, starts, bag, counted)
         return made, bag, sizes, largest
-    computed = float32 if rows.dtype.itemsize == 2 else rows.dtype
+    computed = WIDE[rows.dtype] if rows.dtype.category >= FLOAT else rows.dtype
     rows = aten.to__dtype(rows, computed)
     if per_sample_weights is not None:
         rows = aten.mul__Tensor(rows, aten.unsqueeze(aten.to__dtype(per_sample_weights, computed), 1))
@@ -133,7 +134,7 @@ def inner_embedding_bag(
         made = aten.div__Tensor(made, aten.unsqueeze(aten.clamp(sizes, 1), 1))
         return aten.to__dtype(made, weight.dtype), bag, sizes, aten.clone(sizes)
     # As in torch, outputs that a sum does not need stay empty.
-    quick = padding_idx < 0 and (weight.dtype is float32 or weight.dtype.itemsize == 2)
+    quick = padding_idx < 0 and computed is float32
     told = aten.new_empty(bag, (0,)) if quick else bag
     return aten.to__dtype(made, weight.dtype), told, aten.zeros_like(starts), aten.zeros_like(starts)
 

@@ -12,10 +12,10 @@ from turnout.operators.values import is_symbol
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import element, shortcut
-from turnout_aten.dtypes import check_held
+from turnout_aten.dtypes import WIDE, check_held
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.outputs import resize_output
-from turnout_aten.shapes.promotion import number_dtype, wide_dtype
+from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.indexing import BOUND
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -211,7 +211,7 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
         return linspace(start, end, steps, **options).pin_memory()
     start, end = _bounds("linspace", start, end, steps, options)
     dtype = _steps_dtype("linspace", start, end, options.pop("dtype", None))
-    computed = wide_dtype(dtype)
+    computed = WIDE[dtype]
     if steps == 0:
         return _made(aten.empty__memory_format((0,), dtype=dtype, **options))
     for argument, value in (("start", start), ("end", end)):
@@ -255,7 +255,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: An
         return logspace(start, end, steps, base, **options).pin_memory()
     start, end = _bounds("logspace", start, end, steps, options)
     dtype = _steps_dtype("logspace", start, end, options.pop("dtype", None))
-    computed = wide_dtype(dtype)
+    computed = WIDE[dtype]
     if dtype.category < FLOAT:
         start, end = _whole(start), _whole(end)
     elif dtype is not computed and steps > 1:  # for two-byte floats, the ends are rounded before the step is computed

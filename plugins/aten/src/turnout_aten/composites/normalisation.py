@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import FLOAT, float32, uint8
+from turnout.dtypes import FLOAT, uint8
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import ends_in
 from turnout_aten.composites.layouts import lying
-from turnout_aten.dtypes import EPSILON
+from turnout_aten.dtypes import EPSILON, WIDE
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.layouts import as_images
@@ -31,7 +31,7 @@ def _computed(name: str, dtype: DType) -> DType:
     """The dtype to compute in."""
     if dtype.category < FLOAT:
         raise DTypeError(texts.undefined_for(name, dtype))
-    return float32 if dtype.itemsize == 2 else dtype
+    return WIDE[dtype]
 
 
 def _computed_of_real(name: str, dtype: DType) -> DType:

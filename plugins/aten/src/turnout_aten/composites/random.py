@@ -11,7 +11,7 @@ from turnout.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
-from turnout_aten.dtypes import LARGEST, PRECISION, int_range
+from turnout_aten.dtypes import LARGEST, PRECISION, WIDE, int_range
 from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.kernels.factories import strides_as
@@ -73,9 +73,9 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, gener
     if dtype.category == COMPLEX:
         parts = drawn_normal((*shape, 2), dtype.to_real(), device, generator)
         return _as_complex(aten.mul__Scalar(parts, sqrt(0.5)), dtype)
-    computed = dtype if dtype in (float32, float64) else float32
     if dtype not in PRECISION:
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
+    computed = WIDE[dtype]
     (_, *shape), seed, offset = _reserved((2, *shape), device, generator)
     array = device.backend.normal(tuple(shape), seed, offset, computed, device)
     if array is not None:
@@ -315,7 +315,7 @@ def bernoulli_Tensor_(self: Tensor, p: Tensor, *, generator: Generator | None = 
     if p.dtype.category != FLOAT:
         raise DTypeError(texts.no_probabilities("bernoulli_", p.dtype))
     _check_chances(p)
-    drawn = drawn_uniform(self.shape, float64 if p.dtype is float64 else float32, self.device, generator)
+    drawn = drawn_uniform(self.shape, WIDE[p.dtype], self.device, generator)
     aten.copy_(self, aten.lt__Tensor(drawn, p))
     return self
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import pi
 from typing import TYPE_CHECKING
 
-from turnout.dtypes import FLOAT, bfloat16, float16, float32, int64
+from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.dtypes import can_cast
+from turnout_aten.dtypes import WIDE, can_cast
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
@@ -71,13 +71,14 @@ def _widened(x: Tensor) -> Tensor:
     # differs from torch: `smooth_l1_loss` of float16 and `huber_loss` of bfloat16 are as exact as those of the other dtype;
     PyTorch rounds each step of these two.
     """
-    return aten.to__dtype(x, float32) if x.dtype in (float16, bfloat16) else x
+    dtype = WIDE[x.dtype]
+    return x if x.dtype is dtype or x.dtype.category != FLOAT else aten.to__dtype(x, dtype)
 
 
 def _narrowed(losses: Tensor, self: Tensor, target: Tensor) -> Tensor:
     """The losses in the dtype that they have without `_widened`."""
     dtype = result_type(self, target)
-    return aten.to__dtype(losses, dtype) if dtype in (float16, bfloat16) else losses
+    return losses if losses.dtype is dtype or dtype.category != FLOAT else aten.to__dtype(losses, dtype)
 
 
 def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from math import pi
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import FLOAT, float32, get_default_dtype
+from turnout.dtypes import FLOAT, get_default_dtype
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import WIDE
 from turnout_aten.errors import arguments as texts
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _window(name: str, length: int, periodic: bool, shape: Callable[[Tensor, int
         raise ShapeError(texts.negative(name, "window_length", length))
     if length < 2:
         return aten.ones((length,), dtype=dtype, **options)
-    computed = float32 if dtype.itemsize == 2 else dtype
+    computed = WIDE[dtype]
     last = length if periodic else length - 1
     pin_memory = options.pop("pin_memory", None)
     made = shape(aten.arange(length, dtype=computed, **options), last)

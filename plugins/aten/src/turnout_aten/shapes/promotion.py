@@ -7,7 +7,7 @@ type promotion; every pair is compared with `torch.result_type` in tests/oracle.
 
 from __future__ import annotations
 
-from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, bool_, float16, float32, float64, get_default_dtype, int64
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, bool_, float16, get_default_dtype, int64
 from turnout.errors import CallError, DTypeError
 from turnout.operators.values import is_symbol
 from turnout_aten.dtypes import promote_types
@@ -109,13 +109,6 @@ def common_dtype(self: Any, other: Any) -> DType:
 def float_dtype(dtype: DType) -> DType:
     """The dtype of an operator whose results are not integers: the default dtype for bool and integer operands."""
     return dtype if dtype.category >= FLOAT else _default_dtype()
-
-
-def wide_dtype(dtype: DType) -> DType:
-    """The dtype of the computation: float64 for integers, at least float32 for floats."""
-    if dtype.category < FLOAT:
-        return float64
-    return float32 if dtype.itemsize == 2 else dtype
 
 
 def fitted(value: int, dtype: DType) -> int:

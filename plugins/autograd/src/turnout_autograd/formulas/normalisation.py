@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import float32
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import WIDE
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.recorded_calls import is_recorded
 
@@ -63,7 +63,7 @@ def _statistics_grad(grad_mean: Any, grad_rstd: Any, rows: Any, mean: Tensor, rs
 
 def batch_statistics(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """The same of each channel, as functions of the batch. Two-byte floats are computed in float32."""
-    x = input.float() if input.dtype.itemsize == 2 else input
+    x = input.to(WIDE[input.dtype])
     dims = [d for d in range(x.ndim) if d != 1]
     mean = x.mean(dims, True)
     centred = x - mean
@@ -87,7 +87,7 @@ def statistics_of_batch_norm_grad(
     """-scale sum(g), and -scale sum(g (x - mean)) / (2 (variance + eps)), for the statistics that evaluation uses."""
     if training:
         return None, None
-    dims, computed = [d for d in range(input.ndim) if d != 1], float32 if input.dtype.itemsize == 2 else input.dtype
+    dims, computed = [d for d in range(input.ndim) if d != 1], WIDE[input.dtype]
     per_channel = (1, -1, *[1] * (input.ndim - 2))
     grad, spread = grad.to(computed), variance.to(computed) + eps
     scale = spread.rsqrt() if weight is None else spread.rsqrt() * weight

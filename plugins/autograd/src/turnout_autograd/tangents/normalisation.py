@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from turnout.dtypes import float32
+from turnout_aten.dtypes import WIDE
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.normalisation import batch_statistics, statistics
 from turnout_autograd.formulas.recorded_calls import is_recorded
@@ -76,7 +76,7 @@ def batch_norm_tangent(
 ) -> Tensor:  # fmt: skip
     """The same for channels of a batch. The running statistics are used, and have tangents, in evaluation only."""
     per_channel = (1, input.shape[1], *[1] * (input.ndim - 2))
-    dims, computed = [d for d in range(input.ndim) if d != 1], float32 if input.dtype.itemsize == 2 else input.dtype
+    dims, computed = [d for d in range(input.ndim) if d != 1], WIDE[input.dtype]
     x, x_t = input.to(computed), None if input_t is None else input_t.to(computed)
     mean_t: Tensor | None = None
     rstd_t: Tensor | None = None

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from turnout.dtypes import FLOAT
 from turnout_aten import operators as aten
-from turnout_aten.shapes.promotion import wide_dtype
+from turnout_aten.dtypes import WIDE
 from turnout_aten.tensor.tensor import Tensor
 
 P = ParamSpec("P")
@@ -24,9 +24,9 @@ def rounded_once(rule: Callable[P, R]) -> Callable[P, R]:
             return rule(*args, **kwargs)
         floats = {value.dtype for value in args if isinstance(value, Tensor) and value.dtype.category == FLOAT}
         dtype = floats.pop() if len(floats) == 1 else None
-        if dtype is None or wide_dtype(dtype) is dtype:
+        if dtype is None or WIDE[dtype] is dtype:
             return rule(*args, **kwargs)
-        wide = wide_dtype(dtype)
+        wide = WIDE[dtype]
         found = rule(*[_converted(value, dtype, wide) for value in args], **kwargs)
         if isinstance(found, tuple):
             return tuple([_converted(each, wide, dtype) for each in found])
@@ -37,7 +37,7 @@ def rounded_once(rule: Callable[P, R]) -> Callable[P, R]:
 
 def widened(x: Tensor) -> Tensor:
     """A tensor of floats as a rule computes with it, whose results are then `rounded` to the dtypes of their specs."""
-    return _as(x, wide_dtype(x.dtype))
+    return _as(x, WIDE[x.dtype])
 
 
 def rounded(results: Sequence[Tensor], specs: Sequence[Any]) -> list[Tensor]:
