@@ -87,6 +87,7 @@ def places(sources: dict[str, str]) -> dict[str, list[str]]:
     return found
 
 
+@lru_cache(None)
 def product() -> dict[str, str]:
     found = {}
     for folder in sorted(path for pattern in ("core", "plugins/*", "tools/*") for path in ROOT.glob(f"{pattern}/src")):
@@ -201,6 +202,20 @@ DECIDED = {
         r'float(?:32"?\)?|\(\)) if [^\n]*(?:itemsize|float16)',
         ["plugins/arrays/src/turnout_arrays/numbers.py", "plugins/aten/src/turnout_aten/dtypes.py"],
     ),
+    "how the tags that decide something are spelt": (
+        (r'"(?:nondeterministic_seeded|dynamic_output_shape|data_dependent_output|inplace_view|shares_storage|resizes|finite)"'
+        r'|"\w+" (?:not )?in (?:\w+\.)+tags\b'),
+        ["plugins/aten/src/turnout_aten/declarations/tables.py"],
+    ),
+    "whether an operator takes or gives tensors": (
+        r'\.type\)\.startswith\("Tensor"\)|\bany\((\w)\.type\.is_tensor_like for \1 in [\w.]+\)',
+        ["core/src/turnout/schema/model.py"],
+    ),
+    "which operators are written in operators": (
+        r"\.calls_operators\b",
+        ["core/src/turnout/operators/kernels.py", "plugins/aten/src/turnout_aten/declarations/standard.py"],
+    ),
+    "which kernels compete at a key": (r"\bwinner\((\w+), (\w+), \1\.kernels\[", []),
 }  # fmt: skip
 
 

@@ -252,7 +252,7 @@ class Operator:
         with self.registry.lock:
             if not self.has_kernel_for_dispatch_key(IMPLICIT):
                 return None
-            kernel = self.registry.winner(self, IMPLICIT, self.kernels[IMPLICIT])
+            kernel = self.registry.winner(self, IMPLICIT)
         return bind(kernel, self, IMPLICIT)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -265,12 +265,13 @@ class Registry:
 
     # ---- what wins at one operator and key
 
-    def winner(self, op: Operator, key: str, stack: list[Kernel]) -> Kernel:
-        """The kernel that wins among those registered at one key: the newest of the winning library.
+    def winner(self, op: Operator, key: str, stack: list[Kernel] | None = None) -> Kernel:
+        """The kernel that wins among those of a stack, or all that are registered at one key: the newest of the winning library.
 
         Undoing the library or the setting that decided a conflict brings the conflict back. Then the kernel that wins raises
         ConflictError, whatever the order of registration was.
         """
+        stack = op.kernels[key] if stack is None else stack
         if len({id(k.library) for k in stack}) == 1:
             return stack[-1]
         wish = self.preference(op, key)

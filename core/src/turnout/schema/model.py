@@ -110,6 +110,11 @@ class FunctionSchema(_Parts):
         """Whether an argument is a tensor or a list of tensors, optional ones included."""
         return any(a.type.is_tensor_like for a in self.arguments)
 
+    @cached_property
+    def gives_tensors(self) -> bool:
+        """Whether a result is a tensor or a list of tensors."""
+        return any(r.type.is_tensor_like for r in self.returns)
+
     # ---- what it does to its arguments
 
     @property

@@ -34,7 +34,7 @@ def specialize(op: Operator, key: str) -> Any:
     if policy is None:
         return FALLTHROUGH
     if policy == rules.COMPOSED:
-        composite = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, key)
+        composite = bind(op.registry.winner(op, IMPLICIT), op, key)
         return Kernel(composite, INTERNAL, label="composed of operators that autocast casts")
     label = "autocast refuses" if policy == rules.REFUSED else f"autocast to {policy}"
     return Kernel(_kernel(op, key, _POLICIES[policy](op, device_type)), INTERNAL, label=label)

@@ -21,7 +21,8 @@ from turnout.plugins import is_ours, replaceable
 from turnout.state import StateChange, in_effect
 from turnout_aten import operators as aten
 from turnout_aten.declarations.signatures import functional_of, tensor_options
-from turnout_aten.declarations.tables import INPLACE_VIEW
+from turnout_aten.declarations.standard import written_in_operators
+from turnout_aten.declarations.tables import DYNAMIC_SHAPE, GENERATED, INPLACE_VIEW
 from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
@@ -119,9 +120,9 @@ def decide(op: Operator) -> tuple[Call, str]:
             return by_rule(op, partial(writing, _positional(op))), "batching rule"
         if not _is_the_source(op) and decide(functional)[1] != "loop":
             return _through(op, functional), "functional variant"
-    if "dynamic_output_shape" in op.tags and IMPLICIT not in op.kernels:
+    if DYNAMIC_SHAPE in op.tags and IMPLICIT not in op.kernels:
         return _refuse(op, errors.DYNAMIC), "refusal"
-    own = _written_in_operators(op)
+    own = _composite(op)
     if own is not None:
         return own, "decomposition"
     return _loop(op), "loop"
@@ -130,7 +131,7 @@ def decide(op: Operator) -> tuple[Call, str]:
 def _is_the_source(op: Operator) -> bool:
     """Whether an in-place operator has the kernel that its functional variant is made of, as random ones do."""
     kernels = op.kernels.get(EXPLICIT, [])
-    return op.schema.kind == "inplace" and bool(kernels) and "generated" not in op.tags
+    return op.schema.kind == "inplace" and bool(kernels) and GENERATED not in op.tags
 
 
 def _rule(op: Operator) -> Any:
@@ -145,14 +146,12 @@ def _through(op: Operator, functional: Operator) -> Call:
     return _into_out(op, functional) if op.schema.kind == "out" else _into_self(op, functional)
 
 
-def _written_in_operators(op: Operator) -> Call | None:
-    """The operator's own composite kernel, called with batched tensors. Explicit ones of other libraries may read arrays."""
+def _composite(op: Operator) -> Call | None:
+    """The operator's own composite kernel, called with batched tensors."""
     if IMPLICIT in op.kernels:
-        return bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Batched")
-    if op.namespace != "aten" or EXPLICIT not in op.kernels:
-        return None
-    kernel = op.registry.winner(op, EXPLICIT, op.kernels[EXPLICIT])
-    if not kernel.calls_operators:
+        return bind(op.registry.winner(op, IMPLICIT), op, "Batched")
+    kernel = written_in_operators(op)
+    if kernel is None:
         return None
     call = bind(kernel, op, "Batched")
     return _decomposed(op, _all_batched(call) if op.schema.kind == "functional" else call)

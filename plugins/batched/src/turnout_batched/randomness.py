@@ -14,6 +14,7 @@ from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.state import StateChange
 from turnout_aten import operators as aten
+from turnout_aten.declarations.tables import SEEDED
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
@@ -33,7 +34,7 @@ _OUTSIDE = StateChange(drops=MODE, excludes=MODE)
 
 def specialize(op: Operator) -> Any:
     """The kernel of one operator at BatchedMode; FALLTHROUGH for those that draw no random numbers."""
-    if "nondeterministic_seeded" not in op.tags and op.qualified_name not in _DRAWING:
+    if SEEDED not in op.tags and op.qualified_name not in _DRAWING:
         return FALLTHROUGH
     return Kernel(_drawing(op), INTERNAL, label=f"randomness of {op.qualified_name}")
 

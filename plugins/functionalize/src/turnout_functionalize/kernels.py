@@ -15,7 +15,7 @@ from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.state import StateChange, in_effect
 from turnout_aten.declarations.signatures import functional_of
-from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES
+from turnout_aten.declarations.tables import GENERATED, INPLACE_VIEW, RESIZES
 from turnout_aten.declarations.variants import check_copied
 from turnout_aten.kernels.outputs import check_result_dtype
 from turnout_aten.shapes.extents import is_dense
@@ -41,7 +41,7 @@ _BELOW = StateChange(excludes=KEY)
 def specialize(op: Operator) -> Any:
     """The kernel of one operator at Functionalize, or FALLTHROUGH for those that neither take nor make tensors."""
     schema = op.schema
-    if not any(t.is_tensor_like for t in [*(a.type for a in schema.arguments), *(r.type for r in schema.returns)]):
+    if not (schema.takes_tensors or schema.gives_tensors):
         return FALLTHROUGH
     call, how = decide(op)
     # The region says what is excluded below; the guards of kernels that call operators would exclude more.
@@ -126,7 +126,7 @@ def _decomposed(op: Operator) -> Call:
     An opt-in functionality that is switched on and has a kernel for it comes before. So does a backend with a kernel, whose bits
     need not be those of the composite, unless gradients are recorded: Autograd may decompose the operator.
     """
-    bound = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Functionalize")
+    bound = bind(op.registry.winner(op, IMPLICIT), op, "Functionalize")
     values, pure = _functional(op), all(a.annotation is None for a in op.schema.arguments)
     switches = op.registry.keys.opt_in_switches
 
@@ -238,7 +238,7 @@ def _write(op: Operator, mutated: tuple[int, ...]) -> Call:
         news, others = compute(region, given, values)
         for i, new in zip(mutated, news, strict=True):
             for tensor, value in zip(_each(given[i]), _each(new), strict=True):
-                if not checked and op.schema.kind == "out" and "generated" in op.tags:
+                if not checked and op.schema.kind == "out" and GENERATED in op.tags:
                     check_copied(op, tensor, value)
                 elif not checked and value.dtype is not tensor.dtype:
                     check_result_dtype(op, Out(value.shape, value.dtype), tensor)

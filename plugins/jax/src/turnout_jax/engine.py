@@ -28,6 +28,7 @@ from turnout.graphs import Graph, Node, Ref
 
 import turnout
 from turnout_arrays.random import TracedSeed, start_of
+from turnout_aten.declarations.tables import SEEDED
 from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.random import Generator, default_generator
 from turnout_aten.tensor.taking_over import is_alone, move
@@ -145,7 +146,7 @@ def _running(
 
 def draws(op: Any) -> bool:
     """Whether an operator draws random numbers."""
-    return "nondeterministic_seeded" in op.tags
+    return SEEDED in op.tags
 
 
 def native(dtype: Any) -> Any:

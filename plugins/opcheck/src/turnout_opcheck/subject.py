@@ -16,8 +16,8 @@ from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import refused, run
 from turnout_opcheck.report import NotTriedError
 
-SEEDED = "nondeterministic_seeded"
-DYNAMIC = ("dynamic_output_shape", "data_dependent_output")
+SEEDED = turnout.Tag.nondeterministic_seeded.value
+DYNAMIC = (turnout.Tag.dynamic_output_shape, turnout.Tag.data_dependent_output)
 
 # Other dtypes that are tried, by category.
 OTHERS: dict[int, tuple[DType, ...]] = {
@@ -58,6 +58,11 @@ class Subject:
     @property
     def is_random(self) -> bool:
         return SEEDED in self.op.tags
+
+    @property
+    def gives_numbers(self) -> bool:
+        """Whether a result is no tensor."""
+        return any(not r.type.is_tensor_like for r in self.schema.returns)
 
     @property
     def is_composite(self) -> bool:

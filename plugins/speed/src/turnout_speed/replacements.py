@@ -24,6 +24,7 @@ from turnout.operators.stubs import python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten import operators as aten
+from turnout_aten.declarations.tables import SEEDED
 from turnout_aten.kernels.facts import NOTHING, facts_of
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
 from turnout_aten.kernels.rows import COUNT, FREEDOM, Compiled, Move, Steps
@@ -117,7 +118,7 @@ def plain_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
     arguments, returns = op.schema.arguments, op.schema.returns
     if isinstance(program, Compiled) and not any(a.type.is_tensor for a in arguments):
         return _calls.draw_kernel(made, *program) if backend.new_array is numpy.empty else made
-    others = any(a.type.is_tensor_list or a.is_write for a in arguments) or "nondeterministic_seeded" in op.tags
+    others = any(a.type.is_tensor_list or a.is_write for a in arguments) or SEEDED in op.tags
     if others or len(returns) != 1 or not returns[0].type.is_tensor or backend.array_type is not numpy.ndarray:
         return made
     if not arguments or arguments[0].type.canonical != "Tensor" or len(arguments) > MOST:

@@ -219,7 +219,7 @@ class Recording:
     def add(self, op: Operator, args: tuple[Any, ...], arguments: tuple[Any, ...], result: Any, off: bool) -> None:
         """Add a call that ran."""
         makes_tensors = next(tensors_in(_listed(result)), None) is not None
-        if not makes_tensors and not any(a.is_write for a in op.schema.arguments):
+        if not makes_tensors and not op.schema.is_mutable:
             if is_symbol(result):
                 self._add_number(op, arguments, result, off)
             else:

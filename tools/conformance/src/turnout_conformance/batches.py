@@ -100,7 +100,7 @@ class Call:
         self.tolerance = case.tolerance
         self.vectors = case.vectors
         # The samples of random operators give one result whatever is drawn.
-        self.randomness = "same" if "nondeterministic_seeded" in self.op.tags or "dropout" in case.op else "error"
+        self.randomness = "same" if turnout.Tag.nondeterministic_seeded in self.op.tags or "dropout" in case.op else "error"
         self.tensors = tensors_of([list(sample.args), sample.kwargs])
         self.examples = [examples_of(t, dtype) for t in self.tensors]
         self.by_strides = case.op in ABOUT_STRIDES
@@ -177,7 +177,7 @@ def is_refused(op: Any, masks: bool) -> bool:
         return masks
     if op.name in ("one_hot", "nonzero_numpy"):  # samples of one_hot without a number of classes are left out
         return bool(op.name == "nonzero_numpy")
-    return "dynamic_output_shape" in op.tags and op.name != "linalg_lstsq"  # all samples of it have full rank
+    return turnout.Tag.dynamic_output_shape in op.tags and op.name != "linalg_lstsq"  # all samples of it have full rank
 
 
 def check(call: Call, mix: Mix, device: str) -> None:

@@ -10,24 +10,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from turnout.config.lock import cached_property
+from turnout.operators.placement import INDICES_MIX
 from turnout.schema.model import Argument, FunctionSchema
 from turnout_aten.declarations.signatures import is_factory
-from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES
+from turnout_aten.declarations.tables import FINITE, INPLACE_VIEW, RESIZES, SHARES_STORAGE
+from turnout_aten.tags import Tag
 
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
 
-# The allowed tags: those of PyTorch, `shares_storage` for a result that is an alias but not a differentiable view (detach),
-# `finite` for an operator that gives finite numbers for finite real ones, which the setting `debug.kernels` checks,
-# `indices_mix` for one whose indices may be on cpu, whatever the device of the tensor, and `resizes` for one that gives self
-# another shape and, if needed, more memory (resize_).
+# The allowed tags: those of PyTorch, and four of Turnout's.
 # Variants made by autogen get `generated`. PyTorch's tags inplace and out are not needed; the kind of the schema says the same.
-TAGS = (
-    "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "finite", "flexible_layout",
-    "generated", "indices_mix", "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides",
-    "needs_exact_strides", "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out",
-    "out_variant", "pointwise", "pt2_compliant_tag", "reduction", "resizes", "shares_storage", "view_copy",
-)  # fmt: skip
+TAGS = frozenset({*map(str, Tag), FINITE, INDICES_MIX, RESIZES, SHARES_STORAGE})
 
 
 def _empty() -> Mapping[str, str]:

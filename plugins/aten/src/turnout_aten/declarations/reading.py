@@ -30,7 +30,7 @@ def parse(text: str, *, source: str = "<text>", namespace: str = "aten", tags: I
     """
     problems: list[Problem] = []
     root = read(text, source)
-    functions = read_entries(root, source, namespace, frozenset(TAGS).union(tags), problems)
+    functions = read_entries(root, source, namespace, TAGS.union(tags), problems)
     found = checked(functions, source, problems)
     if problems:
         raise DeclarationError(problems)

@@ -39,7 +39,7 @@ def is_factory(schema: FunctionSchema) -> bool:
     """Whether it makes tensors from none: no tensor is an input, and one is returned or written into `out`."""
     if any(a.type.is_tensor_like and not a.is_out for a in schema.arguments):
         return False
-    return bool(schema.out_arguments) or any(r.type.is_tensor_like for r in schema.returns)
+    return bool(schema.out_arguments) or schema.gives_tensors
 
 
 def signature(schema: FunctionSchema) -> FunctionSchema:

@@ -5,6 +5,7 @@ Activating the plugin only registers their source. Defining an operator does not
 
 from __future__ import annotations
 
+from turnout.keys import EXPLICIT
 from turnout.operators.kernels import BOXED, INTERNAL, LazyFunction
 from turnout_aten.declarations import tables
 
@@ -24,6 +25,14 @@ _CALL_THE_BACKEND = (
 
 # The one kernel of all operators on lists of tensors. Their schemas say what it does.
 _FOR_EACH = "turnout_aten.composites.foreach:each"
+
+
+def written_in_operators(op: Operator) -> Kernel | None:
+    """A standard operator's kernel for all backends, if it calls operators. One of another library may read arrays."""
+    if op.namespace != "aten" or EXPLICIT not in op.kernels:
+        return None
+    kernel = op.registry.winner(op, EXPLICIT)
+    return kernel if kernel.calls_operators else None
 
 
 class GeneratedVariant(LazyFunction):

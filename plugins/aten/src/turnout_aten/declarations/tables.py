@@ -25,6 +25,16 @@ SHARES_STORAGE = "shares_storage"
 INPLACE_VIEW = "inplace_view"
 # The tag of operators that give their first argument another shape and, if needed, more memory (resize_).
 RESIZES = "resizes"
+# The tag of operators that draw random numbers.
+SEEDED = "nondeterministic_seeded"
+# The tags of operators whose result has a shape that depends on values (nonzero), or is a number that does (item).
+DYNAMIC_SHAPE, DATA_DEPENDENT = "dynamic_output_shape", "data_dependent_output"
+# The tags of operators that compute each element from those in its place, and of those that compute one of several.
+POINTWISE, REDUCTION = "pointwise", "reduction"
+# The tag of operators that give finite numbers for finite real ones, which the setting `debug.kernels` checks.
+FINITE = "finite"
+# The tag of variants that autogen makes.
+GENERATED = "generated"
 
 
 class Row(NamedTuple):

@@ -16,6 +16,7 @@ from turnout.keys import EXPLICIT
 from turnout.schema.model import Annotation, Argument, FunctionSchema, OperatorName, Return
 from turnout_aten.declarations.model import Group, NativeFunction
 from turnout_aten.declarations.signatures import tensor_options
+from turnout_aten.declarations.tables import GENERATED, SEEDED
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -25,7 +26,7 @@ OUT = "out"
 BY_FUNCTIONAL = f"autogen:{OUT}"  # the kernel of a declared out variant that copies the functional result
 
 # Tags that apply to all variants of an operator.
-_SHARED_TAGS = frozenset({"nondeterministic_seeded", "pt2_compliant_tag", "view_copy"})
+_SHARED_TAGS = frozenset({SEEDED, "pt2_compliant_tag", "view_copy"})
 
 
 # ---- schemas
@@ -41,7 +42,7 @@ def candidates(group: Group) -> dict[str, tuple[str, FunctionSchema, NativeFunct
         if base is None:
             continue
         inplace = base.schema.kind == "inplace"
-        if group.out is None and (inplace or any(r.type.is_tensor_like for r in base.schema.returns)):
+        if group.out is None and (inplace or base.schema.gives_tensors):
             schema = out_schema(base.schema)
             found.setdefault(_name(schema), (OUT, schema, base))
         if group.functional is None and base.schema.kind in ("inplace", "mutable"):
@@ -65,7 +66,7 @@ def generated(kind: str, schema: FunctionSchema, base: NativeFunction) -> Native
         dispatch=MappingProxyType({EXPLICIT: f"autogen:{kind}"}),
         device_guard=False,
         device_check="NoCheck",
-        tags=frozenset({"generated"}) | (base.tags & _SHARED_TAGS),
+        tags=frozenset({GENERATED}) | (base.tags & _SHARED_TAGS),
         base=base,
     )
 

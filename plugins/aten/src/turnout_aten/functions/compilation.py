@@ -13,7 +13,7 @@ from turnout.operators.arguments import MISSING
 from turnout.operators.calls import Source, entry_point, public_lines
 from turnout.operators.stubs import STUB_GLOBALS, run_source
 from turnout.registry import REGISTRY
-from turnout_aten.declarations.tables import standard
+from turnout_aten.declarations.tables import GENERATED, standard
 from turnout_aten.functions import call_forms, docstrings, return_types
 from turnout_aten.functions.public_modules import HOMES, PUBLIC
 from turnout_aten.generation.functions import function_source
@@ -82,7 +82,7 @@ def method_packet(table: Table, name: str) -> Packet:
 
 def _written(table: Table, packet: str) -> Sequence[Overload]:
     """The overloads that Python's operators may call: no generated ones and no out variants."""
-    return [f for f in table.overloads(packet) if "generated" not in f.tags and f.schema.kind != "out"]
+    return [f for f in table.overloads(packet) if GENERATED not in f.tags and f.schema.kind != "out"]
 
 
 def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str) -> tuple[Any, Source]:

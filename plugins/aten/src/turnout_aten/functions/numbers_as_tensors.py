@@ -13,7 +13,7 @@ from turnout.operators.arguments import as_scalar
 from turnout.operators.values import has_keys, is_symbol
 from turnout.registry import REGISTRY
 from turnout_aten.dtypes import holds
-from turnout_aten.functions.call_forms import is_number, python_number
+from turnout_aten.functions.call_forms import NUMBER_FIRST, is_number, python_number
 from turnout_aten.shapes.promotion import fitted as wrapped
 from turnout_aten.shapes.promotion import number_dtype, result_type
 
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
 
-# The packets that take numbers, without the underscore of their variants in place: a call of each operator of PyTorch found them.
-_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide"})
-_TRUE_DIVISION = frozenset({"div", "divide", "true_divide"})
+# The packets that take numbers, beside those of `NUMBER_FIRST`: a call of each operator of PyTorch found them.
 _COPIES = frozenset({"copy", "_to_copy"})
 
 
@@ -36,7 +34,7 @@ def fitted(op: Operator, args: tuple[Any, ...]) -> tuple[Operator, tuple[Any, ..
     beyond 64 bits.
     """
     name = op.name.removesuffix("_")
-    if name not in _ARITHMETIC and name not in _COPIES:
+    if name not in NUMBER_FIRST and name not in _COPIES:
         return op, args
     # differs from torch: PyTorch takes a number in place of an `out` or `self` that is written. The result would be lost.
     places = [
@@ -71,7 +69,7 @@ def _tensor(op: Operator, name: str, value: Any, beside: list[Any]) -> Any:
     others = result_type(*beside) if beside else dtype
     if dtype.category == INT and others.category == INT:
         # Integers are computed in the dtype of the others, and so is a quotient that is rounded. Any other quotient is a float.
-        rounded = name not in _TRUE_DIVISION or op.overload in ("Tensor_mode", "out_mode")
+        rounded = NUMBER_FIRST.get(name) != "__rtruediv__" or op.overload in ("Tensor_mode", "out_mode")
         if rounded and not is_symbol(value):
             dtype, value = others, wrapped(value, others)
     elif dtype.category == others.category:

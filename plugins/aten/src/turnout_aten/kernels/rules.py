@@ -21,6 +21,7 @@ from turnout import config
 from turnout.config.tuples import NamedTuple
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.operators.kernels import ARRAY, Kernel
+from turnout_aten.declarations.tables import FINITE
 from turnout_aten.errors import rows as errors
 from turnout_aten.kernels.contract import NOT_ARRAYS, check_returned
 from turnout_aten.kernels.rows import ALWAYS, KERNEL, SIMPLE
@@ -46,7 +47,6 @@ class Asking(_local):
 
 
 ASKED = Asking()
-FINITE = "finite"  # the tag of operators that give finite numbers for finite real ones
 
 
 def around(

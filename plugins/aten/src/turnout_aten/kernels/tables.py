@@ -217,7 +217,7 @@ def _compose(library: Registrations, name: str) -> None:
 
 def _composed(op: Operator, kernel: Kernel, key: str) -> Call:
     """The operator's composite kernel, whose operators record their gradients. Where none is recorded, the call goes on below."""
-    composite = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, key)
+    composite = bind(op.registry.winner(op, IMPLICIT), op, key)
 
     def composed(ks: int, *args: Any) -> Any:
         if GRAD.get()[0] and _is_recorded(args):

@@ -121,13 +121,7 @@ def needs_entry(function: NativeFunction) -> bool:
     schema = function.schema
     if function.schema.kind == "out" or "CompositeImplicitAutograd" in function.dispatch:
         return False
-    return has_tensors(schema) and RESIZES not in function.tags
-
-
-def has_tensors(schema: FunctionSchema) -> bool:
-    """Whether tensors come in and go out."""
-    takes = any(str(a.type).startswith("Tensor") for a in schema.arguments)
-    return takes and any(str(r.type).startswith("Tensor") for r in schema.returns)
+    return schema.takes_tensors and schema.gives_tensors and RESIZES not in function.tags
 
 
 def entry_for(function: NativeFunction, functions: NativeFunctions, entries: dict[str, Entry]) -> Entry | None:
@@ -196,7 +190,7 @@ class _Reader:
             for name in names:
                 if name not in arguments:
                     self.problem(value.line, no_argument(name, arguments))
-                elif not str(arguments[name].type).startswith("Tensor"):
+                elif not arguments[name].type.is_tensor_like:
                     self.problem(value.line, f"'{name}' is {arguments[name].type}, not a tensor")
             if text == NON_DIFFERENTIABLE:
                 constant.update(names)
@@ -208,7 +202,7 @@ class _Reader:
         unless = self._unless(arguments)
         undecided = [
             n for n, a in arguments.items()
-            if str(a.type).startswith("Tensor") and n not in constant and not any(n in f.arguments for f in formulas)
+            if a.type.is_tensor_like and n not in constant and not any(n in f.arguments for f in formulas)
         ]  # fmt: skip
         if any(outputs) and undecided:
             self.problem(self.node.line, f"nothing is said about {', '.join(undecided)}")
@@ -267,7 +261,7 @@ class _Reader:
         field_ = self.node.value.get("output_differentiability")
         count = len(function.schema.returns)
         if field_ is None:
-            return tuple(str(r.type).startswith("Tensor") for r in function.schema.returns)
+            return tuple(r.type.is_tensor_like for r in function.schema.returns)
         value = field_.plain()
         if not isinstance(value, list) or len(value) != count or not all(isinstance(v, bool) for v in value):
             self.problem(field_.line, f"output_differentiability must be a list of {count} times True or False")

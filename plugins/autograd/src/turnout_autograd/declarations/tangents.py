@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from turnout_aten.declarations.tables import POINTWISE
+
 if TYPE_CHECKING:
     from turnout_aten.declarations.model import NativeFunction
     from turnout_autograd.declarations.entries import Formula
 
 LINEAR = "auto_linear"
 ELEMENT_WISE = "auto_element_wise"
-POINTWISE = "pointwise"  # the tag
 TANGENT, PRIMAL = "_t", "_p"
 
 

@@ -18,6 +18,7 @@ from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout.state import DISPATCH
 from turnout_aten.declarations.signatures import functional_of
+from turnout_aten.declarations.standard import written_in_operators
 from turnout_aten.declarations.tables import INPLACE_VIEW, RESIZES
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.storage import Storage
@@ -56,8 +57,8 @@ def decide(op: Operator) -> Any:
         return _refusing(op, errors.forward.resized)
     if schema.kind == "out":
         return _refusing(op, errors.forward.out_given)
-    writes = any(a.is_write for a in schema.arguments)
-    if not writes and not any(r.type.is_tensor_like for r in schema.returns):
+    writes = schema.is_mutable
+    if not writes and not schema.gives_tensors:
         return FALLTHROUGH
     constant = standard(op) is FALLTHROUGH
     if not writes and constant:
@@ -71,7 +72,7 @@ def decide(op: Operator) -> Any:
     found = rule_of(op)
     if found is not None:
         return tangent_kernel(op, found.compute, found.reads, NAMES)
-    if standard(op) is None and _is_written_in_operators(op):
+    if standard(op) is None and schema.kind == "functional" and written_in_operators(op):
         return _through_parts(op, EXPLICIT)
     compute = transposed(functional_of(op) or op if writes else op)
     return tangent_kernel(op, compute, None, NAMES)
@@ -79,13 +80,6 @@ def decide(op: Operator) -> Any:
 
 def _zero(tangents: Any, result: Any, *args: Any) -> None:
     """The tangent of what does not depend on values that can be differentiated."""
-
-
-def _is_written_in_operators(op: Operator) -> bool:
-    """Whether a standard operator's kernel for all backends calls operators, and writes into nothing that it was given."""
-    if op.namespace != "aten" or EXPLICIT not in op.kernels or op.schema.kind != "functional":
-        return False
-    return op.registry.winner(op, EXPLICIT, op.kernels[EXPLICIT]).calls_operators
 
 
 # ---- what a call needs of its schema
@@ -152,7 +146,7 @@ def _carried(value: Any) -> Tangents | None:
 
 def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
     """A kernel that is written in operators, run here: each of them is differentiated, and seen by what is below (Tracer)."""
-    return parts_kernel(op, bind(op.registry.winner(op, key, op.kernels[key]), op, "Forward"), NAMES)
+    return parts_kernel(op, bind(op.registry.winner(op, key), op, "Forward"), NAMES)
 
 
 @replaceable

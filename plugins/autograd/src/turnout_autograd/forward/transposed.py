@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
 from turnout.operators.values import tensors_in
+from turnout_aten.declarations.tables import SEEDED
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.transforms.linearized import Linearized, Pushed
@@ -17,15 +18,13 @@ from turnout_autograd.transforms.linearized import Linearized, Pushed
 if TYPE_CHECKING:
     from turnout.operators import Operator
 
-_RANDOM = "nondeterministic_seeded"
-
 
 def transposed(op: Operator) -> Callable[..., Any]:
     """The rule of an operator, made of its gradient."""
     slots = [(i, a.type.is_tensor_list) for i, a in enumerate(op.schema.arguments) if a.type.is_tensor_like]
 
     def push(tangents: Any, result: Any, *values: Any) -> Any:
-        if _RANDOM in op.tags:
+        if SEEDED in op.tags:
             raise errors.GradientError(errors.forward.no_rule(op.qualified_name))
         places: list[tuple[int, int | None]] = []
         primals, given = [], []

@@ -10,7 +10,7 @@ from pathlib import Path
 import turnout_aten
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.reading import load
-from turnout_autograd.declarations.entries import Callables, Entry, Formula, entry_for, has_tensors, needs_entry, parse
+from turnout_autograd.declarations.entries import Callables, Entry, Formula, entry_for, needs_entry, parse
 from turnout_autograd.declarations.tangents import TANGENT, Tangent
 from turnout_autograd.generation.kernel_source import Writer, camel, factory_name
 from turnout_autograd.generation.tangent_source import TangentWriter
@@ -212,7 +212,7 @@ def render_tangents(functions: NativeFunctions, entries: dict[str, Entry]) -> di
     operators = stubs(functions)
     for function in functions:
         entry = entry_for(function, functions, entries)
-        if entry is None or not has_tensors(function.schema):
+        if entry is None or not (function.schema.takes_tensors and function.schema.gives_tensors):
             continue
         entry = _for_inplace(function, entry)
         if not entry.is_implemented:

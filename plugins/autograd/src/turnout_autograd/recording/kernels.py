@@ -40,16 +40,11 @@ def decide(op: Operator, options: Mapping[str, Any]) -> Any:
     made = standard(op)
     if made is not None:
         return made
-    if not _has_tensors(op):
+    schema = op.schema
+    if not schema.takes_tensors or not (schema.gives_tensors or schema.is_mutable):
         return FALLTHROUGH
     if RESIZES in op.tags:
         return resize(op)
-    if op.schema.kind == "out":
+    if schema.kind == "out":
         return out_variant(op)
     return not_implemented(op, options)
-
-
-def _has_tensors(op: Operator) -> bool:
-    takes = any(str(a.type).startswith("Tensor") for a in op.schema.arguments)
-    gives = any(str(r.type).startswith("Tensor") for r in op.schema.returns) or any(a.is_write for a in op.schema.arguments)
-    return takes and gives

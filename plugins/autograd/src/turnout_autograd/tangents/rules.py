@@ -29,7 +29,7 @@ class Rule:
         own = [a for a in op.schema.arguments if op.schema.kind != "out" or not a.is_write]
         self._op = op
         self._arguments = len(own)
-        self._tensors = sum(str(a.type).startswith("Tensor") for a in own)
+        self._tensors = sum(a.type.is_tensor_like for a in own)
         self.compute = compute
         self.reads = reads
 

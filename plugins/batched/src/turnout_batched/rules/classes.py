@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from turnout_aten import operators as aten
+from turnout_aten.declarations.tables import POINTWISE, REDUCTION, SEEDED
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, family, wrapped_dim
 from turnout_batched.rules.pointwise import pointwise, unary
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
 
 def rule_of(op: Operator) -> Rule | None:
     """The rule of the operator's class, or None. `op` must be functional and return new tensors."""
-    if op.schema.kind != "functional" or op.schema.is_view or "nondeterministic_seeded" in op.tags:
+    if op.schema.kind != "functional" or op.schema.is_view or SEEDED in op.tags:
         return None
     arguments = op.schema.arguments
     tensors = [i for i, a in enumerate(arguments) if a.type.is_tensor_like]
     names = [a.name for a in arguments]
     if any("[" in arguments[i].type.canonical for i in tensors):
         return None
-    if tensors == [0] and "dim" in names and ("keepdim" in names or "reduction" in op.tags):
+    if tensors == [0] and "dim" in names and ("keepdim" in names or REDUCTION in op.tags):
         return _over_dims(arguments, names)
-    if "pointwise" not in op.tags or "dim" in names:
+    if POINTWISE not in op.tags or "dim" in names:
         return None
     return unary if tensors == [0] else pointwise
 

@@ -26,7 +26,7 @@ META = "meta"
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     need("device:meta", "turnout-meta")
-    if not any(r.type.is_tensor_like for r in subject.schema.returns):
+    if not subject.schema.gives_tensors:
         raise NotTriedError("the operator returns no tensor")
     devices = [a.type.canonical.rstrip("?") == "Device" for a in subject.schema.arguments]
     if not subject.tensors() and not any(devices):

@@ -21,8 +21,7 @@ from turnout_opcheck.subject import Subject
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     yield from functional.check(subject)
-    numbers = any(not r.type.is_tensor_like for r in subject.schema.returns)
-    if subject.is_composite and not numbers and is_there("device:meta"):
+    if subject.is_composite and not subject.gives_numbers and is_there("device:meta"):
         yield from _other_sizes(subject)
 
 

@@ -13,6 +13,7 @@ from turnout.explanation.user_frames import user_frame
 from turnout.guards import during
 from turnout.operators.values import tensors_in
 from turnout.state import StateChange, in_effect
+from turnout_aten.declarations.tables import DATA_DEPENDENT, DYNAMIC_SHAPE
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.reads import told_of_reads
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
     from turnout_tracer.compiling.signatures import Walk
-
-_DYNAMIC, _DATA = "dynamic_output_shape", "data_dependent_output"
 
 
 class Capture(Recording):
@@ -111,8 +110,8 @@ class Capture(Recording):
 
     def add(self, op: Operator, args: tuple[Any, ...], arguments: tuple[Any, ...], result: Any, off: bool) -> None:
         """Add a call that ran."""
-        if _DATA in op.tags or (_DYNAMIC in op.tags and _is_dynamic(op, args)):
-            self.refuse(errors.read(op.qualified_name) if _DATA in op.tags else errors.dynamic(op.qualified_name))
+        if DATA_DEPENDENT in op.tags or (DYNAMIC_SHAPE in op.tags and _is_dynamic(op, args)):
+            self.refuse(errors.read(op.qualified_name) if DATA_DEPENDENT in op.tags else errors.dynamic(op.qualified_name))
         elif any(type(each) not in (Tensor, Generator) for each in tensors_in(args)):
             self.refuse(errors.HIDDEN_TENSOR)
         super().add(op, args, arguments, result, off)

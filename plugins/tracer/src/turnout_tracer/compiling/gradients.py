@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import turnout
+from turnout_aten.declarations.tables import SEEDED
 from turnout_aten.tensor.checks import postponed
 from turnout_aten.tensor.grad_mode import enable_grad, no_grad
 from turnout_aten.tensor.reads import told_of_reads
@@ -151,7 +152,7 @@ class Differentiable(Program):
     def _again(self, ctx: Any, grads: list[Any]) -> Sequence[Any]:
         """The gradients, recorded: the operators of the call run again."""
         tensors, generators, versions = ctx.given
-        if any("nondeterministic_seeded" in node.op.tags for node in self.recorded.nodes):
+        if any(SEEDED in node.op.tags for node in self.recorded.nodes):
             raise errors.CompileError(errors.second_of_random(self.name))
         if [each.version() for each in tensors] != versions:
             raise errors.CompileError(errors.second_of_written(self.name))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout_aten.declarations.tables import POINTWISE, REDUCTION, SEEDED
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.nodes import Constant, Node, Ref, mapped, refs_in
@@ -31,11 +32,11 @@ _MAY_RAISE = ("_polynomial_", "assert", "div", "floor", "fmod", "narrow", "pow",
 
 def is_plain(op: Operator) -> bool:
     """Whether a call can be moved, shared or left out."""
-    if op.namespace != "aten" or "nondeterministic_seeded" in op.tags or any(a.is_write for a in op.schema.arguments):
+    if op.namespace != "aten" or SEEDED in op.tags or op.schema.is_mutable:
         return False
     if any(part in op.name for part in _MAY_RAISE):
         return False
-    return bool(op.schema.is_view) or "pointwise" in op.tags or "reduction" in op.tags or op.name in _TOTAL
+    return bool(op.schema.is_view) or POINTWISE in op.tags or REDUCTION in op.tags or op.name in _TOTAL
 
 
 def optimised(nodes: Iterable[Node], constants: list[Constant], results: list[Any]) -> tuple[list[Node], list[Constant]]:
