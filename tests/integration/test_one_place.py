@@ -215,6 +215,14 @@ DECIDED = {
         r"\.calls_operators\b",
         ["core/src/turnout/operators/kernels.py", "plugins/aten/src/turnout_aten/declarations/standard.py"],
     ),
+    "which images have elements": (
+        r"0 in \w+\[-(?:ndim|\d)",
+        ["plugins/aten/src/turnout_aten/shapes/images.py"],
+    ),
+    "which inputs a module takes": (
+        r"\.ndim not in \((?:self\.ndim|\w+\.dims)|errors\.wrong_ndim\(type\(module\)",
+        ["plugins/nn/src/turnout_nn/layers.py"],
+    ),
     "which kernels compete at a key": (r"\bwinner\((\w+), (\w+), \1\.kernels\[", []),
 }  # fmt: skip
 

@@ -25,9 +25,9 @@ turnout.conv1d(ones(1, 3, 4), ones(2, 1, 2), groups=3)
 turnout.conv1d(ones(1, 1, 4), ones(1, 1, 2), ones(2))
     ShapeError: convolution: 'bias' must have shape [1], got [2]
 F.unfold(ones(3, 4), 2)
-    ShapeError: im2col: 'self' must be [N, C, H, W] or [C, H, W] with elements, got shape [3, 4]
+    ShapeError: im2col: 'self' must have 3 or 4 dimensions, none but the batch empty; got shape [3, 4]
 F.fold(ones(4), (3, 3), 2)
-    ShapeError: col2im: 'self' must be [N, C * kernel, windows] or [C * kernel, windows] with elements, got shape [4]
+    ShapeError: col2im: 'self' must have 2 or 3 dimensions, none but the batch empty; got shape [4]
 F.fold(ones(1, 4, 3), (3, 3), 2)
     ShapeError: col2im: 'self' of shape [1, 4, 3] must have 4 columns, and a multiple of 4 as rows
 F.fold(ones(1, 4, 4), (3, 3, 3), 2)

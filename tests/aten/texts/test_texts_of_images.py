@@ -26,13 +26,13 @@ F.conv2d(ones(1, 4, 4), ones(1, 1, 2), padding="same")
 
 test_what_pooling_refuses = refused("""
 F.max_pool1d(ones(2), 2)
-    ShapeError: max_pool1d: 'self' must have 2 or 3 dimensions, got shape [2]
+    ShapeError: max_pool1d: 'self' must have 2 or 3 dimensions, none but the batch empty; got shape [2]
 F.avg_pool1d(ones(1, 2, 3, 4), 2)
-    ShapeError: avg_pool1d: 'self' must have 2 or 3 dimensions, got shape [1, 2, 3, 4]
+    ShapeError: avg_pool1d: 'self' must have 2 or 3 dimensions, none but the batch empty; got shape [1, 2, 3, 4]
 F.adaptive_max_pool2d(ones(4, 4), 2)
     ArgumentError: adaptive_max_pool2d: 'input' must have at least 3 dimensions, got shape [4, 4]
 F.adaptive_avg_pool1d(ones(2), 2)
-    ShapeError: adaptive_avg_pool1d: 'self' must have 2 or 3 dimensions, got shape [2]
+    ShapeError: adaptive_avg_pool1d: 'self' must have 2 or 3 dimensions, none but the batch empty; got shape [2]
 F.max_pool1d(ones(1, 4), [2, 2])
     ShapeError: max_pool1d: 'kernel_size' must be one number, got [2, 2]
 F.avg_pool1d(ones(1, 4), [2, 2])

@@ -26,7 +26,7 @@ turnout.vmap(lambda x: x.repeat(2))(ones(2, 3, 4))
 turnout.vmap(lambda x: turnout.cat([x, x]))(ones(2))
     ShapeError: cat: tensors without dimensions cannot be joined
 turnout.vmap(lambda x: turnout.nn.functional.unfold(x, 2))(ones(3, 2, 2))
-    ShapeError: im2col: 'self' must be [N, C, H, W] or [C, H, W] with elements, got shape [2, 2]
+    ShapeError: im2col: 'self' must have 3 or 4 dimensions, none but the batch empty; got shape [2, 2]
 turnout.vmap(lambda x: turnout.nn.functional.max_pool2d(x, 2))(ones(3, 2, 2))
     ShapeError: max_pool2d: 'self' must have 3 or 4 dimensions, none but the batch empty; got shape [2, 2]
 turnout.vmap(lambda x: turnout.nn.functional.lp_pool3d(x, 2, 2))(ones(3, 2, 2, 2))

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from turnout.nn import functional
 
+from turnout.errors import ShapeError
+from turnout_nn import errors
 from turnout_nn.module import Module
 
 C = TypeVar("C", bound="type[Layer]")
@@ -70,6 +72,12 @@ class Layer(Module):
 def each(value: Any, ndim: int) -> Any:
     """A value for each of so many dimensions: a number stands for all of them."""
     return tuple(value) if isinstance(value, (tuple, list)) else tuple(repeat(value, ndim))
+
+
+def check_dims(module: Module, input: Any, *dims: int) -> None:
+    """Raise ShapeError unless the input of a module has one of these numbers of dimensions."""
+    if input.ndim not in dims:
+        raise ShapeError(errors.wrong_ndim(type(module).__name__, " or ".join(map(str, dims)), input))
 
 
 class _Times(int):

@@ -33,7 +33,7 @@ def _convolved(
 ) -> Tensor:  # fmt: skip
     """A convolution of [N, C, *S] or [C, *S]."""
     if input.ndim not in (ndim + 1, ndim + 2):
-        raise ShapeError(texts.no_images(name, ndim, input.shape))
+        raise ShapeError(texts.no_images(name, "input", ndim + 1, ndim + 2, input.shape))
     single = input.ndim == ndim + 1
     x = aten.unsqueeze(input, 0) if single else input
     made: Tensor = aten.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)

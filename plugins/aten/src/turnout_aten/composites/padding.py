@@ -61,7 +61,7 @@ def _checked(name: str, ndim: int, self: Tensor, padding: Sequence[int], reflect
     if len(padding) != 2 * ndim:
         raise ShapeError(f"{name}: 'padding' must be {2 * ndim} numbers, got {list(padding)}")
     shape = self.shape
-    check_images(shape, (ndim + 1, ndim + 2), name)
+    check_images(name, ndim, shape)
     for i in range(ndim):
         before, after, n = padding[2 * i], padding[2 * i + 1], shape[-1 - i]
         if reflects and (before >= n or after >= n):

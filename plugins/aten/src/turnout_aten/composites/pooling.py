@@ -24,8 +24,7 @@ Ints = tuple[int, ...]
 
 def _line(name: str, self: Tensor) -> Tensor:
     """[N, C, L] or [C, L] with a dim of length 1 before the last."""
-    if self.ndim not in (2, 3):
-        raise ShapeError(f"{name}: 'self' must have 2 or 3 dimensions, got shape {list(self.shape)}")
+    check_images(name, 1, self.shape)
     return aten.unsqueeze(self, -2)
 
 
@@ -145,7 +144,7 @@ def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int]
     if len(output_size) != ndim:
         raise ShapeError(texts.wrong_output_size(name, ndim, output_size))
     if all(n == 1 for n in output_size):
-        check_images(self.shape, (ndim + 1, ndim + 2), name)
+        check_images(name, ndim, self.shape)
         return aten.mean__dim(self, tuple(range(-ndim, 0)), True)
     return pool(self, output_size)
 
@@ -179,7 +178,7 @@ def _unpooled(name: str, ndim: int, self: Tensor, indices: Tensor, output_size: 
         raise DTypeError(f"{name}: 'indices' must be int64, got {indices.dtype.name}")
     if len(output_size) != ndim:
         raise ShapeError(texts.wrong_output_size(name, ndim, output_size))
-    check_images(self.shape, (ndim + 1, ndim + 2), name)
+    check_images(name, ndim, self.shape)
     if self.shape != indices.shape:
         raise ShapeError(f"{name}: 'indices' must have the shape of 'self', {list(self.shape)}, got {list(indices.shape)}")
     try:

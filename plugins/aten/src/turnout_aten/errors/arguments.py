@@ -126,9 +126,10 @@ def no_channels(name: str, shape: Shape) -> str:
     return f"{_of(name)}'input' must be [N, C, ...], got shape {list(shape)}"
 
 
-def no_images(name: str, ndim: int, shape: Shape) -> str:
-    """For an operator over the last `ndim` dims of [N, C, ...] or [C, ...]."""
-    return f"{_of(name)}'input' must have {ndim + 1} or {ndim + 2} dimensions, got shape {list(shape)}"
+def no_images(name: str, argument: str, least: int, most: int, shape: Shape, besides: str = ",") -> str:
+    """For an operator over the last dims of [N, C, ...] or [C, ...]."""
+    known = f"{least} or {most}" if least < most else most
+    return f"{_of(name)}'{argument}' must have {known} dimensions{besides} got shape {list(shape)}"
 
 
 def unequal_dims(name: str, first: Shape, second: Shape, third: Shape) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError, ShapeError
 from turnout.operators.tracebacks import shorten, shortening
-from turnout_aten.errors import arguments as texts
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
+from turnout_aten.shapes.images import check_images
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,16 +227,11 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
     return _generated.adaptive_max_pool3d(input, _filled("adaptive_max_pool3d", input, output_size, 3))
 
 
-def _check_images(name: str, ndim: int, input: Tensor) -> None:
-    if input.ndim not in (ndim + 1, ndim + 2):
-        raise ShapeError(texts.no_images(name, ndim, input.shape))
-
-
 def _fractional(
     name: str, ndim: int, input: Tensor, kernel_size: Size, output_size: Any, output_ratio: Any,
     random_samples: Tensor | None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    _check_images(name, ndim, input)
+    check_images(name, ndim, input.shape, "input")
     if output_size is None:
         if output_ratio is None:
             raise ArgumentError(f"{name}: give output_size or output_ratio")
@@ -319,7 +314,7 @@ def fractional_max_pool3d_with_indices(
 def _unpooled_size(
     name: str, ndim: int, input: Tensor, kernel_size: Size, stride: Size | None, padding: Size, output_size: Any
 ) -> tuple[list[int], tuple[int, ...], tuple[int, ...]]:
-    _check_images(name, ndim, input)
+    check_images(name, ndim, input.shape, "input")
     kernel = _each(kernel_size, ndim)
     steps, pads = kernel if stride is None else _each(stride, ndim), _each(padding, ndim)
     usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-ndim:], steps, kernel, pads, strict=True)]

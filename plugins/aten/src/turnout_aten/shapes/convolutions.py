@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.errors import arguments as texts
+from turnout_aten.shapes.images import check_images
 from turnout_aten.shapes.layouts import as_convolved
 from turnout_aten.shapes.specs import Out
 
@@ -117,8 +118,7 @@ def im2col(
 ) -> Out:
     """[N, C, H, W] -> [N, C * kernel, windows]; without N too."""
     shape = self.array.shape
-    if len(shape) not in (3, 4) or 0 in shape[-3:]:
-        raise ShapeError(f"im2col: 'self' must be [N, C, H, W] or [C, H, W] with elements, got shape {list(shape)}")
+    check_images("im2col", 2, shape)
     kernel, counts = _windows("im2col", shape[-2:], kernel_size, dilation, padding, stride)
     return Out((*shape[:-3], shape[-3] * kernel[0] * kernel[1], counts[0] * counts[1]), self.dtype)
 
@@ -155,10 +155,7 @@ def col2im(
     shape = self.array.shape
     size = spread("col2im", "output_size", output_size, 2)
     at_least("col2im", "output_size", size, 1)
-    if len(shape) not in (2, 3) or 0 in shape[-2:]:
-        raise ShapeError(
-            f"col2im: 'self' must be [N, C * kernel, windows] or [C * kernel, windows] with elements, got shape {list(shape)}"
-        )
+    check_images("col2im", 1, shape)  # [N, C * kernel, windows]
     kernel, counts = _windows("col2im", size, kernel_size, dilation, padding, stride)
     area = kernel[0] * kernel[1]
     if shape[-2] % area or shape[-1] != counts[0] * counts[1]:

@@ -35,20 +35,18 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
     return Out(made, self.dtype, as_images(made, self))
 
 
-def check_images(shape: tuple[int, ...], ndims: tuple[int, ...], name: str = "") -> None:
-    """Raise unless the shape is [N, C, *S], or without N where `ndims` has a number less, with elements in all dims but N."""
-    if len(shape) not in ndims or 0 in shape[len(shape) - ndims[-1] + 1 :]:
-        known = " or ".join(map(str, ndims))
-        raise ShapeError(
-            f"{name}{': ' if name else ''}'self' must have {known} dimensions, none but the batch empty; got shape {list(shape)}"
-        )
+def check_images(name: str, ndim: int, shape: tuple[int, ...], argument: str = "self", *, alone: bool = True) -> None:
+    """Raise unless the shape is [N, C, *S], or [C, *S] where images may be `alone`, with elements in all dims but N."""
+    least = ndim + (1 if alone else 2)
+    if not least <= len(shape) <= ndim + 2 or 0 in shape[-ndim - 1 :]:
+        raise ShapeError(texts.no_images(name, argument, least, ndim + 2, shape, ", none but the batch empty;"))
 
 
 def _upsampled(ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
     shape = self.array.shape
     if len(output_size) != ndim:
         raise ShapeError(f"'output_size' must be {'one number' if ndim == 1 else f'{ndim} numbers'}, got {list(output_size)}")
-    check_images(shape, (ndim + 2,))
+    check_images("", ndim, shape, alone=False)
     if any(n < 1 for n in output_size):
         raise ShapeError(f"'output_size' must be positive, got {list(output_size)}")
     # differs from torch: `interpolate` of uint8 rounds what floats give. PyTorch's weights are integers, and its result can be

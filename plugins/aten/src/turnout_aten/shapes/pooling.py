@@ -60,7 +60,7 @@ def _pooled(
     ceil_mode: bool,
 ) -> Ints:
     kernel, steps, pads, gaps = geometry(name, ndim, kernel_size, stride, padding, dilation)
-    check_images(shape, (ndim + 1, ndim + 2), name)
+    check_images(name, ndim, shape)
     found = tuple([pooled_length(*each, ceil_mode) for each in zip(shape[-ndim:], kernel, steps, pads, gaps, strict=True)])
     if any(n < 1 for n in found):
         raise ShapeError(
@@ -120,7 +120,7 @@ def _like_self(name: str, grad_output: Tensor, self: Tensor, wanted: Ints) -> Ou
 def _adaptive(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> Ints:
     size = spread(name, "output_size", output_size, ndim)
     at_least(name, "output_size", size, 0)
-    check_images(self.array.shape, (ndim + 1, ndim + 2), name)
+    check_images(name, ndim, self.array.shape)
     return (*self.array.shape[:-ndim], *size)
 
 
@@ -132,7 +132,7 @@ def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int]
 
 
 def _adaptive_avg_backward(name: str, ndim: int, grad_output: Tensor, self: Tensor) -> Out:
-    check_images(self.array.shape, (ndim + 1, ndim + 2), name)
+    check_images(name, ndim, self.array.shape)
     return _like_self(name, grad_output, self, (*self.array.shape[:-ndim], *grad_output.array.shape[-ndim:]))
 
 
@@ -152,7 +152,7 @@ def _fractional(
     kernel = spread(name, "kernel_size", kernel_size, ndim)
     size = spread(name, "output_size", output_size, ndim)
     shape = self.array.shape
-    check_images(shape, (ndim + 1, ndim + 2), name)
+    check_images(name, ndim, shape)
     at_least(name, "kernel_size", kernel, 1)
     if self.dtype.category != FLOAT or random_samples.dtype is not self.dtype:
         raise DTypeError(

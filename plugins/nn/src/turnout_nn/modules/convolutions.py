@@ -11,7 +11,7 @@ from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.plugin_api import describe
 from turnout_nn import errors
-from turnout_nn.layers import OfDims, Size, each
+from turnout_nn.layers import OfDims, Size, check_dims, each
 from turnout_nn.modules.linear import fill_uniform
 from turnout_nn.parameters import Parameter, empty_parameter
 
@@ -177,8 +177,7 @@ class _Transposed(_Convolution):
 
     def _added(self, input: Tensor, wanted: list[int]) -> list[int]:
         """The output padding that gives a size."""
-        if input.ndim not in (self.ndim + 1, self.ndim + 2):
-            raise ShapeError(errors.wrong_ndim(type(self).__name__, f"{self.ndim + 1} or {self.ndim + 2}", input))
+        check_dims(self, input, self.ndim + 1, self.ndim + 2)
         inputs = list(input.shape)[-self.ndim :]
         sizes = wanted[-self.ndim :]
         if len(wanted) not in (self.ndim, self.ndim + 1, self.ndim + 2):

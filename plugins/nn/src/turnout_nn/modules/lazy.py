@@ -9,7 +9,7 @@ from turnout import Tensor
 from turnout.errors import ShapeError
 from turnout_aten.plugin_api import describe
 from turnout_nn import errors
-from turnout_nn.layers import OfDims, Size
+from turnout_nn.layers import OfDims, Size, check_dims
 from turnout_nn.modules import convolutions, linear, normalisation
 from turnout_nn.parameters import UninitializedBuffer, UninitializedParameter, is_uninitialized
 
@@ -142,8 +142,7 @@ class _LazyConvolution(_Lazy):
         return {"weight": (outer, inner // self.groups, *self.kernel_size)}
 
     def _size_of(self, input: Tensor) -> int:
-        if input.ndim not in (self.ndim + 1, self.ndim + 2):
-            raise ShapeError(errors.wrong_ndim(type(self).__name__, f"{self.ndim + 1} or {self.ndim + 2}", input))
+        check_dims(self, input, self.ndim + 1, self.ndim + 2)
         return int(input.shape[-self.ndim - 1])
 
     def _size_in(self, weight: Tensor) -> int:
@@ -218,9 +217,7 @@ class _LazyNorm(_Lazy):
         return dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (size,))
 
     def _size_of(self, input: Tensor) -> int:
-        dims = self.becomes.dims
-        if input.ndim not in dims:
-            raise ShapeError(errors.wrong_ndim(type(self).__name__, " or ".join(map(str, dims)), input))
+        check_dims(self, input, *self.becomes.dims)
         return int(input.shape[1 if self.becomes.is_batched(input) else 0])
 
     def _key(self) -> str:

@@ -8,10 +8,10 @@ from turnout.nn import functional
 
 import turnout
 from turnout import Tensor, no_grad
-from turnout.errors import ArgumentError, ShapeError
+from turnout.errors import ArgumentError
 from turnout_aten.plugin_api import describe
 from turnout_nn import errors
-from turnout_nn.layers import Layer, OfDims, layer
+from turnout_nn.layers import Layer, OfDims, check_dims, layer
 from turnout_nn.module import Module
 from turnout_nn.parameters import Parameter, empty_parameter
 
@@ -78,10 +78,6 @@ class _Running(_Affine, OfDims):
         """Whether dimension 1 is that of channels, not dimension 0."""
         return True
 
-    def _check(self, input: Tensor) -> None:
-        if input.ndim not in self.dims:
-            raise ShapeError(errors.wrong_ndim(type(self).__name__, " or ".join(map(str, self.dims)), input))
-
     def extra_repr(self) -> str:
         """The values of the arguments."""
         shown = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
@@ -126,7 +122,7 @@ class _BatchNorm(_Running):
         Arguments:
             input: [N, num_features, ...]
         """
-        self._check(input)
+        check_dims(self, input, *self.dims)
         factor = self.momentum or 0.0
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -181,7 +177,7 @@ class _InstanceNorm(_Running):
         Arguments:
             input: [N, num_features, ...], or without N
         """
-        self._check(input)
+        check_dims(self, input, *self.dims)
         alone = not self.is_batched(input)
         if self.affine and input.shape[0 if alone else 1] != self.num_features:
             raise ArgumentError(errors.wrong_channels(type(self).__name__, self.num_features, input))
