@@ -489,7 +489,7 @@ NOT_WRITTEN = "load: the file was not written by torch.export.save, or is damage
         (_with(more__archive_format=b"pt2"), "it holds 2 files archive_format; expected 1"),
         (_payload(path_name="../w"), "'../w' is not the name of a file"),
         (_payload(use_pickle=True), "'w' of the weights is pickled: a program, and not data"),
-        (_weight(dtype=4), "'w' cannot require a gradient"),
+        (_weight(dtype=4), "'w' of int32 is said to require a gradient"),
         (_weight(sizes=[size("s0")]), "a size of 'w' is not a number"),
         (_set(version=("8", 20)), "the version of the schema is not two ints"),
         (_in_spec(5), "a tree is not a text"),

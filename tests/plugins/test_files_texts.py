@@ -55,7 +55,7 @@ def archive(data: bytes) -> io.BytesIO:
         (changed(object={"tensor": TENSOR | {"shape": [100]}}), "a tensor reaches to element 100 of a storage of 1"),
         (changed(object={"tensor": TENSOR | {"storage": 1}}, storages=[STORED] * 2), "the data of a storage on cpu is missing"),
         (changed(storages=[]), "it holds 'storages/0', which belongs to nothing in it"),
-        (changed(format="other"), "its data.json names another format"),
+        (changed(format="other"), "it does not say format 'turnout'"),
         (document(0).replace(b'"object"', b'"objects"'), "its data.json has no object"),
         (document(json.loads("[" * 101 + "]" * 101)), "it holds more than 100 containers inside each other"),
     ],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, FLOAT, DType
-from turnout.errors import ShapeError
+from turnout.errors import FileFormatError, ShapeError
 from turnout_aten.files import Damaged, need
 from turnout_aten.functions import return_types
 from turnout_aten.shapes.extents import reach_of
@@ -23,6 +23,9 @@ from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.size import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout_aten.archives import Archive
     from turnout_aten.tensor.devices import TensorDevice
     from turnout_aten.tensor.storage import Storage
     from turnout_aten.tensor.tensor import Tensor
@@ -151,21 +154,26 @@ def nothing_left(name: str | None) -> None:
     need(name is None, f"it holds {shown(name)}, which belongs to nothing in it")
 
 
-def check_strides(shape: list[int] | tuple[int, ...], strides: list[int] | tuple[int, ...], what: str) -> None:
-    """A shape and strides of one length."""
-    need(len(shape) == len(strides), f"{what} does not have as many sizes as strides")
+def geometry(
+    shape: Any, strides: Any, what: str, number: Callable[[Any, str], int] = size
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A shape and strides, in which `number` reads each."""
+    sizes = tuple([number(n, f"a size of {what}") for n in elements(shape, f"the shape of {what}")])
+    steps = tuple([number(n, f"a stride of {what}") for n in elements(strides, f"the strides of {what}")])
+    need(len(sizes) == len(steps), f"{what} does not have as many sizes as strides")
+    return sizes, steps
 
 
-def tensor(flat: Any, geometry: tuple[int, list[int], list[int]], where: TensorDevice, storage: Storage, what: str) -> Tensor:
-    """A tensor with this (offset, shape, strides) over the elements of a storage, of which it reaches none that is not there."""
-    offset, shape, strides = geometry
-    check_strides(shape, strides, what)
+def tensor(
+    flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], where: TensorDevice, storage: Storage, what: str
+) -> Tensor:
+    """A tensor with this offset, shape and strides over the elements of a storage, of which it reaches none that is not there."""
     count, reach = flat.shape[0], 0 if 0 in shape else offset + reach_of(shape, strides)
     need(reach <= count, f"{what} reaches to element {shown(reach)} of a storage of {count}")
     try:
-        return tensor_at(flat, (offset, tuple(shape), tuple(strides)), where, storage)
+        return tensor_at(flat, (offset, shape, strides), where, storage)
     except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
-        raise Damaged(f"{what} cannot have the shape {shown(str(shape))}") from error
+        raise Damaged(f"{what} cannot have the shape {shown(str(list(shape)))}") from error
 
 
 def check_tracked(tracked: Any, kind: DType, what: str) -> None:
@@ -220,6 +228,28 @@ def parse(text: bytes) -> Any:
         raise
     except ValueError:
         raise Damaged("an int in it has too many digits") from None
+
+
+def document(archive: Archive, name: str, of: str, form: tuple[str, int], reader: str) -> dict[str, Any]:
+    """The JSON object in an entry of an archive, which says this (format, version). Raises FileFormatError for another version.
+
+    `of` and `reader` are what the error names.
+    """
+    format, version = form
+    need(name in archive.entries, f"it has no {name}")
+    found = parse(archive.read(name))
+    need(isinstance(found, dict) and found.get("format") == format, f"it does not say format {format!r}")
+    said = found.get("version")
+    if type(said) is not int or said != version:
+        raise FileFormatError(f"load: {of} has format version {shown(said)}, this {reader} reads version {version}")
+    return found
+
+
+def bytes_of(archive: Archive, name: str, expected: int) -> bytes:
+    """The bytes in an entry of an archive, if there are as many as expected."""
+    held = archive.entries[name].size
+    need(held == expected, f"{name} has {held} bytes, expected {shown(expected)}")
+    return archive.read(name)
 
 
 def _no_constant(name: str) -> Any:

@@ -160,11 +160,6 @@ def other_results(op: str, found: int, expected: int) -> str:
     return f"{op} returned {found} results; when the graph was traced or saved it returned {expected}"
 
 
-def other_version(path: str, version: str, known: int) -> str:
-    """A file of another format."""
-    return f"load: {path} has format version {version}, this turnout-tracer reads version {known}"
-
-
 def no_such_replay(name: str, wanted: str, device: object, ways: list[str]) -> str:
     """A way of replays that the device does not have."""
     where = "a graph without tensors" if device is None else f"device {str(device)!r}"

@@ -69,13 +69,8 @@ def load(path: FilePath, where: str | Device | None = None) -> Parts:
     with reading(path) as file:
         try:
             archive = Archive(file)
-            need(DOCUMENT in archive.entries, f"it has no {DOCUMENT}")
+            data = plain_data.document(archive, DOCUMENT, name, (FORMAT, VERSION), "turnout-tracer")
             length = archive.entries[DOCUMENT].size
-            data = plain_data.parse(archive.read(DOCUMENT))
-            need(isinstance(data, dict) and data.get("format") == FORMAT, f"it does not say format {FORMAT!r}")
-            version = data.get("version")
-            if type(version) is not int or version != VERSION:
-                raise FileFormatError(errors.other_version(name, shown(version), VERSION))
             return _Reader(row(data, _WHOLE, "the graph"), target, length, (), archive).parts()
         except Damaged as error:
             raise FileFormatError(errors.not_a_graph(name, str(error))) from None
@@ -248,9 +243,7 @@ class _Reader:
             return self.tensors[index(data["tensor"], len(self.tensors), "tensor")]
         found = row(data, _ELEMENTS, what)
         at, kind = plain_data.place(found["device"]), plain_data.dtype(found["dtype"])
-        shape = tuple([size(n, f"a size of {what}") for n in elements(found["shape"], f"the shape of {what}")])
-        strides = tuple([size(n, f"a stride of {what}") for n in elements(found["strides"], f"the strides of {what}")])
-        plain_data.check_strides(shape, strides, what)
+        shape, strides = plain_data.geometry(found["shape"], found["strides"], what)
         order = order_in_memory(shape, strides)
         if order is None:
             raise Damaged(f"the elements of {what} have gaps between them, or share their memory")
@@ -270,10 +263,8 @@ class _Reader:
         assert self.archive is not None
         name = entry(size(number, f"the entry of {what}"))
         need(name in self.unread, f"{what} is in {name}, which is not there or belongs to another tensor")
-        held = self.archive.entries[name].size
-        need(held == expected, f"{name} has {held} bytes, expected {shown(expected)}")
         self.unread.remove(name)
-        return self.archive.read(name)
+        return plain_data.bytes_of(self.archive, name, expected)
 
     # ---- calls
 

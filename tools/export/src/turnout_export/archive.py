@@ -13,7 +13,7 @@ from turnout.dtypes import DTYPES as KNOWN
 from turnout_aten import plain_data
 from turnout_aten.archives import Archive
 from turnout_aten.files import Damaged, need
-from turnout_aten.plain_data import elements, row, shown, size
+from turnout_aten.plain_data import row, shown, size
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.storage import Storage
 
@@ -78,7 +78,7 @@ class Package:
             key = (payload["path_name"], tensor.dtype.name, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
             made[name] = same.setdefault(key, tensor)
             if meta["requires_grad"] is True and payload.get("is_param") is True:
-                need(tensor.dtype.is_floating_point or tensor.dtype.is_complex, f"{shown(name)} cannot require a gradient")
+                plain_data.check_tracked(True, tensor.dtype, shown(name))
                 made[name].requires_grad_()
         return made
 
@@ -87,11 +87,10 @@ class Package:
         need(isinstance(file, str) and _FILE.fullmatch(file) is not None, f"{shown(file)} is not the name of a file")
         need(meta["layout"] == STRIDED, f"{what} is not strided")
         kind = dtype(meta["dtype"])
-        shape = [_number(n, f"a size of {what}") for n in elements(meta["sizes"], f"the shape of {what}")]
-        strides = [_number(n, f"a stride of {what}") for n in elements(meta["strides"], f"the strides of {what}")]
+        shape, strides = plain_data.geometry(meta["sizes"], meta["strides"], what, _number)
         offset = _number(meta["storage_offset"], f"the offset of {what}")
         flat, storage = self._storage(f"{folder}/{file}", kind)
-        return plain_data.tensor(flat, (offset, shape, strides), self._where, storage, what)
+        return plain_data.tensor(flat, offset, shape, strides, self._where, storage, what)
 
     def _storage(self, file: str, kind: DType) -> tuple[Any, Storage]:
         count = self._size(file) // kind.itemsize

@@ -209,12 +209,7 @@ class _Reader:
         self.depth = 0
 
     def read(self) -> Any:
-        need(DOCUMENT in self.archive.entries, f"it has no {DOCUMENT}")
-        head = plain_data.parse(self.archive.read(DOCUMENT))
-        need(isinstance(head, dict) and head.get("format") == FORMAT, f"its {DOCUMENT} names another format")
-        found = head.get("version")
-        if type(found) is not int or found != VERSION:
-            raise FileFormatError(f"load: {self.name} has format version {shown(found)}, this Turnout reads version {VERSION}")
+        head = plain_data.document(self.archive, DOCUMENT, self.name, (FORMAT, VERSION), "Turnout")
         self.storages = elements(head.get("storages"), "the list of storages")
         known = {DOCUMENT, *[f"storages/{i}" for i in range(len(self.storages))]}
         strange = next((name for name in self.archive.entries if name not in known), None)
@@ -262,9 +257,8 @@ class _Reader:
     def tensor(self, row: dict[str, Any]) -> Tensor:
         flat, where, storage = self.storage(index(row["storage"], len(self.storages), "storage"))
         offset = size(row["offset"], "the offset of a tensor")
-        shape = [size(n, "a size of a tensor") for n in elements(row["shape"], "the shape of a tensor")]
-        strides = [size(n, "a stride of a tensor") for n in elements(row["strides"], "a tensor's strides")]
-        made = plain_data.tensor(flat, (offset, shape, strides), where, storage, "a tensor")
+        shape, strides = plain_data.geometry(row["shape"], row["strides"], "a tensor")
+        made = plain_data.tensor(flat, offset, shape, strides, where, storage, "a tensor")
         tracked = row["requires_grad"]
         plain_data.check_tracked(tracked, made.dtype, "a tensor")
         return made.requires_grad_() if tracked else made
@@ -276,11 +270,10 @@ class _Reader:
             kind, count = plain_data.dtype(saved["dtype"]), size(saved["size"], "the size of a storage")
             entry, place = f"storages/{number}", plain_data.place(saved["device"])
             if entry in self.archive.entries:
-                held, expected = self.archive.entries[entry].size, count * kind.itemsize
-                need(held == expected, f"{entry} has {held} bytes, expected {expected}")
+                held = plain_data.bytes_of(self.archive, entry, count * kind.itemsize)
                 where = self.location(place)
                 where = where.backend.resolve_device(where)
-                flat = where.backend.from_host(self.archive.read(entry), (count,), kind, where)
+                flat = where.backend.from_host(held, (count,), kind, where)
             else:
                 where, flat = place, self.without_data(place, count, kind)
             found = self.loaded[number] = (flat, where, Storage(flat, CLOCK.epoch))
