@@ -210,6 +210,20 @@ def test_every_requirement_is_pinned():
     assert asked - NAMES <= pins.keys()
 
 
+def test_all_ask_for_the_same_versions_of_what_is_not_ours():
+    """Of setuptools, the examples ask for less: they have no licence expression."""
+    versions: dict[str, set[str]] = {}
+    for path in sorted(
+        path for folder in (".", "core", "plugins/*", "tools/*", "examples/*") for path in ROOT.glob(f"{folder}/pyproject.toml")
+    ):
+        build = tomllib.loads(path.read_text("utf-8"))["build-system"]["requires"]
+        for text in (*build, *read(path.parent).requirements()):
+            if required_name(text) not in {*NAMES, "setuptools"}:
+                versions.setdefault(required_name(text), set()).add(re.sub(r"^[\w.-]+(?:\[.*?\])?", "", text))
+    assert len(versions) > 10
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
 def test_no_file_that_a_build_makes_asks_for_another_set_up():
     # Make's exit status is 1 where something is to be made, that of git check-ignore where git ignores none of the files.
