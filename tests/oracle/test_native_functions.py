@@ -95,8 +95,8 @@ def test_fields_are_equal(ours, theirs):
         g = ours[str(f.func.name)]
         if "generated" in f.tags:
             continue
-        # Given by torchgen to every aten function, and by kind; and a tag of our own.
-        automatic = {"pt2_compliant_tag", "out", "inplace", "finite", "indices_mix"}
+        # Given by torchgen to every aten function, and by kind; and tags of our own.
+        automatic = {"pt2_compliant_tag", "out", "inplace", "finite", "indices_mix", "partial", "total"}
         assert {v.name for v in f.variants} == g.variants, g.name
         assert f.tags - automatic == g.tags - automatic, g.name
         assert f.structured == g.structured, g.name

@@ -13,15 +13,15 @@ from turnout.config.lock import cached_property
 from turnout.operators.placement import INDICES_MIX
 from turnout.schema.model import Argument, FunctionSchema
 from turnout_aten.declarations.signatures import is_factory
-from turnout_aten.declarations.tables import FINITE, INPLACE_VIEW, RESIZES, SHARES_STORAGE
+from turnout_aten.declarations.tables import FINITE, INPLACE_VIEW, PARTIAL, RESIZES, SHARES_STORAGE, TOTAL
 from turnout_aten.tags import Tag
 
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
 
-# The allowed tags: those of PyTorch, and four of Turnout's.
+# The allowed tags: those of PyTorch, and those of Turnout.
 # Variants made by autogen get `generated`. PyTorch's tags inplace and out are not needed; the kind of the schema says the same.
-TAGS = frozenset({*map(str, Tag), FINITE, INDICES_MIX, RESIZES, SHARES_STORAGE})
+TAGS = frozenset({*map(str, Tag), FINITE, INDICES_MIX, PARTIAL, RESIZES, SHARES_STORAGE, TOTAL})
 
 
 def _empty() -> Mapping[str, str]:

@@ -31,6 +31,9 @@ SEEDED = "nondeterministic_seeded"
 DYNAMIC_SHAPE, DATA_DEPENDENT = "dynamic_output_shape", "data_dependent_output"
 # The tags of operators that compute each element from those in its place, and of those that compute one of several.
 POINTWISE, REDUCTION = "pointwise", "reduction"
+# The tags of operators that take all values of tensors whose shapes and dtypes they take, and of those that raise for some. Views
+# and those tagged `pointwise` or `reduction` are total without saying so, unless they say `partial`.
+TOTAL, PARTIAL = "total", "partial"
 # The tag of operators that give finite numbers for finite real ones, which the setting `debug.kernels` checks.
 FINITE = "finite"
 # The tag of variants that autogen makes.

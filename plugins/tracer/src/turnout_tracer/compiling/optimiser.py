@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout_aten.declarations.tables import POINTWISE, REDUCTION, SEEDED
+from turnout_aten.declarations.tables import PARTIAL, POINTWISE, REDUCTION, SEEDED, TOTAL
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.nodes import Constant, Node, Ref, mapped, refs_in
@@ -17,26 +17,16 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
 
-FOLDED = 1024  # elements of a constant that is computed beforehand
+_MOVED, _KEPT = frozenset({POINTWISE, REDUCTION, TOTAL}), frozenset({PARTIAL, SEEDED})
 
-# Operators without the tag `pointwise` or `reduction` that compute for all values of the shapes that they were traced with.
-_TOTAL = frozenset(
-    ("clone", "_to_copy", "copy", "mm", "bmm", "addmm", "baddbmm", "mv", "dot", "cat", "stack", "full", "zeros", "ones",
-     "full_like", "zeros_like", "ones_like", "arange", "eye", "scalar_tensor", "new_zeros", "new_ones", "new_full", "where",
-     "constant_pad_nd", "flip", "roll", "tril", "triu", "_softmax", "_log_softmax", "native_layer_norm", "slice_scatter",
-     "select_scatter")
-)  # fmt: skip
-# Parts of the names of those that raise for some values.
-_MAY_RAISE = ("_polynomial_", "assert", "div", "floor", "fmod", "narrow", "pow", "remainder", "shift", "tensor_split")
+FOLDED = 1024  # elements of a constant that is computed beforehand
 
 
 def is_plain(op: Operator) -> bool:
     """Whether a call can be moved, shared or left out."""
-    if op.namespace != "aten" or SEEDED in op.tags or op.schema.is_mutable:
+    if op.namespace != "aten" or op.schema.is_mutable or not _KEPT.isdisjoint(op.tags):
         return False
-    if any(part in op.name for part in _MAY_RAISE):
-        return False
-    return bool(op.schema.is_view) or POINTWISE in op.tags or REDUCTION in op.tags or op.name in _TOTAL
+    return bool(op.schema.is_view) or not _MOVED.isdisjoint(op.tags)
 
 
 def optimised(nodes: Iterable[Node], constants: list[Constant], results: list[Any]) -> tuple[list[Node], list[Constant]]:
