@@ -16,6 +16,10 @@ aten.convolution_backward(ones(1, 1, 4), ones(1, 1, 4, 4), ones(1, 1, 2, 2), Non
 aten.convolution_backward(ones(1, 4), ones(1, 4), ones(1, 2), None, [1], [0], [1], False, [0], 1, [True, True, True])
     ShapeError: convolution_backward: grad_output, input and weight must have equally many dimensions, at least 3; got shapes [1,
         4], [1, 4], [1, 2]
+aten.convolution_backward(ones(1, 1, 4), ones(1, 1, 4), ones(1, 1, 2), None, [1], [0], [1], False, [0], 1, [True, True, True])
+    ShapeError: convolution_backward: 'grad_output' must have shape [1, 1, 3], got [1, 1, 4]
+aten.convolution_backward(ones(1, 1, 3), ones(1, 1, 4), ones(1, 1, 2), None, [0], [0], [1], False, [0], 1, [True, True, True])
+    ShapeError: convolution_backward: 'stride' must be at least 1, got [0]
 F.conv1d(ones(1, 1, 4), ones(1, 1, 2), stride=2, padding="same")
     ArgumentError: conv1d: padding='same' needs stride 1, got [2]
 F.conv1d(ones(4), ones(1, 1, 2))

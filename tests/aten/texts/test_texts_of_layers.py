@@ -28,7 +28,11 @@ F.rrelu(ones(2), 0.5, 0.1)
 F.rrelu(ones(2, dtype=int64))
     DTypeError: rrelu is not defined for int64 tensors
 aten.glu_backward(tensor(1.0), tensor(1.0), 0)
-    ShapeError: glu_backward: 'self' must have at least one dimension
+    ShapeError: glu_backward: needs at least one dimension, got a 0-dim tensor
+aten.glu_backward(ones(1), ones(3), 0)
+    ShapeError: glu_backward: the length along dim 0 must be even, got 3 of shape [3]
+aten.glu_backward(ones(2, 2), ones(4), 0)
+    ShapeError: glu_backward: 'grad_output' of shape [2, 2] does not expand to [2]
 """)
 
 test_what_attention_refuses = refused("""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnout.registry import Registrations
+from turnout_aten.shapes.convolutions import check_gradient
 from turnout_cuda.floats import Arrays, kind
 from turnout_cuda.programs import name_of
 
@@ -135,10 +136,9 @@ class _Convolutions:
         dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, output_mask: Sequence[bool],
     ) -> Any:  # fmt: skip
         arrays = (grad_output, input, weight)
+        check_gradient(*[a.shape for a in arrays], stride, padding, dilation, transposed, output_padding, groups)
         if kind(*arrays) not in _TYPES or not all(a.size and a.flags.c_contiguous for a in arrays) or input.ndim > 5:
             return NotImplemented
-        if not grad_output.ndim == input.ndim == weight.ndim:
-            return NotImplemented  # the shared row tells of it
         window = _window(input.ndim - 2, padding, stride, dilation)
         grad, x, w = (_flat(array) for array in arrays)
         found: list[Any] = [None, None, None]

@@ -12,6 +12,7 @@ import numpy as np
 from turnout.config.tuples import NamedTuple
 from turnout_arrays.images import LINEAR, NEAREST, taps
 from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.convolutions import check_gradient
 from turnout_kernels import _native
 from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed, is_few
 from turnout_kernels.layouts import MOVED_SIZES, any_floats, laid_out_as, packed
@@ -71,12 +72,13 @@ def convolution_backward(
     grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
     output_padding: Ints, groups: int, output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
-    if not _depthwise(input, weight, transposed, groups) or not grad_output.size or grad_output.ndim != 4:
-        if transposed or input.ndim != 4 or grad_output.ndim != 4:
+    check_gradient(grad_output.shape, input.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups)
+    if not _depthwise(input, weight, transposed, groups) or not grad_output.size:
+        if transposed or input.ndim != 4:
             return NotImplemented
         made = convolve_backward(grad_output, input, weight, stride, padding, dilation, groups, output_mask)
         return made if made is NotImplemented else (*made, grad_output.sum((0, 2, 3)) if output_mask[2] else None)
-    if grad_output.shape[:2] != input.shape[:2] or not plain(input, weight, grad_output):
+    if not plain(input, weight, grad_output):
         return NotImplemented
     of_input = np.empty(input.shape if output_mask[0] else (1,), input.dtype)
     of_weight = np.empty(weight.shape if output_mask[1] else (1,), input.dtype)

@@ -10,7 +10,7 @@ from typing import Any
 from turnout.config.tuples import NamedTuple
 from turnout.dtypes import DType, int64
 from turnout_aten.kernels.rows import Row
-from turnout_aten.shapes.convolutions import positions
+from turnout_aten.shapes.convolutions import check_gradient, positions
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill, row_major_of
 from turnout_opencl.grids import raw
@@ -271,13 +271,14 @@ def convolution_backward(
 ) -> Any:  # fmt: skip
     """The gradients of (input, weight, bias), None where the mask is False. Those of small images stay products of matrices."""
     arrays = (grad_output, input, weight)
+    check_gradient(grad_output.shape, input.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups)
     kind, ndim = TYPES[input.dtype].kind, len(input.shape) - 2
-    if kind != "float" or any(a.dtype is not input.dtype or len(a.shape) != ndim + 2 or not a.size for a in arrays):
+    if kind != "float" or any(a.dtype is not input.dtype or not a.size for a in arrays):
         return NotImplemented
     small, large = (input, grad_output) if transposed else (grad_output, input)
-    windows = Windows(weight.shape[2:], stride, padding, dilation, ndim)
-    if not _fits(windows, image(small, ndim), image(large, ndim), weight.shape, groups, transposed):
+    if small.shape[-1] < lanes(small):  # lines of results are too short for vectors
         return NotImplemented
+    windows = Windows(weight.shape[2:], stride, padding, dilation, ndim)
     shapes = (input.shape, weight.shape, grad_output.shape[1:2])
     made = [new_array(input.place, s, input.dtype) if wanted else None for s, wanted in zip(shapes, output_mask, strict=True)]
     if made[0] is not None:
@@ -287,22 +288,6 @@ def convolution_backward(
     if made[2] is not None:
         reduce(TOTAL, grad_output, (0, *range(2, ndim + 2)), made[2])
     return tuple(made)
-
-
-def _fits(windows: Windows, small: ClArray, large: ClArray, weight: Ints, groups: int, transposed: bool) -> bool:
-    """Whether arrays are those of one convolution, whose lines of results are long enough for vectors."""
-    if (
-        small.shape[0] != large.shape[0]
-        or small.shape[1] != weight[0]
-        or large.shape[1] != weight[1] * groups
-        or weight[0] % groups
-    ):
-        return False
-    for n, m, k, s, p, d in zip(large.shape[2:], small.shape[2:], windows.kernel, *windows.steps, strict=True):
-        left = n + 2 * p - (m - 1) * s - d * (k - 1) - 1
-        if not 0 <= left < (max(s, d) if transposed else s):
-            return False
-    return small.shape[4] >= lanes(small)
 
 
 def _correlate(windows: Windows, x: ClArray, grad: ClArray, out: ClArray, groups: int) -> None:

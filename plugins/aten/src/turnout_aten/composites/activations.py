@@ -11,7 +11,8 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.out_variants import into_out
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.activations import halved
+from turnout_aten.shapes.extents import expands_to
 from turnout_aten.shapes.layouts import as_operands
 
 if TYPE_CHECKING:
@@ -202,9 +203,10 @@ def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
 
 def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
     """s, and x s (1 - s), for the halves x and y of self and the sigmoid s of y."""
-    if not self.ndim:
-        raise ShapeError(texts.needs_dim_of("glu_backward", "self"))
-    half = self.shape[wrap_dim(dim, self.ndim)] // 2
+    shape = halved("glu_backward", self.shape, dim)
+    if not expands_to(grad_output.shape, shape):
+        raise ShapeError(texts.not_expanded("glu_backward", "grad_output", grad_output.shape, shape))
+    half = shape[dim]
     first = aten.slice__Tensor(self, dim, 0, half, 1)
     gate = aten.sigmoid(aten.slice__Tensor(self, dim, half, 2 * half, 1))
     passed = aten.mul__Tensor(grad_output, gate)

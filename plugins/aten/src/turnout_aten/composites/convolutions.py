@@ -9,7 +9,7 @@ from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.convolutions import spread
+from turnout_aten.shapes.convolutions import check_gradient, spread
 from turnout_aten.shapes.layouts import as_convolved
 
 if TYPE_CHECKING:
@@ -121,19 +121,11 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
     """The gradients of (input, weight, bias); None where the mask is False."""
-    ndim = input.ndim - 2
-    if not input.ndim == weight.ndim == grad_output.ndim > 2:
-        shapes = ", ".join(str(list(each.shape)) for each in (grad_output, input, weight))
-        raise ShapeError(
-            "convolution_backward: grad_output, input and weight must have equally many dimensions, at least 3; got shapes "
-            f"{shapes}"
-        )
+    steps, pads, gaps, _ = check_gradient(
+        grad_output.shape, input.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups
+    )
     if weight.dtype.is_complex:
         input, weight = aten.conj(input), aten.conj(weight)
-    steps, pads, gaps = (
-        spread("convolution_backward", name, value, ndim)
-        for name, value in (("stride", stride), ("padding", padding), ("dilation", dilation))
-    )
     found: list[Tensor | None] = [None, None, None]
     if output_mask[0]:
         found[0] = _input_grad(grad_output, input.shape, weight, steps, pads, gaps, transposed, groups)
@@ -141,10 +133,10 @@ def convolution_backward(
         small, large = (input, grad_output) if transposed else (grad_output, input)
         found[1] = _weight_grad(small, large, weight.shape[2:], steps, pads, gaps, groups)
     if output_mask[2]:
-        found[2] = aten.sum__dim_IntList(grad_output, [d for d in range(ndim + 2) if d != 1])
-    for at, made in enumerate(found[:2]):
-        if made is not None:
-            found[at] = lying(made, as_convolved(made.shape, input, weight))
+        found[2] = aten.sum__dim_IntList(grad_output, [d for d in range(input.ndim) if d != 1])
+    for at, grad in enumerate(found[:2]):
+        if grad is not None:
+            found[at] = lying(grad, as_convolved(grad.shape, input, weight))
     return found[0], found[1], found[2]
 
 

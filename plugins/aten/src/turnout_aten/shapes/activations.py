@@ -89,17 +89,21 @@ def threshold(self: Tensor, threshold: Any, value: Any) -> Out | Result:
     return one_tensor(self, dtype, dtype)
 
 
+def halved(name: str, shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    """A shape with half the length along `dim`, which must be even."""
+    if not shape:
+        raise ShapeError(texts.needs_a_dim(name))
+    at = wrap_dim(dim, len(shape))
+    if shape[at] % 2:
+        raise ShapeError(f"{name}: the length along dim {dim} must be even, got {shape[at]} of shape {list(shape)}")
+    return (*shape[:at], shape[at] // 2, *shape[at + 1 :])
+
+
 def glu(self: Tensor, dim: int = -1) -> Out:
     """Half the length along `dim`, which must be even."""
     dtype = self.dtype
     refuse(dtype, "glu", BOOL, INT, COMPLEX)
-    shape = self.array.shape
-    if not shape:
-        raise ShapeError(texts.needs_a_dim("glu"))
-    at = wrap_dim(dim, len(shape))
-    if shape[at] % 2:
-        raise ShapeError(f"glu: the length along dim {dim} must be even, got {shape[at]} of shape {list(shape)}")
-    made = (*shape[:at], shape[at] // 2, *shape[at + 1 :])
+    made = halved("glu", self.array.shape, dim)
     return Out(made, dtype, as_halves(made, self))
 
 

@@ -44,6 +44,53 @@ def positions(length: int, kernel: int, stride: int, padding: int, dilation: int
     return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
+def moves_of(
+    name: str, ndim: int, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+    output_padding: Sequence[int], transposed: bool,
+) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
+    """(stride, padding, dilation, output_padding) with a number for each spatial dim."""
+    steps = spread(name, "stride", stride, ndim)
+    pads = spread(name, "padding", padding, ndim)
+    gaps = spread(name, "dilation", dilation, ndim)
+    extra = spread(name, "output_padding", output_padding, ndim)
+    at_least(name, "stride", steps, 1)
+    at_least(name, "padding", pads, 0)
+    at_least(name, "dilation", gaps, 1)
+    at_least(name, "output_padding", extra, 0)
+    for s, d, e in zip(steps, gaps, extra, strict=True):
+        if transposed and e >= s and e >= d:
+            raise ShapeError(f"{name}: output_padding {e} must be smaller than stride {s} or dilation {d}")
+    return steps, pads, gaps, extra
+
+
+def convolved(shape: Ints, kernel: Ints, moves: tuple[Ints, Ints, Ints, Ints], transposed: bool, groups: int) -> Ints:
+    """The shape of the result for an input and weights of these shapes."""
+    lengths = [
+        (n - 1) * s - 2 * p + d * (k - 1) + e + 1 if transposed else positions(n, k, s, p, d)
+        for n, k, s, p, d, e in zip(shape[2:], kernel[2:], *moves, strict=True)
+    ]
+    return (shape[0], kernel[1] * groups if transposed else kernel[0], *lengths)
+
+
+def check_gradient(
+    grad: Ints, shape: Ints, kernel: Ints, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+    transposed: bool, output_padding: Sequence[int], groups: int,
+) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
+    """Raise unless a gradient has the shape of the result of a convolution of these shapes. Returns what `moves_of` does."""
+    name = "convolution_backward"
+    if not len(grad) == len(shape) == len(kernel) > 2:
+        shapes = ", ".join(str(list(each)) for each in (grad, shape, kernel))
+        raise ShapeError(
+            f"{name}: grad_output, input and weight must have equally many dimensions, at least 3; got shapes {shapes}"
+        )
+    moves = moves_of(name, len(shape) - 2, stride, padding, dilation, output_padding, transposed)
+    _check_channels(name, shape, kernel, None, transposed, groups)
+    wanted = convolved(shape, kernel, moves, transposed, groups)
+    if tuple(grad) != wanted:
+        raise ShapeError(texts.wrong_shape(name, "grad_output", wanted, grad))
+    return moves
+
+
 def convolution(
     input: Tensor,
     weight: Tensor,
@@ -63,25 +110,16 @@ def convolution(
             f"convolution: 'input' [N, C, ...] and 'weight' must have the same number of dims, at least 3; got shapes "
             f"{list(shape)} and {list(kernel)}"
         )
-    steps = spread("convolution", "stride", stride, ndim)
-    pads = spread("convolution", "padding", padding, ndim)
-    gaps = spread("convolution", "dilation", dilation, ndim)
-    extra = spread("convolution", "output_padding", output_padding, ndim)
-    at_least("convolution", "stride", steps, 1)
-    at_least("convolution", "padding", pads, 0)
-    at_least("convolution", "dilation", gaps, 1)
-    at_least("convolution", "output_padding", extra, 0)
-    _check_channels(shape, kernel, bias, transposed, groups)
+    moves = moves_of("convolution", ndim, stride, padding, dilation, output_padding, transposed)
+    _, pads, gaps, _ = moves
+    _check_channels("convolution", shape, kernel, bias, transposed, groups)
     for operand in (weight, bias):
         if operand is not None and operand.dtype is not input.dtype:
             raise DTypeError(
                 f"convolution: 'input', 'weight' and 'bias' must have one dtype, got {input.dtype.name} and {operand.dtype.name}"
             )
-    found = []
-    for n, k, s, p, d, e in zip(shape[2:], kernel[2:], steps, pads, gaps, extra, strict=True):
-        if transposed and e >= s and e >= d:
-            raise ShapeError(f"convolution: output_padding {e} must be smaller than stride {s} or dilation {d}")
-        found.append((n - 1) * s - 2 * p + d * (k - 1) + e + 1 if transposed else positions(n, k, s, p, d))
+    made = convolved(shape, kernel, moves, transposed, groups)
+    found = list(made[2:])
     # differs from torch: a `conv_transpose2d` whose result has no element is an error. PyTorch gives it for some batches.
     if any(m < (1 if not transposed or n else 0) or k < 1 for m, n, k in zip(found, shape[2:], kernel[2:], strict=True)):
         if transposed and all(kernel[2:]):
@@ -92,25 +130,23 @@ def convolution(
             f"convolution: a kernel of {list(kernel[2:])} with dilation {list(gaps)} does not fit the padded input, "
             f"{[m + 2 * q for m, q in zip(shape[2:], pads, strict=True)]}"
         )
-    channels = kernel[1] * groups if transposed else kernel[0]
-    made = (shape[0], channels, *found)
     return Out(made, input.dtype, as_convolved(made, input, weight))
 
 
-def _check_channels(shape: Ints, kernel: Ints, bias: Tensor | None, transposed: bool, groups: int) -> None:
+def _check_channels(name: str, shape: Ints, kernel: Ints, bias: Tensor | None, transposed: bool, groups: int) -> None:
     if groups < 1:
-        raise ArgumentError(texts.not_positive("convolution", "groups", groups))
+        raise ArgumentError(texts.not_positive(name, "groups", groups))
     if kernel[0] % groups or kernel[0] < groups:
-        raise ShapeError(f"convolution: groups {groups} must divide the first dim of 'weight', got shape {list(kernel)}")
+        raise ShapeError(f"{name}: groups {groups} must divide the first dim of 'weight', got shape {list(kernel)}")
     wanted = kernel[0] if transposed else kernel[1] * groups
     if shape[1] != wanted:
         raise ShapeError(
-            f"convolution: 'weight' of shape {list(kernel)} with {groups} groups takes {wanted} channels, 'input' has shape "
+            f"{name}: 'weight' of shape {list(kernel)} with {groups} groups takes {wanted} channels, 'input' has shape "
             f"{list(shape)}"
         )
     channels = kernel[1] * groups if transposed else kernel[0]
     if bias is not None and bias.array.shape != (channels,):
-        raise ShapeError(texts.wrong_shape("convolution", "bias", (channels,), bias.array.shape))
+        raise ShapeError(texts.wrong_shape(name, "bias", (channels,), bias.array.shape))
 
 
 def im2col(
