@@ -72,6 +72,11 @@ drawn = [f(shape, dtype=kind) for shape in shapes for kind in kinds for f in (m.
 print([[float(x) for x in (d.sum(), d.min() if d.numel() else 0, d.max() if d.numel() else 0)] for d in drawn])
 print([d.reshape(-1)[:3].tolist() for d in drawn], m.get_rng_state())
 """, "["),
+    "memory of results": ("""
+import turnout as m
+x, halves = m.ones(3, 2).t(), m.ones(3, 2, dtype=m.bfloat16).t()
+print([f(y).array.base is None for f in (m.exp, m.relu, m.tanh) for y in (x, halves) for _ in range(3)])
+""", "[True, True"),
     "frames of operators": (RAISED.format(calls="""
     lambda: aten.mm(x, x), lambda: aten.sum(x, other=1), lambda: aten.mm.default(x, x), lambda: aten.add.Tensor(x, x, x)
 """), "return self.call(*args, **kwargs)"),

@@ -131,6 +131,10 @@ class ArrayBackend(NativeDtypes, TensorBackend):
             size = size + (length - 1) * stride if length else 0
             if not size:
                 return self._memory(shape, native)
+        return self.laid_out(shape, native, strides, size)
+
+    def laid_out(self, shape: Ints, native: Any, strides: Ints, size: int) -> Any:
+        """A new array with these strides, which reach `size` elements."""
         return self.strided(self._memory(size, native), shape, strides, 0)
 
     def _memory(self, shape: Ints | int, native: Any) -> Any:

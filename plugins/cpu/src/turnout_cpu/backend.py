@@ -64,6 +64,14 @@ class CPUBackend(ArrayBackend):
                 return getattr(type(base), "made_for_tensor", False)
             array = base
 
+    def laid_out(self, shape: tuple[int, ...], native: Any, strides: tuple[int, ...], size: int) -> Any:
+        if size == prod(shape):  # NumPy can give the array memory of its own
+            try:
+                return np.ndarray(shape, native, strides=[stride * native.itemsize for stride in strides])
+            except (ValueError, OverflowError, MemoryError):
+                pass  # the usual way says why
+        return super().laid_out(shape, native, strides, size)
+
     def copy(self, target: Any, source: Any) -> None:
         if source.size <= LARGE and source.dtype is target.dtype:  # the usual one, without the frames below
             target[...] = source
