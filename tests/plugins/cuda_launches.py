@@ -46,6 +46,8 @@ _ROWS = {
     "index_add scatter_add index_put": "add_at",
     "scatter_reduce.two": "add_at set_at reduce_at",
     "embedding_dense_backward": "add_at count_at",
+    "convolution": "convolve",
+    "convolution_backward": "convolve convolve_backward",
     "max_pool2d_with_indices adaptive_max_pool2d": "largest_of_windows largest_of_large_windows",
     "max_pool1d_with_indices max_pool3d_with_indices": "largest_of_windows",
     "avg_pool2d _adaptive_avg_pool2d avg_pool3d": "mean_of_windows mean_of_large_windows",

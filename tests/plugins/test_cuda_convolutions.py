@@ -1,4 +1,5 @@
-"""Convolution through cuDNN's Python front end, over a stand-in for it: what is described to cuDNN, and when."""
+"""Convolution by kernels of its own, and through cuDNN's Python front end, over a stand-in for it: what is described to it, and
+when."""
 
 from __future__ import annotations
 
@@ -7,13 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import cudnn_stand_in
+import cupy_stand_in
+import numpy as np
 import pytest
 from pretended_cuda import pretended
 
 import turnout
 from turnout import nn
 from turnout.registry import Registrations
-from turnout_cuda import convolutions
+from turnout_cuda import convolutions, direct_convolutions
 
 F = nn.functional
 PRECISION = ["highest"]
@@ -25,6 +28,11 @@ def backend() -> Iterator[Any]:
         yield made
 
 
+@pytest.fixture
+def by_cudnn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct_convolutions, "PRODUCTS", 0)
+
+
 CASES: list[tuple[tuple[int, ...], tuple[int, ...], bool, dict[str, Any]]] = [
     ((2, 3, 9), (4, 3, 3), False, {"padding": 1}),
     ((2, 4, 9), (4, 3, 3), True, {"stride": 2, "output_padding": 1}),
@@ -34,9 +42,13 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], bool, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parametrize("most", [0, 1 << 28])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_convolutions_and_their_gradients_are_those_of_cpu(case: Any, dtype: str, backend: Any) -> None:
+def test_convolutions_and_their_gradients_are_those_of_cpu(
+    case: Any, dtype: str, most: int, backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct_convolutions, "PRODUCTS", most)
     shape, weights, transposed, options = case
     ndim = len(shape) - 2
     op = getattr(F, f"conv{'_transpose' if transposed else ''}{ndim}d")
@@ -51,13 +63,16 @@ def test_convolutions_and_their_gradients_are_those_of_cpu(case: Any, dtype: str
         return [t.cpu().float() for t in (y, *[leaf.grad for leaf in leaves])]
 
     before = len(cudnn_stand_in.graphs)
+    cupy_stand_in.launched.clear()
     found = run("pretended")
-    assert len(cudnn_stand_in.graphs) == before + 3, "the result and both gradients"
+    launched = [name for name, _ in cupy_stand_in.launched if name.startswith("convolve")]
+    by_launches, by_cudnn = (["convolve", "convolve", "convolve_backward"], 0) if most else ([], 3)
+    assert (launched, len(cudnn_stand_in.graphs) - before) == (by_launches, by_cudnn), "the result and both gradients"
     for a, b in zip(found, run("cpu"), strict=True):
         assert turnout.allclose(a, b, rtol=1e-4 if dtype == "float32" else 0.05, atol=1e-4 if dtype == "float32" else 0.5)
 
 
-def test_a_plan_is_built_once_for_a_shape(backend: Any) -> None:
+def test_a_plan_is_built_once_for_a_shape(by_cudnn: None, backend: Any) -> None:
     x, w = turnout.randn(1, 2, 5, 5, device="pretended:1"), turnout.randn(2, 2, 3, 3, device="pretended:1")
     before = len(cudnn_stand_in.graphs)
     for _ in range(3):
@@ -70,7 +85,7 @@ def test_a_plan_is_built_once_for_a_shape(backend: Any) -> None:
     assert cudnn_stand_in.streams[-1][0] != handle, "each device has a handle"
 
 
-def test_float32_is_rounded_to_tf32_only_where_the_setting_says_so(backend: Any) -> None:
+def test_float32_is_rounded_to_tf32_only_where_the_setting_says_so(by_cudnn: None, backend: Any) -> None:
     x, w = turnout.randn(1, 2, 6, 5, device="pretended"), turnout.randn(2, 2, 3, 3, device="pretended")
     try:
         for PRECISION[0], excluded in (("highest", ["DOWN_CONVERT_INPUTS", "TENSOR_CORE"]), ("high", [])):
@@ -80,7 +95,7 @@ def test_float32_is_rounded_to_tf32_only_where_the_setting_says_so(backend: Any)
         PRECISION[0] = "highest"
 
 
-def test_float64_and_empty_images_go_to_matrix_products(backend: Any) -> None:
+def test_float64_and_empty_images_go_to_matrix_products(by_cudnn: None, backend: Any) -> None:
     before = len(cudnn_stand_in.graphs)
     x, w = turnout.randn(1, 2, 5, 5, dtype=turnout.float64), turnout.randn(2, 2, 3, 3, dtype=turnout.float64)
     found = F.conv2d(x.to("pretended"), w.to("pretended"))
@@ -92,7 +107,6 @@ def test_float64_and_empty_images_go_to_matrix_products(backend: Any) -> None:
 def test_a_front_end_that_is_missing_or_finds_no_library_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cudnn", None)
     assert convolutions.front_end() is None
-    assert convolutions.kernels(None, None, lambda: "highest", Registrations("test")) == {}
     monkeypatch.setitem(sys.modules, "cudnn", cudnn_stand_in)
     assert convolutions.front_end() is cudnn_stand_in
 
@@ -103,7 +117,7 @@ def test_a_front_end_that_is_missing_or_finds_no_library_is_not_used(monkeypatch
     assert convolutions.front_end() is None
 
 
-def test_arrays_that_begin_between_sixteen_bytes_are_copied(backend: Any) -> None:
+def test_arrays_that_begin_between_sixteen_bytes_are_copied(by_cudnn: None, backend: Any) -> None:
     x, w = turnout.randn(41), turnout.randn(2, 1, 3)
     shifted = x.to("pretended")[1:].view(1, 1, 40)
     found = F.conv1d(shifted, w.to("pretended"))
@@ -122,11 +136,42 @@ def test_shapes_that_do_not_fit_are_the_error_that_they_are_on_cpu(backend: Any)
     assert error("pretended") == error("cpu")
 
 
-def test_plans_and_handles_are_given_back(backend: Any) -> None:
+def test_plans_and_handles_are_given_back(by_cudnn: None, backend: Any) -> None:
     registrations = Registrations("test")
     rows = convolutions.kernels(backend.xp, cudnn_stand_in, lambda: "highest", registrations)
-    x, w, out = (turnout.ones(*shape, device="pretended").array for shape in ((1, 1, 4, 4), (1, 1, 3, 3), (1, 1, 2, 2)))
+    x, w, out = (turnout.ones(*shape, device="pretended").array for shape in ((1, 2, 4, 4), (1, 2, 3, 3), (1, 1, 2, 2)))
     rows["convolution.out"](x, w, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1, out)
     before = len(cudnn_stand_in.destroyed)
     registrations.undo()
     assert cudnn_stand_in.destroyed[before:] == [cudnn_stand_in.create_handle.made]
+
+
+LIMITS: list[tuple[tuple[int, ...], tuple[int, ...], int, bool]] = [  # image, weights, groups, whether one launch serves it
+    ((4, 64, 2048), (64, 64, 5), 1, True),
+    ((8, 64, 2048), (64, 64, 5), 1, False),  # too many products
+    ((1, 1024, 4), (4, 1024, 3), 1, False),  # sums of too many
+    ((128, 64, 112, 112), (64, 1, 7, 7), 64, True),  # each channel is a group
+]
+
+
+@pytest.mark.parametrize(("image", "weights", "groups", "few"), LIMITS)
+def test_one_launch_serves_convolutions_of_few_products(
+    image: tuple[int, ...], weights: tuple[int, ...], groups: int, few: bool, backend: Any
+) -> None:
+    made = direct_convolutions.Direct(backend.xp, backend.xp.programs)
+    positions = tuple([n - k + 1 + 2 * (k // 2) for n, k in zip(image[2:], weights[2:], strict=True)])
+    weight, result = (np.broadcast_to(np.float32(0), shape) for shape in (weights, (image[0], weights[0], *positions)))
+    assert made.is_few(weight, result, weights[1], groups) is few
+
+
+def test_what_one_launch_does_not_serve_goes_on(backend: Any) -> None:
+    x, w = turnout.ones(1, 2, 4, device="pretended"), turnout.ones(2, 2, 3, device="pretended")
+    cupy_stand_in.launched.clear()
+    for call in (
+        lambda: F.conv1d(x.to(turnout.complex64), w.to(turnout.complex64)), lambda: F.conv1d(x[:0], w),
+        lambda: turnout.ops.aten.convolution_backward(
+            turnout.ones(1, 2, 2, device="pretended"), x.mT.contiguous().mT, w, None, [1], [0], [1], False, [0], 1, [True] * 3
+        ),
+    ):  # fmt: skip
+        call()
+    assert {name for name, _ in cupy_stand_in.launched} <= {"convolve"}

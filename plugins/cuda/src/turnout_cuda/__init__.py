@@ -9,4 +9,5 @@
 | `sorting`, `indexing`, `scattering` | the same: order, and places that an index names |
 | `foreach`, `lists`, `optimisers` | operators on lists of tensors, and steps of optimisers |
 | `matrix_products`, `convolutions`, `attention`, `dropout` | cuBLAS and cuDNN, attention, random masks |
+| `direct_convolutions` | those of few products |
 """

@@ -1,7 +1,8 @@
 """Convolution by cuDNN's Python front end (`nvidia-cudnn-frontend`, module `cudnn`), where it is installed.
 
-A call is described as a graph of one operation, which cuDNN builds a plan for; plans are kept by what they were built for.
-Without the front end, and for float64, the shared row multiplies matrices.
+Convolutions of few products have kernels of their own (`turnout_cuda.direct_convolutions`). Of others, a call is described as a
+graph of one operation, which cuDNN builds a plan for; plans are kept by what they were built for. Without the front end, and for
+float64, the shared row multiplies matrices.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 from turnout.registry import Registrations
 from turnout_aten.shapes.convolutions import check_gradient
-from turnout_cuda.floats import Arrays, kind
+from turnout_cuda.direct_convolutions import Direct, of_bias
+from turnout_cuda.floats import kind
 from turnout_cuda.programs import name_of
 
 Table = dict[str, Any]
@@ -36,13 +38,15 @@ def front_end() -> Any:
 
 
 def kernels(xp: Any, cudnn: Any, precision: Callable[[], str], library: Registrations) -> Table:
-    """The rows of this module; none without the front end. Undoing the library gives back plans and handles."""
+    """The rows of this module. Undoing the library gives back plans and handles."""
+    made: Direct
     if cudnn is None:
-        return {}
-    made = _Convolutions(xp, cudnn, precision)
-    atexit.register(made.close)  # the front end complains of plans that are left when the interpreter has ended
-    library.on_undo(lambda: atexit.unregister(made.close))
-    library.on_undo(made.close)
+        made = Direct(xp, xp.programs)
+    else:
+        made = called = _Convolutions(xp, cudnn, precision)
+        atexit.register(called.close)  # the front end complains of plans that are left when the interpreter has ended
+        library.on_undo(lambda: atexit.unregister(called.close))
+        library.on_undo(called.close)
     return {"convolution.out": made.forward, "convolution_backward": made.backward}
 
 
@@ -55,12 +59,11 @@ class _Plan:
         self.room = int(graph.get_workspace_size())
 
 
-class _Convolutions:
+class _Convolutions(Direct):
     def __init__(self, xp: Any, cudnn: Any, precision: Callable[[], str]) -> None:
-        self.xp = xp
+        super().__init__(xp, xp.programs)
         self.cudnn = cudnn
         self.precision = precision
-        self.arrays = Arrays(xp)
         self.handles: dict[int, Any] = {}
         self.plans: OrderedDict[tuple[Any, ...], _Plan] = OrderedDict()
 
@@ -70,15 +73,15 @@ class _Convolutions:
         while self.handles:
             self.cudnn.destroy_handle(self.handles.popitem()[1])
 
-    def run(self, operation: str, inputs: tuple[Any, Any], shape: Ints, window: tuple[Ints, Ints, Ints]) -> Any:
-        """A new array from an operation on two contiguous arrays; `window` is (padding, stride, dilation)."""
+    def run(self, operation: str, inputs: tuple[Any, Any], shape: Ints, window: tuple[Ints, Ints, Ints], made: Any = None) -> Any:
+        """Write an operation on two contiguous arrays into a third one, or a new one; `window` is (padding, stride, dilation)."""
         inputs = (_aligned(inputs[0]), _aligned(inputs[1]))
         device = int(self.xp.cuda.runtime.getDevice())
         handle = self.handles.get(device)
         if handle is None:
             handle = self.handles[device] = self.cudnn.create_handle()
         self.cudnn.set_stream(handle=handle, stream=self.xp.cuda.get_current_stream().ptr)
-        made = self.xp.empty(shape, inputs[0].dtype)
+        made = self.xp.empty(shape, inputs[0].dtype) if made is None else made
         key = (device, operation, name_of(inputs[0]), inputs[0].shape, inputs[1].shape, shape, window, self.precision())
         plan = self.plans.get(key)
         if plan is None:
@@ -120,16 +123,19 @@ class _Convolutions:
         self, input: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
         transposed: bool, output_padding: Sequence[int], groups: int, out: Any,
     ) -> Any:  # fmt: skip
+        args = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out)
+        if super().forward(*args) is not NotImplemented:
+            return out
         if kind(input, weight) not in _TYPES or not out.size or not input.size or input.ndim > 5:
             return NotImplemented
         x, w = _flat(self.arrays.packed(input)), _flat(self.arrays.packed(weight))
         operation = "conv_dgrad" if transposed else "conv_fprop"
-        made = self.run(operation, (x, w), _wide(out.shape), _window(input.ndim - 2, padding, stride, dilation)).reshape(
-            out.shape
-        )
+        own = out.flags.c_contiguous and out.dtype == x.dtype and not out.data.ptr % 16
+        target = _flat(out) if own and out.data.ptr not in (x.data.ptr, w.data.ptr) else None
+        made = self.run(operation, (x, w), _wide(out.shape), _window(input.ndim - 2, padding, stride, dilation), target)
         if bias is not None:
-            made += bias.reshape(-1, *(1,) * (input.ndim - 2))
-        return self.arrays.deliver(made, out)
+            made += bias.reshape(-1, *(1,) * (made.ndim - 2))
+        return self.arrays.deliver(made, out) if target is None else out
 
     def backward(
         self, grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Sequence[int], padding: Sequence[int],
@@ -137,6 +143,10 @@ class _Convolutions:
     ) -> Any:  # fmt: skip
         arrays = (grad_output, input, weight)
         check_gradient(*[a.shape for a in arrays], stride, padding, dilation, transposed, output_padding, groups)
+        args: Any = (*arrays, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+        made = super().backward(*args)
+        if made is not NotImplemented:
+            return made
         if kind(*arrays) not in _TYPES or not all(a.size and a.flags.c_contiguous for a in arrays) or input.ndim > 5:
             return NotImplemented
         window = _window(input.ndim - 2, padding, stride, dilation)
@@ -148,8 +158,7 @@ class _Convolutions:
             image, loss = (grad, x) if transposed else (x, grad)
             found[1] = self.run("conv_wgrad", (image, loss), w.shape, window).reshape(weight.shape)
         if output_mask[2]:
-            axes = (0, *range(2, input.ndim))
-            found[2] = self.xp.add.reduce(grad_output.astype("float32", copy=False), axes).astype(grad_output.dtype)
+            found[2] = of_bias(self.xp, grad_output)
         return tuple(found)
 
 

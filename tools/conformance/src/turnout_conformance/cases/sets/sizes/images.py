@@ -7,6 +7,7 @@ from typing import Any
 
 import turnout
 from turnout_conformance.cases.model import Drawn, S, Seen
+from turnout_conformance.cases.sets.convolutions import backward, forward
 from turnout_conformance.cases.sets.rows import Row
 from turnout_conformance.cases.sets.sizes.shapes import Shape, rows
 
@@ -76,6 +77,20 @@ def channels_last(x: Any) -> Any:
     return Seen(x, lambda t: t.to(memory_format=turnout.channels_last))
 
 
+# ---- convolutions
+
+# (image, weight, options): as many products as a block has weights of, and more; sums that a warp makes, and a block
+CONVOLVED: list[tuple[Shape, Shape, dict[str, Any]]] = [
+    ((2, 3, 9), (4, 3, 3), {"padding": 1}), ((1, 40, 30), (11, 40, 5), {"stride": 2, "dilation": 2}),
+    ((2, 6, 7, 9), (10, 3, 3, 2), {"groups": 2, "stride": (2, 1), "padding": (1, 2), "dilation": (1, 3)}),
+    ((3, 4, 24, 20), (4, 1, 3, 3), {"groups": 4, "padding": 1}), ((1, 2, 600, 2), (9, 2, 2, 1), {}),
+    ((2, 3, 4, 5, 4), (5, 3, 2, 3, 1), {"padding": (1, 0, 1)}), ((1, 1, 1), (1, 1, 1), {}),
+    ((2, 4, 9), (4, 5, 3), {"transposed": True, "stride": 2, "output_padding": 1}),
+    ((1, 6, 5, 6), (6, 2, 3, 2), {"transposed": True, "groups": 3, "stride": (2, 3), "padding": 1}),
+    ((2, 2, 3, 2, 3), (2, 9, 2, 2, 3), {"transposed": True, "stride": 2, "dilation": (1, 2, 1)}),
+]  # fmt: skip
+
+
 # ---- images in another size
 
 # (image, size, scale of each dim)
@@ -106,6 +121,8 @@ def resized(name: str, ndim: int, aligns: tuple[Any, ...]) -> list[Row]:
 # fmt: off
 ROWS: list[Row] = [
     *pools(2), *pools(3),
+    *rows("convolution", *[forward(*each, bias) for bias in (True, False) for each in CONVOLVED]),
+    *rows("convolution_backward", *[backward(*each) for each in CONVOLVED], *[backward(*CONVOLVED[0], mask) for mask in ((True, False, True), (False, True, False))]),
     *rows("max_pool2d_with_indices", S(ODD, [3, 3]), S(ODD, [3, 3], 2, 1), S(ODD, [3, 3], 1, 2, 3), S(ODD, [9, 8]), S(channels_last(ODD), [3, 2], [], [1, 0])),
     *rows("adaptive_max_pool2d", S(ODD, [4, 3]), S(ODD, [1, 1])),
     *rows("avg_pool2d", S(channels_last(ODD), [3, 2], [], [1, 0]), S(Seen(ODD, lambda t: t.transpose(2, 3)[:, 1:, ::2]), [2, 2])),

@@ -1,0 +1,177 @@
+// Convolutions of few products, and their gradients, by one launch each. Images are row-major, [images, channels, depth, height,
+// width], with a depth and a height of 1 where they have fewer dims. Positions are ints: arrays have fewer than 2^31 elements.
+
+// A kernel along one dim: `length` elements are read, at `count` positions.
+struct ConvDim {
+    int length, count, kernel, stride, padding, dilation;
+
+    // The element under a kernel's element at a position; below 0 for none. `back` is the transposed convolution's.
+    __device__ int under(int position, int element, bool back) const {
+        int at = back ? position + padding - element * dilation : position * stride - padding + element * dilation;
+        if (back && stride > 1) {
+            if (at < 0 || at % stride) return -1;
+            at /= stride;
+        }
+        return at < length ? at : -1;
+    }
+};
+
+struct ConvDims {
+    ConvDim depth, height, width;
+
+    __device__ int plane() const { return depth.length * height.length * width.length; }
+    __device__ int positions() const { return depth.count * height.count * width.count; }
+    __device__ int elements() const { return depth.kernel * height.kernel * width.kernel; }
+};
+
+struct ConvPlace {
+    int z, y, x;
+};
+
+__device__ inline ConvPlace conv_place(int i, int height, int width) {
+    int line = i / width, slice = line / height;
+    return {slice, line - slice * height, i - line * width};
+}
+
+// Where the element lies in its plane that is under element `k` of the kernel at a position; below 0 for the padding.
+__device__ inline int conv_under(const ConvDims& dims, const ConvPlace& at, const ConvPlace& k, bool back) {
+    int z = dims.depth.under(at.z, k.z, back), y = dims.height.under(at.y, k.y, back), x = dims.width.under(at.x, k.x, back);
+    return z < 0 || y < 0 || x < 0 ? -1 : (z * dims.height.length + y) * dims.width.length + x;
+}
+
+// The dims, from the arguments of a kernel.
+#define CONV_DIMS                                                                                        \
+    {{int(length_d), int(count_d), int(kernel_d), int(stride_d), int(padding_d), int(dilation_d)},       \
+     {int(length_h), int(count_h), int(kernel_h), int(stride_h), int(padding_h), int(dilation_h)},       \
+     {int(length_w), int(count_w), int(kernel_w), int(stride_w), int(padding_w), int(dilation_w)}}
+
+#define CONV_DEPTH 128  // products of a sum, whose weights a block keeps at a time
+
+// `x` has `inputs` channels in each group, `y` has `outputs`. A thread has a position of an image in TILE channels of `y`: what it
+// reads of `x` it uses for all of them. Products are added in the order of the kernel's elements, and of channels for each.
+// Weights are [groups, outputs, inputs, *kernel]; with `back`, for the transposed convolution, [groups, inputs, outputs, *kernel].
+template <int TILE>
+__device__ inline void conv_tile(
+    const scalar* __restrict__ x, const scalar* __restrict__ weight, const scalar* bias, scalar* y, const ConvDims& dims,
+    int images, int groups, int inputs, int outputs, bool back, bool has_bias
+) {
+    __shared__ accum weights[CONV_DEPTH * TILE];
+    int positions = dims.positions(), plane = dims.plane(), elements = dims.elements(), depth = elements * inputs;
+    int tiles = (outputs + TILE - 1) / TILE;
+    int group = int(blockIdx.y) / tiles, first_output = (int(blockIdx.y) - group * tiles) * TILE;
+    whole row = first_place();
+    bool is_mine = row < (whole)images * positions;
+    int image = is_mine ? int(row) / positions : 0, position = is_mine ? int(row) - image * positions : 0;
+    ConvPlace at = conv_place(position, dims.height.count, dims.width.count), k = {0, 0, 0};
+    const scalar* from = x + (whole)(image * groups + group) * inputs * plane;
+    accum sums[TILE];
+    for (int j = 0; j < TILE; ++j) sums[j] = 0;
+    int channel = 0, under = conv_under(dims, at, k, back);
+    for (int first = 0; first < depth; first += CONV_DEPTH) {
+        int count = depth - first < CONV_DEPTH ? depth - first : CONV_DEPTH;
+        __syncthreads();  // the weights before these may still be read
+        for (int i = threadIdx.x; i < count * TILE; i += blockDim.x) {
+            int d = i / TILE, j = first_output + i - d * TILE, element = (first + d) / inputs;
+            int input = first + d - element * inputs;
+            int place = back ? (group * inputs + input) * outputs + j : (group * outputs + j) * inputs + input;
+            weights[i] = j < outputs ? load(weight[place * elements + element]) : accum(0);
+        }
+        __syncthreads();
+        for (int d = 0; d < count; ++d) {
+            if (channel == inputs) {
+                channel = 0;
+                if (++k.x == dims.width.kernel) {
+                    k.x = 0;
+                    if (++k.y == dims.height.kernel) {
+                        k.y = 0;
+                        ++k.z;
+                    }
+                }
+                under = conv_under(dims, at, k, back);
+            }
+            if (under >= 0) {
+                accum value = load(from[channel * plane + under]);
+#pragma unroll
+                for (int j = 0; j < TILE; ++j) sums[j] += value * weights[d * TILE + j];
+            }
+            ++channel;
+        }
+    }
+    for (int j = 0; is_mine && j < TILE && first_output + j < outputs; ++j) {
+        int output = group * outputs + first_output + j;
+        accum total = has_bias ? sums[j] + load(bias[output]) : sums[j];
+        put(y + (whole)(image * groups * outputs + output) * positions + position, total);
+    }
+}
+
+extern "C" __global__ void convolve(
+    const scalar* x, const scalar* weight, const scalar* bias, scalar* y, whole images, whole groups, whole inputs, whole outputs,
+    whole back, whole has_bias, whole tile, whole length_d, whole count_d, whole kernel_d, whole stride_d, whole padding_d,
+    whole dilation_d, whole length_h, whole count_h, whole kernel_h, whole stride_h, whole padding_h, whole dilation_h,
+    whole length_w, whole count_w, whole kernel_w, whole stride_w, whole padding_w, whole dilation_w
+) {
+    ConvDims dims = CONV_DIMS;
+    int sizes[] = {int(images), int(groups), int(inputs), int(outputs)};
+    if (tile == 1) conv_tile<1>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
+    else conv_tile<8>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
+}
+
+// The gradient of weights [groups, rows, columns, *kernel]: for each of them the sum, over images and positions, of what its row's
+// channel of `small` has there, times what lies under the kernel's element in its column's channel of `large`. A warp or a block
+// has ROWS x COLUMNS of them, for one element of the kernel; its threads add in a fixed order.
+template <int ROWS, int COLUMNS>
+__device__ inline void conv_weights(
+    const scalar* __restrict__ small, const scalar* __restrict__ large, scalar* made, const ConvDims& dims, int images, int groups,
+    int rows, int columns
+) {
+    int positions = dims.positions(), plane = dims.plane(), elements = dims.elements();
+    int row_tiles = (rows + ROWS - 1) / ROWS, column_tiles = (columns + COLUMNS - 1) / COLUMNS;
+    whole tile = row_of_thread();
+    if (tile >= (whole)groups * row_tiles * column_tiles * elements) return;
+    int rest = int(tile) / elements, element = int(tile) - rest * elements;
+    int over = rest / column_tiles, column = (rest - over * column_tiles) * COLUMNS;
+    int group = over / row_tiles, row = (over - group * row_tiles) * ROWS;
+    ConvPlace k = conv_place(element, dims.height.kernel, dims.width.kernel);
+    accum sums[ROWS][COLUMNS];
+    for (int i = 0; i < ROWS; ++i) {
+        for (int j = 0; j < COLUMNS; ++j) sums[i][j] = 0;
+    }
+    for (whole n = threadIdx.x; n < (whole)images * positions; n += blockDim.x) {
+        int image = int(n) / positions, position = int(n) - image * positions;
+        int under = conv_under(dims, conv_place(position, dims.height.count, dims.width.count), k, false);
+        if (under < 0) continue;
+        const scalar* left = small + (whole)((image * groups + group) * rows + row) * positions + position;
+        const scalar* right = large + (whole)((image * groups + group) * columns + column) * plane + under;
+        accum values[COLUMNS];
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) values[j] = column + j < columns ? load(right[j * plane]) : accum(0);
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            accum value = row + i < rows ? load(left[i * positions]) : accum(0);
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j) sums[i][j] += value * values[j];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            accum total = row_sum(sums[i][j]);
+            if (threadIdx.x == 0 && row + i < rows && column + j < columns) {
+                put(made + (whole)((group * rows + row + i) * columns + column + j) * elements + element, total);
+            }
+        }
+    }
+}
+
+extern "C" __global__ void convolve_backward(
+    const scalar* small, const scalar* large, scalar* made, whole images, whole groups, whole rows, whole columns, whole tile,
+    whole length_d, whole count_d, whole kernel_d, whole stride_d, whole padding_d, whole dilation_d, whole length_h,
+    whole count_h, whole kernel_h, whole stride_h, whole padding_h, whole dilation_h, whole length_w, whole count_w,
+    whole kernel_w, whole stride_w, whole padding_w, whole dilation_w
+) {
+    ConvDims dims = CONV_DIMS;
+    int sizes[] = {int(images), int(groups), int(rows), int(columns)};
+    if (tile == 1) conv_weights<1, 1>(small, large, made, dims, sizes[0], sizes[1], sizes[2], sizes[3]);
+    else conv_weights<8, 4>(small, large, made, dims, sizes[0], sizes[1], sizes[2], sizes[3]);
+}
