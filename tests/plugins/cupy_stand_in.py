@@ -306,6 +306,7 @@ class Device:
         cuda.current = self.before
 
     def synchronize(self) -> None:
+        cuda.waits += 1
         cuda.waited.append(self.id)
 
     def use(self) -> None:
@@ -357,7 +358,8 @@ def arrays_in(value: Any) -> list[ndarray]:
 
 
 def refuse_capture() -> None:
-    """Raise as CUDA does where the host waits for work that is only recorded."""
+    """Count that the host waits, and raise as CUDA does where it waits for work that is only recorded."""
+    cuda.waits += 1
     if cuda.capturing is not None:
         raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing")
 
@@ -382,6 +384,7 @@ class Stream:
         cuda.stream = self.before.pop()
 
     def synchronize(self) -> None:
+        cuda.waits += 1
         self.journal.append("synchronize")
 
     def wait_event(self, event: Any) -> None:
@@ -459,7 +462,7 @@ class Cuda(types.SimpleNamespace):
     """`cupy.cuda`."""
 
     def __init__(self, count: int) -> None:
-        self.current = 0
+        self.current = self.waits = 0
         self.waited: list[int] = []
         self.given: list[Any] = []  # (stream, max_version) of DLPack exports
         self.Device = Device

@@ -190,35 +190,80 @@ def reduced(x: Any, at: Any, own: bool) -> Any:
     return x.scatter_reduce(0, at.reshape(2, 1), turnout.ones(2, 1, device=x.device), "prod", include_self=own)
 
 
-INDEXED: list[tuple[str, bool, Callable[[Any, Any], Any]]] = [  # (kernels, whether negative indices count from the end, call)
-    ("pick_rows", False, lambda x, at: x.index_select(0, at)),
-    ("pick_rows", True, lambda x, at: x[at]),
-    ("pick_rows", True, lambda x, at: x[:, at]),
-    ("pick_rows", False, lambda x, at: F.embedding(at, x)),
-    ("pick_elements", False, lambda x, at: x.gather(0, at.reshape(2, 1))),
-    ("add_at", False, lambda x, at: x.index_add_(0, at, turnout.ones(2, 3, device=x.device))),
-    ("reduce_at", False, lambda x, at: reduced(x, at, True)),
-    ("set_at reduce_at", False, lambda x, at: reduced(x, at, False)),
+def ones(x: Any) -> Any:
+    return turnout.ones(2, 3, device=x.device)
+
+
+# (operator, kernels, which indices may be negative, call)
+INDEXED: list[tuple[str, str, str, Callable[[Any, Any], Any]]] = [
+    ("index_select", "pick_rows", "none", lambda x, at: x.index_select(0, at)),
+    ("index", "pick_rows", "all", lambda x, at: x[at]),
+    ("index", "pick_rows", "all", lambda x, at: x[:, at]),
+    ("index", "pick_rows", "all", lambda x, at: turnout.take(x[0], at)),
+    ("index", "look_at", "all", lambda x, at: x[at, at]),
+    ("index", "look_at", "all", lambda x, at: x.reshape(3, 1, 3).expand(3, 4, 3)[:, :, at]),
+    ("index_select", "pick_rows", "none", lambda x, at: F.embedding(at, x)),
+    ("gather", "pick_elements", "none", lambda x, at: x.gather(0, at.reshape(2, 1))),
+    ("gather", "look_at", "none", lambda x, at: x.t().gather(0, at.reshape(2, 1))),
+    ("gather", "pick_elements", "all", lambda x, at: x.take_along_dim(at.reshape(1, 2), 1)),
+    ("index_add", "add_at", "none", lambda x, at: x.index_add(0, at, ones(x))),
+    ("index_put", "add_at", "all", lambda x, at: x.index_put((at,), ones(x), True)),
+    ("scatter_reduce", "reduce_at", "none", lambda x, at: reduced(x, at, True)),
+    ("scatter_reduce", "set_at reduce_at", "none", lambda x, at: reduced(x, at, False)),
+    ("embedding_dense_backward", "add_at", "none", lambda x, at: aten.embedding_dense_backward(ones(x), at, 3, -1, False)),
+    ("index_add", "add_at", "none", lambda x, at: x.index_add_(0, at, ones(x))),
+    ("index_put", "add_at", "all", lambda x, at: x.index_put_((at,), ones(x), True)),
+    ("scatter_add", "add_at", "none", lambda x, at: x.scatter_add_(0, at.reshape(2, 1), ones(x))),
 ]
 
 
 @pytest.mark.parametrize("given", [[0, 3], [-4, 1], [2, -1], [1, 2**40]])
-@pytest.mark.parametrize(("kernels", "wraps", "op"), INDEXED)
-def test_a_wrong_index_is_the_error_of_cpu(kernels: str, wraps: bool, op: Any, given: list[int], backend: Any) -> None:
-    x, at = turnout.arange(9.0).reshape(3, 3), turnout.tensor(given)
+@pytest.mark.parametrize(("operator", "kernels", "negative", "op"), INDEXED)
+def test_a_wrong_index_is_the_error_of_cpu(
+    operator: str, kernels: str, negative: str, op: Any, given: list[int], backend: Any
+) -> None:
+    cpu, cuda = (turnout.arange(9.0, device=place).reshape(3, 3) for place in ("cpu", "pretended"))
+    at = turnout.tensor(given)
+    there = at.to("pretended")
     cupy_stand_in.launched.clear()
-    if wraps and given == [2, -1]:
-        assert op(x.to("pretended"), at.to("pretended")).tolist() == op(x, at).tolist()
+    before = backend.cupy.cuda.waits
+    if negative == "all" and given == [2, -1]:
+        made = op(cuda, there)
+        assert backend.cupy.cuda.waits == before
+        assert made.tolist() == op(cpu, at).tolist()
     else:
-        for place in ("cpu", "pretended"):
-            there = x.to(place)
-            with pytest.raises(IndexError, match="is out of bounds for a dimension of size 3"):
-                op(there, at.to(place))
-            assert there.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]]
+        with pytest.raises(IndexError) as wanted:
+            op(cpu, at)
+        with pytest.raises(IndexError) as found:  # noqa: PT012 - the read before the next wait must not raise
+            made = op(cuda, there)
+            assert backend.cupy.cuda.waits == before
+            made.tolist()
+        said = str(found.value).splitlines()
+        assert said[0].partition(": ") == (operator, ": ", str(wanted.value).splitlines()[0].partition(": ")[2])
+        assert said[1].startswith(f"  called at  {__file__}:")
+        assert said[2:] == ["  found on   device 0, after the call had returned"]
     assert {name for name, _ in cupy_stand_in.launched} == set(kernels.split())
 
 
-def test_nothing_waits_while_work_is_recorded(backend: Any) -> None:
+WAITS: list[Callable[[Any], Any]] = [
+    lambda t: t.sum().item(), lambda t: bool(t.any()), lambda t: t.cpu(), lambda t: repr(t), lambda t: turnout.equal(t, t),
+    lambda t: t.device.backend.synchronize(t.device),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_the_first_wrong_index_is_raised_once_where_the_host_waits(wait: Callable[[Any], Any], backend: Any) -> None:
+    for place in ("pretended:1", "pretended"):
+        x = turnout.ones(3, device=place)
+        for wrong in (5, 4):
+            x[turnout.tensor([0, wrong], device=place)]
+        other = turnout.ones(3, device="pretended")
+        with pytest.raises(IndexError, match=f"^index: index 5 is .*\n.*\n  found on   device {int(place[-1] == '1')}, "):
+            wait(other)
+        wait(x)
+
+
+def test_a_recorded_read_is_looked_at_where_it_is_launched(backend: Any) -> None:
     x = turnout.arange(12.0, device="pretended").reshape(3, 4)
     at, out = turnout.tensor([2, 7], device="pretended"), turnout.zeros(2, 4, device="pretended")
     cuda = backend.cupy.cuda
@@ -226,7 +271,10 @@ def test_nothing_waits_while_work_is_recorded(backend: Any) -> None:
         stream.begin_capture()
         turnout.index_select(x, 0, at, out=out)
         graph = stream.end_capture()
-    graph.launch()
+    for _ in range(2):
+        graph.launch()
+        with pytest.raises(IndexError, match=r"^index_select: index 7 is out of bounds for a dimension of size 3"):
+            x.tolist()
     assert out.tolist() == [[8.0, 9.0, 10.0, 11.0], [0.0] * 4]
 
 
@@ -245,14 +293,13 @@ NOTHING: list[Callable[[Any, Any], Any]] = [
     lambda x, at: F.avg_pool2d(x.reshape(0, 2, 4, 6), 2), lambda x, at: F.interpolate(x.reshape(0, 2, 4, 6), scale_factor=2),
 ]  # fmt: skip
 WITHOUT_DIMS: list[Callable[[Any, Any], Any]] = [
-    lambda x, at: x.index_select(0, at), lambda x, at: x.gather(0, at), lambda x, at: x.max(0), lambda x, at: x.argmin(0),
-    lambda x, at: x.var(0, correction=0), lambda x, at: x.norm(), lambda x, at: x.cumsum(0),
+    lambda x, at: x.index_select(0, at), lambda x, at: x.max(0), lambda x, at: x.argmin(0), lambda x, at: x.var(0, correction=0),
+    lambda x, at: x.norm(), lambda x, at: x.cumsum(0),
 ]  # fmt: skip
 SHARED: list[Callable[[Any, Any], Any]] = [
-    lambda x, at: x[at, at], lambda x, at: x.var([0, 2]), lambda x, at: turnout.linalg.vector_norm(x, 3, 1),
+    lambda x, at: x.var([0, 2]), lambda x, at: turnout.linalg.vector_norm(x, 3, 1),
     lambda x, at: x.reshape(-1)[:1].expand(40_000).max(0), lambda x, at: x.reshape(-1)[:1].expand(40_000).cumsum(0),
     lambda x, at: at.argmax(0), lambda x, at: x.reshape(-1)[:1].expand(2049).sort(stable=True), lambda x, at: at.sort(),
-    lambda x, at: x.permute(2, 1, 0)[at], lambda x, at: x.permute(2, 1, 0).gather(1, at.reshape(1, 3, 1)),
     lambda x, at: turnout.cummax(at, 0), lambda x, at: turnout.index_add(at, 0, at, at),
     lambda x, at: aten.upsample_bilinear2d(at.to(turnout.uint8).reshape(1, 1, 1, 3), (3, 9), False),
     lambda x, at: aten.max_pool2d_with_indices(at.reshape(1, 1, 3), (1, 2)),

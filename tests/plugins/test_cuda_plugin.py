@@ -147,7 +147,7 @@ def test_an_index_out_of_range_is_the_error_that_it_is_on_cpu(backend: TensorBac
                 lambda i: x.index_put((None, i), turnout.ones((), device=device), accumulate=True),
             ):  # fmt: skip
                 with pytest.raises(IndexError) as caught:
-                    call(bad)
+                    call(bad).tolist()
                 found.append(type(caught.value).__mro__)
         assert x.tolist() == [[1.0] * 4] * 3
         return found

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import Any
 
@@ -100,10 +100,13 @@ def wraps_indices(xp: Any) -> bool:
     return bool(getattr(xp, "wraps_indices", False))
 
 
-def tuple_of(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The optional index tensors of `index`; None is a whole dim. Raises DimError where the array module would wrap around."""
+def tuple_of(
+    xp: Any, name: str, indices: Any, shape: tuple[int, ...], check: Callable[..., None] | None = None
+) -> tuple[Any, ...]:
+    """The optional index tensors of `index`; None is a whole dim. Raises DimError where the array module would wrap around, if
+    another check does not find that later."""
     if wraps_indices(xp):
-        check_indices(xp, name, indices, shape)
+        (check or check_indices)(xp, name, indices, shape)
     found: tuple[Any, ...] = ()
     for index in indices:  # no comprehension: a frame before Python 3.12
         found += (_ALL if index is None else index,)
@@ -141,8 +144,24 @@ def in_range(xp: Any, name: str, index: Any, length: int) -> None:
         raise DimError(texts.out_of_bounds(name, wrong, length))
 
 
+def readable(xp: Any) -> tuple[Callable[..., None], Callable[..., None]]:
+    """`in_range` and `check_indices` for reads. A module with `expect_indices(name, index, low, high)` has its device look, and
+    says later what was wrong: until then a read at a wrong index gives any element."""
+    expect = getattr(xp, "expect_indices", None)
+    if expect is None:
+        return in_range, check_indices
+
+    def expect_each(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> None:
+        for index, length in zip(indices, shape, strict=False):
+            if index is not None:
+                expect(name, index, -length, length)
+
+    return lambda xp, name, index, length: expect(name, index, 0, length), expect_each
+
+
 def selecting(xp: Any) -> Table:
     """Reading by index."""
+    in_range, check_indices = readable(xp)
 
     def index(self: Any, indices: Any, out: Any) -> Any:
         if not out.size:  # nothing is read, so no index is wrong
@@ -152,7 +171,7 @@ def selecting(xp: Any) -> Table:
             if first is not None and first.dtype.kind == "i" and self.ndim and not wraps_indices(xp):
                 out[...] = self.take(first, 0)  # 200 ns, 900 by index
                 return out
-            return store(xp, out, self[tuple_of(xp, "index", indices, self.shape)])
+            return store(xp, out, self[tuple_of(xp, "index", indices, self.shape, check_indices)])
         except IndexError:
             check_indices(xp, "index", indices, self.shape)
             raise

@@ -67,6 +67,7 @@ class CUDABackend(ArrayBackend):
 
     def synchronize(self, device: Device) -> None:
         self.cupy.cuda.Device(self.resolve_device(device).index).synchronize()
+        self.xp.faults.check()
 
     def empty_cache(self) -> None:
         """On all devices, and host memory that copies went through."""
@@ -129,7 +130,22 @@ class CUDABackend(ArrayBackend):
     def to_host(self, array: Any) -> bytes | memoryview:
         """Waits for the current stream."""
         data: memoryview = np.ascontiguousarray(self.cupy.asnumpy(array)).reshape(-1).view("u1").data
+        self.xp.faults.check()
         return data
+
+    def tolist(self, array: Any) -> Any:
+        found = super().tolist(array)
+        self.xp.faults.check()
+        return found
+
+    def item(self, array: Any) -> bool | int | float | complex:
+        found = super().item(array)
+        self.xp.faults.check()
+        return found
+
+    def from_numbers(self, values: list[Any], shape: Ints, dtype: DType) -> Any:
+        """None: it is not told of the device."""
+        return None
 
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         host = np.frombuffer(data, "u1").view(self.native_dtype(dtype)).reshape(shape)

@@ -133,7 +133,7 @@ def synchronize(device: Place = None) -> None:
         >>> if turnout.cuda.is_available():
         ...     turnout.cuda.synchronize()
     """
-    backend_in_use().cupy.cuda.Device(index_of(device)).synchronize()
+    backend_in_use().synchronize(device_named("cuda", index_of(device)))
 
 
 describe(globals(), device='"cuda:1" or 1; None for the current one')

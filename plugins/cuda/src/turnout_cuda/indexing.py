@@ -1,8 +1,7 @@
 """Slices and elements at indices, triangles, and joined arrays, of all dtypes: arrays are viewed as numbers of as many bytes.
 
-Indices are checked by the kernel that reads at them. A call with one that is out of range goes on to the row below, which raises
-the error. Asking waits for the stream, as that row would; while a stream is captured nothing may wait, so there the elements are
-left out. `embedding` is composed of `index_select`.
+Indices are checked by the kernel that reads at them. It leaves out what one that is out of range would read, and the error is
+raised where the host waits next (`turnout_cuda.faults`). `embedding` is composed of `index_select`.
 """
 
 from __future__ import annotations
@@ -47,10 +46,6 @@ def kernels(xp: Any, programs: Programs) -> Table:
     """The rows of this module."""
     arrays = Arrays(xp)
 
-    def all_in_range(wrong: Any) -> bool:
-        """Whether no kernel has found an index out of range. Waits for the stream, but for one that is captured."""
-        return xp.cuda.get_current_stream().is_capturing() or not int(wrong[0])
-
     def serves(self: Any, index: Any, out: Any) -> bool:
         """Whether there is something to read, and it is not what is written. A view of more elements than are read stays one."""
         if name_of(index) not in _INDICES or self.dtype != out.dtype or not self.size or not out.size:
@@ -62,19 +57,16 @@ def kernels(xp: Any, programs: Programs) -> Table:
     def narrow(*given: Any) -> int:
         return int(max([array.size for array in given]) < NARROW)
 
-    def slices(self: Any, dim: int, index: Any, out: Any, wraps: bool) -> Any:
+    def slices(name: str, self: Any, dim: int, index: Any, out: Any, *, wraps: bool) -> Any:
         """The slices along a dim at an index of any shape."""
         given, made = arrays.packed(self), arrays.target(out, self.dtype)
         inner = prod(self.shape[dim + 1 :])
         size = inner * self.dtype.itemsize
         unit = next(each for each in sorted(MOVED, reverse=True) if size % each == 0 and aligned(each, given, made))
         rows, width = made.size // inner, size // unit
-        wrong = xp.zeros(1, "int32")
         ints = (rows, width, self.shape[dim], index.size, int(wraps), int(max(given.nbytes, made.nbytes) // unit < NARROW))
-        args = (units(given, unit), arrays.packed(index, "int64"), units(made, unit), wrong, *ints)
+        args = (units(given, unit), arrays.packed(index, "int64"), units(made, unit), *xp.faults.call(name), *ints)
         programs.start("pick_rows", MOVED[unit], *spread(rows, width), args)
-        if not all_in_range(wrong):
-            return NotImplemented
         return arrays.deliver(made, out)
 
     # ---- rows
@@ -82,13 +74,13 @@ def kernels(xp: Any, programs: Programs) -> Table:
     def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
         if not self.ndim or not serves(self, index, out):
             return NotImplemented
-        return slices(self, dim % self.ndim, index, out, wraps=False)
+        return slices("index_select", self, dim % self.ndim, index, out, wraps=False)
 
     def index(self: Any, indices: Any, out: Any) -> Any:
         given = [(dim, each) for dim, each in enumerate(indices) if each is not None]
         if len(given) != 1 or not serves(self, given[0][1], out):
             return NotImplemented
-        return slices(self, *given[0], out, wraps=True)
+        return slices("index", self, *given[0], out, wraps=True)
 
     def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
         if not self.ndim or index.ndim != self.ndim or not serves(self, index, out):
@@ -102,12 +94,10 @@ def kernels(xp: Any, programs: Programs) -> Table:
             return NotImplemented
         count, inner = index.shape[dim], prod(index.shape[dim + 1 :])
         width, shared = (count, 1) if inner == 1 else (inner, count)
-        rows, wrong = made.size // width, xp.zeros(1, "int32")
+        rows = made.size // width
         ints = (rows, width, self.shape[dim], shared, inner, narrow(part, made))
-        args = (units(part, size), arrays.packed(index, "int64"), units(made, size), wrong, *ints)
+        args = (units(part, size), arrays.packed(index, "int64"), units(made, size), *xp.faults.call("gather"), *ints)
         programs.start("pick_elements", MOVED[size], *spread(rows, width), args)
-        if not all_in_range(wrong):
-            return NotImplemented
         return arrays.deliver(made, out)
 
     def cat(tensors: Any, dim: int, out: Any) -> Any:

@@ -5,7 +5,7 @@ repeated indices for some dtypes only. It multiplies at repeated indices for no 
 (`WITHOUT`). Everything else is CuPy's own, looked up when it is asked for.
 
 Where CuPy differs from NumPy in what a name does, kernels ask: `wraps_indices` says that an index out of range gives an element
-and no error.
+and no error, and `expect_indices` has the device look for those that a kernel reads at.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy  # whole: another thread may be importing it, and does not wait for one that imports a part
 
 from turnout.errors import CallError
+from turnout_cuda.faults import Faults
 from turnout_cuda.matrix_products import Products, library
 from turnout_cuda.pointwise import functions
 from turnout_cuda.programs import Programs, name_of
@@ -116,6 +117,8 @@ class CuPyModule:
         self.cupy = cupy
         self.precision = precision
         self.programs = Programs(cupy)
+        self.faults = Faults(cupy, self.programs)
+        self.expect_indices = self.faults.expect
         self.products = Products(self, precision, cublas)
         made = functions(self)
         vars(self).update(made)

@@ -1,7 +1,7 @@
 """Sums, products and extremes at indices that may repeat, by atomic operations: in any order, so the last digits of sums vary.
 
-An index that is out of range is found by the kernel that adds, and the call goes on to the row below, which raises the error.
-Asking waits for the stream, as that row would. While a stream is captured nothing may wait, so there the element is left out.
+The kernel that adds leaves out the element of an index that is out of range, and the error is raised where the host waits next
+(`turnout_cuda.faults`), also where a call writes in place.
 """
 
 from __future__ import annotations
@@ -31,10 +31,6 @@ def kernels(xp: Any, programs: Programs) -> Table:
 
 
 class _Scattering(Kernels):
-    def all_in_range(self, wrong: Any) -> bool:
-        """Whether no kernel has found an index out of range. Waits for the stream, but for one that is captured."""
-        return self.xp.cuda.get_current_stream().is_capturing() or not int(wrong[0])
-
     def room(self, array: Any, out: Any) -> Any:
         """A contiguous copy of `array` in the dtype that is computed in: the output, if that is such an array."""
         wide = computed(name_of(array))
@@ -44,17 +40,13 @@ class _Scattering(Kernels):
         return made
 
     def add(
-        self, room: Any, index: Any, source: Any, sizes: tuple[int, int, int], each: bool, factor: float = 1.0,
-        left_out: int = _NONE, divisors: Any = None,
-    ) -> Any:  # fmt: skip
-        """Add a contiguous source; `sizes` are (length, count, inner). Returns the array that says whether an index was wrong."""
-        wrong = self.xp.zeros(1, "int32")
+        self, call: tuple[int, int], room: Any, index: Any, source: Any, sizes: tuple[int, int, int], *, each: bool = False,
+        wraps: bool = False, factor: float = 1.0, left_out: int = _NONE, divisors: Any = None,
+    ) -> None:  # fmt: skip
+        """Add a contiguous source; `sizes` are (length, count, inner). `wraps`: negative indices count from the end."""
         by = room if divisors is None else divisors
-        ints = (source.size, *sizes, int(each), left_out, int(divisors is not None))
-        self.programs.over_elements(
-            "add_at", name_of(source), source.size, (room, index, source, by, wrong, *ints, float(factor))
-        )
-        return wrong
+        ints = (*call, source.size, *sizes, int(each), int(wraps), left_out, int(divisors is not None))
+        self.programs.over_elements("add_at", name_of(source), source.size, (room, index, source, by, *ints, float(factor)))
 
     # ---- rows
 
@@ -67,21 +59,18 @@ class _Scattering(Kernels):
         room = self.room(self_, out)
         sizes = (self_.shape[dim], index.size, prod(self_.shape[dim + 1 :]))
         given = self.arrays.packed(index), self.arrays.packed(source)
-        if not self.all_in_range(self.add(room, *given, sizes, each=False, factor=alpha)):
-            return NotImplemented
+        self.add(self.xp.faults.call("index_add"), room, *given, sizes, factor=alpha)
         return self.arrays.deliver(room, out)
 
     def index_put(self, self_: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
         index = indices[0] if len(indices) == 1 else None
         if not accumulate or index is None or kind(self_, values) is None or not self_.ndim or not values.size:
             return NotImplemented
-        # Negative indices count from the end, which the row below knows.
         if name_of(index) != "int64" or values.shape != (*index.shape, *self_.shape[1:]) or not self_.size:
             return NotImplemented
         room, inner = self.room(self_, out), prod(self_.shape[1:])
         given = self.arrays.packed(index.reshape(-1)), self.arrays.packed(values)
-        if not self.all_in_range(self.add(room, *given, (self_.shape[0], index.size, inner), each=False)):
-            return NotImplemented
+        self.add(self.xp.faults.call("index_put"), room, *given, (self_.shape[0], index.size, inner), wraps=True)
         return self.arrays.deliver(room, out)
 
     def cut(self, self_: Any, dim: int, index: Any, src: Any) -> tuple[Any, Any, tuple[int, int, int]] | None:
@@ -110,8 +99,9 @@ class _Scattering(Kernels):
             return NotImplemented
         part, values, sizes = cut
         room = self.room(part, out)
-        wrong = self.add(room, self.arrays.packed(index), self.arrays.packed(values), sizes, each=True)
-        return self.write(room, self_, out) if self.all_in_range(wrong) else NotImplemented
+        given = self.arrays.packed(index), self.arrays.packed(values)
+        self.add(self.xp.faults.call("scatter_add"), room, *given, sizes, each=True)
+        return self.write(room, self_, out)
 
     def scatter_reduce(self, self_: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, out: Any) -> Any:
         cut = self.cut(self_, dim, index, src)
@@ -119,21 +109,19 @@ class _Scattering(Kernels):
             return NotImplemented
         part, values, sizes = cut
         dtype, places, values = name_of(src), self.arrays.packed(index), self.arrays.packed(values)
-        room, wrong = self.room(part, out), self.xp.zeros(1, "int32")
-        ints = (values.size, *sizes, 1)
+        room, call = self.room(part, out), self.xp.faults.call("scatter_reduce")
+        ints = (*call, values.size, *sizes, 1)
         if not include_self:
-            start = (room, places, wrong, *ints, _IDENTITY[reduce])
+            start = (room, places, *ints, _IDENTITY[reduce])
             self.programs.over_elements("set_at", dtype, values.size, start)
         if reduce in _WHICH:
-            args = (room, places, values, wrong, *ints, _WHICH[reduce])
+            args = (room, places, values, *ints, _WHICH[reduce])
             self.programs.over_elements("reduce_at", dtype, values.size, args)
         else:
-            wrong = self.add(room, places, values, sizes, each=True)
-        if not self.all_in_range(wrong):
-            return NotImplemented
+            self.add(call, room, places, values, sizes, each=True)
         if reduce == "mean":
             counts = self.xp.full(room.shape, float(include_self), room.dtype)
-            self.add(counts, places, self.xp.ones(values.shape, values.dtype), sizes, each=True)
+            self.add(call, counts, places, self.xp.ones(values.shape, values.dtype), sizes, each=True)
             room /= self.xp.maximum(counts, 1)
         return self.write(room, self_, out)
 
@@ -150,7 +138,6 @@ class _Scattering(Kernels):
             counts = self.xp.zeros(num_weights, wide)
             self.programs.over_elements("count_at", dtype, index.size, (counts, index, index.size, num_weights))
         left_out = padding_idx if padding_idx >= 0 else _NONE
-        sizes = (num_weights, index.size, width)
-        if not self.all_in_range(self.add(room, index, grad, sizes, each=False, left_out=left_out, divisors=counts)):
-            return NotImplemented
+        call, sizes = self.xp.faults.call("embedding_dense_backward"), (num_weights, index.size, width)
+        self.add(call, room, index, grad, sizes, left_out=left_out, divisors=counts)
         return room if wide == dtype else room.astype(grad_output.dtype)

@@ -56,6 +56,7 @@ class Stream:
     def synchronize(self) -> None:
         """Wait until everything that was queued is done."""
         self.native.synchronize()
+        backend_in_use().xp.faults.check()
 
     def query(self) -> bool:
         """Whether everything that was queued is done."""
@@ -112,6 +113,7 @@ class Event:
     def synchronize(self) -> None:
         """Wait until it is reached."""
         self.native.synchronize()
+        backend_in_use().xp.faults.check()
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds from this event to a later one, both with `enable_timing` and reached."""

@@ -36,10 +36,17 @@ def tensors(value: Any) -> list[turnout.Tensor]:
     return [t for t in flat(value) if isinstance(t, turnout.Tensor)]
 
 
+def _ready(device: Any) -> None:
+    """What there is to wait for on devices that compute at once."""
+
+
 def outcome(call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[Any] | Raised:
-    """The results of a call as a list, or the error."""
+    """The results of a call as a list, or the error, which a device may raise only where the host waits for it."""
     try:
-        return flat(call(*args, **kwargs))
+        results = flat(call(*args, **kwargs))
+        for place in {each.device for each in tensors(results)}:
+            getattr(place.backend, "synchronize", _ready)(place)
+        return results
     except Exception as error:  # noqa: BLE001 - whichever cpu raises, the other device must raise
         return Raised(error)
 

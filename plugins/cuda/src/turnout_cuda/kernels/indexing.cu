@@ -2,21 +2,20 @@
 //
 // A block has blockDim.y rows at a time; threads along x, of all blocks along y, have the elements of a row. What is divided, is
 // divided once for each row, and in 32 bits where `narrow` says that no array has more elements. An index that is out of range
-// sets wrong[0], and its elements are left out.
+// is reported, and its elements are left out.
 
 // `x` is [outer, length, width], `y` [outer, count, width], with a row for each index. `wraps`: negative ones count from the end.
 template <typename number>
 __device__ inline void copy_rows(
-    const scalar* __restrict__ x, const whole* __restrict__ index, scalar* __restrict__ y, int* wrong, number rows, number width,
-    whole length, number count, whole wraps
+    const scalar* __restrict__ x, const whole* __restrict__ index, scalar* __restrict__ y, whole record, whole call, number rows,
+    number width, whole length, number count, whole wraps
 ) {
     number first = number(blockIdx.y) * blockDim.x + threadIdx.x, step = number(gridDim.y) * blockDim.x;
     for (number row = number(blockIdx.x) * blockDim.y + threadIdx.y; row < rows; row += number(gridDim.x) * blockDim.y) {
         number outer = row / count;
-        whole at = index[row - outer * count];
-        if (wraps && at < 0) at += length;
+        whole given = index[row - outer * count], at = wraps && given < 0 ? given + length : given;
         if (at < 0 || at >= length) {
-            wrong[0] = 1;
+            report(record, call, given, length);
             continue;
         }
         const scalar* from = x + ((whole)outer * length + at) * (whole)width;
@@ -27,21 +26,21 @@ __device__ inline void copy_rows(
 }
 
 extern "C" __global__ void pick_rows(
-    const scalar* x, const whole* index, scalar* y, int* wrong, whole rows, whole width, whole length, whole count, whole wraps,
-    whole narrow
+    const scalar* x, const whole* index, scalar* y, whole record, whole call, whole rows, whole width, whole length, whole count,
+    whole wraps, whole narrow
 ) {
     typedef unsigned int small;
     typedef unsigned long long large;
-    if (narrow) copy_rows<small>(x, index, y, wrong, small(rows), small(width), length, small(count), wraps);
-    else copy_rows<large>(x, index, y, wrong, large(rows), large(width), length, large(count), wraps);
+    if (narrow) copy_rows<small>(x, index, y, record, call, small(rows), small(width), length, small(count), wraps);
+    else copy_rows<large>(x, index, y, record, call, large(rows), large(width), length, large(count), wraps);
 }
 
 // `x` is [outer, length, inner], and the index [outer, count, inner]. Its rows are those along inner, `shared` = count of which
 // read the same part of `x`; or where inner is 1 those along count, each of which has a part of its own.
 template <typename number>
 __device__ inline void copy_elements(
-    const scalar* __restrict__ x, const whole* __restrict__ index, scalar* __restrict__ y, int* wrong, number rows, number width,
-    whole length, number shared, whole inner
+    const scalar* __restrict__ x, const whole* __restrict__ index, scalar* __restrict__ y, whole record, whole call, number rows,
+    number width, whole length, number shared, whole inner
 ) {
     number first = number(blockIdx.y) * blockDim.x + threadIdx.x, step = number(gridDim.y) * blockDim.x;
     for (number row = number(blockIdx.x) * blockDim.y + threadIdx.y; row < rows; row += number(gridDim.x) * blockDim.y) {
@@ -51,7 +50,7 @@ __device__ inline void copy_elements(
         for (number i = first; i < width; i += step) {
             whole at = index[start + i];
             if (at < 0 || at >= length) {
-                wrong[0] = 1;
+                report(record, call, at, length);
                 continue;
             }
             y[start + i] = from[inner == 1 ? at : at * inner + (whole)i];
@@ -60,13 +59,13 @@ __device__ inline void copy_elements(
 }
 
 extern "C" __global__ void pick_elements(
-    const scalar* x, const whole* index, scalar* y, int* wrong, whole rows, whole width, whole length, whole shared, whole inner,
-    whole narrow
+    const scalar* x, const whole* index, scalar* y, whole record, whole call, whole rows, whole width, whole length, whole shared,
+    whole inner, whole narrow
 ) {
     typedef unsigned int small;
     typedef unsigned long long large;
-    if (narrow) copy_elements<small>(x, index, y, wrong, small(rows), small(width), length, small(shared), inner);
-    else copy_elements<large>(x, index, y, wrong, large(rows), large(width), length, large(shared), inner);
+    if (narrow) copy_elements<small>(x, index, y, record, call, small(rows), small(width), length, small(shared), inner);
+    else copy_elements<large>(x, index, y, record, call, large(rows), large(width), length, large(shared), inner);
 }
 
 // Matrices of `height` rows: what lies on the diagonal and on one side of it, zeros on the other. `y` may be `x`.

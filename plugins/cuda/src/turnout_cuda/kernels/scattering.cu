@@ -2,7 +2,7 @@
 // the caller's array `out`.
 //
 // `out` is [outer, length, inner] and `source` [outer, count, inner]. The index of an element is index[k], where k is its place
-// along count, or with `each` an index of its own. An index that is out of range sets wrong[0], and its element is left out.
+// along count, or with `each` an index of its own. An index that is out of range is reported, and its element is left out.
 
 __device__ inline whole index_of(const whole* index, whole i, whole count, whole inner, whole each) {
     return index[each ? i : i / inner % count];
@@ -13,19 +13,26 @@ __device__ inline whole place_of(whole i, whole at, whole length, whole count, w
 }
 
 extern "C" __global__ void add_at(
-    accum* out, const whole* index, const scalar* source, const accum* divisors, int* wrong, whole size, whole length, whole count,
-    whole inner, whole each, whole left_out, whole has_divisors, double factor
+    accum* out, const whole* index, const scalar* source, const accum* divisors, whole record, whole call, whole size,
+    whole length, whole count, whole inner, whole each, whole wraps, whole left_out, whole has_divisors, double factor
 ) {
     for (whole i = first_place(); i < size; i += all_threads()) {
-        whole at = index_of(index, i, count, inner, each);
+        whole given = index_of(index, i, count, inner, each), at = wraps && given < 0 ? given + length : given;
         if (at < 0 || at >= length) {
-            wrong[0] = 1;
+            report(record, call, given, length);
             continue;
         }
         if (at == left_out) continue;
         accum value = load(source[i]) * accum(factor);
         if (has_divisors) value /= divisors[at];
         atomicAdd(out + place_of(i, at, length, count, inner), value);
+    }
+}
+
+// Reports an index that is not in low..high-1.
+extern "C" __global__ void look_at(const whole* index, whole size, whole low, whole high, whole record, whole call) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+        if (index[i] < low || index[i] >= high) report(record, call, index[i], high);
     }
 }
 
@@ -38,12 +45,13 @@ extern "C" __global__ void count_at(accum* out, const whole* index, whole size, 
 
 // The same value at all indices.
 extern "C" __global__ void set_at(
-    accum* out, const whole* index, int* wrong, whole size, whole length, whole count, whole inner, whole each, double value
+    accum* out, const whole* index, whole record, whole call, whole size, whole length, whole count, whole inner, whole each,
+    double value
 ) {
     for (whole i = first_place(); i < size; i += all_threads()) {
         whole at = index_of(index, i, count, inner, each);
         if (at < 0 || at >= length) {
-            wrong[0] = 1;
+            report(record, call, at, length);
             continue;
         }
         out[place_of(i, at, length, count, inner)] = accum(value);
@@ -68,13 +76,13 @@ __device__ inline accum joined(accum a, accum b, whole which) {
 }
 
 extern "C" __global__ void reduce_at(
-    accum* out, const whole* index, const scalar* source, int* wrong, whole size, whole length, whole count, whole inner,
-    whole each, whole which
+    accum* out, const whole* index, const scalar* source, whole record, whole call, whole size, whole length, whole count,
+    whole inner, whole each, whole which
 ) {
     for (whole i = first_place(); i < size; i += all_threads()) {
         whole at = index_of(index, i, count, inner, each);
         if (at < 0 || at >= length) {
-            wrong[0] = 1;
+            report(record, call, at, length);
             continue;
         }
         word* target = (word*)(out + place_of(i, at, length, count, inner));
