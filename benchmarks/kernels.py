@@ -2,8 +2,6 @@
 
 Each row is one statement, run by both libraries on the same values and with as many threads as OMP_NUM_THREADS says. `x` and `y` have 4 million elements, `mat` is
 4096 x 1024, `img` is 16 x 64 x 56 x 56. A backward row times the sweep alone; its graph is made beforehand.
-
-On a GPU the same rows have eight times as many elements, and a batch is eight calls in a row and a wait for the device.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numeric import SEED, Skipped, torch_with_threads
+from numeric import SEED, torch_with_threads
 from timing import Pair, Side, rest
 
 import turnout
@@ -57,10 +55,12 @@ ARRAYS: dict[str, Any] = {
     "grid": ((4096, 1024), 1024),
     "target": ((4096,), 1024),
     "wl": (1024, 1024),
+    "big": (4096, 4096),
 }
 
 
-def _back(name: str, call: str, leaves: str) -> KernelRow:
+def backward(name: str, call: str, leaves: str) -> KernelRow:
+    """A row of gradients alone."""
     made = "; ".join(f"{leaf} = {leaf}.clone().requires_grad_()" for leaf in leaves.split(", "))
     before = f"{made}; out = {call}; g = m.ones_like(out) * 0.5"
     return KernelRow(name, f"m.autograd.grad(out, [{leaves}], g, retain_graph=True)", before)
@@ -161,21 +161,21 @@ ROWS = [
     KernelRow("roll",            "mat.roll(7, 0)"),
     KernelRow("x+y strided",     "mat[:, ::2] + mat[:, 1::2]"),
     KernelRow("chain 5 ops",     "((x * y + x).exp() - y).relu()"),
-    _back("softmax bw",          "F.softmax(mat, -1)", "mat"),
-    _back("log_softmax bw",      "F.log_softmax(mat, -1)", "mat"),
-    _back("gelu bw",             "F.gelu(x)", "x"),
-    _back("silu bw",             "F.silu(x)", "x"),
-    _back("layer_norm bw",       "F.layer_norm(mat, (1024,), row, row)", "mat, row"),
-    _back("rms_norm bw",         "F.rms_norm(mat, (1024,), row)", "mat, row"),
-    _back("batch_norm bw",       "F.batch_norm(img, None, None, ch, ch, True)", "img, ch"),
-    _back("conv2d bw",           "F.conv2d(img, w33, padding=1)", "img, w33"),
-    _back("conv2d depthw bw",    "F.conv2d(img, wdw, padding=1, groups=64)", "img, wdw"),
-    _back("max_pool2d bw",       "F.max_pool2d(img, 2)", "img"),
-    _back("embedding bw",        "F.embedding(tokens, table)", "table"),
-    _back("cross_entropy bw",    "F.cross_entropy(mat, target)", "mat"),
+    backward("softmax bw",       "F.softmax(mat, -1)", "mat"),
+    backward("log_softmax bw",   "F.log_softmax(mat, -1)", "mat"),
+    backward("gelu bw",          "F.gelu(x)", "x"),
+    backward("silu bw",          "F.silu(x)", "x"),
+    backward("layer_norm bw",    "F.layer_norm(mat, (1024,), row, row)", "mat, row"),
+    backward("rms_norm bw",      "F.rms_norm(mat, (1024,), row)", "mat, row"),
+    backward("batch_norm bw",    "F.batch_norm(img, None, None, ch, ch, True)", "img, ch"),
+    backward("conv2d bw",        "F.conv2d(img, w33, padding=1)", "img, w33"),
+    backward("conv2d depthw bw", "F.conv2d(img, wdw, padding=1, groups=64)", "img, wdw"),
+    backward("max_pool2d bw",    "F.max_pool2d(img, 2)", "img"),
+    backward("embedding bw",     "F.embedding(tokens, table)", "table"),
+    backward("cross_entropy bw", "F.cross_entropy(mat, target)", "mat"),
     KernelRow("attention fwd+bw", "m.autograd.grad(F.scaled_dot_product_attention(q, q, q).sum(), [q])", "q = q.clone().requires_grad_()"),
-    _back("index bw",            "mat[picks]", "mat"),
-    _back("linear bw",           "F.linear(sq, wl, row)", "sq, wl, row"),
+    backward("index bw",         "mat[picks]", "mat"),
+    backward("linear bw",        "F.linear(sq, wl, row)", "sq, wl, row"),
 ]
 # fmt: on
 
@@ -189,9 +189,9 @@ def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
         torch = torch_with_threads(threads)
         sides = []
         # Both sides read the same memory: where it lies, and how much of it the caches keep, would else be the luck of each.
-        arrays = {n: _array(n) for n in ARRAYS if _uses(row, n)}
+        arrays = {n: array(n) for n in ARRAYS if uses(row, n)}
         for m in (turnout, torch):
-            names = {n: m.from_numpy(array) for n, array in arrays.items()}
+            names = {n: m.from_numpy(values) for n, values in arrays.items()}
             names |= {"m": m, "F": m.nn.functional, "device": m.device("cpu")}
             exec(row.before, names)
             names.pop("__builtins__", None)
@@ -201,41 +201,13 @@ def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
     return prepare
 
 
-# Arrays that are eight times as long on a GPU.
-_LONGER = ("x", "y", "pos", "mat", "img", "seq", "q", "tokens", "ba", "bb", "picks", "grid", "target")
-_CALLS = 8
-
-
-def cuda_pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
-    """What prepares both sides of a row on device `cuda`."""
-
-    @contextmanager
-    def prepare() -> Iterator[Pair]:
-        torch = torch_with_threads(1)
-        if not turnout.cuda.is_available():
-            raise Skipped("there is no device cuda")
-        if not torch.cuda.is_available():
-            raise Skipped("this torch has no device cuda")
-        torch.backends.cudnn.allow_tf32 = False  # its convolutions would have 10 digits, and Turnout computes with 23
-        sides = []
-        arrays = {n: _array(n, 8 if n in _LONGER else 1) for n in ARRAYS if _uses(row, n)}
-        statement = f"for _ in range({_CALLS}): {row.statement}\nwait()"
-        for m in (turnout, torch):
-            names = {n: m.from_numpy(array).to("cuda") for n, array in arrays.items()}
-            names |= {"m": m, "F": m.nn.functional, "device": m.device("cuda"), "wait": m.cuda.synchronize}
-            exec(row.before, names)
-            names.pop("__builtins__", None)
-            sides.append(Side(statement, **names))
-        yield Pair(sides[0], sides[1])
-
-    return prepare
-
-
-def _uses(row: KernelRow, name: str) -> bool:
+def uses(row: Any, name: str) -> bool:
+    """Whether the statements of a row have a name."""
     return re.search(rf"\b{name}\b", f"{row.before}; {row.statement}") is not None
 
 
-def _array(name: str, times: int = 1) -> Any:
+def array(name: str, times: int = 1) -> Any:
+    """An array of the table, so many times as long."""
     shape, *bound = ARRAYS[name] if isinstance(ARRAYS[name][0], tuple) else (ARRAYS[name],)
     shape = (shape[0] * times, *shape[1:])
     generator = np.random.default_rng([SEED, *name.encode()])

@@ -98,16 +98,20 @@ def on_one_thread(*program: str) -> Result:
     return Result(*json.loads(done.stdout))
 
 
+def network(m: Any, device: Any) -> tuple[Any, Any, list[Any]]:
+    """64 images of 784 numbers, their classes of 10, and the parameters of the network."""
+    shapes = ((256, 784), (256,), (10, 256), (10,))
+    parameters = [m.from_numpy(_random(*shape) * np.float32(0.05)).to(device).requires_grad_() for shape in shapes]
+    y = np.random.default_rng(SEED).integers(0, 10, 64)
+    return m.from_numpy(_random(64, 784)).to(device), m.from_numpy(y).to(device), parameters
+
+
 def _training(quick: bool) -> Result:
     torch = torch_with_threads(1)
-    shapes = ((256, 784), (256,), (10, 256), (10,))
-    x, weights = _random(64, 784), [_random(*shape) * 0.05 for shape in shapes]
-    y = np.random.default_rng(SEED).integers(0, 10, 64)
     sides = []
     for m in (turnout, torch):
-        parameters = [m.from_numpy(w.copy()).requires_grad_() for w in weights]
-        names = {"m": m, "x": m.from_numpy(x), "y": m.from_numpy(y), "p": parameters, "step": step}
-        sides.append(Side("step(m, x, y, p)", **names))
+        x, y, parameters = network(m, "cpu")
+        sides.append(Side("step(m, x, y, p)", m=m, x=x, y=y, p=parameters, step=step))
     return compare(Pair(*sides), QUICK if quick else 100, 0.01)
 
 

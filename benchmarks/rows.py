@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+import cards
 import compiled
 import drawn
 import engines
@@ -298,7 +299,7 @@ GROUPS = {
     ],
     KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
     TRANSFORMS: [Row(r.name, r.statement, "torch", r.at_most, None, transforms.pair(r), repeats=60) for r in transforms.ROWS],
-    CUDA: [Row(f"cuda {r.name}", r.name, "torch", None, None, kernels.cuda_pair(r), repeats=9) for r in kernels.ROWS],
+    CUDA: [Row(f"cuda {r.name.partition(':')[0]}", r.name, "torch", None, None, cards.pair(r), repeats=9) for r in cards.ALL],
     ENGINES: [
         Row(f"{r.name} {r.against}", r.what, r.against, r.at_most, None, engines.pair(r), repeats=30) for r in engines.ROWS
     ],

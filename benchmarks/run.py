@@ -20,11 +20,12 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
+import cards
 import page
 import pieces
 import startup
 from numeric import Skipped
-from rows import CALLS, DRAWN, GROUPS, Row, drawn_rows
+from rows import CALLS, CUDA, DRAWN, GROUPS, Row, drawn_rows
 from timing import QUICK, Result, Side, compare
 
 import turnout
@@ -179,7 +180,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         with_threads(options.threads)
     if options.without:
         turnout.config.set({"plugins.disable": options.without})
-    facts = machine()
+    facts = machine() | (cards.facts(quick=options.quick) if CUDA in options.groups else {})
     print(", ".join(f"{k} {v}" for k, v in facts.items()))
     print(table_line(COLUMNS))
     records: dict[str, list[dict[str, Any]]] = {}

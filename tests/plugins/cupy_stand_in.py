@@ -492,6 +492,8 @@ class Cuda(types.SimpleNamespace):
                 "warpSize": 32,
             },
             getDeviceCount=device_count,
+            runtimeGetVersion=lambda: 12090,
+            driverGetVersion=lambda: 13000,
             getDevice=lambda: self.current,
             CUDARuntimeError=CUDARuntimeError,
             pointerGetAttributes=lambda address: types.SimpleNamespace(type=int(self.is_pinned(address))),
@@ -540,6 +542,7 @@ class Module(types.ModuleType):
     def __init__(self, count: int = 2) -> None:
         global cuda
         super().__init__("cupy")
+        self.__version__ = "14.2.0"
         cuda = self.cuda = Cuda(count)
         self.ndarray = ndarray
         self.ElementwiseKernel = ElementwiseKernel
