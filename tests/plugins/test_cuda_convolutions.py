@@ -107,6 +107,7 @@ def test_float64_and_empty_images_go_to_matrix_products(by_cudnn: None, backend:
 def test_a_front_end_that_is_missing_or_finds_no_library_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cudnn", None)
     assert convolutions.front_end() is None
+    assert convolutions.kernels(None, None, lambda: "highest", Registrations("test")) == {}
     monkeypatch.setitem(sys.modules, "cudnn", cudnn_stand_in)
     assert convolutions.front_end() is cudnn_stand_in
 

@@ -38,16 +38,14 @@ def front_end() -> Any:
 
 
 def kernels(xp: Any, cudnn: Any, precision: Callable[[], str], library: Registrations) -> Table:
-    """The rows of this module. Undoing the library gives back plans and handles."""
-    made: Direct
+    """The rows of this module; none without the front end. Undoing the library gives back plans and handles."""
     if cudnn is None:
-        made = Direct(xp, xp.programs)
-    else:
-        made = called = _Convolutions(xp, cudnn, precision)
-        atexit.register(called.close)  # the front end complains of plans that are left when the interpreter has ended
-        library.on_undo(lambda: atexit.unregister(called.close))
-        library.on_undo(called.close)
-    return {"convolution.out": made.forward, "convolution_backward": made.backward}
+        return {}
+    made = _Convolutions(xp, cudnn, precision)
+    atexit.register(made.close)  # the front end complains of plans that are left when the interpreter has ended
+    library.on_undo(lambda: atexit.unregister(made.close))
+    library.on_undo(made.close)
+    return made.rows()
 
 
 class _Plan:

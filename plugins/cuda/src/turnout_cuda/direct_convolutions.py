@@ -73,6 +73,9 @@ class Direct(Kernels):
 
     # ---- rows
 
+    def rows(self) -> dict[str, Any]:
+        return {"convolution.out": self.forward, "convolution_backward": self.backward}
+
     def forward(
         self, input: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
         transposed: bool, output_padding: Sequence[int], groups: int, out: Any,

@@ -16,6 +16,7 @@ from turnout_aten.backend.host_fallback import host, on_host
 from turnout_aten.kernels.tables import group_above, register_kernels, register_over
 from turnout_cuda import attention, convolutions, dropout, matrix_products
 from turnout_cuda.backend import CUDABackend
+from turnout_cuda.direct_convolutions import Direct
 from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
 from turnout_cuda.programs import name_of
@@ -70,7 +71,8 @@ def own_rows(backend: CUDABackend) -> dict[str, Any]:
     """The rows of this package that need nothing beside CuPy."""
     xp = backend.xp
     products = matrix_products.kernels(xp, xp.products)
-    return kernels(xp, xp.programs) | products | attention.kernels(xp) | dropout.kernels(backend)
+    direct = Direct(xp, xp.programs).rows()  # where cuDNN is not called
+    return kernels(xp, xp.programs) | products | attention.kernels(xp) | dropout.kernels(backend) | direct
 
 
 def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Registrations) -> Callable[..., Any]:
