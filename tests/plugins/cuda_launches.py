@@ -39,7 +39,7 @@ _ROWS = {
     "_native_batch_norm_legit_no_training": "batch_normalise",
     "native_batch_norm_backward": "batch_normalise_backward parameters_of_channels",
     "index_select": "pick_rows",
-    "index.Tensor": "look_at",
+    "index.Tensor": "join_at look_at",
     "gather": "pick_elements",
     "triu tril": "triangle",
     "cat": "place_rows",
@@ -109,7 +109,7 @@ def kinds(kernel: str) -> set[str]:
     """The kinds of elements that a kernel is compiled for."""
     if programs.programs_by_kernel()[kernel] == "indexing":
         return set(programs.MOVED.values())
-    if kernel.startswith("running_whole") or kernel == "look_at":  # integers are the same in the programs of all dtypes
+    if kernel.startswith(("running_whole", "look_at", "join_at")):  # integers are the same in the programs of all dtypes
         return {"float32"}
     return set(DTYPES) - ({"float32"} if kernel in ("from_float32", "to_float32") else set())
 

@@ -6,6 +6,7 @@ raised where the host waits next (`turnout_cuda.faults`). `embedding` is compose
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -42,6 +43,18 @@ def _overlap(array: Any, out: Any) -> bool:
     return bool(first < other + out.nbytes and other < first + array.nbytes)
 
 
+def joined(xp: Any, call: tuple[int, int], indices: Sequence[Any], lengths: Sequence[int]) -> Any:
+    """The places in some dims, taken as one, that their indices name; below 0 where an index is out of range. None for indices of
+    other dtypes or of several shapes."""
+    if any(name_of(each) not in _INDICES or each.shape != indices[0].shape for each in indices):
+        return None
+    places = xp.empty(indices[0].shape, "int64")
+    for then, (index, length) in enumerate(zip(indices, lengths, strict=True)):
+        args = (Arrays(xp).packed(index, "int64"), places, places.size, length, int(then > 0), *call)
+        xp.programs.over_elements("join_at", "float32", places.size, args)
+    return places
+
+
 def kernels(xp: Any, programs: Programs) -> Table:
     """The rows of this module."""
     arrays = Arrays(xp)
@@ -57,7 +70,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
     def narrow(*given: Any) -> int:
         return int(max([array.size for array in given]) < NARROW)
 
-    def slices(name: str, self: Any, dim: int, index: Any, out: Any, *, wraps: bool) -> Any:
+    def slices(call: tuple[int, int], self: Any, dim: int, index: Any, out: Any, *, wraps: bool) -> Any:
         """The slices along a dim at an index of any shape."""
         given, made = arrays.packed(self), arrays.target(out, self.dtype)
         inner = prod(self.shape[dim + 1 :])
@@ -65,7 +78,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         unit = next(each for each in sorted(MOVED, reverse=True) if size % each == 0 and aligned(each, given, made))
         rows, width = made.size // inner, size // unit
         ints = (rows, width, self.shape[dim], index.size, int(wraps), int(max(given.nbytes, made.nbytes) // unit < NARROW))
-        args = (units(given, unit), arrays.packed(index, "int64"), units(made, unit), *xp.faults.call(name), *ints)
+        args = (units(given, unit), arrays.packed(index, "int64"), units(made, unit), *call, *ints)
         programs.start("pick_rows", MOVED[unit], *spread(rows, width), args)
         return arrays.deliver(made, out)
 
@@ -74,13 +87,22 @@ def kernels(xp: Any, programs: Programs) -> Table:
     def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
         if not self.ndim or not serves(self, index, out):
             return NotImplemented
-        return slices("index_select", self, dim % self.ndim, index, out, wraps=False)
+        return slices(xp.faults.call("index_select"), self, dim % self.ndim, index, out, wraps=False)
 
     def index(self: Any, indices: Any, out: Any) -> Any:
-        given = [(dim, each) for dim, each in enumerate(indices) if each is not None]
-        if len(given) != 1 or not serves(self, given[0][1], out):
+        dims = [dim for dim, each in enumerate(indices) if each is not None]
+        given = [indices[dim] for dim in dims]
+        if not dims or dims[-1] - dims[0] >= len(dims) or not all(serves(self, each, out) for each in given):
             return NotImplemented
-        return slices("index", self, *given[0], out, wraps=True)
+        call, first = xp.faults.call("index"), dims[0]
+        if len(dims) == 1:
+            return slices(call, self, first, given[0], out, wraps=True)
+        lengths = self.shape[first : first + len(dims)]
+        places = joined(xp, call, given, lengths)
+        if places is None:
+            return NotImplemented
+        whole = arrays.packed(self).reshape(*self.shape[:first], prod(lengths), *self.shape[first + len(dims) :])
+        return slices(call, whole, first, places, out, wraps=False)
 
     def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
         if not self.ndim or index.ndim != self.ndim or not serves(self, index, out):

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from turnout_cuda.floats import Kernels, computed, kind
+from turnout_cuda.indexing import joined
 from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
@@ -63,14 +64,18 @@ class _Scattering(Kernels):
         return self.arrays.deliver(room, out)
 
     def index_put(self, self_: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
-        index = indices[0] if len(indices) == 1 else None
-        if not accumulate or index is None or kind(self_, values) is None or not self_.ndim or not values.size:
+        if not accumulate or any(each is None for each in indices) or kind(self_, values) is None:
             return NotImplemented
-        if name_of(index) != "int64" or values.shape != (*index.shape, *self_.shape[1:]) or not self_.size:
+        count = len(indices)
+        lengths, inner = self_.shape[:count], prod(self_.shape[count:])
+        if not values.size or not self_.size or values.shape != (*indices[0].shape, *self_.shape[count:]):
             return NotImplemented
-        room, inner = self.room(self_, out), prod(self_.shape[1:])
-        given = self.arrays.packed(index.reshape(-1)), self.arrays.packed(values)
-        self.add(self.xp.faults.call("index_put"), room, *given, (self_.shape[0], index.size, inner), wraps=True)
+        call, single = self.xp.faults.call("index_put"), count == 1 and name_of(indices[0]) == "int64"
+        places = self.arrays.packed(indices[0]) if single else joined(self.xp, call, indices, lengths)
+        if places is None:
+            return NotImplemented
+        room, sizes = self.room(self_, out), (prod(lengths), places.size, inner)
+        self.add(call, room, places, self.arrays.packed(values), sizes, wraps=single)
         return self.arrays.deliver(room, out)
 
     def cut(self, self_: Any, dim: int, index: Any, src: Any) -> tuple[Any, Any, tuple[int, int, int]] | None:

@@ -36,6 +36,19 @@ extern "C" __global__ void look_at(const whole* index, whole size, whole low, wh
     }
 }
 
+// Writes the places in several dims, taken as one, from the index in one more of them: the first one, or `then`. An index that is
+// out of range is reported, and its place is below 0.
+extern "C" __global__ void join_at(
+    const whole* index, whole* places, whole size, whole length, whole then, whole record, whole call
+) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+        whole given = index[i], at = given < 0 ? given + length : given, before = then ? places[i] : 0;
+        bool is_wrong = at < 0 || at >= length;
+        if (is_wrong) report(record, call, given, length);
+        places[i] = is_wrong || before < 0 ? -1 : before * length + at;
+    }
+}
+
 // How often each index is there.
 extern "C" __global__ void count_at(accum* out, const whole* index, whole size, whole length) {
     for (whole i = first_place(); i < size; i += all_threads()) {

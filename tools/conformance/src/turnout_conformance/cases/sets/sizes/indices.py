@@ -60,7 +60,7 @@ TRIANGLES = [(shape, diagonal) for shape in ((1, 1), (5, 4), (2, 3, 3, 7), (3, 7
 ROWS: list[Row] = [
     *rows("index_select", *[S(Drawn(shape), dim, places((n,), shape[dim])) for shape, dim, n in READ]),
     *rows("index.Tensor", *[S(Drawn(shape), at(dim, places((n, 2), shape[dim], -shape[dim]))) for shape, dim, n in READ]),
-    *rows("index.Tensor", *[S(Drawn((5, 6, 8), step=1.0), [places((7,), n, -n) if n else None for n in dims]) for dims in ((5, 6), (5, 6, 8), (0, 6, 8), (5, 0, 8))], dtypes=("float32", "int64"), in_turn=0),
+    *rows("index.Tensor", *[S(Drawn((5, 6, 8), step=1.0), [places((7,), n, -n) if n else None for n in dims]) for dims in ((5, 6), (5, 6, 8), (0, 6, 8), (5, 0, 8))], *[S(Drawn((300, 3, 2), step=1.0), [places(shape, 300, -300) for shape in shapes[:1]] + [places(shapes[1], 3, -3)]) for shapes in [((400,), (400,)), ((7, 1), (5,))]], dtypes=("float32", "int64"), in_turn=0),
     *rows("gather", *[S(Drawn(shape), dim, places(each, shape[dim])) for shape, dim, n in READ for whole in [behind(shape, dim, n)] for each in (whole, fewer(whole, dim))]),
     *rows("index_select", *[S(Drawn(shape, step=1.0), dim, places((n,), shape[dim])) for shape, dim, n in MOVED], dtypes=EVERY, in_turn=0),
     *rows("gather", *[S(Drawn(shape, step=1.0), dim, places(behind(shape, dim, n), shape[dim])) for shape, dim, n in MOVED], dtypes=EVERY, in_turn=0),
