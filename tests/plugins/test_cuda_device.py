@@ -17,6 +17,7 @@ from turnout import cuda, nn
 from turnout_conformance.accuracy import Accuracy, answers_of
 from turnout_conformance.cases import SETS, Drawn, S
 from turnout_conformance.cases.sets import by_operator
+from turnout_conformance.cases.sets.convolutions import backward, forward
 from turnout_conformance.cases.sets.sizes.indices import added
 from turnout_conformance.cases.sets.sizes.lines import running
 from turnout_conformance.cases.sets.sizes.normalisation import layers, normalised
@@ -49,6 +50,8 @@ LARGE = by_operator(
         ),
         *added([((5_000, 7), 0, 100_000), ((4,), 0, 300_000), ((3, 1_000, 5), 1, 20_000)], ("sum", "mean", "amax", "amin")),
         *rows("add.Tensor sub.Tensor gt.Tensor", *[S(WIDE, Drawn(s, seed=2)) for s in ((3_001, 1_024), (1_024,), (3_001, 1))]),
+        *rows("convolution", forward((8, 40, 1_000), (70, 20, 5), {"groups": 2, "padding": 3, "stride": 2}), in_turn=0),
+        *rows("convolution_backward", backward((8, 40, 1_000), (70, 20, 5), {"groups": 2, "padding": 3, "stride": 2}), in_turn=0),
         *rows("exp gelu", S(WIDE), in_turn=0),
         *rows("mul.Scalar", S(WIDE, 1.5), in_turn=0),
         *rows("clamp", S(WIDE, -1, 1), in_turn=0),

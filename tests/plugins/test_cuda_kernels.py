@@ -26,7 +26,8 @@ from pretended_cuda import pretended
 import turnout
 from turnout import nn, ops
 from turnout_conformance.cases import SETS
-from turnout_cuda import images, indexing, pointwise, pooling, programs, reductions
+from turnout_cuda import devices, direct_convolutions, images, indexing, pointwise, pooling, programs, reductions, streams
+from turnout_cuda.backend import CUDABackend
 from turnout_cuda.indexing import spread
 from turnout_cuda.table import kernels
 
@@ -77,8 +78,10 @@ def test_every_file_of_kernels_is_a_program() -> None:
 
 @pytest.fixture
 def few_parts(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long rows are cut into fewer parts, each of which has a block of 256 threads: 200 elements are less than that, 493 more."""
+    """Long rows are cut into fewer parts, each of which has a block of 256 threads: 200 elements are less than that, 493 more. A
+    thread has several channels of a convolution."""
     monkeypatch.setattr(reductions, "_PARTS", 200)
+    monkeypatch.setattr(direct_convolutions, "_BLOCKS", 1)
 
 
 @pytest.mark.parametrize("operator", SETS["sizes"])
@@ -265,6 +268,17 @@ def test_the_first_wrong_index_is_raised_once_where_the_host_waits(wait: Callabl
         with pytest.raises(IndexError, match=f"^index: index 5 is .*\n.*\n  found on   device {int(place[-1] == '1')}, "):
             wait(other)
         wait(x)
+
+
+@pytest.mark.skipif(turnout.cuda.is_available(), reason="there is a device of type cuda, which the stand-in would stand for")
+@pytest.mark.parametrize("made", [lambda: devices, streams.Stream, streams.Event])
+def test_waits_for_streams_and_events_raise_it_too(made: Callable[[], Any]) -> None:
+    with pretended(CUDABackend):
+        turnout.ones(3, device="cuda")[turnout.tensor([3], device="cuda")]
+        waiting = made()
+        with pytest.raises(IndexError, match=r"^index: index 3 is"):
+            waiting.synchronize()
+        waiting.synchronize()
 
 
 def test_a_recorded_read_is_looked_at_where_it_is_launched(backend: Any) -> None:

@@ -24,6 +24,7 @@ PRODUCTS = 1 << 28
 # Products of one sum, which a thread adds one after the other: so many take it as long as the above.
 DEPTH = 1 << 11
 _THREADS = 128
+_BLOCKS = 128  # fewer would leave many of a GPU's processors idle: then a thread has one channel, or a warp one weight
 _MOST_GROUPS = 65_535  # blocks along the second dim of a grid
 
 
@@ -54,9 +55,10 @@ class Direct(Kernels):
         rows, columns = weight.shape[0] // groups, weight.shape[1]
         inputs, outputs = (rows, columns) if back else (columns, rows)
         count = x.shape[0] * prod(made.shape[2:])
-        tile = 8 if outputs >= 4 else 1
         block = min(-(-count // 32) * 32, _THREADS)
-        grid = (-(-count // block), groups * -(-outputs // tile))
+        blocks = -(-count // block)
+        tile = 8 if outputs >= 4 and blocks * groups * -(-outputs // 8) >= _BLOCKS else 1
+        grid = (blocks, groups * -(-outputs // tile))
         ints = (x.shape[0], groups, inputs, outputs, int(back), int(bias is not None), tile)
         dims = self.dims(x.shape[2:], made.shape[2:], weight.shape[2:], window)
         args = (x, weight, weight if bias is None else bias, made, *ints, *dims)
@@ -65,10 +67,11 @@ class Direct(Kernels):
     def of_weights(self, small: Any, large: Any, made: Any, window: Window, groups: int) -> None:
         """Write the gradient of weights, where `small` has an element for each position and `large` is what windows lie over."""
         rows, columns = made.shape[0] // groups, made.shape[1]
-        tile = (8, 4) if rows * columns >= 16 else (1, 1)
-        count = groups * -(-rows // tile[0]) * -(-columns // tile[1]) * prod(made.shape[2:])
+        count = groups * -(-rows // 8) * -(-columns // 4) * prod(made.shape[2:])
+        tiled = rows * columns >= 16 and count >= _BLOCKS
+        count = count if tiled else made.size
         dims = self.dims(large.shape[2:], small.shape[2:], made.shape[2:], window)
-        args = (small, large, made, small.shape[0], groups, rows, columns, tile[0], *dims)
+        args = (small, large, made, small.shape[0], groups, rows, columns, 8 if tiled else 1, *dims)
         self.programs.over_rows("convolve_backward", name_of(small), count, small.shape[0] * prod(small.shape[2:]), args)
 
     # ---- rows
