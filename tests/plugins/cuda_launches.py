@@ -43,7 +43,8 @@ _ROWS = {
     "gather": "pick_elements",
     "triu tril": "triangle",
     "cat": "place_rows",
-    "index_add scatter_add index_put": "add_at",
+    "index_add": "add_at add_whole_at",
+    "scatter_add index_put": "add_at",
     "scatter_reduce.two": "add_at set_at reduce_at",
     "embedding_dense_backward": "add_at count_at",
     "convolution": "convolve",
@@ -109,7 +110,7 @@ def kinds(kernel: str) -> set[str]:
     """The kinds of elements that a kernel is compiled for."""
     if programs.programs_by_kernel()[kernel] == "indexing":
         return set(programs.MOVED.values())
-    if kernel.startswith(("running_whole", "look_at", "join_at")):  # integers are the same in the programs of all dtypes
+    if kernel.startswith(("running_whole", "look_at", "join_at", "add_whole_at")):  # integers, alike in all programs
         return {"float32"}
     return set(DTYPES) - ({"float32"} if kernel in ("from_float32", "to_float32") else set())
 

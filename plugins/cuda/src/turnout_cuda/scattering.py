@@ -11,7 +11,7 @@ from typing import Any
 
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.indexing import joined
-from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.programs import Programs, name_of, signed
 
 Table = dict[str, Any]
 _WHICH = {"prod": 0, "amax": 1, "amin": 2}
@@ -52,15 +52,21 @@ class _Scattering(Kernels):
     # ---- rows
 
     def index_add(self, self_: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
-        if kind(self_, source) is None or not self_.ndim or not source.size or not self_.size or source.ndim != self_.ndim:
+        whole = name_of(self_) == name_of(source) == "int64" and isinstance(alpha, int)
+        if (kind(self_, source) is None and not whole) or not self_.ndim or not source.size or not self_.size:
             return NotImplemented
-        if name_of(index) != "int64" or index.ndim != 1 or isinstance(alpha, complex):
+        if name_of(index) != "int64" or index.ndim != 1 or isinstance(alpha, complex) or source.ndim != self_.ndim:
             return NotImplemented
         dim %= self_.ndim
-        room = self.room(self_, out)
         sizes = (self_.shape[dim], index.size, prod(self_.shape[dim + 1 :]))
-        given = self.arrays.packed(index), self.arrays.packed(source)
-        self.add(self.xp.faults.call("index_add"), room, *given, sizes, factor=alpha)
+        given, call = (self.arrays.packed(index), self.arrays.packed(source)), self.xp.faults.call("index_add")
+        if whole:
+            room = self_.copy()
+            args = (room.view("uint64"), given[0], given[1].view("uint64"), *call, source.size, *sizes)
+            self.programs.over_elements("add_whole_at", "float32", source.size, (*args, signed(alpha % (1 << 64))))
+        else:
+            room = self.room(self_, out)
+            self.add(call, room, *given, sizes, factor=alpha)
         return self.arrays.deliver(room, out)
 
     def index_put(self, self_: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:

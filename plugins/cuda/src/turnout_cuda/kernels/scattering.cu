@@ -29,6 +29,18 @@ extern "C" __global__ void add_at(
     }
 }
 
+// The same for integers, without what floats have beside it.
+extern "C" __global__ void add_whole_at(
+    word64* out, const whole* index, const word64* source, whole record, whole call, whole size, whole length, whole count,
+    whole inner, whole factor
+) {
+    for (whole i = first_place(); i < size; i += all_threads()) {
+        whole at = index_of(index, i, count, inner, 0);
+        if (at < 0 || at >= length) report(record, call, at, length);
+        else atomicAdd(out + place_of(i, at, length, count, inner), source[i] * (word64)factor);
+    }
+}
+
 // Reports an index that is not in low..high-1.
 extern "C" __global__ void look_at(const whole* index, whole size, whole low, whole high, whole record, whole call) {
     for (whole i = first_place(); i < size; i += all_threads()) {

@@ -69,6 +69,7 @@ ROWS: list[Row] = [
     *rows("cat", *[S([Drawn(each, seed=i) for i, each in enumerate(shapes)], dim) for dim, shapes in ((0, [(3, 4), (2, 4)]), (1, [(3, 4), (3, 1), (3, 8)]), (-1, [(2, 3, 8), (2, 3, 8)]), (0, [(5,), (300,)]), (1, [(0,), (2, 3)]))], in_turn=0),
     *rows("cat", S([Drawn((3, 5)), Drawn((3, 2))], 1), dtypes="uint8", in_turn=0),
     *added(WRITTEN),
+    *rows("index_add", *with_source(WRITTEN, lambda *a: S(*a, alpha=-3), each=False), dtypes="int64", in_turn=0),
     *rows("embedding_dense_backward", *[S(Drawn((4, 9, 7)), places((4, 9), 6), 6, padding, scaled) for scaled in (False, True) for padding in (-1, 2)]),
 ]
 # fmt: on
