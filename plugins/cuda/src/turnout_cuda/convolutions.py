@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnout.registry import Registrations
-from turnout_aten.shapes.convolutions import check_gradient
 from turnout_cuda.direct_convolutions import Direct, of_bias
 from turnout_cuda.floats import kind
 from turnout_cuda.programs import name_of
@@ -140,7 +139,6 @@ class _Convolutions(Direct):
         dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, output_mask: Sequence[bool],
     ) -> Any:  # fmt: skip
         arrays = (grad_output, input, weight)
-        check_gradient(*[a.shape for a in arrays], stride, padding, dilation, transposed, output_padding, groups)
         args: Any = (*arrays, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
         made = super().backward(*args)
         if made is not NotImplemented:

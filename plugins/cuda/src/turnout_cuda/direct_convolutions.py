@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from turnout_arrays.convolutions import spread
+from turnout_aten.shapes.convolutions import check_gradient
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.images import MOST
 from turnout_cuda.programs import NARROW, name_of
@@ -101,18 +102,14 @@ class Direct(Kernels):
         self, grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Sequence[int], padding: Sequence[int],
         dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, output_mask: Sequence[bool],
     ) -> Any:  # fmt: skip
-        window = (stride, padding, dilation)
-        if kind(grad_output, input, weight) is None or not 3 <= grad_output.ndim == input.ndim == weight.ndim <= 5:
-            return NotImplemented
-        if any(len(each) not in (1, input.ndim - 2) for each in window) or input.shape[1] > _MOST_GROUPS:
+        arrays, window = (grad_output, input, weight), (stride, padding, dilation)
+        check_gradient(grad_output.shape, input.shape, weight.shape, *window, transposed, output_padding, groups)
+        if kind(*arrays) is None or input.ndim > 5 or input.shape[1] > _MOST_GROUPS:
             return NotImplemented
         lie = input.flags.c_contiguous and weight.flags.c_contiguous  # else the results lie otherwise
-        if not lie or not self.serves(grad_output, input, weight, window=window):
+        if not lie or not self.serves(*arrays, window=window):
             return NotImplemented
         small, large = (input, grad_output) if transposed else (grad_output, input)
-        channels = small.shape[1], large.shape[1]
-        if channels != (weight.shape[0], weight.shape[1] * groups) or channels[0] % groups or small.shape[0] != large.shape[0]:
-            return NotImplemented  # the shared row tells of it
         inputs = weight.shape[1] if transposed else weight.shape[0] // groups
         if not self.is_few(weight, small, inputs if output_mask[0] else 1, groups):
             return NotImplemented
