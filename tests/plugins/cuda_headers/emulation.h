@@ -158,6 +158,8 @@ T __shfl_xor_sync(unsigned, T value, int lane_mask) {
     return emulation::exchanged(value, unsigned(lane_mask));
 }
 
+inline void __threadfence() {}
+
 template <typename T>
 T atomicAdd(T* at, T value) {
     T before = *at;

@@ -1,6 +1,8 @@
 """Layer, group, RMS and batch normalisation and their gradients.
 
-Parameters and statistics are converted to the dtype that is computed in.
+Rows are normalised in one launch: parameters are read in the input's dtype, or in that which is computed in. The gradient of the
+input is one launch, those of parameters are two: sums over parts of the rows, and their sum. Few rows are one part, where one is
+enough unless it rounds. For batches, parameters and statistics are converted to the dtype that is computed in.
 """
 
 from __future__ import annotations
@@ -42,21 +44,26 @@ class _Rows(Kernels):
             "rms_norm": self.rms_norm,
         }
 
+    def read(self, x: Any, *given: Any) -> tuple[Any, ...]:
+        """Arrays as kernels read or write them: those in the dtype that is computed in, those in the dtype of `x`, and which of
+        the two are meant. What is in neither dtype is converted; None is missing."""
+        own, wide = name_of(x), computed(name_of(x))
+        nothing, others = x if own == wide else self.xp.empty(0, wide), [x for _ in given]
+        if given[0] is None:
+            return *[nothing for _ in given], *others, 0
+        if own != wide and all(name_of(each) == own for each in given):
+            return *[nothing for _ in given], *[self.arrays.packed(each) for each in given], 2
+        return *[self.arrays.packed(each, wide) for each in given], *others, 1
+
     def run(
-        self, input: Any, weight: Any, bias: Any, eps: float, rows: int, places: tuple[int, int, int, int], out: Any,
+        self, input: Any, weight: Any, bias: Any, eps: float, places: tuple[int, int, int, int], out: Any, mean: Any, rstd: Any,
         rms: bool = False,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        """Normalise into a contiguous output. Returns mean and reciprocal deviation; `places` begins with the length."""
-        dtype = name_of(input)
-        wide = computed(dtype)
-        mean, rstd = self.xp.empty(rows, wide), self.xp.empty(rows, wide)
-        scale, has_scale = self.arrays.parameter(weight, wide, mean)
-        shift, has_shift = self.arrays.parameter(bias, wide, mean)
-        args = (
-            self.arrays.packed(input), scale, shift, out, mean, rstd, rows, *places, has_scale, has_shift, int(rms), float(eps),
-        )  # fmt: skip
-        self.programs.over_rows("normalise", dtype, rows, places[0], args)
-        return mean, rstd
+    ) -> None:  # fmt: skip
+        """Normalise into contiguous outputs, with mean and reciprocal deviation; `places` begins with the length."""
+        x, rows = self.arrays.packed(input), rstd.size
+        arrays = (x, *self.read(x, weight), *self.read(x, bias), out, *self.read(x, mean, rstd))
+        args = (*arrays, rows, *places, int(rms), float(eps))
+        self.programs.over_rows("normalise", name_of(input), rows, places[0], args)
 
     def normalise(
         self, input: Any, weight: Any, bias: Any, eps: float, places: tuple[int, int, int, int], out: Any, mean: Any, rstd: Any
@@ -64,9 +71,11 @@ class _Rows(Kernels):
         """`run` into outputs of any dtype and layout: one mean and one deviation for each row."""
         if kind(input) is None or not input.size or not _floats(weight, bias):
             return NotImplemented
-        made = self.arrays.target(out, input.dtype)
-        found = self.run(input, weight, bias, eps, mean.size, places, made)
-        for value, target in zip((made, *found), (out, mean, rstd), strict=True):
+        outs = (out, mean, rstd)
+        wide = input.dtype if mean.dtype == rstd.dtype == input.dtype else self.xp.dtype(computed(name_of(input)))
+        made = [self.arrays.target(each, dtype) for each, dtype in zip(outs, (input.dtype, wide, wide), strict=True)]
+        self.run(input, weight, bias, eps, places, *made)
+        for value, target in zip(made, outs, strict=True):
             self.arrays.deliver(value, target)
         return None
 
@@ -88,9 +97,10 @@ class _Rows(Kernels):
         served = length and input.flags.c_contiguous and kind(input) is not None
         if not served or (weight is not None and kind(input, weight) is None):
             return NotImplemented
-        made = self.xp.empty(input.shape, input.dtype)
-        eps = EPSILON[dtype_named(computed(name_of(input)))] if eps is None else eps
-        self.run(input, weight, None, eps, input.size // length, (length, 1, length, 1), made, rms=True)
+        wide = computed(name_of(input))
+        made, statistic = self.xp.empty(input.shape, input.dtype), self.xp.empty(input.size // length, wide)
+        eps = EPSILON[dtype_named(wide)] if eps is None else eps
+        self.run(input, weight, None, eps, (length, 1, length, 1), made, statistic, statistic, rms=True)
         return made
 
     # ---- gradients
@@ -98,10 +108,9 @@ class _Rows(Kernels):
     def of_input(
         self, grad: Any, input: Any, weight: Any, mean: Any, rstd: Any, rows: int, places: tuple[int, int, int, int]
     ) -> Any:
-        """The gradient of the input; mean and rstd are in the dtype that is computed in."""
+        """The gradient of the input."""
         made = self.xp.empty(input.shape, input.dtype)
-        scale, has_scale = self.arrays.parameter(weight, computed(name_of(input)), mean)
-        args = (grad, input, scale, mean, rstd, made, rows, *places, has_scale)
+        args = (grad, input, *self.read(input, weight), *self.read(input, mean, rstd), made, rows, *places)
         self.programs.over_rows("normalise_backward", name_of(input), rows, places[0], args)
         return made
 
@@ -112,27 +121,41 @@ class _Rows(Kernels):
         dtype = kind(input, grad_out)
         shape = tuple(normalized_shape)
         fits = input.size and grad_out.shape == input.shape and input.shape[input.ndim - len(shape) :] == shape
-        if dtype is None or not fits or not _floats(mean, rstd, weight, bias) or not _whole(input, grad_out):
+        if dtype is None or not fits or not _floats(mean, rstd, weight, bias):
             return NotImplemented
-        length = prod(shape)
-        rows, wide = input.size // length, computed(dtype)
+        grad_out, input, length = self.arrays.packed(grad_out), self.arrays.packed(input), prod(shape)
+        rows = input.size // length
         if mean.size != rows or rstd.size != rows:
             return NotImplemented
-        middle, factor = self.arrays.packed(mean, wide), self.arrays.packed(rstd, wide)
-        found: list[Any] = [None, None, None]
+        made = None
         if output_mask[0]:
-            found[0] = self.of_input(grad_out, input, weight, middle, factor, rows, (length, 1, length, 1))
-        wanted = [at for at, p in ((1, weight), (2, bias)) if output_mask[at] and p is not None]
-        if wanted:
-            parts = max(1, min(rows // (4 * _ROWS), _PARTS))
-            sums = self.xp.empty((2, parts, length), wide)
-            args = (grad_out, input, middle, factor, sums[0], sums[1], rows, length)
-            self.programs.start("parameters_of_columns", dtype, (-(-length // 32), parts), (32, _ROWS), args)
-            for at in wanted:
-                parameter = weight if at == 1 else bias
-                total = sums[at - 1].sum(0) if parts > 1 else sums[at - 1]
-                found[at] = total.reshape(parameter.shape).astype(parameter.dtype)
-        return tuple(found)
+            made = self.of_input(grad_out, input, weight, mean, rstd, rows, (length, 1, length, 1))
+        scale, shift = (p if mask else None for p, mask in zip((weight, bias), output_mask[1:], strict=True))
+        return made, *self.of_columns(grad_out, input, self.read(input, mean, rstd), length, scale, shift)
+
+    def of_columns(self, grad: Any, input: Any, moments: tuple[Any, ...], length: int, weight: Any, bias: Any) -> list[Any]:
+        """The gradients of scale and shift, None where they are None."""
+        wanted, rows, dtype, wide = (weight, bias), input.size // length, name_of(input), computed(name_of(input))
+        names = {name_of(each) for each in wanted if each is not None}
+        if not names:
+            return [None, None]
+        parts = max(1, min(rows // (4 * _ROWS), _PARTS))
+        own = names.pop() if len(names) == 1 else wide
+        own = own if computed(own) == wide else wide
+
+        def room(parts: int, dtype: str) -> list[Any]:
+            return [self.xp.empty((parts, length) if parts > 1 or p is None else p.shape, dtype) for p in wanted]
+
+        sums = room(parts, wide)
+        args = (grad, input, *moments, *sums, rows, length)
+        self.programs.start("parameters_of_columns", dtype, (-(-length // 32), parts), (32, _ROWS), args)
+        made = sums
+        if parts > 1 or own != wide:
+            made = room(1, own)
+            args = (*sums, *made, length, parts, sum(bit for bit, p in zip((1, 2), wanted, strict=True) if p is not None))
+            self.programs.over_elements("parameters_total", own, length, args)
+        pairs = zip(made, wanted, strict=True)
+        return [None if p is None else total if total.dtype == p.dtype else total.astype(p.dtype) for total, p in pairs]
 
     def group_norm_backward(
         self, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int,
@@ -147,7 +170,7 @@ class _Rows(Kernels):
         found: list[Any] = [None, None, None]
         if output_mask[0]:
             places = (channels * HxW, HxW, channels, group)
-            found[0] = self.of_input(grad_out, input, weight, middle, factor, N * group, places)
+            found[0] = self.of_input(grad_out, input, weight, mean, rstd, N * group, places)
         if output_mask[1] or output_mask[2]:
             sums = self.xp.empty((2, C), wide)
             args = (grad_out, input, middle, factor, sums[0], sums[1], N, C, HxW, group, channels)

@@ -23,8 +23,8 @@ DTYPES = {"float16": 16, "bfloat16": 17, "float32": 32, "float64": 64}
 # Where elements are only moved: their size in bytes -> the dtype that their arrays are viewed as. DTYPE is 100 + size.
 MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 PROGRAMS = (
-    "activations", "arithmetic", "batch", "convolutions", "functions", "images", "indexing", "normalisation", "optimisers",
-    "pooling", "random", "reductions", "scattering", "softmax", "sorting", "statistics",
+    "activations", "arithmetic", "batch", "convolutions", "functions", "images", "indexing", "losses", "normalisation",
+    "optimisers", "pooling", "random", "reductions", "scattering", "softmax", "sorting", "statistics",
 )  # fmt: skip
 
 PACKED = {"float16": 8, "bfloat16": 8, "float32": 4, "float64": 2}  # elements in 16 bytes

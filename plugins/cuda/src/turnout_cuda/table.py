@@ -9,6 +9,7 @@ from turnout_cuda import (
     foreach,
     images,
     indexing,
+    losses,
     normalisation,
     optimisers,
     pointwise,
@@ -22,7 +23,7 @@ from turnout_cuda import (
 from turnout_cuda.programs import Programs
 
 FAMILIES = (
-    foreach, images, indexing, normalisation, optimisers, pointwise, pooling, reductions, scattering, softmax, sorting,
+    foreach, images, indexing, losses, normalisation, optimisers, pointwise, pooling, reductions, scattering, softmax, sorting,
     statistics,
 )  # fmt: skip
 

@@ -2,7 +2,8 @@
 //
 // An element i of a row has the parameter (row % groups) * per_row + i / area: for layer normalisation groups and area are 1, and
 // per_row is the length; for group normalisation per_row is the number of channels of a group, and area what a channel has.
-// Parameters and statistics are in the type that is computed in. With `rms`, the mean is 0.
+// A parameter is in the type that is computed in (`kind` 1), in that of the elements (2), or missing (0), and statistics are in one
+// of the two: so nothing is converted first. With `rms`, the mean is 0.
 
 struct Places {
     whole area, per_row, groups;
@@ -12,13 +13,50 @@ __device__ inline whole parameter_of(whole row, whole i, const Places& places) {
     return row % places.groups * places.per_row + i / places.area;
 }
 
+struct Parameter {
+    const accum* wide;
+    const scalar* own;
+    whole kind;
+};
+
+__device__ inline accum at_place(const Parameter& parameter, whole i, accum otherwise) {
+    return parameter.kind == 2 ? load(parameter.own[i]) : parameter.kind ? parameter.wide[i] : otherwise;
+}
+
+struct Statistics {
+    accum *mean, *rstd;
+    scalar *own_mean, *own_rstd;
+    whole kind;
+    __device__ void put_at(whole row, accum middle, accum factor) const {
+        if (kind == 2) {
+            put(own_mean + row, middle);
+            put(own_rstd + row, factor);
+        } else {
+            mean[row] = middle;
+            rstd[row] = factor;
+        }
+    }
+};
+
+// The statistics that a gradient reads.
+struct Moments {
+    const accum *mean, *rstd;
+    const scalar *own_mean, *own_rstd;
+    whole kind;
+    __device__ accum middle(whole row) const { return kind == 2 ? load(own_mean[row]) : kind ? mean[row] : accum(0); }
+    __device__ accum factor(whole row) const { return kind == 2 ? load(own_rstd[row]) : rstd[row]; }
+};
+
 extern "C" __global__ void normalise(
-    const scalar* x, const accum* weight, const accum* bias, scalar* y, accum* mean, accum* rstd, whole rows, whole length,
-    whole area, whole per_row, whole groups, whole has_weight, whole has_bias, whole rms, double eps
+    const scalar* x, const accum* weight, const scalar* own_weight, whole weight_kind, const accum* bias, const scalar* own_bias,
+    whole bias_kind, scalar* y, accum* mean, accum* rstd, scalar* own_mean, scalar* own_rstd, whole statistics_kind, whole rows,
+    whole length, whole area, whole per_row, whole groups, whole rms, double eps
 ) {
     whole row = row_of_thread();
     if (row >= rows) return;
     Places places = {area, per_row, groups};
+    Parameter scale = {weight, own_weight, weight_kind}, shift = {bias, own_bias, bias_kind};
+    Statistics statistics = {mean, rstd, own_mean, own_rstd, statistics_kind};
     x += row * length;
     y += row * length;
     accum middle = 0;
@@ -46,16 +84,11 @@ extern "C" __global__ void normalise(
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
                 accum value = (held[k * WIDTH + j] - middle) * factor;
-                if (has_weight) value *= weight[at + j];
-                if (has_bias) value += bias[at + j];
-                pack.of[j] = made(value);
+                pack.of[j] = made(value * at_place(scale, at + j, 1) + at_place(shift, at + j, accum(-0.0)));
             }
             *(Pack<scalar>*)(y + at) = pack;
         }
-        if (threadIdx.x == 0) {
-            mean[row] = middle;
-            rstd[row] = factor;
-        }
+        if (threadIdx.x == 0) statistics.put_at(row, middle, factor);
         return;
     }
     if (!rms) {
@@ -72,48 +105,46 @@ extern "C" __global__ void normalise(
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
         whole at = parameter_of(row, i, places);
         accum value = (load(x[i]) - middle) * factor;
-        if (has_weight) value *= weight[at];
-        if (has_bias) value += bias[at];
-        put(y + i, value);
+        put(y + i, value * at_place(scale, at, 1) + at_place(shift, at, accum(-0.0)));
     }
-    if (threadIdx.x == 0) {
-        mean[row] = middle;
-        rstd[row] = factor;
-    }
+    if (threadIdx.x == 0) statistics.put_at(row, middle, factor);
 }
 
 extern "C" __global__ void normalise_backward(
-    const scalar* grad, const scalar* x, const accum* weight, const accum* mean, const accum* rstd, scalar* made, whole rows,
-    whole length, whole area, whole per_row, whole groups, whole has_weight
+    const scalar* grad, const scalar* x, const accum* weight, const scalar* own_weight, whole weight_kind, const accum* mean,
+    const accum* rstd, const scalar* own_mean, const scalar* own_rstd, whole statistics_kind, scalar* made, whole rows,
+    whole length, whole area, whole per_row, whole groups
 ) {
     whole row = row_of_thread();
     if (row >= rows) return;
     Places places = {area, per_row, groups};
+    Parameter scale = {weight, own_weight, weight_kind};
     grad += row * length;
     x += row * length;
     made += row * length;
-    accum middle = mean[row], factor = rstd[row], level = 0, along = 0;
+    Moments moments = {mean, rstd, own_mean, own_rstd, statistics_kind};
+    accum middle = moments.middle(row), factor = moments.factor(row), level = 0, along = 0;
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
-        accum each = load(grad[i]);
-        if (has_weight) each *= weight[parameter_of(row, i, places)];
+        accum each = load(grad[i]) * at_place(scale, parameter_of(row, i, places), 1);
         level += each;
         along += each * (load(x[i]) - middle) * factor;
     }
     level = row_sum(level) / length;
     along = row_sum(along) / length;
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
-        accum each = load(grad[i]);
-        if (has_weight) each *= weight[parameter_of(row, i, places)];
+        accum each = load(grad[i]) * at_place(scale, parameter_of(row, i, places), 1);
         put(made + i, (each - level - (load(x[i]) - middle) * factor * along) * factor);
     }
 }
 
 // The gradients of scale and shift where each column has its own: sums over some of the rows, [gridDim.y, length]. A block has 32
-// columns, so that a warp reads 32 elements that lie next to each other, and blockDim.y rows at a time.
+// columns, so that a warp reads 32 elements that lie next to each other, and blockDim.y rows at a time. Without means
+// (`kind` 0), there is no shift.
 extern "C" __global__ void parameters_of_columns(
-    const scalar* grad, const scalar* x, const accum* mean, const accum* rstd, accum* of_scale, accum* of_shift, whole rows,
-    whole length
+    const scalar* grad, const scalar* x, const accum* mean, const accum* rstd, const scalar* own_mean, const scalar* own_rstd,
+    whole statistics_kind, accum* of_scale, accum* of_shift, whole rows, whole length
 ) {
+    Moments moments = {mean, rstd, own_mean, own_rstd, statistics_kind};
     __shared__ accum scales[16][33], shifts[16][33];
     whole column = (whole)blockIdx.x * 32 + threadIdx.x;
     accum along = 0, total = 0;
@@ -121,7 +152,7 @@ extern "C" __global__ void parameters_of_columns(
         for (whole row = (whole)blockIdx.y * blockDim.y + threadIdx.y; row < rows; row += (whole)gridDim.y * blockDim.y) {
             accum each = load(grad[row * length + column]);
             total += each;
-            along += each * (load(x[row * length + column]) - mean[row]) * rstd[row];
+            along += each * (load(x[row * length + column]) - moments.middle(row)) * moments.factor(row);
         }
     }
     scales[threadIdx.y][threadIdx.x] = along;
@@ -133,7 +164,22 @@ extern "C" __global__ void parameters_of_columns(
             total += shifts[i][threadIdx.x];
         }
         of_scale[blockIdx.y * length + column] = along;
-        of_shift[blockIdx.y * length + column] = total;
+        if (statistics_kind) of_shift[blockIdx.y * length + column] = total;
+    }
+}
+
+// The sums of the parts [parts, length] in their order, rounded once. `wanted` has 1 for scales, 2 for shifts.
+extern "C" __global__ void parameters_total(
+    const accum* scales, const accum* shifts, scalar* of_scale, scalar* of_shift, whole length, whole parts, whole wanted
+) {
+    for (whole i = first_place(); i < length; i += all_threads()) {
+        accum along = 0, total = 0;
+        for (whole at = i; at < parts * length; at += length) {
+            if (wanted & 1) along += scales[at];
+            if (wanted & 2) total += shifts[at];
+        }
+        if (wanted & 1) put(of_scale + i, along);
+        if (wanted & 2) put(of_shift + i, total);
     }
 }
 

@@ -5,6 +5,6 @@ large from 64 elements on. Each sample is tried in two dtypes of the four, in tu
 """
 
 from turnout_conformance.cases.sets.rows import Row
-from turnout_conformance.cases.sets.sizes import elements, images, indices, lines, normalisation
+from turnout_conformance.cases.sets.sizes import elements, images, indices, lines, losses, normalisation
 
-ROWS: list[Row] = [*lines.ROWS, *normalisation.ROWS, *indices.ROWS, *images.ROWS, *elements.ROWS]
+ROWS: list[Row] = [*lines.ROWS, *losses.ROWS, *normalisation.ROWS, *indices.ROWS, *images.ROWS, *elements.ROWS]

@@ -24,7 +24,7 @@ def layers(shape: Shape, inner: int = 1, *, weight: bool = True) -> Layer:
 
 LAYERS = [
     layers((1, 1)), layers((6, 33)), layers((3, 2, 5), 2), layers((70, 3), weight=False), layers((2, 1300)), layers((100, 65)),
-    layers((3, 64)), layers((2, 1024)),
+    layers((3, 64)), layers((2, 1024)), layers((96, 5)),
 ]  # fmt: skip
 # Images, and how many groups their channels make.
 GROUPS: Groups = [((2, 6, 5), 3), ((1, 4, 3, 11), 1), ((7, 2), 2), ((3, 2, 150), 1)]

@@ -1,0 +1,31 @@
+"""Losses of classes, and their gradients."""
+
+from __future__ import annotations
+
+from turnout_conformance.cases.model import Drawn, S
+from turnout_conformance.cases.sets.rows import Row
+from turnout_conformance.cases.sets.sizes.shapes import Shape, places, rows
+
+# ruff: noqa: E501 - rows of a table
+# Log-probabilities [N, C], or [C]; 256 rows are a block's. Class 1 is ignored, or none is.
+SHAPES: list[Shape] = [(1, 1), (5, 3), (7,), (40, 1_100), (300, 4), (1_000, 2), (6, 40)]
+# None, the mean and the sum, with weights of the classes, without
+KINDS = [
+    (weighted, reduction, ignored)
+    for weighted in (False, True)
+    for reduction, ignored in ((1, -100), (0, 1), (2, 1), (1, 1), (0, -100))
+]
+
+
+def weights(shape: Shape, weighted: bool) -> Drawn | None:
+    return Drawn(shape[-1:], low=0.5, high=2.0, seed=3) if weighted else None
+
+
+# fmt: off
+ROWS: list[Row] = [
+    *[row for weighted, reduction, ignored in KINDS for row in [
+        *rows("nll_loss_forward", *[S(Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored) for s in SHAPES if s[-1] > 1 or ignored < 0]),
+        *rows("nll_loss_backward", *[S(Drawn(s[:-1] if reduction == 0 else (), seed=2), Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored, Drawn((), low=1.0, seed=4)) for s in SHAPES]),
+    ]],
+]
+# fmt: on
