@@ -104,7 +104,9 @@ _ROWS = {
     "scaled_dot_product_attention": "softmax_of_scores",
 }  # fmt: skip
 LAUNCHES = {operator: kernels.split() for operators, kernels in _ROWS.items() for operator in operators.split()}
-# Kernels that the samples cannot launch: those of generators, and of lists of tensors, which operators write.
+# Kernels that the samples cannot launch: those of generators, of gradients of composed operators, and of lists of tensors, which
+# operators write.
+OF_GRADIENTS = {"rms_backward", "softmax_of_scores_backward"}
 ELSEWHERE = {"random_words", "random_uniform", "random_normal", "random_dropout"}
 OF_LISTS = {"adam_step", "sgd_step", "adagrad_step", "each_element"}
 

@@ -1,7 +1,7 @@
 """Raw CUDA kernels without a GPU: their text runs on the CPU, over lines, windows and lists of indices of all sizes.
 
 What else is particular to their calls is below: errors, aliases, devices, and calls that they leave to the shared kernels. Those
-of lists of tensors are in `test_cuda_lists`.
+of lists of tensors are in `test_cuda_lists`, and gradients that have kernels of their own in `test_cuda_gradients`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import cupy_stand_in
 import emulated_cuda
 import numpy as np
 import pytest
-from cuda_launches import ELSEWHERE, LAUNCHES, OF_LISTS, Devices, agree, check, numbers, recorded, work
+from cuda_launches import ELSEWHERE, LAUNCHES, OF_GRADIENTS, OF_LISTS, Devices, agree, check, numbers, recorded
 from known_words import check_words
 from pretended_cuda import pretended
 
@@ -106,7 +106,7 @@ def test_positions_of_64_bits_give_the_same(operator: str, few_parts: None, monk
 
 def test_every_kernel_is_launched_by_some_operator_and_every_operator_is_asked() -> None:
     launched = {kernel for kernels in LAUNCHES.values() for kernel in kernels}
-    assert launched | ELSEWHERE | OF_LISTS == programs.programs_by_kernel().keys()
+    assert launched | ELSEWHERE | OF_GRADIENTS | OF_LISTS == programs.programs_by_kernel().keys()
     assert LAUNCHES.keys() <= SETS["sizes"].keys()
 
 
@@ -150,34 +150,6 @@ def test_kernels_run_on_the_device_of_their_tensors(backend: Any) -> None:
     x = turnout.ones(3, 4, device="pretended:1")
     assert str(turnout.softmax(x, 1).device) == "pretended:1"
     assert cupy_stand_in.launched == [("softmax_rows", 1)]
-
-
-# (call of x [96, 40], a parameter and classes; what it starts, and what its gradient starts)
-STARTED: list[tuple[Callable[..., Any], str, str]] = [
-    (lambda x, w, at: F.layer_norm(x, (40,), w, w), "normalise", "normalise_backward parameters_of_columns parameters_total add"),
-    (lambda x, w, at: F.layer_norm(x, (40,)), "normalise", "normalise_backward"),
-    *[
-        (
-            lambda x, w, at, weight=weight, how=how: F.cross_entropy(x, at, weight and w.detach(), ignore_index=2, reduction=how),
-            "softmax_rows zeros likelihood", "zeros likelihood_backward softmax_rows_backward",
-        )
-        for weight in (None, True) for how in ("mean", "sum", "none")
-    ],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("dtype", [turnout.float32, turnout.bfloat16, turnout.float64])
-@pytest.mark.parametrize(("call", "forward", "backward"), STARTED)
-def test_a_call_and_its_gradient_start_so_many_launches(call: Any, forward: str, backward: str, dtype: Any, backend: Any) -> None:
-    x, w = (turnout.from_numpy(numbers(s, 1)).to("pretended", dtype).requires_grad_() for s in ((96, 40), (40,)))
-    at = turnout.arange(96, device="pretended") % 40
-    with work() as started:
-        y = call(x, w, at)
-    assert started == forward.split()
-    grad = turnout.ones_like(y)
-    with work() as started:
-        y.backward(grad)
-    assert sorted(started) == sorted(backward.split())
 
 
 def test_rows_are_moved_in_the_largest_pieces_that_fit(backend: Any) -> None:

@@ -25,10 +25,10 @@ def kernels(xp: Any, programs: Programs) -> Table:
 
 class _Likelihood(Kernels):
     def given(self, self_: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, tuple[int, int, int]] | None:
-        """(classes of the rows, their weights, what kernels take beside); None for what has no kernel."""
+        """(classes of the rows, weights of classes, what kernels take beside); None for what has no kernel."""
         if not self_.size or kind(self_) is None or (weight is not None and kind(self_, weight) is None):
             return None
-        scale, has_weight = (self_, 0) if weight is None else (self.arrays.packed(weight), 1)
+        scale, has_weight = self.arrays.parameter(weight, name_of(self_), self.xp.empty(0, self_.dtype))
         return self.arrays.packed(target, "int64"), scale, (self_.shape[-1], int(ignore_index), has_weight)
 
     def forward(

@@ -99,6 +99,11 @@ class Products:
         self.xp.copyto(out, made)
         return out
 
+    def placed(self, matrices: Any) -> Any:
+        """Matrices for several products: the array itself if cuBLAS reads it as it lies, else a copy."""
+        lies = self._as_it_lies(matrices, matrices.shape[:-2]) is not None
+        return matrices if lies else self.xp.ascontiguousarray(matrices)
+
     def _placed(self, matrices: Any, lead: Ints) -> Matrix:
         """Matrices of a batch as cuBLAS finds them, copied if they lie otherwise."""
         found = self._as_it_lies(matrices, lead)

@@ -27,6 +27,11 @@ def kernels(xp: Any, programs: Programs) -> Table:
     return _Rows(xp, programs).table() | _Batches(xp, programs).table()
 
 
+def gradients(xp: Any, programs: Programs) -> Table:
+    """The row of the operator that is the gradient of `rms_norm`."""
+    return {"rms_norm_backward": _Rows(xp, programs).rms_norm_backward}
+
+
 def _floats(*arrays: Any) -> bool:
     return all(array is None or name_of(array) in DTYPES for array in arrays)
 
@@ -132,6 +137,23 @@ class _Rows(Kernels):
             made = self.of_input(grad_out, input, weight, mean, rstd, rows, (length, 1, length, 1))
         scale, shift = (p if mask else None for p, mask in zip((weight, bias), output_mask[1:], strict=True))
         return made, *self.of_columns(grad_out, input, self.read(input, mean, rstd), length, scale, shift)
+
+    def rms_norm_backward(
+        self, grad: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float, output_mask: Sequence[bool]
+    ) -> Any:
+        dtype, shape = kind(grad, input, input if weight is None else weight), tuple(normalized_shape)
+        fits = input.size and grad.shape == input.shape and shape and input.shape[input.ndim - len(shape) :] == shape
+        if dtype is None or not fits:
+            return NotImplemented
+        grad, x, length = self.arrays.packed(grad), self.arrays.packed(input), prod(shape)
+        rows, wanted = x.size // length, bool(output_mask[0])
+        rstd = self.xp.empty(rows, computed(dtype))
+        made = self.xp.empty(x.shape, x.dtype) if wanted else x
+        args = (grad, x, *self.read(x, weight), rstd, made, rows, length, int(wanted), float(eps))
+        self.programs.over_rows("rms_backward", dtype, rows, length, args)
+        moments = (rstd, rstd, x, x, 0)
+        scale, _ = self.of_columns(grad, x, moments, length, weight if output_mask[1] else None, None)
+        return made if wanted else None, scale
 
     def of_columns(self, grad: Any, input: Any, moments: tuple[Any, ...], length: int, weight: Any, bias: Any) -> list[Any]:
         """The gradients of scale and shift, None where they are None."""

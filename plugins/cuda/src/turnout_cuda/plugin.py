@@ -14,7 +14,7 @@ from turnout.plugins import hookimpl
 from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
 from turnout_aten.kernels.tables import group_above, register_kernels, register_over
-from turnout_cuda import attention, convolutions, dropout, matrix_products
+from turnout_cuda import attention, convolutions, dropout, gradients, matrix_products, normalisation
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.direct_convolutions import Direct
 from turnout_cuda.foreach import element_operators
@@ -65,6 +65,7 @@ def register(library: Registrations, backend: CUDABackend, *, cudnn: Any = None)
     library.fallback(backend.name, host("cpu", _OPTION))
     each = {name: _unless_replaced(name, fn, backend.name, library) for name, fn in raw.items() if name.startswith("_foreach_")}
     register_over(group_above(library), backend.name, raw | each)
+    register_gradients(library, backend)
 
 
 def own_rows(backend: CUDABackend) -> dict[str, Any]:
@@ -73,6 +74,15 @@ def own_rows(backend: CUDABackend) -> dict[str, Any]:
     products = matrix_products.kernels(xp, xp.products)
     direct = Direct(xp, xp.programs).rows()  # where cuDNN is not called
     return kernels(xp, xp.programs) | products | attention.kernels(xp) | dropout.kernels(backend) | direct
+
+
+def register_gradients(library: Registrations, backend: CUDABackend) -> None:
+    """The operators of gradients, with their raw kernels."""
+    xp, namespace = backend.xp, f"turnout_{backend.device_type}"
+    gradients.define(library, namespace)
+    rows = attention.gradients(xp) | normalisation.gradients(xp, xp.programs)
+    register_over(group_above(library), backend.name, rows, namespace=namespace)
+    gradients.register(library, backend.name, namespace)
 
 
 def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Registrations) -> Callable[..., Any]:

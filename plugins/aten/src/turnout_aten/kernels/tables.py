@@ -209,7 +209,7 @@ def _compose(library: Registrations, name: str) -> None:
         if key not in _SHARED:
             group = Registrations("composed", package="turnout_aten", registry=library.registry)
             how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "composed of operators"}
-            group.impl(name, "Autograd", None, binder=_composed, composes=_is_recorded, **how)
+            group.impl(name, "Autograd", None, binder=_composed, composes=is_recorded, **how)
             _SHARED[key] = group, 0
         _SHARED[key] = _SHARED[key][0], _SHARED[key][1] + 1
         library.on_undo(release)
@@ -220,7 +220,7 @@ def _composed(op: Operator, kernel: Kernel, key: str) -> Call:
     composite = bind(op.registry.winner(op, IMPLICIT), op, key)
 
     def composed(ks: int, *args: Any) -> Any:
-        if GRAD.get()[0] and _is_recorded(args):
+        if GRAD.get()[0] and is_recorded(args):
             return composite(ks, *args)
         ks &= ~TRACKED
         return op.lookup(ks)(ks, *args)
@@ -228,7 +228,7 @@ def _composed(op: Operator, kernel: Kernel, key: str) -> Call:
     return composed
 
 
-def _is_recorded(args: tuple[Any, ...]) -> bool:
+def is_recorded(args: tuple[Any, ...]) -> bool:
     """Whether a call records a gradient. Loops, because a generator would cost small calls a tenth of their time."""
     enabled = GRAD.get()[0]
     for value in args:

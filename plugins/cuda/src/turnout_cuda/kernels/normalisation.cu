@@ -137,6 +137,32 @@ extern "C" __global__ void normalise_backward(
     }
 }
 
+// Of `normalise` with `rms`: both sums come from one pass, so the deviations are computed anew, for the gradients of scales, too.
+extern "C" __global__ void rms_backward(
+    const scalar* grad, const scalar* x, const accum* weight, const scalar* own_weight, whole weight_kind, accum* rstd,
+    scalar* made, whole rows, whole length, whole wanted, double eps
+) {
+    whole row = row_of_thread();
+    if (row >= rows) return;
+    Parameter scale = {weight, own_weight, weight_kind};
+    grad += row * length;
+    x += row * length;
+    accum square = 0, along = 0;
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) {
+        accum value = load(x[i]);
+        square += value * value;
+        if (wanted) along += load(grad[i]) * at_place(scale, i, 1) * value;
+    }
+    accum factor = accum(1) / sqrt(row_sum(square) / length + accum(eps));
+    if (threadIdx.x == 0) rstd[row] = factor;
+    if (!wanted) return;
+    made += row * length;
+    along = row_sum(along) * factor * factor / length;
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) {
+        put(made + i, (load(grad[i]) * at_place(scale, i, 1) - load(x[i]) * along) * factor);
+    }
+}
+
 // The gradients of scale and shift where each column has its own: sums over some of the rows, [gridDim.y, length]. A block has 32
 // columns, so that a warp reads 32 elements that lie next to each other, and blockDim.y rows at a time. Without means
 // (`kind` 0), there is no shift.

@@ -73,6 +73,38 @@ extern "C" __global__ void softmax_of_scores(
     for (whole i = threadIdx.x; i < length; i += blockDim.x) put(y + i, i < seen ? answer(x[i], found, 0) : accum(0));
 }
 
+// The gradient of the scores, times the factor that made them, where `slopes` is that of the weights; and the weights again. The sum
+// that is subtracted grows with that of the exponentials, below the same maximum.
+extern "C" __global__ void softmax_of_scores_backward(
+    const accum* x, const accum* slopes, scalar* y, scalar* made, whole rows, whole length, whole queries, whole causal,
+    double factor
+) {
+    whole row = row_of_thread();
+    if (row >= rows) return;
+    x += row * length;
+    slopes += row * length;
+    y += row * length;
+    made += row * length;
+    whole last = row % queries + 1, seen = causal && last < length ? last : length;
+    Running mine = {-infinity(), 0}, found;
+    accum along = 0;
+    for (whole i = threadIdx.x; i < seen; i += blockDim.x) {
+        accum value = x[i], before = mine.largest;
+        if (value == -infinity()) continue;
+        take(mine, value);
+        along = shrunk(along, before, mine.largest) + exp(value - mine.largest) * slopes[i];
+    }
+    found.largest = row_max(mine.largest);
+    bool nothing = mine.largest == -infinity();
+    found.total = row_sum(nothing ? mine.total : shrunk(mine.total, mine.largest, found.largest));
+    along = row_sum(nothing ? along : shrunk(along, mine.largest, found.largest)) / found.total;
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) {
+        accum weight = i < seen ? answer(x[i], found, 0) : accum(0), slope = slopes[i];
+        put(y + i, weight);
+        put(made + i, i < seen ? weight * (slope - along) * accum(factor) : accum(0));
+    }
+}
+
 // A thread has a column, so that neighbours read what lies next to each other.
 extern "C" __global__ void softmax_columns(
     const scalar* x, scalar* y, whole columns, whole length, whole inner, whole logarithm

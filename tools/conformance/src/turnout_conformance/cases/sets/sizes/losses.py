@@ -8,7 +8,7 @@ from turnout_conformance.cases.sets.sizes.shapes import Shape, places, rows
 
 # ruff: noqa: E501 - rows of a table
 # Log-probabilities [N, C], or [C]; 256 rows are a block's. Class 1 is ignored, or none is.
-SHAPES: list[Shape] = [(1, 1), (5, 3), (7,), (40, 1_100), (300, 4), (1_000, 2), (6, 40)]
+SHAPES: list[Shape] = [(1, 1), (5, 3), (7,), (3, 1_100), (300, 4), (600, 2), (6, 40)]
 # None, the mean and the sum, with weights of the classes, without
 KINDS = [
     (weighted, reduction, ignored)
