@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_launches import DTYPES, Devices, agree, check, makers, numbers
+from test_cuda_gradients import CASES, gradients
 from test_cuda_kernels import check_random_numbers
 from test_cuda_lists import EACH, STEPS, of_lists, precision, step
 
@@ -20,6 +21,7 @@ from turnout_conformance.cases.sets import by_operator
 from turnout_conformance.cases.sets.convolutions import backward, forward
 from turnout_conformance.cases.sets.sizes.indices import added
 from turnout_conformance.cases.sets.sizes.lines import running
+from turnout_conformance.cases.sets.sizes.losses import likelihoods
 from turnout_conformance.cases.sets.sizes.normalisation import layers, normalised
 from turnout_conformance.cases.sets.sizes.shapes import rows
 
@@ -48,6 +50,7 @@ LARGE = by_operator(
         *normalised(
             [layers((50_000, 65)), layers((3, 100_000)), layers((300_000, 2))], [((8, 64, 30, 41), 8), ((2, 3, 90_000), 1)]
         ),
+        *likelihoods([(100_000, 7), (3, 70_000), (70_000, 33)]),
         *added([((5_000, 7), 0, 100_000), ((4,), 0, 300_000), ((3, 1_000, 5), 1, 20_000)], ("sum", "mean", "amax", "amin")),
         *rows("add.Tensor sub.Tensor gt.Tensor", *[S(WIDE, Drawn(s, seed=2)) for s in ((3_001, 1_024), (1_024,), (3_001, 1))]),
         *rows("convolution", forward((8, 40, 1_000), (70, 20, 5), {"groups": 2, "padding": 3, "stride": 2}), in_turn=0),
@@ -67,6 +70,12 @@ def test_results_of_many_elements_are_near_exact_ones(operator: str) -> None:
     expected = answers_of(operator, [replace(samples, tolerance=5.0) for samples in LARGE[operator]])
     wrong = list(Accuracy("cuda").differences(operator, expected))
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_gradients_of_composed_operators_are_those_of_cpu(case: int, dtype: str) -> None:
+    agree(lambda t: gradients(CASES[case], t), dtype, "cuda:0")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import cupy_stand_in
@@ -26,6 +27,20 @@ def backend() -> Iterator[Any]:
 
 def attention(**options: Any) -> Call:
     return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **options)
+
+
+def masked(kind: str, shape: Shape) -> Call:
+    """Attention with a mask that allows nothing to the first query, or that is added, in the dtype of the query or in float32."""
+
+    def call(q: Any, k: Any, v: Any) -> Any:
+        at = turnout.arange(prod(shape), device=q.device).reshape(shape)
+        mask = (at % 3 > 0) & (at >= shape[-1])
+        if kind != "allowed":
+            mask = at.cos().to(turnout.float32 if kind == "wide" else q.dtype)
+            mask = mask.masked_fill((at % 3 == 1) & (shape[-1] > 1), float("-inf"))
+        return attention(attn_mask=mask.mT.contiguous().mT if kind == "lying" else mask)(q, k, v)
+
+    return call
 
 
 def rms_norm(x: Any, w: Any = None, last: int = 1) -> Any:
@@ -101,6 +116,14 @@ CASES: list[tuple[Call, tuple[Shape, ...]]] = [
         for lead, queries, keys, width in [((2, 3), 5, 7, 3), ((), 6, 6, 4), ((2,), 40, 33, 8), ((1,), 3, 1_100, 5)]
     ],
     *[(attention(), ((2, queries, 4), (2, keys, 4), (2, keys, width))) for queries, keys, width in [(0, 3, 2), (3, 2, 0)]],
+    *[
+        (masked(kind, shape), ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6)))
+        for kind in ("allowed", "added", "wide", "lying")
+        for shape in [(5, 7), (2, 1, 1, 7), (2, 3, 5, 7), (1, 3, 1, 7), (3, 5, 1), (2, 1, 5, 7)]
+    ],
+    (masked("added", (40, 33)), ((40, 4), (33, 4), (33, 8))),
+    (masked("allowed", (2, 5, 1, 1, 9)), ((2, 5, 3, 4, 8), (2, 5, 3, 9, 8), (2, 5, 3, 9, 8))),
+    (masked("allowed", (2, 1, 3, 1, 9)), ((2, 5, 3, 4, 8), (2, 5, 3, 9, 8), (2, 5, 3, 9, 8))),
     (lambda q, k, v: attention()(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)), ((2, 5, 3, 4),) * 3),
     (lambda q: attention(is_causal=True)(q, q[:, :1].expand_as(q), q), ((2, 6, 4),)),
 ]  # fmt: skip
@@ -169,12 +192,21 @@ def test_a_traced_step_has_one_operator_for_each_gradient(backend: Any) -> None:
     agree(traced, "float64")
 
 
+def test_a_query_that_sees_nothing_has_no_gradient(backend: Any) -> None:
+    q, mask = turnout.ones(2, 4, device="pretended", requires_grad=True), turnout.zeros(2, 2, device="pretended")
+    mask[0] = float("-inf")
+    y = attention(attn_mask=mask)(q, q.detach(), q.detach() * turnout.arange(4.0, device="pretended"))
+    y.sum().backward()
+    assert y[0].tolist() == q.grad[0].tolist() == [0.0] * 4
+
+
 # ---- calls that stay composed
 
 COMPOSED: list[tuple[Call, tuple[Shape, ...]]] = [
     (lambda x, w: F.rms_norm(x.float(), (5,), w.double()), ((3, 5), (5,))),
     (lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True), ((1, 4, 3, 5), (1, 2, 3, 5))),
     (lambda q, k: attention()(q, k, k), ((2, 3, 5), (3, 5))),
+    (lambda q, m: attention(attn_mask=m)(q, q, q), ((3, 5), (3, 3))),
 ]
 
 

@@ -5,8 +5,8 @@
 | `plugin`, `backend`, `module`, `floats` | activation; memory and devices; CuPy as the kernel library wants it; two-byte floats |
 | `devices`, `streams`, `memory`, `graphs`, `replays` | `turnout.cuda`: devices, streams and events, memory, recorded work |
 | `programs`, `table` | the CUDA C of `kernels/`, compiled for a dtype; the rows of all families |
-| `pointwise`, `reductions`, `softmax`, `losses`, `normalisation`, `statistics`, `pooling`, `images` | families of kernels in CUDA C |
-| `sorting`, `indexing`, `scattering`, `faults` | the same: order, and places that an index names; those that are out of range |
+| `pointwise`, `reductions`, `softmax`, `normalisation`, `statistics`, `pooling`, `images` | families of kernels in CUDA C |
+| `sorting`, `indexing`, `scattering`, `losses`, `faults` | the same: order, and places that an index names; those out of range |
 | `foreach`, `lists`, `optimisers` | operators on lists of tensors, and steps of optimisers |
 | `matrix_products`, `convolutions`, `attention`, `dropout` | cuBLAS and cuDNN, attention, random masks |
 | `direct_convolutions` | those of few products |

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from turnout import plugins
-from turnout.dtypes import dtype_named, float32
+from turnout.dtypes import bool_, float32
 from turnout.keys import AUTOGRAD, IMPLICIT, TRACKED
 from turnout.operators import Operator
 from turnout.operators.kernels import INTERNAL, Kernel, bind
 from turnout.registry import Registrations
 from turnout_aten import operators as aten
+from turnout_aten.composites.attention import attention_weights
 from turnout_aten.dtypes import EPSILON
 from turnout_aten.kernels.tables import is_recorded
+from turnout_aten.shapes.extents import expands_to
 from turnout_aten.tensor.tensor import Tensor
 from turnout_cuda.programs import DTYPES
 
@@ -38,7 +39,8 @@ class Gradient:
     composed  that operator, composed of others
     serves    for which arguments of the operator it is the gradient
     kept      the places of the tensors that it needs
-    slopes    `slopes(op, grad, tensors, needed, args)`: the gradients of the tensors that are kept, by a call of that operator
+    slopes    `slopes(op, grad, tensors, needed, args)`: the gradients of the tensors that are kept, by a call of that operator;
+              `args` are the operator's without tensors
     """
 
     schema: str
@@ -150,15 +152,12 @@ def _rms_norm_slopes(op: Call, grad: Tensor, tensors: Any, needed: list[bool], g
 
 
 def attention_backward(
-    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float, output_mask: Sequence[bool]
-) -> tuple[Tensor | None, ...]:
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float,
+    output_mask: Sequence[bool],
+) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of (query, key, value); None where the mask is False."""
-    g, q, k, v = (_wide(each) for each in (grad, query, key, value))
-    scores = aten.mul__Scalar(aten.matmul(q, aten.transpose__int(k, -2, -1)), scale)
-    if is_causal:
-        seen = aten.tril(aten.new_ones(scores, scores.shape[-2:], dtype=dtype_named("bool")))
-        scores = aten.masked_fill__Scalar(scores, aten.logical_not(seen), float("-inf"))
-    weights = aten._softmax(scores, -1, False)
+    weights, v = attention_weights(query, key, value, is_causal, attn_mask, scale)
+    g, q, k = (_wide(each) for each in (grad, query, key))
     slopes = aten.matmul(g, aten.transpose__int(v, -2, -1))
     along = aten.sum__dim_IntList(aten.mul__Tensor(weights, slopes), (-1,), True)
     of_scores = aten.mul__Scalar(aten.mul__Tensor(weights, aten.sub__Tensor(slopes, along)), scale)
@@ -168,18 +167,23 @@ def attention_backward(
 
 
 def _serves_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
-) -> bool:
-    if attn_mask is not None or dropout_p or query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, scale: Any,
+    enable_gqa: bool,
+) -> bool:  # fmt: skip
+    if dropout_p or min(query.ndim, key.ndim, value.ndim) < 2 or not _of_floats(query, key, value):
         return False
-    lead, sizes = query.shape[:-2], (query.numel(), key.numel(), value.numel())
-    same = _of_floats(query, key, value) and key.shape[:-2] == value.shape[:-2] == lead
-    return same and key.shape[-1] == query.shape[-1] and key.shape[-2] == value.shape[-2] and prod(sizes) > 0
+    if attn_mask is not None and (is_causal or is_recorded((attn_mask,)) or attn_mask.dtype not in (bool_, float32, query.dtype)):
+        return False
+    lead, (length, keys) = query.shape[:-2], (query.shape[-2], key.shape[-2])
+    if attn_mask is not None and not expands_to(attn_mask.shape, (*lead, length, keys)):
+        return False
+    same = key.shape == (*lead, keys, query.shape[-1]) and value.shape == (*lead, keys, value.shape[-1])
+    return same and query.numel() * key.numel() * value.numel() > 0
 
 
 def _attention_slopes(op: Call, grad: Tensor, tensors: Any, needed: list[bool], given: Any) -> Any:
     width, scale = tensors[0].shape[-1], given[6]
-    return op(grad, *tensors, given[5], width**-0.5 if scale is None else scale, needed)
+    return *op(grad, *tensors, given[5], width**-0.5 if scale is None else scale, needed[:3]), None
 
 
 GRADIENTS = {
@@ -189,8 +193,8 @@ GRADIENTS = {
         rms_norm_backward, _serves_rms_norm, (0, 2), _rms_norm_slopes,
     ),
     "scaled_dot_product_attention": Gradient(
-        "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, bool is_causal, float scale, "
+        "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale, "
         "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-        attention_backward, _serves_attention, (0, 1, 2), _attention_slopes,
+        attention_backward, _serves_attention, (0, 1, 2, 3), _attention_slopes,
     ),
 }  # fmt: skip

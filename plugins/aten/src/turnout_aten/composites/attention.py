@@ -33,15 +33,23 @@ def scaled_dot_product_attention(
         if min(ranks) < 3:
             raise DimError(f"scaled_dot_product_attention: enable_gqa needs tensors of at least 3 dimensions, got {list(ranks)}")
         key, value = _shared(key, query.shape[-3]), _shared(value, query.shape[-3])
+    weights, v = attention_weights(query, key, value, is_causal, attn_mask, scale)
+    if dropout_p:
+        weights = aten.dropout(weights, dropout_p, True)
+    made: Tensor = aten.matmul(weights, v)
+    return made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)
+
+
+def attention_weights(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool, attn_mask: Tensor | None, scale: float | None
+) -> tuple[Tensor, Tensor]:
+    """The weights [..., L, S], and the value, in the dtype of the computation."""
     scores, v = _scores(query, key, value, is_causal, attn_mask, scale)
     weights = aten._softmax(scores, -1, False) if scores.shape[-1] else scores
     if (is_causal or attn_mask is not None) and scores.shape[-1]:
         nothing = aten.all__dim(aten.eq__Scalar(scores, float("-inf")), -1, True)
         weights = aten.masked_fill__Scalar(weights, nothing, 0)
-    if dropout_p:
-        weights = aten.dropout(weights, dropout_p, True)
-    made: Tensor = aten.matmul(weights, v)
-    return made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)
+    return weights, v
 
 
 # How results of flash attention lie: all heads of a place beside each other.

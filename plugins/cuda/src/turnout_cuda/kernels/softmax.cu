@@ -56,40 +56,73 @@ extern "C" __global__ void softmax_rows(const scalar* x, scalar* y, whole rows, 
     for (whole i = threadIdx.x; i < length; i += blockDim.x) put(y + i, answer(load(x[i]), found, logarithm));
 }
 
-// The weights of attention: row i of each `queries` rows sees the first i + 1 elements if it is causal. It may write where it reads.
+// What rows of scores see. With `causal`, row i of each `queries` rows sees the first i + 1 elements. A mask of kind 1 or 2 is added
+// (in the type that is computed in, or in that of the elements), one of kind 3 allows; it has steps of 0 where it repeats.
+struct Sight {
+    const accum* wide;
+    const scalar* own;
+    const bool* allowed;
+    whole kind, heads, of_outer, of_head, of_query, of_key, queries, causal;
+
+    __device__ whole seen(whole row, whole length) const {
+        whole last = row % queries + 1;
+        return causal && last < length ? last : length;
+    }
+    __device__ whole start(whole row) const {
+        whole head = row / queries;
+        return kind ? head / heads * of_outer + head % heads * of_head + row % queries * of_query : 0;
+    }
+    __device__ accum score(accum value, whole at) const {
+        if (kind == 3) return allowed[at] ? value : -infinity();
+        return kind ? value + (kind == 2 ? load(own[at]) : wide[at]) : value;
+    }
+    // What sees nothing has weights of 0; in rows that are neither masked nor causal they are nan.
+    __device__ bool is_blind(const Running& found) const {
+        return (kind || causal) && found.largest == -infinity() && found.total == 0;
+    }
+};
+
+// The weights of attention. It may write where it reads.
 extern "C" __global__ void softmax_of_scores(
-    const accum* x, scalar* y, whole rows, whole length, whole queries, whole causal
+    const accum* x, scalar* y, const accum* mask, const scalar* own_mask, const bool* allowed, whole kind, whole heads,
+    whole of_outer, whole of_head, whole of_query, whole of_key, whole rows, whole length, whole queries, whole causal
 ) {
     whole row = row_of_thread();
     if (row >= rows) return;
+    Sight sight = {mask, own_mask, allowed, kind, heads, of_outer, of_head, of_query, of_key, queries, causal};
     x += row * length;
     y += row * length;
-    whole last = row % queries + 1, seen = causal && last < length ? last : length;
-    Running mine = {-infinity(), 0};
-    for (whole i = threadIdx.x; i < seen; i += blockDim.x) take(mine, x[i]);
-    Running found;
+    whole seen = sight.seen(row, length), start = sight.start(row);
+    Running mine = {-infinity(), 0}, found;
+    for (whole i = threadIdx.x; i < seen; i += blockDim.x) take(mine, sight.score(x[i], start + i * of_key));
     found.largest = row_max(mine.largest);
     found.total = row_sum(mine.largest == -infinity() ? mine.total : shrunk(mine.total, mine.largest, found.largest));
-    for (whole i = threadIdx.x; i < length; i += blockDim.x) put(y + i, i < seen ? answer(x[i], found, 0) : accum(0));
+    bool blind = sight.is_blind(found);
+    for (whole i = threadIdx.x; i < length; i += blockDim.x) {
+        bool sees = i < seen && !blind;
+        put(y + i, sees ? answer(sight.score(x[i], start + i * of_key), found, 0) : accum(0));
+    }
 }
 
 // The gradient of the scores, times the factor that made them, where `slopes` is that of the weights; and the weights again. The sum
 // that is subtracted grows with that of the exponentials, below the same maximum.
 extern "C" __global__ void softmax_of_scores_backward(
-    const accum* x, const accum* slopes, scalar* y, scalar* made, whole rows, whole length, whole queries, whole causal,
-    double factor
+    const accum* x, const accum* slopes, scalar* y, scalar* made, const accum* mask, const scalar* own_mask, const bool* allowed,
+    whole kind, whole heads, whole of_outer, whole of_head, whole of_query, whole of_key, whole rows, whole length, whole queries,
+    whole causal, double factor
 ) {
     whole row = row_of_thread();
     if (row >= rows) return;
+    Sight sight = {mask, own_mask, allowed, kind, heads, of_outer, of_head, of_query, of_key, queries, causal};
     x += row * length;
     slopes += row * length;
     y += row * length;
     made += row * length;
-    whole last = row % queries + 1, seen = causal && last < length ? last : length;
+    whole seen = sight.seen(row, length), start = sight.start(row);
     Running mine = {-infinity(), 0}, found;
     accum along = 0;
     for (whole i = threadIdx.x; i < seen; i += blockDim.x) {
-        accum value = x[i], before = mine.largest;
+        accum value = sight.score(x[i], start + i * of_key), before = mine.largest;
         if (value == -infinity()) continue;
         take(mine, value);
         along = shrunk(along, before, mine.largest) + exp(value - mine.largest) * slopes[i];
@@ -98,10 +131,12 @@ extern "C" __global__ void softmax_of_scores_backward(
     bool nothing = mine.largest == -infinity();
     found.total = row_sum(nothing ? mine.total : shrunk(mine.total, mine.largest, found.largest));
     along = row_sum(nothing ? along : shrunk(along, mine.largest, found.largest)) / found.total;
+    bool blind = sight.is_blind(found);
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
-        accum weight = i < seen ? answer(x[i], found, 0) : accum(0), slope = slopes[i];
+        bool sees = i < seen && !blind;
+        accum weight = sees ? answer(sight.score(x[i], start + i * of_key), found, 0) : accum(0), slope = slopes[i];
         put(y + i, weight);
-        put(made + i, i < seen ? weight * (slope - along) * accum(factor) : accum(0));
+        put(made + i, sees ? weight * (slope - along) * accum(factor) : accum(0));
     }
 }
 

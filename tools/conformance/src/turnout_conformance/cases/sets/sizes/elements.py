@@ -58,6 +58,7 @@ SUMS: list[tuple[str, tuple[Shape, ...]]] = [
     ("baddbmm", ((3, 5), (2, 3, 4), (2, 4, 5))),
 ]  # fmt: skip
 HEADS = [((2, 3, 5, 4), 7, 3), ((6, 4), 6, 4), ((2, 40, 8), 40, 8), ((1, 3, 16), 1_100, 5)]  # queries, keys, width of values
+MASKS: list[Shape] = [(5, 9), (2, 1, 1, 9), (3, 5, 1), (2, 3, 5, 9), (2, 1, 5, 9)]
 
 # fmt: off
 ROWS: list[Row] = [
@@ -83,6 +84,7 @@ ROWS: list[Row] = [
     *[each for name, a, b in VIEWS for each in rows(name, S(Seen(A, a), Seen(B, b)), dtypes=("float32", "bfloat16"), in_turn=0, tolerance=4.0)],
     *[each for name, shapes in SUMS for each in rows(name, *[S(*[Drawn(shape, seed=i) for i, shape in enumerate(shapes)], beta=beta, alpha=alpha) for beta, alpha in ((1, 1), (0.5, 2), (0, 1), (0, 0.5))], dtypes=PRODUCTS, in_turn=0, tolerance=4.0)],
     *rows("linear", S(Drawn((6, 4)), Drawn((5, 4), seed=2), Drawn((5,), seed=3)), dtypes=PRODUCTS, in_turn=0, tolerance=4.0),
+    *rows("scaled_dot_product_attention", *[S(Drawn((2, 3, 5, 4)), Drawn((2, 3, 9, 4), seed=2), Drawn((2, 3, 9, 6), seed=3), Drawn(shape, dtype, seed=4)) for shape in MASKS for dtype in (None, "bool", "float32")], tolerance=4.0),
     *rows("scaled_dot_product_attention", *[S(Drawn(q), Drawn((*q[:-2], keys, q[-1]), seed=2), Drawn((*q[:-2], keys, width), seed=3), None, 0.0, causal, scale=0.4) for causal in (False, True) for q, keys, width in HEADS], tolerance=4.0),
 ]
 # fmt: on

@@ -22,10 +22,13 @@ def weights(shape: Shape, weighted: bool) -> Drawn | None:
 
 
 # fmt: off
-ROWS: list[Row] = [
-    *[row for weighted, reduction, ignored in KINDS for row in [
-        *rows("nll_loss_forward", *[S(Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored) for s in SHAPES if s[-1] > 1 or ignored < 0]),
-        *rows("nll_loss_backward", *[S(Drawn(s[:-1] if reduction == 0 else (), seed=2), Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored, Drawn((), low=1.0, seed=4)) for s in SHAPES]),
-    ]],
-]
+def likelihoods(shapes: list[Shape]) -> list[Row]:
+    """Negative log-likelihood of these log-probabilities, and its gradient."""
+    return [row for weighted, reduction, ignored in KINDS for row in [
+        *rows("nll_loss_forward", *[S(Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored) for s in shapes if s[-1] > 1 or ignored < 0]),
+        *rows("nll_loss_backward", *[S(Drawn(s[:-1] if reduction == 0 else (), seed=2), Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored, Drawn((), low=1.0, seed=4)) for s in shapes]),
+    ]]
 # fmt: on
+
+
+ROWS: list[Row] = likelihoods(SHAPES)
