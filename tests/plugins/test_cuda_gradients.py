@@ -63,7 +63,7 @@ STARTED: list[tuple[Call, str, str]] = [
     *[
         (
             lambda x, w, at, weight=weight, how=how: F.cross_entropy(x, at, weight and w.detach(), ignore_index=2, reduction=how),
-            "softmax_rows zeros likelihood", "zeros likelihood_backward softmax_rows_backward",
+            "softmax_rows zeros likelihood", "likelihood_backward softmax_rows_backward",
         )
         for weight in (None, True) for how in ("mean", "sum", "none")
     ],
@@ -93,6 +93,17 @@ def test_what_a_call_and_its_gradient_start(call: Call, forward: str, backward: 
     with work() as started:
         y.backward(grad)
     assert sorted(started) == sorted(backward.split())
+
+
+def test_a_class_that_is_made_wrong_behind_the_loss_is_no_silent_gradient(backend: Any) -> None:
+    aten, x = turnout.ops.aten, turnout.zeros(2, 3, device="pretended")
+    at, one = turnout.tensor([0, 2], device="pretended"), turnout.ones((), device="pretended")
+    aten.nll_loss_forward(x, at, None, 2, -100)
+    at[1] = 3
+    assert aten.nll_loss_backward(one, x, at, None, 2, -100, one)[0].tolist() == [-1.0, 0.0, 0.0]
+    assert aten.nll_loss_backward(one, x, at, None, 2, -100, one)[1].isnan().all()
+    with pytest.raises(IndexError, match=r"nll_loss: .*3"):
+        aten.nll_loss_backward(one, x, at.clone(), None, 2, -100, one)
 
 
 def test_a_class_that_is_none_is_the_error_of_cpu(backend: Any) -> None:

@@ -1,13 +1,16 @@
 """Negative log-likelihood and its gradient: one launch each, where NumPy's functions take five to ten.
 
-With `_log_softmax` and its gradient, `cross_entropy` takes two launches forward and two backward. A class that is out of range is
-found by the kernel, and the call goes on to the row below, which raises the error. Asking waits for the stream, as that row
-would; while a stream is captured nothing may wait, so there the row is left out.
+With `_log_softmax` and its gradient, `cross_entropy` takes two launches forward and two backward. A class that is out of range
+is found by the kernel, and the call goes on to the row below, which raises the error. Asking waits for the stream, as that row
+would. The gradient does not ask again for the classes of the last loss: one that was made wrong since gives nan. While a stream
+is captured nothing may wait: there the row is left out of the loss.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_cuda.floats import Kernels, computed, kind
@@ -24,6 +27,9 @@ def kernels(xp: Any, programs: Programs) -> Table:
 
 
 class _Likelihood(Kernels):
+    # The classes of the last loss, which are in range.
+    _right: Callable[[], Any] = staticmethod(lambda: None)
+
     def given(self, self_: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, tuple[int, int, int]] | None:
         """(classes of the rows, weights of classes, what kernels take beside); None for what has no kernel."""
         if not self_.size or kind(self_) is None or (weight is not None and kind(self_, weight) is None):
@@ -45,6 +51,8 @@ class _Likelihood(Kernels):
         self.programs.start("likelihood", name_of(self_), (blocks,), (256,), args)
         if not self.all_in_range(state):
             return NotImplemented
+        if not self.xp.cuda.get_current_stream().is_capturing():
+            self._right = ref(target)
         self.arrays.deliver(y, output)
         return self.arrays.deliver(total, total_weight)
 
@@ -56,9 +64,10 @@ class _Likelihood(Kernels):
         if found is None or kind(self_, grad_output, total_weight) is None:
             return NotImplemented
         classes, scale, ints = found
-        made, state = self.arrays.target(out, self_.dtype), self.xp.zeros(2, "int32")
+        made, known = self.arrays.target(out, self_.dtype), self._right() is target
+        state = (self.xp.empty if known else self.xp.zeros)(2, "int32")
         given = (self.arrays.packed(grad_output), classes, scale, total_weight, made, state)
         step = int(reduction == NONE and self_.ndim == 2)
         args = (*given, made.size, step, *ints, int(reduction == MEAN))
         self.programs.over_elements("likelihood_backward", name_of(self_), made.size, args)
-        return self.arrays.deliver(made, out) if self.all_in_range(state) else NotImplemented
+        return self.arrays.deliver(made, out) if known or self.all_in_range(state) else NotImplemented

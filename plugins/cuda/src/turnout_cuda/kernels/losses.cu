@@ -1,5 +1,5 @@
 // Negative log-likelihood of rows of log-probabilities [rows, classes], each with the class that is right. A row whose class is
-// `ignored` counts nothing. A class that is none sets state[0], and counts nothing either.
+// `ignored` counts nothing. A class that is none sets state[0]; its loss is 0, and its gradient nan.
 
 struct Classes {
     const whole* target;
@@ -86,6 +86,7 @@ extern "C" __global__ void likelihood_backward(
             if (is_mean) value /= load(*total);
             value *= -own;
         }
+        if (at != ignored && (at < 0 || at >= classes)) value = __int_as_float(0x7fc00000);
         put(made + i, value);
     }
 }
