@@ -14,7 +14,7 @@ from weakref import ref
 
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_cuda.floats import Kernels, computed, kind
-from turnout_cuda.programs import Programs, name_of
+from turnout_cuda.programs import PACKED, Programs, name_of
 
 Table = dict[str, Any]
 _BLOCKS = 256  # of which each adds up some rows: more of them than the last one has threads would take longer
@@ -69,5 +69,6 @@ class _Likelihood(Kernels):
         given = (self.arrays.packed(grad_output), classes, scale, total_weight, made, state)
         step = int(reduction == NONE and self_.ndim == 2)
         args = (*given, made.size, step, *ints, int(reduction == MEAN))
-        self.programs.over_elements("likelihood_backward", name_of(self_), made.size, args)
+        packed = self_.shape[-1] % PACKED[name_of(self_)] == 0
+        self.programs.over_elements("likelihood_backward", name_of(self_), made.size, args, packed=packed)
         return self.arrays.deliver(made, out) if known or self.all_in_range(state) else NotImplemented

@@ -78,15 +78,24 @@ extern "C" __global__ void likelihood_backward(
     whole step, whole classes, whole ignored, whole has_weight, whole is_mean
 ) {
     Classes given = {target, weight, classes, ignored, has_weight};
-    for (whole i = first_place(); i < size; i += all_threads()) {
+    whole width = classes % WIDTH == 0 && together(made) ? WIDTH : 1;  // elements of one row that are written at once
+    for (whole i = first_place() * width; i < size; i += all_threads() * width) {
         whole row = i >> 32 ? i / classes : (whole)((unsigned)i / (unsigned)classes), at;
-        accum own = weight_of(given, row, at, state), value = 0;
-        if (i - row * classes == at && at != ignored) {
+        accum own = weight_of(given, row, at, state), value = 0, others = 0;
+        whole place = at - (i - row * classes);
+        if (at != ignored && (at < 0 || at >= classes)) value = others = __int_as_float(0x7fc00000);
+        else if (at != ignored && place >= 0 && place < width) {
             value = load(grad[row * step]);
             if (is_mean) value /= load(*total);
             value *= -own;
         }
-        if (at != ignored && (at < 0 || at >= classes)) value = __int_as_float(0x7fc00000);
-        put(made + i, value);
+        if (width == 1) {
+            put(made + i, place == 0 ? value : others);
+            continue;
+        }
+        Pack<scalar> pack;
+#pragma unroll
+        for (int j = 0; j < WIDTH; ++j) put(&pack.of[j], place == j ? value : others);
+        *(Pack<scalar>*)(made + i) = pack;
     }
 }

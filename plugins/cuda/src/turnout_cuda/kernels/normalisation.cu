@@ -17,11 +17,20 @@ struct Parameter {
     const accum* wide;
     const scalar* own;
     whole kind;
-};
 
-__device__ inline accum at_place(const Parameter& parameter, whole i, accum otherwise) {
-    return parameter.kind == 2 ? load(parameter.own[i]) : parameter.kind ? parameter.wide[i] : otherwise;
-}
+    __device__ accum at(whole i, accum otherwise) const {
+        return kind == 2 ? load(own[i]) : kind ? wide[i] : otherwise;
+    }
+    // Each of the elements of a row that are held times that of its column.
+    __device__ void times(accum* held, whole length) const {
+        if (!kind) return;
+#pragma unroll
+        for (int k = 0; k < HELD / WIDTH; ++k)
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j)
+                if (pack_at(k) < length) held[k * WIDTH + j] *= at(pack_at(k) + j, 1);
+    }
+};
 
 struct Statistics {
     accum *mean, *rstd;
@@ -84,7 +93,7 @@ extern "C" __global__ void normalise(
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
                 accum value = (held[k * WIDTH + j] - middle) * factor;
-                pack.of[j] = made(value * at_place(scale, at + j, 1) + at_place(shift, at + j, accum(-0.0)));
+                pack.of[j] = made(value * scale.at(at + j, 1) + shift.at(at + j, accum(-0.0)));
             }
             *(Pack<scalar>*)(y + at) = pack;
         }
@@ -105,7 +114,7 @@ extern "C" __global__ void normalise(
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
         whole at = parameter_of(row, i, places);
         accum value = (load(x[i]) - middle) * factor;
-        put(y + i, value * at_place(scale, at, 1) + at_place(shift, at, accum(-0.0)));
+        put(y + i, value * scale.at(at, 1) + shift.at(at, accum(-0.0)));
     }
     if (threadIdx.x == 0) statistics.put_at(row, middle, factor);
 }
@@ -124,15 +133,31 @@ extern "C" __global__ void normalise_backward(
     made += row * length;
     Moments moments = {mean, rstd, own_mean, own_rstd, statistics_kind};
     accum middle = moments.middle(row), factor = moments.factor(row), level = 0, along = 0;
+    if (area == 1 && groups == 1 && are_held(grad, x, made, length)) {
+        accum slopes[HELD], normal[HELD];
+        hold(slopes, grad, length, 0);
+        hold(normal, x, length, middle);
+        scale.times(slopes, length);
+#pragma unroll
+        for (int i = 0; i < HELD; ++i) {
+            normal[i] = (normal[i] - middle) * factor;
+            level += slopes[i];
+            along += slopes[i] * normal[i];
+        }
+        level = row_sum(level) / length;
+        along = row_sum(along) / length;
+        release(made, length, [&](int i) { return (slopes[i] - level - normal[i] * along) * factor; });
+        return;
+    }
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
-        accum each = load(grad[i]) * at_place(scale, parameter_of(row, i, places), 1);
+        accum each = load(grad[i]) * scale.at(parameter_of(row, i, places), 1);
         level += each;
         along += each * (load(x[i]) - middle) * factor;
     }
     level = row_sum(level) / length;
     along = row_sum(along) / length;
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
-        accum each = load(grad[i]) * at_place(scale, parameter_of(row, i, places), 1);
+        accum each = load(grad[i]) * scale.at(parameter_of(row, i, places), 1);
         put(made + i, (each - level - (load(x[i]) - middle) * factor * along) * factor);
     }
 }
@@ -148,10 +173,27 @@ extern "C" __global__ void rms_backward(
     grad += row * length;
     x += row * length;
     accum square = 0, along = 0;
+    if (wanted && are_held(grad, x, made + row * length, length)) {
+        made += row * length;
+        accum slopes[HELD], held[HELD];
+        hold(slopes, grad, length, 0);
+        hold(held, x, length, 0);
+        scale.times(slopes, length);
+#pragma unroll
+        for (int i = 0; i < HELD; ++i) {
+            square += held[i] * held[i];
+            along += slopes[i] * held[i];
+        }
+        accum factor = accum(1) / sqrt(row_sum(square) / length + accum(eps));
+        if (threadIdx.x == 0) rstd[row] = factor;
+        along = row_sum(along) * factor * factor / length;
+        release(made, length, [&](int i) { return (slopes[i] - held[i] * along) * factor; });
+        return;
+    }
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
         accum value = load(x[i]);
         square += value * value;
-        if (wanted) along += load(grad[i]) * at_place(scale, i, 1) * value;
+        if (wanted) along += load(grad[i]) * scale.at(i, 1) * value;
     }
     accum factor = accum(1) / sqrt(row_sum(square) / length + accum(eps));
     if (threadIdx.x == 0) rstd[row] = factor;
@@ -159,7 +201,7 @@ extern "C" __global__ void rms_backward(
     made += row * length;
     along = row_sum(along) * factor * factor / length;
     for (whole i = threadIdx.x; i < length; i += blockDim.x) {
-        put(made + i, (load(grad[i]) * at_place(scale, i, 1) - load(x[i]) * along) * factor);
+        put(made + i, (load(grad[i]) * scale.at(i, 1) - load(x[i]) * along) * factor);
     }
 }
 

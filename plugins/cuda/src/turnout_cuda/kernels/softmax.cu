@@ -39,13 +39,7 @@ extern "C" __global__ void softmax_rows(const scalar* x, scalar* y, whole rows, 
 #pragma unroll
         for (int i = 0; i < HELD; ++i) total += held[i] == -infinity() ? accum(0) : exp(held[i] - found.largest);
         found.total = row_sum(total);
-#pragma unroll
-        for (int k = 0; k < HELD / WIDTH; ++k) {
-            Pack<scalar> pack;
-#pragma unroll
-            for (int j = 0; j < WIDTH; ++j) pack.of[j] = made(answer(held[k * WIDTH + j], found, logarithm));
-            if (pack_at(k) < length) *(Pack<scalar>*)(y + pack_at(k)) = pack;
-        }
+        release(y, length, [&](int i) { return answer(held[i], found, logarithm); });
         return;
     }
     Running mine = {-infinity(), 0};
@@ -171,6 +165,16 @@ extern "C" __global__ void softmax_rows_backward(
     y += row * length;
     made += row * length;
     accum total = 0;
+    if (are_held(grad, y, made, length)) {
+        accum slopes[HELD], held[HELD];
+        hold(slopes, grad, length, 0);
+        hold(held, y, length, 0);
+#pragma unroll
+        for (int i = 0; i < HELD; ++i) total += part(slopes[i], held[i], logarithm);
+        total = row_sum(total);
+        release(made, length, [&](int i) { return slope(slopes[i], held[i], total, logarithm); });
+        return;
+    }
     for (whole i = threadIdx.x; i < length; i += blockDim.x) total += part(load(grad[i]), load(y[i]), logarithm);
     total = row_sum(total);
     for (whole i = threadIdx.x; i < length; i += blockDim.x) put(made + i, slope(load(grad[i]), load(y[i]), total, logarithm));

@@ -78,6 +78,11 @@ __device__ inline bool is_held(const scalar* x, whole length) {
 // Where pack k of this thread begins in its row.
 __device__ inline whole pack_at(int k) { return ((whole)k * blockDim.x + threadIdx.x) * WIDTH; }
 
+// Whether rows of that length from a and b to y may be kept: all of them begin at 16 bytes.
+__device__ inline bool are_held(const scalar* a, const scalar* b, const scalar* y, whole length) {
+    return is_held(a, length) && together(b) && together(y);
+}
+
 // Fills `held` with the elements, and with `otherwise` past the end of the row.
 __device__ inline void hold(accum* held, const scalar* x, whole length, accum otherwise) {
 #pragma unroll
@@ -87,6 +92,18 @@ __device__ inline void hold(accum* held, const scalar* x, whole length, accum ot
         if (i < length) pack = *(const Pack<scalar>*)(x + i);
 #pragma unroll
         for (int j = 0; j < WIDTH; ++j) held[k * WIDTH + j] = i < length ? load(pack.of[j]) : otherwise;
+    }
+}
+
+// Writes a pack of f(place in `held`) for each one of the row.
+template <typename F>
+__device__ inline void release(scalar* y, whole length, F f) {
+#pragma unroll
+    for (int k = 0; k < HELD / WIDTH; ++k) {
+        Pack<scalar> pack;
+#pragma unroll
+        for (int j = 0; j < WIDTH; ++j) put(&pack.of[j], f(k * WIDTH + j));
+        if (pack_at(k) < length) *(Pack<scalar>*)(y + pack_at(k)) = pack;
     }
 }
 
