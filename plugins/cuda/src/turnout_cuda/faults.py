@@ -7,6 +7,8 @@ that reads at indices waits for nothing, also while a stream is captured; what i
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from itertools import count
 from types import CodeType, FrameType
 from typing import Any
@@ -17,6 +19,8 @@ from turnout.config.lock import new_lock
 from turnout.errors import DimError
 from turnout_aten.errors import arguments as texts
 from turnout_cuda.programs import Programs
+
+Text = Callable[[str, int, int], str]  # of an operator, an index and the length of its dim
 
 _WORDS = 3  # of a record: the number of the call or 0, the index, the length of the dim
 _KEPT = 1 << 10  # calls whose lines are known
@@ -33,22 +37,22 @@ class Faults:
         self._records: tuple[tuple[int, Any], ...] = ()  # (device, record), a record for each device that was used
         self._addresses: dict[int, int] = {}
         self._operators: dict[str, int] = {}
-        self._names: list[str] = []
+        self._texts: list[Callable[[int, int], str]] = []  # of an index and a length
         self._calls: list[tuple[int, tuple[CodeType, int] | None]] = [(0, None)] * _KEPT  # (number, line of the program)
         self._numbers = count(1)
 
-    def call(self, operator: str) -> tuple[int, int]:
-        """(address, number) for the kernels of a call on the current device."""
+    def call(self, operator: str, text: Text = texts.out_of_bounds) -> tuple[int, int]:
+        """(address, number) for the kernels of a call on the current device. `text` is the error's."""
         device = int(self._cupy.cuda.runtime.getDevice())
         address, known = self._addresses.get(device), self._operators.get(operator)
         if address is None or known is None:
-            address, known = self._new(device, operator)
+            address, known = self._new(device, operator, text)
         counted = next(self._numbers)
         number = counted * _OPERATORS + known
         self._calls[counted % _KEPT] = number, _line()
         return address, number
 
-    def _new(self, device: int, operator: str) -> tuple[int, int]:
+    def _new(self, device: int, operator: str, text: Text) -> tuple[int, int]:
         """What a first call on a device, or of an operator, adds."""
         with self._lock:
             if device not in self._addresses:
@@ -58,8 +62,8 @@ class Faults:
                 self._records = (*self._records, (device, record.data))
                 self._addresses[device] = record.ctypes.data
             if operator not in self._operators:
-                self._names.append(operator)
-                self._operators[operator] = len(self._names) - 1
+                self._texts.append(partial(text, operator))
+                self._operators[operator] = len(self._texts) - 1
             return self._addresses[device], self._operators[operator]
 
     def expect(self, operator: str, index: Any, low: int, high: int) -> None:
@@ -79,7 +83,7 @@ class Faults:
         self._cupy.cuda.Device(device).synchronize()  # another stream may be writing
         number, index, length = record
         record[1] = record[2] = record[0] = 0
-        text = texts.out_of_bounds(self._names[number % _OPERATORS], index, length)
+        text = self._texts[number % _OPERATORS](index, length)
         known, line = self._calls[number // _OPERATORS % _KEPT]
         if known == number and line is not None:
             text += f"\n  called at  {line[0].co_filename}:{line[1]} in {line[0].co_name}"

@@ -60,7 +60,3 @@ class Kernels:
         self.xp = xp
         self.programs = programs
         self.arrays = Arrays(xp)
-
-    def all_in_range(self, wrong: Any) -> bool:
-        """Whether no kernel has found an index out of range. Waits for the stream, but for one that is captured."""
-        return self.xp.cuda.get_current_stream().is_capturing() or not int(wrong[0])

@@ -22,7 +22,7 @@ from turnout.operators.kernels import INTERNAL, Kernel, bind
 from turnout.registry import Registrations
 from turnout_aten import operators as aten
 from turnout_aten.composites.attention import attention_weights
-from turnout_aten.dtypes import EPSILON
+from turnout_aten.dtypes import EPSILON, WIDE
 from turnout_aten.kernels.tables import is_recorded
 from turnout_aten.shapes.extents import expands_to
 from turnout_aten.tensor.tensor import Tensor
@@ -83,7 +83,7 @@ def _binder(gradient: Gradient, slope: Operator) -> Callable[[Operator, Kernel, 
         return tuple(found[: len(ctx.needs_input_grad)])
 
     def binder(op: Operator, kernel: Kernel, key: str) -> Call:
-        composed = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, key)
+        composed = bind(op.registry.winner(op, IMPLICIT), op, key)
         recorded: Call = plugins.service(AUTOGRAD).custom_rule(op, backward, setup)
 
         def call(ks: int, *args: Any) -> Any:
@@ -104,7 +104,8 @@ def _of_floats(*tensors: Any) -> bool:
 
 
 def _wide(x: Tensor) -> Tensor:
-    return aten.to__dtype(x, float32) if x.dtype.itemsize == 2 else x
+    dtype = WIDE[x.dtype]
+    return x if x.dtype is dtype else aten.to__dtype(x, dtype)
 
 
 def _narrow(x: Tensor, like: Tensor) -> Tensor:
@@ -144,7 +145,7 @@ def _rms_norm_slopes(op: Call, grad: Tensor, tensors: Any, needed: list[bool], g
     input, weight = tensors
     eps = given[3]
     if eps is None:
-        eps = EPSILON[float32 if input.dtype.itemsize == 2 else input.dtype]
+        eps = EPSILON[WIDE[input.dtype]]
     return op(grad, input, given[1], weight, eps, needed)
 
 

@@ -1,17 +1,14 @@
 """Negative log-likelihood and its gradient: one launch each, where NumPy's functions take five to ten.
 
 With `_log_softmax` and its gradient, `cross_entropy` takes two launches forward and two backward. A class that is out of range
-is found by the kernel, and the call goes on to the row below, which raises the error. Asking waits for the stream, as that row
-would. The gradient does not ask again for the classes of the last loss: one that was made wrong since gives nan. While a stream
-is captured nothing may wait: there the row is left out of the loss.
+is left out of the loss, its gradient is nan, and the error is raised where the host waits next (`turnout_cuda.faults`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-from weakref import ref
 
+from turnout_aten.errors.arguments import no_class
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import PACKED, Programs, name_of
@@ -27,15 +24,13 @@ def kernels(xp: Any, programs: Programs) -> Table:
 
 
 class _Likelihood(Kernels):
-    # The classes of the last loss, which are in range.
-    _right: Callable[[], Any] = staticmethod(lambda: None)
-
-    def given(self, self_: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, tuple[int, int, int]] | None:
+    def given(self, self_: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, tuple[int, ...]] | None:
         """(classes of the rows, weights of classes, what kernels take beside); None for what has no kernel."""
         if not self_.size or kind(self_) is None or (weight is not None and kind(self_, weight) is None):
             return None
         scale, has_weight = self.arrays.parameter(weight, name_of(self_), self.xp.empty(0, self_.dtype))
-        return self.arrays.packed(target, "int64"), scale, (self_.shape[-1], int(ignore_index), has_weight)
+        call = self.xp.faults.call("nll_loss", no_class)
+        return self.arrays.packed(target, "int64"), scale, (*call, self_.shape[-1], int(ignore_index), has_weight)
 
     def forward(
         self, self_: Any, target: Any, weight: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any
@@ -46,13 +41,10 @@ class _Likelihood(Kernels):
         classes, scale, ints = found
         y, total = (self.arrays.target(each, self_.dtype) for each in (output, total_weight))
         blocks = min(-(-target.size // 256), _BLOCKS)
-        sums, state = self.xp.empty(2 * blocks, computed(name_of(self_))), self.xp.zeros(2, "int32")
-        args = (self.arrays.packed(self_), classes, scale, y, total, sums, state, target.size, *ints, reduction)
+        sums = self.xp.empty(2 * blocks, computed(name_of(self_)))
+        count = (self.xp.zeros if blocks > 1 else self.xp.empty)(1, "int32")
+        args = (self.arrays.packed(self_), classes, scale, y, total, sums, count, target.size, *ints, reduction)
         self.programs.start("likelihood", name_of(self_), (blocks,), (256,), args)
-        if not self.all_in_range(state):
-            return NotImplemented
-        if not self.xp.cuda.get_current_stream().is_capturing():
-            self._right = ref(target)
         self.arrays.deliver(y, output)
         return self.arrays.deliver(total, total_weight)
 
@@ -64,11 +56,10 @@ class _Likelihood(Kernels):
         if found is None or kind(self_, grad_output, total_weight) is None:
             return NotImplemented
         classes, scale, ints = found
-        made, known = self.arrays.target(out, self_.dtype), self._right() is target
-        state = (self.xp.empty if known else self.xp.zeros)(2, "int32")
-        given = (self.arrays.packed(grad_output), classes, scale, total_weight, made, state)
+        made = self.arrays.target(out, self_.dtype)
+        given = (self.arrays.packed(grad_output), classes, scale, total_weight, made, made.size)
         step = int(reduction == NONE and self_.ndim == 2)
-        args = (*given, made.size, step, *ints, int(reduction == MEAN))
+        args = (*given, *ints[:2], step, *ints[2:], int(reduction == MEAN))
         packed = self_.shape[-1] % PACKED[name_of(self_)] == 0
         self.programs.over_elements("likelihood_backward", name_of(self_), made.size, args, packed=packed)
-        return self.arrays.deliver(made, out) if known or self.all_in_range(state) else NotImplemented
+        return self.arrays.deliver(made, out)

@@ -82,7 +82,7 @@ def parts(program: str) -> tuple[str, ...]:
     folder = files("turnout_cuda") / "kernels"
     found = [folder / "types.cuh", folder / f"{program}.cu"]
     texts = [text.read_text(encoding="utf-8") for text in found if text.is_file()]
-    if program in ("indexing", "scattering"):
+    if program in ("indexing", "losses", "scattering"):
         texts.insert(1, (folder / "faults.cuh").read_text(encoding="utf-8"))
     if program == "random":
         texts[1:1] = ["#define WORDS __device__ inline", words_source()]
