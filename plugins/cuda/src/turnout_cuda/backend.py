@@ -7,7 +7,9 @@ own. Copies to the host wait for that stream; across streams the caller orders w
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ from turnout_arrays.random import start_of
 from turnout_cuda.memory import Peaks
 from turnout_cuda.pointwise import convert
 from turnout_cuda.programs import DTYPES, name_of, signed
+from turnout_cuda.recordings import CURRENT
 from turnout_cuda.replays import RecordedReplay
 
 if TYPE_CHECKING:
@@ -31,6 +34,21 @@ if TYPE_CHECKING:
 
 Ints = tuple[int, ...]
 _ON_HOST = 1  # cudaMemoryTypeHost, as `cudaPointerGetAttributes` says it
+
+
+def _there(name: str) -> Callable[..., Any]:
+    """A method of all array backends, run with the device of its array as the current one: calls may come without a guard."""
+    method = getattr(ArrayBackend, name)
+
+    @wraps(method)
+    def run(self: CUDABackend, array: Any, *args: Any) -> Any:
+        place = array.device
+        if place.id == self.cupy.cuda.runtime.getDevice():
+            return method(self, array, *args)
+        with place:
+            return method(self, array, *args)
+
+    return run
 
 
 class CUDABackend(ArrayBackend):
@@ -46,6 +64,7 @@ class CUDABackend(ArrayBackend):
     def __init__(self, cupy: Any, xp: Any) -> None:
         super().__init__(xp, bfloat16)
         self.cupy = cupy
+        self.guarded_array = cupy.ndarray
         self.peaks = Peaks(cupy)
         self._lock = new_lock()
         self._read: deque[tuple[Any, Any]] = deque()  # what streams read: (done, an array of the host)
@@ -72,6 +91,7 @@ class CUDABackend(ArrayBackend):
         """On all devices, and host memory that copies went through."""
         for index in range(self.device_count()):
             with self.cupy.cuda.Device(index):
+                self.peaks.note(index)  # the most that was taken
                 self.cupy.get_default_memory_pool().free_all_blocks()
         self.cupy.get_default_pinned_memory_pool().free_all_blocks()
 
@@ -81,8 +101,21 @@ class CUDABackend(ArrayBackend):
     # ---- memory
 
     def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> Any:
+        if strides is None and device.index == self.cupy.cuda.runtime.getDevice():
+            try:  # five frames less
+                return self.array_type(shape, self.native[dtype])
+            except (ValueError, OverflowError, MemoryError):
+                pass  # what is wrong is said below
         with self._on(device):
             return super().empty(shape, dtype, device, strides)
+
+    def from_numbers(self, values: list[Any], shape: Ints, dtype: DType) -> Any:
+        """`from_host` does that, which knows the device."""
+        return None
+
+    def spaced(self, start: float, end: float, steps: int, dtype: DType) -> Any:
+        """The operator does that, under the guard of its device."""
+        return None
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         itemsize = root.dtype.itemsize
@@ -117,18 +150,39 @@ class CUDABackend(ArrayBackend):
 
     # ---- values
 
+    fill, ramp, item, tolist = _there("fill"), _there("ramp"), _there("item"), _there("tolist")
+    positions = _there("positions")
+
     def copy(self, target: Any, source: Any) -> None:
-        source = real_for(target.dtype, source)
-        if source.device != target.device:
-            source = self.cupy.asarray(source)  # to the current device, which is the target's
-        elif source.data.mem is target.data.mem and self.partly_overlap(target, source):
+        with target.device:
+            same = source.device == target.device
+            self._copy(target, real_for(target.dtype, source) if same else self._fetched(target, source))
+
+    def _fetched(self, target: Any, source: Any) -> Any:
+        """An array of another device on the current one. Its stream is waited for, and waits before its memory is used again."""
+        cuda, here = self.cupy.cuda, self.cupy.cuda.get_current_stream()
+        with source.device:
+            source = real_for(target.dtype, source)
+            there, computed = cuda.get_current_stream(), cuda.Event(disable_timing=True)
+            computed.record(there)
+        here.wait_event(computed)
+        made, read = self.cupy.asarray(source), cuda.Event(disable_timing=True)
+        read.record(here)
+        with source.device:
+            there.wait_event(read)
+        return made
+
+    def _copy(self, target: Any, source: Any) -> None:
+        if source.data.mem is target.data.mem and self.partly_overlap(target, source):
             source = source.copy()
         if not convert(self.xp, target, source):
             self.cupy.copyto(target, source, casting="unsafe")
 
     def to_host(self, array: Any) -> bytes | memoryview:
-        """Waits for the current stream."""
-        data: memoryview = np.ascontiguousarray(self.cupy.asnumpy(array)).reshape(-1).view("u1").data
+        """Waits for the current stream of the array's device."""
+        with array.device:
+            array = self.cupy.asnumpy(array)
+        data: memoryview = np.ascontiguousarray(array).reshape(-1).view("u1").data
         return data
 
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
@@ -159,8 +213,20 @@ class CUDABackend(ArrayBackend):
         with self._on(device):
             made = self.xp.empty(shape, native)
             if made.size:
-                starts = [start_of(seed, at) for at in offsets]
-                state = [signed(word) for word in (*[first for first, _ in starts], starts[0][1])]
                 kind = "float32" if made.dtype.kind == "u" else name_of(made)
-                self.xp.programs.over_elements(kernel, kind, made.size, (made, made.size, *state))
+                self.start_drawing(kernel, kind, (made,), made.size, device, seed, offsets)
             return made
+
+    def start_drawing(
+        self, kernel: str, kind: str, arrays: tuple[Any, ...], size: int, device: Device, seed: int, offsets: Ints,
+        rest: tuple[float, ...] = (),
+    ) -> None:  # fmt: skip
+        """Start a kernel that draws words which begin at these offsets of a stream. Recorded, each launch draws others."""
+        recording = CURRENT.recording
+        if recording is None:
+            starts = [start_of(seed, at) for at in offsets]
+            state = [signed(word) for word in (*[first for first, _ in starts], starts[0][1])]
+            self.xp.programs.over_elements(kernel, kind, size, (*arrays, size, *state, *rest))
+        else:
+            row = recording.drawn(device, seed, *offsets)
+            self.xp.programs.over_elements(f"{kernel}_of_row", kind, size, (*arrays, size, row, *rest))
