@@ -181,6 +181,28 @@ def test_other_generators_are_refused_in_recorded_work(backend: Any) -> None:
     )
 
 
+def test_a_launch_on_another_stream_waits_before_it_draws_anew(backend: Any) -> None:
+    recording, side = cuda.CUDAGraph(), cuda.Stream()
+    with cuda.graph(recording):
+        turnout.rand(2, device="cuda")
+    recording.replay()
+    assert recording._recording is not None
+    event = recording._recording._launched
+    with cuda.stream(side):
+        recording.replay()
+    assert side.native.journal[0] == ("wait", event)
+
+
+def test_other_recordings_draw_no_numbers(backend: Any) -> None:
+    native = backend.cupy.cuda
+    pool = native.MemoryPool()
+    with native.Stream(non_blocking=True) as stream, native.using_allocator(pool.malloc):
+        stream.begin_capture()
+        said = refused(CallError, lambda: turnout.rand(2, device="cuda"))
+        stream.end_capture()
+    assert said == "rand: cuda graph: random numbers are drawn in work that turnout.cuda.graph records, and in no other recording"
+
+
 def test_a_graph_draws_so_many_times_and_no_more(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turnout_cuda.recordings._DRAWS", 2)
     state = default_generator("cuda").get_state()

@@ -216,6 +216,17 @@ def test_the_device_is_put_back_after_an_error(backend: Any) -> None:
     assert made[0].tolist() == made[1].tolist()
 
 
+def test_a_copy_between_devices_is_ordered_with_both_streams(backend: Any) -> None:
+    first, second = cuda.Stream("cuda:0"), cuda.Stream("cuda:1")
+    with cuda.stream(first):
+        x = turnout.arange(6.0, device="cuda:0").reshape(2, 3).t()
+    with cuda.device(0), first.native, cuda.device(1), second.native:
+        y = x.to("cuda:1")
+    assert (str(y.device), y.tolist()) == ("cuda:1", x.tolist())
+    (_, computed), (_, read) = [each for each in first.native.journal if each[0] in ("record", "wait")]
+    assert second.native.journal[:2] == [("wait", computed), ("record", read)]
+
+
 def test_a_product_uses_the_handle_of_its_device(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     handles: list[int] = []
     ask = backend.cupy.cuda.get_cublas_handle

@@ -20,6 +20,7 @@ from ml_dtypes import bfloat16
 from turnout.config.lock import new_lock
 from turnout.devices import Device, device
 from turnout.dtypes import DType
+from turnout.errors import CallError
 from turnout_arrays import ArrayBackend
 from turnout_arrays.numbers import real_for
 from turnout_arrays.random import start_of
@@ -36,9 +37,8 @@ Ints = tuple[int, ...]
 _ON_HOST = 1  # cudaMemoryTypeHost, as `cudaPointerGetAttributes` says it
 
 
-def _there(name: str) -> Callable[..., Any]:
-    """A method of all array backends, run with the device of its array as the current one: calls may come without a guard."""
-    method = getattr(ArrayBackend, name)
+def _there(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method, run with the device of its first array as the current one: calls may come without a guard."""
 
     @wraps(method)
     def run(self: CUDABackend, array: Any, *args: Any) -> Any:
@@ -150,19 +150,29 @@ class CUDABackend(ArrayBackend):
 
     # ---- values
 
-    fill, ramp, item, tolist = _there("fill"), _there("ramp"), _there("item"), _there("tolist")
-    positions = _there("positions")
+    fill, ramp, positions = _there(ArrayBackend.fill), _there(ArrayBackend.ramp), _there(ArrayBackend.positions)
+    item, tolist = _there(ArrayBackend.item), _there(ArrayBackend.tolist)
 
+    @_there
     def copy(self, target: Any, source: Any) -> None:
-        with target.device:
-            same = source.device == target.device
-            self._copy(target, real_for(target.dtype, source) if same else self._fetched(target, source))
+        source = real_for(target.dtype, source if source.device == target.device else self._fetched(source))
+        if source.data.mem is target.data.mem and self.partly_overlap(target, source):
+            source = source.copy()
+        if not convert(self.xp, target, source):
+            self.cupy.copyto(target, source, casting="unsafe")
 
-    def _fetched(self, target: Any, source: Any) -> Any:
+    def received(self, source: Tensor, device: Device) -> Any:
+        """From another device of this backend at once, without the host."""
+        if source.device.backend is not self:
+            return super().received(source, device)
+        with self._on(device):
+            return self._fetched(source.array)
+
+    def _fetched(self, source: Any) -> Any:
         """An array of another device on the current one. Its stream is waited for, and waits before its memory is used again."""
         cuda, here = self.cupy.cuda, self.cupy.cuda.get_current_stream()
         with source.device:
-            source = real_for(target.dtype, source)
+            source = self.xp.ascontiguousarray(source)
             there, computed = cuda.get_current_stream(), cuda.Event(disable_timing=True)
             computed.record(there)
         here.wait_event(computed)
@@ -172,17 +182,10 @@ class CUDABackend(ArrayBackend):
             there.wait_event(read)
         return made
 
-    def _copy(self, target: Any, source: Any) -> None:
-        if source.data.mem is target.data.mem and self.partly_overlap(target, source):
-            source = source.copy()
-        if not convert(self.xp, target, source):
-            self.cupy.copyto(target, source, casting="unsafe")
-
+    @_there
     def to_host(self, array: Any) -> bytes | memoryview:
         """Waits for the current stream of the array's device."""
-        with array.device:
-            array = self.cupy.asnumpy(array)
-        data: memoryview = np.ascontiguousarray(array).reshape(-1).view("u1").data
+        data: memoryview = np.ascontiguousarray(self.cupy.asnumpy(array)).reshape(-1).view("u1").data
         return data
 
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
@@ -224,6 +227,10 @@ class CUDABackend(ArrayBackend):
         """Start a kernel that draws words which begin at these offsets of a stream. Recorded, each launch draws others."""
         recording = CURRENT.recording
         if recording is None:
+            if self.cupy.cuda.get_current_stream().is_capturing():
+                raise CallError(
+                    "cuda graph: random numbers are drawn in work that turnout.cuda.graph records, and in no other recording"
+                )
             starts = [start_of(seed, at) for at in offsets]
             state = [signed(word) for word in (*[first for first, _ in starts], starts[0][1])]
             self.xp.programs.over_elements(kernel, kind, size, (*arrays, size, *state, *rest))

@@ -60,6 +60,7 @@ class CUDAGraph:
             raise CallError("cuda graph: nothing was recorded; record work with turnout.cuda.graph first")
         self._recording.renew()
         self._graph.launch(stream=self._cuda.get_current_stream())
+        self._recording.launched()
 
     def reset(self) -> None:
         """Forget what was recorded, and give its memory back."""

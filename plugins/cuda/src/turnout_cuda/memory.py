@@ -103,7 +103,7 @@ class Peaks:
 
 
 def memory_stats(device: Place = None) -> dict[str, int]:
-    """The memory of a device that this process uses, in bytes.
+    """The memory of a device that this process uses, in bytes. Recorded graphs have memory of their own, which is not counted.
 
     | key | number |
     |---|---|

@@ -38,6 +38,7 @@ class Recording:
         self._kept: list[Any] = []
         self._draws: list[Draw] = []
         self._table: Any = None
+        self._launched: Any = None  # an event behind the last launch
         self._generator: Generator | None = None
         self._start = self._reached = (0, 0)
 
@@ -97,7 +98,16 @@ class Recording:
             starts = [start_of(seed, first + place) for place in draw.places]
             row[: len(starts)] = [start for start, _ in starts]
             row[-1] = starts[0][1]
-        self._table[: len(rows)].set(rows, self._cupy.cuda.get_current_stream())
+        here = self._cupy.cuda.get_current_stream()
+        if self._launched is not None:  # on another stream, it may still read the table
+            here.wait_event(self._launched)
+        self._table[: len(rows)].set(rows, here)
+
+    def launched(self) -> None:
+        """The current stream was given the graph."""
+        if self._draws:
+            self._launched = self._cupy.cuda.Event(disable_timing=True)
+            self._launched.record(self._cupy.cuda.get_current_stream())
 
 
 class Current(_local):
