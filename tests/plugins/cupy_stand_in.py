@@ -278,8 +278,8 @@ def waiting(name: str) -> Any:
 
 
 def making(name: str) -> Any:
-    method = getattr(np.ndarray, name)
-    return lambda self, *args, **options: recorded(lambda: own(method(self, *args, **options)))
+    found = getattr(np.ndarray, name)
+    return lambda self, *args, **options: recorded(lambda: own(found(self, *args, **options)))
 
 
 for _name in ("tolist", "item", "__int__", "__float__", "__bool__", "__complex__", "__index__"):
