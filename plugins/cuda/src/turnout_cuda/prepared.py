@@ -126,8 +126,11 @@ class Script(Programs):
             self._steps, self._refused = [], False
             made = function(*given, *written)
             steps, refused = self._steps, self._refused
-        if made is NotImplemented or refused:
-            return NotImplemented if made is NotImplemented else None
+        if made is NotImplemented:
+            return NotImplemented
+        results = made if isinstance(made, tuple) else (made,)
+        if refused or any(each is not None and all(each is not out for out in written) for each in results):
+            return None
         return self._function(steps, len(args), len(outs))
 
     def _function(self, steps: Sequence[Any], inputs: int, outputs: int) -> Any:
