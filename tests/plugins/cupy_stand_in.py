@@ -353,7 +353,7 @@ class Graph:
         self.pools: list[weakref.ref[MemoryPool]] = []
 
     def launch(self, stream: Any = None) -> None:
-        refuse_capture()
+        refuse_elsewhere()
         if any(pool() is None for pool in self.pools):
             raise CUDARuntimeError("cudaErrorIllegalAddress: the pool that the work was recorded with is gone")
         with cuda.one_step():
@@ -373,7 +373,7 @@ def recorded(run: Any, writes: Any = (), reads: Any = (), *, makes: bool = True)
             raise ValueError(f"Array device must be same as the current device: {array.device.id} and {cuda.current}")
     graph = cuda.stream.graph
     if graph is None:
-        refuse_capture()
+        refuse_elsewhere()
         with cuda.one_step():
             made = run()
         return placed(made)
@@ -416,7 +416,12 @@ def arrays_in(value: Any) -> list[ndarray]:
 
 
 def refuse_capture() -> None:
-    """Raise as CUDA does where the host waits for work that is only recorded. So is work on other streams of the thread."""
+    """Raise as CUDA does where the host waits for work that is only recorded."""
+    refuse_elsewhere()
+
+
+def refuse_elsewhere() -> None:
+    """Raise where a thread that records a stream gives work to another one."""
     if cuda.here.capturing and not cuda.here.in_step:
         raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing")
 

@@ -208,7 +208,7 @@ def test_everything_happens_on_the_device_of_the_tensors(case: OperatorCase, bac
 
 def test_the_device_is_put_back_after_an_error(backend: Any) -> None:
     x = turnout.ones(3, 4, device="cuda:1")
-    for wrong in (lambda: x @ x, lambda: x.index_select(0, turnout.tensor([7], device="cuda:1")), lambda: x.reshape(5)):
+    for wrong in (lambda: x @ x, lambda: x.sum(5), lambda: x.reshape(5)):
         with pytest.raises(turnout.errors.TurnoutError):
             wrong()
         assert (cuda.current_device(), backend.cupy.cuda.here.entered) == (0, [])
