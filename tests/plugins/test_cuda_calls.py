@@ -126,6 +126,24 @@ def bytes_of(value: Any) -> Any:
     return (value.stride(), value.cpu().numpy().tobytes()) if isinstance(value, turnout.Tensor) else value
 
 
+LAYOUTS: list[Callable[[Any], Any]] = [lambda x: x, lambda x: x.t(), lambda x: turnout.cat([x, x], 1)[:, ::2], lambda x: x[1:]]
+IN_PLACE = (
+    "exp", "rsqrt", "relu", "sigmoid", "neg", "erf", "add|w", "mul|w", "div|w", "sub|2.5", "pow|3.0", "clamp|0.6|1.2", "gt|w",
+    "cumsum|1", "tril",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("call", IN_PLACE)
+def test_a_write_in_place_gives_the_bits_of_the_call(call: str, layout: Any, backend: Any) -> None:
+    name, *given = call.split("|")
+    for dtype in (turnout.float16, turnout.float32, turnout.float64):
+        x, w = (layout((turnout.rand(4, 4) + 0.5).to("pretended", dtype)) for _ in range(2))
+        args = [w if each == "w" else eval(each) for each in given]
+        made = [(getattr(x.clone(), name)(*args).to(dtype), getattr(x.clone(), f"{name}_")(*args)) for _ in range(3)]
+        assert len({each.cpu().contiguous().numpy().tobytes() for pair in made for each in pair}) == 1
+
+
 @pytest.mark.parametrize("call", ["x + 0.0", "x.mul(0.0)", "x.sub(0.0, alpha=1)"])
 def test_a_zero_keeps_its_sign(call: str, backend: Any) -> None:
     x = turnout.tensor([-0.0, -1.0], device="pretended")
