@@ -8,7 +8,9 @@ NumPy scalars. `asnumpy` is the way to the host. Raw kernels run on the CPU, fro
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import threading
 import types
 import weakref
 from collections.abc import Iterator
@@ -56,19 +58,20 @@ class Memory:
 
 
 class ndarray(np.ndarray):  # CuPy's name
-    """An array on a pretended device."""
+    """An array on a pretended device. `block` is its memory, which views share."""
 
     def __new__(cls, shape: Any, dtype: Any = float, memptr: Pointer | None = None, strides: Any = None) -> ndarray:
-        made = np.empty(shape, dtype)
-        if memptr is not None:
-            made = np.asarray(Memory(memptr, shape, np.dtype(dtype), strides)).view(dtype)  # bfloat16 has no typestr
+        if memptr is None:
+            return placed(np.empty(shape, dtype).view(cls))
+        made = np.asarray(Memory(memptr, shape, np.dtype(dtype), strides)).view(dtype)  # bfloat16 has no typestr
         found = made.view(cls)
-        if memptr is not None:
-            found.lies_on = memptr.owner.lies_on
+        found.lies_on, found.block = memptr.owner.lies_on, memptr.owner.block
         return found
 
     def __array_finalize__(self, parent: Any) -> None:
-        self.lies_on = parent.lies_on if isinstance(parent, ndarray) else Device(cuda.current)
+        ours = isinstance(parent, ndarray)
+        self.lies_on = parent.lies_on if ours else Device(cuda.current)
+        self.block = parent.block if ours else None
 
     @property
     def device(self) -> Device:  # type: ignore[override]
@@ -90,7 +93,10 @@ class ndarray(np.ndarray):  # CuPy's name
         return self.view(np.ndarray).__dlpack__(max_version=max_version)
 
     def __getitem__(self, key: Any) -> Any:
-        return own(super().__getitem__(wrapped(self.shape, key)))
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(part, (list, np.ndarray)) for part in parts):  # else it is a view
+            return recorded(lambda: own(super(ndarray, self).__getitem__(wrapped(self.shape, key))), [], parts)
+        return own(super().__getitem__(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         recorded(lambda: super(ndarray, self).__setitem__(wrapped(self.shape, key), value), [self])
@@ -111,28 +117,17 @@ class ndarray(np.ndarray):  # CuPy's name
         assert type(value) is np.ndarray
         assert (value.dtype, value.shape) == (self.dtype, self.shape)
         assert self.flags.c_contiguous
-        assert cuda.capturing is None, "a host's array is copied while work is recorded"
+        queue = cuda.stream if stream is None else stream
+        assert queue.graph is None, "a host's array is copied while work is recorded"
+        assert self.device.id == cuda.current
         cuda.stream_of_sets.append(stream)
-        np.copyto(self.view(np.ndarray), value)
+        queue.later(cuda.copying(self.view(np.ndarray), value))
 
     def fill(self, value: Any) -> None:
         recorded(lambda: super(ndarray, self).fill(value), [self])
 
-    def tolist(self) -> Any:
-        refuse_capture()
-        return super().tolist()
-
-    def item(self, *args: Any) -> Any:
-        refuse_capture()
-        return super().item(*args)
-
-    def __int__(self) -> int:
-        refuse_capture()
-        return super().__int__()
-
-    def __bool__(self) -> bool:
-        refuse_capture()
-        return super().__bool__()
+    def get(self) -> np.ndarray:
+        return Module.asnumpy(None, self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method == "__call__" and "out" not in options:
@@ -147,7 +142,7 @@ class ndarray(np.ndarray):  # CuPy's name
             with np.errstate(all="ignore"):
                 return own(getattr(ufunc, method)(*plain(inputs), **{k: plain(v) for k, v in options.items()}))
 
-        result = recorded(run, [out for out in options.get("out") or () if out is not None])
+        result = recorded(run, [out for out in options.get("out") or () if out is not None], inputs)
         return options["out"][0] if options.get("out") else result
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -183,7 +178,7 @@ class Ufunc:
             with np.errstate(all="ignore"):
                 return own(self.ufunc(*args, **{"order": "C"} | kwargs))  # in CuPy, what they make is row-major
 
-        return recorded(run, [a for a in (*args[self.ufunc.nin :], kwargs.get("out")) if a is not None])
+        return recorded(run, [a for a in (*args[self.ufunc.nin :], kwargs.get("out")) if a is not None], args)
 
     def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         if self.ufunc not in (np.add, np.multiply):
@@ -243,10 +238,8 @@ class RawModule:
 
         def launch(grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
             refuse_host_arrays(name, args)
-            for each in args:
-                assert not isinstance(each, ndarray) or each.device.id == cuda.current, f"{name}: an array of another device"
             launched.append((name, cuda.current))
-            recorded(lambda: kernel(grid, block, args), [each for each in args if isinstance(each, ndarray)])
+            recorded(lambda: kernel(grid, block, args), (), args, makes=False)
 
         return launch
 
@@ -272,6 +265,42 @@ class Exported:
     def __dlpack__(self, **options: Any) -> Any:
         return self.capsule
 
+
+def waiting(name: str) -> Any:
+    method = getattr(np.ndarray, name)
+
+    def wait(self: ndarray, *args: Any) -> Any:
+        refuse_capture()
+        cuda.stream.catch_up()
+        return method(self, *args)
+
+    return wait
+
+
+def making(name: str) -> Any:
+    found = getattr(np.ndarray, name)
+    return lambda self, *args, **options: recorded(lambda: own(found(self, *args, **options)))
+
+
+for _name in ("tolist", "item", "__int__", "__float__", "__bool__", "__complex__", "__index__"):
+    setattr(ndarray, _name, waiting(_name))
+for _name in (
+    "reshape",
+    "ravel",
+    "flatten",
+    "take",
+    "repeat",
+    "max",
+    "min",
+    "mean",
+    "prod",
+    "cumsum",
+    "conj",
+    "any",
+    "all",
+    "argsort",
+):
+    setattr(ndarray, _name, making(_name))
 
 STATE = {"linalg": "ignore"}
 
@@ -318,30 +347,46 @@ class Device:
 
 
 class Graph:
-    """Work that was recorded: functions, each of which does a step again."""
+    """Work that was recorded: functions, each of which does a step again. `pools` are those that it has memory of."""
 
     def __init__(self) -> None:
         self.steps: list[Any] = []
+        self.pools: list[weakref.ref[MemoryPool]] = []
 
     def launch(self, stream: Any = None) -> None:
-        assert cuda.capturing is None, "a launch while work is recorded"
-        for step in self.steps:
-            step()
+        refuse_elsewhere()
+        if any(pool() is None for pool in self.pools):
+            raise CUDARuntimeError("cudaErrorIllegalAddress: the pool that the work was recorded with is gone")
+        with cuda.one_step():
+            for step in self.steps:
+                step()
 
 
-def recorded(run: Any, writes: Any = ()) -> Any:
-    """Run, or record: then nothing that lives is changed, and what comes out are places that a launch fills."""
-    graph = cuda.capturing
-    if graph is None:
+def recorded(run: Any, writes: Any = (), reads: Any = (), *, makes: bool = True) -> Any:
+    """Run, or record: then nothing that lives is changed, and what comes out are places that a launch fills, if it `makes` any.
+
+    What a step does by others is one step. All arrays lie on the current device, and new ones have memory of its pool.
+    """
+    if cuda.here.in_step:
         return run()
+    for array in (*writes, *reads):
+        if isinstance(array, ndarray) and array.device.id != cuda.current:
+            raise ValueError(f"Array device must be same as the current device: {array.device.id} and {cuda.current}")
+    graph = cuda.stream.graph
+    if graph is None:
+        refuse_elsewhere()
+        with cuda.one_step():
+            made = run()
+        return placed(made)
+    if not makes:
+        graph.steps.append(run)
+        return None
     before = [(array, np.array(array.view(np.ndarray))) for array in writes]
-    cuda.capturing = None  # what a step does by others is one step
-    try:
+    with cuda.one_step(), np.errstate(all="ignore"):  # nothing is computed yet
         made = run()
         for array, values in before:
             np.copyto(array.view(np.ndarray), values)
-    finally:
-        cuda.capturing = graph
+    placed(made)
 
     def again() -> None:
         for old, new in zip(arrays_in(made), arrays_in(run()), strict=True):
@@ -349,6 +394,20 @@ def recorded(run: Any, writes: Any = ()) -> Any:
                 np.copyto(old.view(np.ndarray), new.view(np.ndarray))
 
     graph.steps.append(again)
+    return made
+
+
+def placed(made: Any) -> Any:
+    """What was made, whose arrays have memory of the current allocator unless they lie in that of others."""
+    for array in arrays_in(made) if not cuda.here.in_step else ():
+        low = array.__array_interface__["data"][0]
+        if array.nbytes and (array.block is None or not array.block.has(low)):
+            base: Any = array
+            while isinstance(base.base, np.ndarray):
+                base = base.base
+            array.block = cuda.alloc(base.nbytes)
+            array.block.lies_at(base.__array_interface__["data"][0])
+            array.lies_on = Device(cuda.current)
     return made
 
 
@@ -360,46 +419,76 @@ def arrays_in(value: Any) -> list[ndarray]:
 def refuse_capture() -> None:
     """Count that the host waits, and raise as CUDA does where it waits for work that is only recorded."""
     cuda.waits += 1
-    if cuda.capturing is not None:
+    refuse_elsewhere()
+
+
+def refuse_elsewhere() -> None:
+    """Raise where a thread that records a stream gives work to another one."""
+    if cuda.here.capturing and not cuda.here.in_step:
         raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing")
 
 
 class Stream:
-    """A queue of work, which is done at once; current while entered."""
+    """A queue of work, which is done at once, or when somebody waits while the stream `dawdles`; current while entered."""
+
+    dawdles = False
 
     def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int | None = None) -> None:
         self.ptr = 0 if null else id(self)
         self.device_id = -1 if null else cuda.current
         self.priority = priority
-        self.done = True
-        self.before: list[Stream] = []
+        self.queue: list[Any] = []
         self.journal: list[Any] = []
+        self.graph: Graph | None = None
 
     def __enter__(self) -> Stream:
-        self.before.append(cuda.stream)
-        cuda.stream = self
+        if self.device_id not in (-1, cuda.current):
+            raise RuntimeError(f"The device that the stream is created on ({self.device_id}) does not match {cuda.current}")
+        cuda.here.entered.append((cuda.current, cuda.stream))
+        cuda.here.streams[cuda.current] = self
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        cuda.stream = self.before.pop()
+        device, before = cuda.here.entered.pop()
+        cuda.here.streams[device] = before
+
+    @property
+    def done(self) -> bool:
+        return not self.queue
+
+    def later(self, work: Any) -> None:
+        if self.dawdles or self.queue:
+            self.queue.append(work)
+        else:
+            work()
+
+    def catch_up(self) -> None:
+        while self.queue:
+            self.queue.pop(0)()
 
     def synchronize(self) -> None:
         cuda.waits += 1
+        if self.graph is not None:
+            refuse_capture()
         self.journal.append("synchronize")
+        self.catch_up()
 
     def wait_event(self, event: Any) -> None:
         self.journal.append(("wait", event))
 
     def is_capturing(self) -> bool:
-        return cuda.capturing is not None and cuda.stream is self
+        return self.graph is not None
 
     def begin_capture(self, mode: int | None = None) -> None:
-        assert cuda.capturing is None
-        cuda.capturing = Graph()
+        assert self.graph is None
+        assert self.ptr, "cannot capture on the default (legacy) stream"
+        self.graph = Graph()
+        cuda.here.capturing.append(self)
 
     def end_capture(self) -> Graph:
-        made, cuda.capturing = cuda.capturing, None
+        made, self.graph = self.graph, None
         assert made is not None
+        cuda.here.capturing.remove(self)
         return made
 
 
@@ -421,10 +510,15 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         Event.clock += 1.5
         self.at = Event.clock
-        (cuda.stream if stream is None else stream).journal.append(("record", self))
+        self.of = cuda.stream if stream is None else stream
+        self.of.journal.append(("record", self))
+        self.done = False
+        self.of.later(lambda: setattr(self, "done", True))
 
     def synchronize(self) -> None:
         cuda.stream.journal.append("synchronize event")
+        while not self.done:
+            self.of.queue.pop(0)()
 
 
 def elapsed_time(start: Event, end: Event) -> float:
@@ -433,44 +527,97 @@ def elapsed_time(start: Event, end: Event) -> float:
     return end.at - start.at
 
 
+class Block:
+    """Memory of a pool, until nothing has it."""
+
+    def __init__(self, pool: MemoryPool, size: int, device: int) -> None:
+        self.pool, self.size, self.device_id = weakref.ref(pool), size, device
+        self.first, self.length = -1, size
+
+    def lies_at(self, address: int) -> None:
+        self.first = address
+
+    def has(self, address: int) -> bool:
+        return self.first <= address < self.first + self.length
+
+    def __del__(self) -> None:
+        pool = self.pool()
+        if pool is not None:
+            pool.used[self.device_id] -= self.size
+
+
 class MemoryPool:
-    """Counts what is asked for, in blocks of 512 bytes; what is freed stays."""
+    """Counts what is asked for on each device, in blocks of 512 bytes; what is freed stays. `limit` is the most."""
 
     def __init__(self) -> None:
-        self.used = self.total = 0
+        self.used: collections.Counter[int] = collections.Counter()
+        self.total: collections.Counter[int] = collections.Counter()
+        self.limit = 0
 
-    def malloc(self, size: int) -> int:
-        self.used += -(-size // 512) * 512
-        self.total = max(self.total, self.used)
-        return size
+    def malloc(self, size: int) -> Block:
+        at, graph = cuda.current, cuda.stream.graph
+        if graph is not None:
+            assert self is not cuda.pool, "memory of the pool for all is taken while work is recorded"
+            graph.pools.append(weakref.ref(self))
+        whole = -(-size // 512) * 512
+        if self.limit and self.used[at] + whole > self.limit:
+            raise OutOfMemoryError(whole, self.used[at], self.limit)
+        made = Block(self, whole, at)
+        self.used[at] += whole
+        self.total[at] = max(self.total[at], self.used[at])
+        return made
 
     def used_bytes(self) -> int:
-        return self.used
+        return self.used[cuda.current]
 
     def total_bytes(self) -> int:
-        return self.total
+        return self.total[cuda.current]
+
+    def get_limit(self) -> int:
+        return self.limit
 
     def free_all_blocks(self) -> None:
-        self.total = self.used
+        self.total[cuda.current] = self.used[cuda.current]
+
+
+class OutOfMemoryError(MemoryError):
+    """CuPy's."""
+
+    def __init__(self, size: int, total: int, limit: int = 0) -> None:
+        super().__init__(
+            f"Out of memory allocating {size:,} bytes (allocated so far: {total:,} bytes, limit set to: {limit:,} bytes)."
+        )
 
 
 class CUDARuntimeError(RuntimeError):
     """What the driver's errors are."""
 
 
+class Here(threading.local):
+    """What is current in a thread: the device, the stream of each, the allocator; and the streams that it records."""
+
+    def __init__(self) -> None:
+        self.current = 0
+        self.streams: dict[int, Stream] = {}
+        self.entered: list[tuple[int, Stream]] = []
+        self.allocators: list[Any] = []
+        self.capturing: list[Stream] = []
+        self.in_step = False
+
+
 class Cuda(types.SimpleNamespace):
     """`cupy.cuda`."""
 
     def __init__(self, count: int) -> None:
-        self.current = self.waits = 0
+        self.waits = 0
+        self.here = Here()
         self.waited: list[int] = []
         self.given: list[Any] = []  # (stream, max_version) of DLPack exports
         self.Device = Device
-        self.capturing: Graph | None = None
         self.Stream, self.Event, self.MemoryPool, self.get_elapsed_time = Stream, Event, MemoryPool, elapsed_time
         self.default = Stream(null=True)
-        self.stream = self.default
         self.pool, self.pinned_pool = MemoryPool(), MemoryPool()
+        self.memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
         self.allocator: Any = self.pool.malloc
         self.pinned: dict[int, weakref.ref[PinnedMemory]] = {}  # address -> memory
         self.stream_of_sets: list[Any] = []  # of copies from the host
@@ -508,28 +655,65 @@ class Cuda(types.SimpleNamespace):
         found = [(first, memory()) for first, memory in self.pinned.items()]
         return any(memory is not None and first <= address < first + len(memory) for first, memory in found)
 
+    @property
+    def current(self) -> int:
+        return self.here.current
+
+    @current.setter
+    def current(self, index: int) -> None:
+        self.here.current = index
+
+    @property
+    def stream(self) -> Stream:
+        return self.here.streams.get(self.current, self.default)
+
+    @contextlib.contextmanager
+    def one_step(self) -> Iterator[None]:
+        before, self.here.in_step = self.here.in_step, True
+        try:
+            yield
+        finally:
+            self.here.in_step = before
+
+    def copying(self, target: np.ndarray, source: np.ndarray) -> Any:
+        """A copy that reads the host's memory when it is done, and does not keep it."""
+        address, dtype, shape = source.ctypes.data, source.dtype, source.shape
+        owner = next((memory for first, memory in self.pinned.items() if first <= address < first + len(memory() or b"")), None)
+        if owner is None:
+            held = source.copy()  # the driver reads other memory before it returns
+            return lambda: np.copyto(target, held)
+
+        def copy() -> None:
+            memory = owner()
+            assert memory is not None, "page-locked memory was freed before it was read"
+            offset = address - np.frombuffer(memory, "u1").ctypes.data
+            np.copyto(target, np.frombuffer(memory, dtype, target.size, offset).reshape(shape))
+
+        return copy
+
     def get_allocator(self) -> Any:
-        return self.allocator
+        return self.here.allocators[-1] if self.here.allocators else self.allocator
 
     def set_allocator(self, allocator: Any) -> None:
         self.allocator = allocator
 
     def alloc(self, size: int) -> Any:
-        return self.allocator(size)
+        return self.get_allocator()(size)
 
     @contextlib.contextmanager
     def using_allocator(self, allocator: Any) -> Iterator[None]:
-        before, self.allocator = self.allocator, allocator
+        self.here.allocators.append(allocator)
         try:
             yield
         finally:
-            self.allocator = before
+            self.here.allocators.pop()
 
 
 class Nowhere:
     """What stands for `cuda` while the first one is made."""
 
     current = 0
+    here = types.SimpleNamespace(in_step=True)
 
 
 cuda: Any = Nowhere()
@@ -560,10 +744,14 @@ class Module(types.ModuleType):
 
     def asnumpy(self, array: Any) -> np.ndarray:
         refuse_capture()
+        cuda.stream.catch_up()
         return array.view(np.ndarray)
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
-        return value if isinstance(value, ndarray) and dtype is None else np.array(value, dtype).view(ndarray)
+        if isinstance(value, ndarray) and dtype in (None, value.dtype) and value.device.id == cuda.current:
+            return value
+        given = value.view(np.ndarray) if isinstance(value, ndarray) else value
+        return recorded(lambda: np.array(given, dtype).view(ndarray))
 
     def amax(self, array: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         return recorded(lambda: own(np.amax(array, axis, out, keepdims)), [] if out is None else [out])
@@ -578,7 +766,7 @@ class Module(types.ModuleType):
         return own(np.ascontiguousarray(np.argwhere(array)))  # row-major, as CuPy's is
 
     def matmul(self, a: Any, b: Any, *, out: Any = None) -> Any:
-        if cuda.capturing is not None:
+        if cuda.stream.graph is not None:
             raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
         return recorded(lambda: own(np.matmul(a, b, out=out)), [] if out is None else [out])
 
@@ -621,7 +809,7 @@ class Module(types.ModuleType):
                     return own(found(*args, **kwargs))
 
             try:
-                return recorded(run, writes)
+                return recorded(run, writes, args)
             except np.linalg.LinAlgError:
                 if STATE["linalg"] == "raise":
                     raise

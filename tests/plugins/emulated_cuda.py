@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ COMPILER = shutil.which("g++")
 # Compiled programs are kept under this folder by what they are made of.
 FOLDER = Path(tempfile.gettempdir()) / f"turnout-emulated-cuda-{os.getuid() if hasattr(os, 'getuid') else 0}"
 
+_ONE_LAUNCH = threading.Lock()  # what a thread of a block is, is global
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(\s*(.*?)\s*\)\s*\{', re.DOTALL)
 _NAMES = {
     "float": "float32", "double": "float64", "whole": "int64", "int": "int32", "bool": "bool", "word64": "uint64",
@@ -66,7 +68,8 @@ class Kernel:
             given.append(self.converted(i, parameter, value))
         addresses = (ctypes.c_void_p * len(given))(*[ctypes.addressof(each) for each in given])
         sizes = [(ctypes.c_uint * 3)(*each, *(1,) * (3 - len(each))) for each in (grid, block)]
-        problem = self.function(addresses, *sizes)
+        with _ONE_LAUNCH:
+            problem = self.function(addresses, *sizes)
         if problem:
             texts = {1: "threads wait for others that do not come", 2: f"a block of {block} threads is not whole warps"}
             raise LaunchError(f"{self.name}: {texts[problem]}")

@@ -185,6 +185,28 @@ def test_a_recorded_graph_runs_again_with_what_its_tensors_hold() -> None:
     assert turnout.allclose(total.cpu(), turnout.full((50, 1_100), 3 * (1 + 1 / 1_100)))
 
 
+def test_recorded_draws_are_those_that_come_next() -> None:
+    def draw() -> Any:
+        made = [turnout.rand(1_000, device="cuda"), turnout.randn(1_000, device="cuda")]
+        return [*made, F.dropout(turnout.ones(1_000, device="cuda"), 0.5)]
+
+    turnout.manual_seed(3)
+    wanted = [[each.tolist() for each in draw()] for _ in range(3)]
+    turnout.manual_seed(3)
+    recording = cuda.CUDAGraph()
+    with cuda.graph(recording):
+        made = draw()
+    for values in wanted:
+        recording.replay()
+        assert [each.tolist() for each in made] == values
+
+
+def test_a_full_device_says_what_its_memory_is_used_for() -> None:
+    with pytest.raises(turnout.errors.OutOfMemoryError, match=r"(?s)has no room for 4\.0 TiB.*asked for; arrays use .* are free"):
+        turnout.empty(1 << 40, device="cuda")
+    assert float(turnout.ones(3, device="cuda").sum()) == 3.0
+
+
 def test_what_cannot_be_recorded_is_an_error_and_the_device_goes_on() -> None:
     x = turnout.ones(3, device="cuda")
     for call in (x.tolist, x.sum().item, x.cpu, x.nonzero):

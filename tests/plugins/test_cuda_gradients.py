@@ -36,7 +36,7 @@ def masked(kind: str, shape: Shape) -> Call:
         at = turnout.arange(prod(shape), device=q.device).reshape(shape)
         mask = (at % 3 > 0) & (at >= shape[-1])
         if kind != "allowed":
-            mask = at.cos().to(turnout.float32 if kind == "wide" else q.dtype)
+            mask = at.double().cos().to(turnout.float32 if kind == "wide" else q.dtype)
             mask = mask.masked_fill((at % 3 == 1) & (shape[-1] > 1), float("-inf"))
         return attention(attn_mask=mask.mT.contiguous().mT if kind == "lying" else mask)(q, k, v)
 
@@ -54,7 +54,10 @@ PRODUCT = "cublasGemmStridedBatchedEx "
 # (call of x [96, 40], a parameter [40] and classes [96]; what it starts, and what its gradient starts). Composed, `rms_norm`
 # takes 7 launches and its gradient 17, causal attention 15 and its gradient 15.
 STARTED: list[tuple[Call, str, str]] = [
-    (lambda x, w, at: F.layer_norm(x, (40,), w, w), "normalise", "normalise_backward parameters_of_columns parameters_total add"),
+    (
+        lambda x, w, at: F.layer_norm(x, (40,), w, w),
+        "normalise", "normalise_backward parameters_of_columns parameters_total of_add",
+    ),
     (lambda x, w, at: F.layer_norm(x, (40,)), "normalise", "normalise_backward"),
     (lambda x, w, at: rms_norm(x, w), "normalise", "rms_backward parameters_of_columns parameters_total"),
     (lambda x, w, at: rms_norm(x.detach(), w), "normalise", "rms_backward parameters_of_columns parameters_total"),

@@ -19,7 +19,7 @@ import cupy_stand_in
 import emulated_cuda
 import numpy as np
 import pytest
-from cuda_launches import ELSEWHERE, LAUNCHES, OF_GRADIENTS, OF_LISTS, Devices, agree, check, numbers, recorded
+from cuda_launches import ELSEWHERE, LAUNCHES, OF_GRADIENTS, OF_LISTS, OF_ROWS, Devices, agree, check, numbers, recorded
 from known_words import check_words
 from pretended_cuda import pretended
 
@@ -106,7 +106,7 @@ def test_positions_of_64_bits_give_the_same(operator: str, few_parts: None, monk
 
 def test_every_kernel_is_launched_by_some_operator_and_every_operator_is_asked() -> None:
     launched = {kernel for kernels in LAUNCHES.values() for kernel in kernels}
-    assert launched | ELSEWHERE | OF_GRADIENTS | OF_LISTS == programs.programs_by_kernel().keys()
+    assert launched | ELSEWHERE | OF_GRADIENTS | OF_LISTS | OF_ROWS == programs.programs_by_kernel().keys()
     assert LAUNCHES.keys() <= SETS["sizes"].keys()
 
 
@@ -286,7 +286,8 @@ def test_a_recorded_read_is_looked_at_where_it_is_launched(backend: Any) -> None
     x = turnout.arange(12.0, device="pretended").reshape(3, 4)
     at, out = turnout.tensor([2, 7], device="pretended"), turnout.zeros(2, 4, device="pretended")
     cuda = backend.cupy.cuda
-    with cuda.Stream(non_blocking=True) as stream:
+    pool = cuda.MemoryPool()
+    with cuda.Stream(non_blocking=True) as stream, cuda.using_allocator(pool.malloc):
         stream.begin_capture()
         turnout.index_select(x, 0, at, out=out)
         graph = stream.end_capture()

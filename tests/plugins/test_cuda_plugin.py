@@ -222,7 +222,8 @@ def test_dlpack_goes_both_ways_with_the_stream(backend: Any, monkeypatch: pytest
     assert x.__dlpack_device__() == (2, 1)
     array = backend.cupy.from_dlpack(x)
     assert backend.cupy.cuda.given == [(7, (1, 0))], "the consumer says on which stream it reads"
-    array += 1.0
+    with array.device:
+        array += 1.0
     again = turnout.from_dlpack(array)
     assert (again.device, again.stride(), again.array.device.id) == (x.device, (1, 3), 1)
     again.mul_(2.0)

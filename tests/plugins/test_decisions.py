@@ -30,6 +30,7 @@ from turnout.registry import REGISTRY, Registrations
 from turnout.table import DEFAULT_BACKEND, FALLBACK, KERNEL, MATH
 from turnout_aten.kernels.tables import served_by
 from turnout_cuda.plugin import own_rows
+from turnout_cuda.table import kernels as raw_rows
 
 PROVIDED = {record.name: record.provides for record in plugins.all_plugins()}  # of every plugin, from the manifests
 BACKENDS = {each.partition(":")[2]: name for name, all_ in PROVIDED.items() for each in all_ if each.startswith("backend:")}
@@ -109,7 +110,9 @@ def without_rows_over(key: str, plugin: str) -> set[str]:
 def on_cuda() -> set[str]:
     """The operators of which cuda has no row of its own: its table is that of the arrays, with raw kernels over it."""
     every = leaves("PRETENDED")
-    rows = served_by(f"aten::{row}" for row in own_rows(REGISTRY.backends["PRETENDED"]))
+    backend = REGISTRY.backends["PRETENDED"]
+    own = {**own_rows(backend), **raw_rows(backend.xp, backend.xp.programs)}
+    rows = served_by(f"aten::{row}" for row in own)
     return named(every, {op for op in every if op.qualified_name not in rows})
 
 
@@ -117,7 +120,7 @@ def on_cuda() -> set[str]:
 def form(op: Operator) -> tuple[object, ...]:
     """What is known of an operator without its name."""
     schema = op.schema
-    has_tensors = schema.takes_tensors, any(r.type.is_tensor_like for r in schema.returns)
+    has_tensors = schema.takes_tensors, schema.gives_tensors
     functional = any(each.schema.kind == "functional" for each in REGISTRY.packet("aten", base(op)) or ())
     return schema.kind, schema.is_view, has_tensors, functional, IMPLICIT in op.kernels, op.tags
 

@@ -119,11 +119,16 @@ class IndexKindError(DTypeError, DimError):
 
 
 class OutOfMemoryError(TurnoutError, MemoryError, RuntimeError):
-    """A device has no room for an array of this `shape` and `dtype`; they are None where it does not say for which."""
+    """A device has no room for an array of this `shape` and `dtype`; they are None where it does not say for which.
+
+    `facts` and `remedy` are what the text has from the device: what its memory is used for, and what it can do.
+    """
 
     shape: tuple[int, ...] | None = None
     dtype: object = None
     operator: str | None = None
+    facts: str = ""
+    remedy: str = ""
 
 
 class AliasError(TurnoutError, RuntimeError):

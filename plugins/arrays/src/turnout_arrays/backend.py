@@ -144,7 +144,7 @@ class ArrayBackend(NativeDtypes, TensorBackend):
             said = shape if isinstance(shape, tuple) else (shape,)
             if len(said) > DIMS:
                 raise self._too_many_dims(said) from None
-            raise no_room(self.device_type, said, self._dtypes[native]) from error
+            raise no_room(self.device_type, said, self._dtypes[native], error) from error
 
     def _too_many_dims(self, shape: Ints) -> ShapeError:
         return ShapeError(f"a tensor on {self.device_type} has at most {DIMS} dims, got {len(shape)}")

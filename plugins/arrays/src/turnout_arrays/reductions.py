@@ -59,7 +59,7 @@ _STEPS = 64
 def total(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum over an axis, several, or all (None). The relative error of float32 sums is near 1e-7 whatever their length."""
     dtype = x.dtype
-    if x.size <= _STEPS or dtype.char not in "fF":
+    if x.size <= _STEPS or dtype.char not in "fF" or (axis is None and x.flags.c_contiguous):
         return xp.add.reduce(x, axis, None, None, keepdims)
     dims = dims_of(x.ndim, axis)
     if _count(x, dims) <= _STEPS or _sequence(x, dims) <= _STEPS:

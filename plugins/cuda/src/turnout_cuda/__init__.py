@@ -3,8 +3,9 @@
 | modules | hold |
 |---|---|
 | `plugin`, `backend`, `module`, `floats` | activation; memory and devices; CuPy as the kernel library wants it; two-byte floats |
-| `devices`, `streams`, `memory`, `graphs`, `replays` | `turnout.cuda`: devices, streams and events, memory, recorded work |
-| `programs`, `table` | the CUDA C of `kernels/`, compiled for a dtype; the rows of all families |
+| `devices`, `streams`, `memory` | `turnout.cuda`: devices, streams and events, memory |
+| `graphs`, `recordings`, `replays` | recorded work, what it keeps and draws, and traced graphs that are recorded |
+| `programs`, `table`, `prepared` | the CUDA C of `kernels/`, compiled for a dtype; the rows of all families; what plans start |
 | `pointwise`, `reductions`, `softmax`, `normalisation`, `statistics`, `pooling`, `images` | families of kernels in CUDA C |
 | `sorting`, `indexing`, `scattering`, `losses`, `faults` | the same: order, and places that an index names; those out of range |
 | `foreach`, `lists`, `optimisers` | operators on lists of tensors, and steps of optimisers |

@@ -7,7 +7,9 @@ own. Copies to the host wait for that stream; across streams the caller orders w
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -18,12 +20,14 @@ from ml_dtypes import bfloat16
 from turnout.config.lock import new_lock
 from turnout.devices import Device, device
 from turnout.dtypes import DType
+from turnout.errors import CallError
 from turnout_arrays import ArrayBackend
 from turnout_arrays.numbers import real_for
 from turnout_arrays.random import start_of
 from turnout_cuda.memory import Peaks
 from turnout_cuda.pointwise import convert
 from turnout_cuda.programs import DTYPES, name_of, signed
+from turnout_cuda.recordings import CURRENT
 from turnout_cuda.replays import RecordedReplay
 
 if TYPE_CHECKING:
@@ -31,6 +35,20 @@ if TYPE_CHECKING:
 
 Ints = tuple[int, ...]
 _ON_HOST = 1  # cudaMemoryTypeHost, as `cudaPointerGetAttributes` says it
+
+
+def _there(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method, run with the device of its first array as the current one: calls may come without a guard."""
+
+    @wraps(method)
+    def run(self: CUDABackend, array: Any, *args: Any) -> Any:
+        place = array.device
+        if place.id == self.cupy.cuda.runtime.getDevice():
+            return method(self, array, *args)
+        with place:
+            return method(self, array, *args)
+
+    return run
 
 
 class CUDABackend(ArrayBackend):
@@ -46,6 +64,7 @@ class CUDABackend(ArrayBackend):
     def __init__(self, cupy: Any, xp: Any) -> None:
         super().__init__(xp, bfloat16)
         self.cupy = cupy
+        self.guarded_array = cupy.ndarray
         self.peaks = Peaks(cupy)
         self._lock = new_lock()
         self._read: deque[tuple[Any, Any]] = deque()  # what streams read: (done, an array of the host)
@@ -73,6 +92,7 @@ class CUDABackend(ArrayBackend):
         """On all devices, and host memory that copies went through."""
         for index in range(self.device_count()):
             with self.cupy.cuda.Device(index):
+                self.peaks.note(index)  # the most that was taken
                 self.cupy.get_default_memory_pool().free_all_blocks()
         self.cupy.get_default_pinned_memory_pool().free_all_blocks()
 
@@ -82,8 +102,21 @@ class CUDABackend(ArrayBackend):
     # ---- memory
 
     def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> Any:
+        if strides is None and device.index == self.cupy.cuda.runtime.getDevice():
+            try:  # five frames less
+                return self.array_type(shape, self.native[dtype])
+            except (ValueError, OverflowError, MemoryError):
+                pass  # what is wrong is said below
         with self._on(device):
             return super().empty(shape, dtype, device, strides)
+
+    def from_numbers(self, values: list[Any], shape: Ints, dtype: DType) -> Any:
+        """`from_host` does that, which knows the device."""
+        return None
+
+    def spaced(self, start: float, end: float, steps: int, dtype: DType) -> Any:
+        """The operator does that, under the guard of its device."""
+        return None
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         itemsize = root.dtype.itemsize
@@ -118,34 +151,55 @@ class CUDABackend(ArrayBackend):
 
     # ---- values
 
+    fill, ramp, positions = _there(ArrayBackend.fill), _there(ArrayBackend.ramp), _there(ArrayBackend.positions)
+
+    @_there
     def copy(self, target: Any, source: Any) -> None:
-        source = real_for(target.dtype, source)
-        if source.device != target.device:
-            source = self.cupy.asarray(source)  # to the current device, which is the target's
-        elif source.data.mem is target.data.mem and self.partly_overlap(target, source):
+        source = real_for(target.dtype, source if source.device == target.device else self._fetched(source))
+        if source.data.mem is target.data.mem and self.partly_overlap(target, source):
             source = source.copy()
         if not convert(self.xp, target, source):
             self.cupy.copyto(target, source, casting="unsafe")
 
+    def received(self, source: Tensor, device: Device) -> Any:
+        """From another device of this backend at once, without the host."""
+        if source.device.backend is not self:
+            return super().received(source, device)
+        with self._on(device):
+            return self._fetched(source.array)
+
+    def _fetched(self, source: Any) -> Any:
+        """An array of another device on the current one. Its stream is waited for, and waits before its memory is used again."""
+        cuda, here = self.cupy.cuda, self.cupy.cuda.get_current_stream()
+        with source.device:
+            source = self.xp.ascontiguousarray(source)
+            there, computed = cuda.get_current_stream(), cuda.Event(disable_timing=True)
+            computed.record(there)
+        here.wait_event(computed)
+        made, read = self.cupy.asarray(source), cuda.Event(disable_timing=True)
+        read.record(here)
+        with source.device:
+            there.wait_event(read)
+        return made
+
+    @_there
     def to_host(self, array: Any) -> bytes | memoryview:
-        """Waits for the current stream."""
+        """Waits for the current stream of the array's device."""
         data: memoryview = np.ascontiguousarray(self.cupy.asnumpy(array)).reshape(-1).view("u1").data
         self.xp.faults.check()
         return data
 
+    @_there
     def tolist(self, array: Any) -> Any:
         found = super().tolist(array)
         self.xp.faults.check()
         return found
 
+    @_there
     def item(self, array: Any) -> bool | int | float | complex:
         found = super().item(array)
         self.xp.faults.check()
         return found
-
-    def from_numbers(self, values: list[Any], shape: Ints, dtype: DType) -> Any:
-        """None: it is not told of the device."""
-        return None
 
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         host = np.frombuffer(data, "u1").view(self.native_dtype(dtype)).reshape(shape)
@@ -175,8 +229,24 @@ class CUDABackend(ArrayBackend):
         with self._on(device):
             made = self.xp.empty(shape, native)
             if made.size:
-                starts = [start_of(seed, at) for at in offsets]
-                state = [signed(word) for word in (*[first for first, _ in starts], starts[0][1])]
                 kind = "float32" if made.dtype.kind == "u" else name_of(made)
-                self.xp.programs.over_elements(kernel, kind, made.size, (made, made.size, *state))
+                self.start_drawing(kernel, kind, (made,), made.size, device, seed, offsets)
             return made
+
+    def start_drawing(
+        self, kernel: str, kind: str, arrays: tuple[Any, ...], size: int, device: Device, seed: int, offsets: Ints,
+        rest: tuple[float, ...] = (),
+    ) -> None:  # fmt: skip
+        """Start a kernel that draws words which begin at these offsets of a stream. Recorded, each launch draws others."""
+        recording = CURRENT.recording
+        if recording is None:
+            if self.cupy.cuda.get_current_stream().is_capturing():
+                raise CallError(
+                    "cuda graph: random numbers are drawn in work that turnout.cuda.graph records, and in no other recording"
+                )
+            starts = [start_of(seed, at) for at in offsets]
+            state = [signed(word) for word in (*[first for first, _ in starts], starts[0][1])]
+            self.xp.programs.over_elements(kernel, kind, size, (*arrays, size, *state, *rest))
+        else:
+            row = recording.drawn(device, seed, *offsets)
+            self.xp.programs.over_elements(f"{kernel}_of_row", kind, size, (*arrays, size, row, *rest))

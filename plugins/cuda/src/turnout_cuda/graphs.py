@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import CallError
 from turnout_cuda.devices import backend_in_use, synchronize
+from turnout_cuda.recordings import Recording
 from turnout_cuda.streams import Stream, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
 class CUDAGraph:
@@ -21,48 +22,49 @@ class CUDAGraph:
     """
 
     def __init__(self) -> None:
-        self._cupy = backend_in_use().cupy
+        self._backend = backend_in_use()
+        self._cuda = self._backend.cupy.cuda
         self._graph: Any = None
-        self._pool: Any = None
+        self._recording: Recording | None = None
         self._stream: Any = None
-        self._leave: Callable[..., Any] | None = None
 
     def capture_begin(self) -> None:
         """Record what the current stream is given from now on, instead of running it. The default stream cannot be recorded."""
-        current = self._cupy.cuda.get_current_stream()
+        current = self._cuda.get_current_stream()
         if self._stream is not None:
             raise CallError("cuda graph: it is being recorded already")
         if current.ptr == 0:
             raise CallError("cuda graph: the default stream cannot be recorded; use turnout.cuda.graph, or a stream of your own")
-        self._pool = self._cupy.cuda.MemoryPool()
-        guard = self._cupy.cuda.using_allocator(self._pool.malloc)
-        guard.__enter__()
+        made = Recording(self._backend.cupy, self._backend.peaks.allocator, self._backend.current_device())
+        made.begin()
         try:
             current.begin_capture()
         except BaseException:
-            guard.__exit__(None, None, None)
+            made.end()
             raise
-        self._stream, self._leave = current, guard.__exit__
+        self._graph, self._recording, self._stream = None, made, current
 
     def capture_end(self) -> None:
         """Stop recording. What could not be recorded is CUDA's error."""
-        if self._stream is None or self._leave is None:
+        if self._stream is None or self._recording is None:
             raise CallError("cuda graph: it is not being recorded")
-        recorded, leave, self._stream, self._leave = self._stream, self._leave, None, None
+        recorded, self._stream = self._stream, None
         try:
             self._graph = recorded.end_capture()
         finally:
-            leave(None, None, None)
+            self._recording.end()
 
     def replay(self) -> None:
-        """Run what was recorded, on the current stream."""
-        if self._graph is None:
+        """Run what was recorded, on the current stream. Random numbers are those that come next."""
+        if self._graph is None or self._recording is None:
             raise CallError("cuda graph: nothing was recorded; record work with turnout.cuda.graph first")
-        self._graph.launch(stream=self._cupy.cuda.get_current_stream())
+        self._recording.renew()
+        self._graph.launch(stream=self._cuda.get_current_stream())
+        self._recording.launched()
 
     def reset(self) -> None:
         """Forget what was recorded, and give its memory back."""
-        self._graph = self._pool = None
+        self._graph = self._recording = None
 
 
 def graph(cuda_graph: CUDAGraph, stream: Stream | None = None) -> AbstractContextManager[None]:

@@ -10,9 +10,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from turnout.config.lock import new_lock
 from turnout_cuda.floats import kind
 from turnout_cuda.programs import name_of
+from turnout_cuda.recordings import CURRENT
 
 Arrays = Sequence[Any]
 _CHUNK = 4096  # as in kernels/optimisers.cu
@@ -64,7 +67,10 @@ class Tables:
                 if len(self._tables) > _KEPT:
                     self._tables.popitem(last=False)
             self._tables.move_to_end(key)
-            return self._tables[key]
+            found, recording = self._tables[key], CURRENT.recording
+        if recording is not None:  # a launch reads the table, however many others there are by then
+            recording.keep(found)
+        return found
 
     def _made(
         self, itemsize: int, written: Sequence[int], addresses: list[list[int]], steps: list[int], sizes: list[int]
@@ -81,7 +87,8 @@ class Tables:
         columns = [*addresses, *[[0] * len(sizes)] * (_COLUMNS - 2 - len(addresses)), steps, sizes]
         blocks = [(i, start) for i, size in enumerate(sizes) for start in range(0, size, _CHUNK)]
         rows = [list(row) for row in zip(*columns, strict=True)]
-        return self.xp.asarray(rows, "int64"), self.xp.asarray(blocks, "int64")
+        made = CURRENT.recording.constant if CURRENT.recording is not None else self.xp.asarray
+        return made(np.asarray(rows, "int64")), made(np.asarray(blocks, "int64"))
 
 
 def _is_apart(spans: list[tuple[int, int, int, bool]]) -> bool:

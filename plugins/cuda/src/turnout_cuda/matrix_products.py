@@ -11,7 +11,7 @@ import ctypes
 import sys
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -69,27 +69,24 @@ class Products:
     def multiply(self, a: Any, b: Any, out: Any = None, alpha: Any = 1, beta: Any = 0) -> Any:
         """alpha a b + beta out, with the shapes that NumPy's matmul takes; NotImplemented for other dtypes. The output of
         two-byte floats may be float32."""
-        name = name_of(a)
-        if name not in TYPES or b.dtype != a.dtype or not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        given = self._as_matrices(a, b)
+        if given is None:
             return NotImplemented
-        left, right = a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
-        lead = left.shape[:-2]
-        if lead != right.shape[:-2]:
-            lead = np.broadcast_shapes(lead, right.shape[:-2])
+        name, (left, right, lead) = name_of(a), given
         m, k, n = left.shape[-2], left.shape[-1], right.shape[-1]
         shape = (*lead, *(() if a.ndim == 1 else (m,)), *(() if b.ndim == 1 else (n,)))
         if out is not None and (
             out.shape != shape or (out.dtype != a.dtype and not (a.itemsize == 2 and out.dtype == "float32"))
         ):
             return NotImplemented
-        if max(m, k, n) > _LARGEST:
-            return NotImplemented
         direct = out is not None and out.flags.c_contiguous
         made = out if direct else self.xp.empty(shape, a.dtype if out is None else out.dtype)
         if beta != 0 and not direct:
             self.xp.copyto(made, out)
         if made.size and k:
-            self._start(name, self._placed(left, lead), self._placed(right, lead), made, (prod(lead), m, n, k), (alpha, beta))
+            first, second = self._placed(left, lead), self._placed(right, lead)
+            start = self._starting(name, first, second, (prod(lead), m, n, k), (alpha, beta), name_of(made))
+            start(first.array, second.array, made)
         elif made.size and beta == 0:
             made.fill(0)
         elif made.size and beta != 1:
@@ -103,6 +100,30 @@ class Products:
         """Matrices for several products: the array itself if cuBLAS reads it as it lies, else a copy."""
         lies = self._as_it_lies(matrices, matrices.shape[:-2]) is not None
         return matrices if lies else self.xp.ascontiguousarray(matrices)
+
+    def prepared(self, a: Any, b: Any) -> Callable[[Any, Any, Any], None] | None:
+        """What starts the product of arrays that lie like these, into a row-major output of their dtype. None where they would be
+        copied, and where nothing is computed."""
+        given = self._as_matrices(a, b)
+        if given is None:
+            return None
+        left, right, lead = given
+        first, second = self._as_it_lies(left, lead), self._as_it_lies(right, lead)
+        sizes = prod(lead), left.shape[-2], right.shape[-1], left.shape[-1]
+        if first is None or second is None or not all(sizes):
+            return None
+        return self._starting(name_of(a), first, second, sizes, (1, 0), name_of(a))
+
+    def _as_matrices(self, a: Any, b: Any) -> tuple[Any, Any, Ints] | None:
+        """Both as matrices, and the shape of the batch; None where cuBLAS does not multiply them."""
+        inner = -2 if b.ndim > 1 else 0
+        if name_of(a) not in TYPES or b.dtype != a.dtype or not a.ndim or not b.ndim or a.shape[-1] != b.shape[inner]:
+            return None
+        left, right = a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
+        lead = left.shape[:-2]
+        if lead != right.shape[:-2]:
+            lead = np.broadcast_shapes(lead, right.shape[:-2])
+        return None if max(left.shape[-2:] + right.shape[-1:]) > _LARGEST else (left, right, lead)
 
     def _placed(self, matrices: Any, lead: Ints) -> Matrix:
         """Matrices of a batch as cuBLAS finds them, copied if they lie otherwise."""
@@ -136,35 +157,42 @@ class Products:
     def _within(self, found: Matrix) -> Matrix | None:
         return found if found.row <= _LARGEST else None
 
-    def _start(self, name: str, a: Matrix, b: Matrix, made: Any, sizes: Ints, factors: tuple[Any, Any]) -> None:
+    def _starting(
+        self, name: str, a: Matrix, b: Matrix, sizes: Ints, factors: tuple[Any, Any], made_name: str
+    ) -> Callable[[Any, Any, Any], None]:
+        """What starts a product of arrays that lie like these into another one."""
         batch, m, n, k = sizes
-        kind, compute, number = TYPES[name]
-        if name == "float32":
-            compute = self._compute_type()
+        kind, usual, number = TYPES[name]
         if self._cublas is None:
             self._cublas = typed(self._load(self.xp.cupy))
         cublas, cuda = self._cublas, self.xp.cupy.cuda
-        handle, stream = cuda.get_cublas_handle(), cuda.get_current_stream()
-        check("cublasSetStream_v2", cublas.cublasSetStream_v2(handle, stream.ptr))
-        if stream.is_capturing():
-            room = self.xp.empty(_WORKSPACE, "uint8")
-            check("cublasSetWorkspace_v2", cublas.cublasSetWorkspace_v2(handle, room.data.ptr, _WORKSPACE))
-        alpha, beta = (_number(factor, number) for factor in factors)
-        made_kind = TYPES[name_of(made)][0]
-        first = (handle, int(b.transposed), int(a.transposed), n, m, k, ctypes.byref(alpha), b.array.data.ptr, kind, b.row)
-        if batch == 1:
-            second = (a.array.data.ptr, kind, a.row, ctypes.byref(beta), made.data.ptr, made_kind, n)
-            check("cublasGemmEx", cublas.cublasGemmEx(*first, *second, compute, _DEFAULT_ALGORITHM))
-            return
-        third = (b.step, a.array.data.ptr, kind, a.row, a.step, ctypes.byref(beta), made.data.ptr, made_kind, n, m * n, batch)
-        status = cublas.cublasGemmStridedBatchedEx(*first, *third, compute, _DEFAULT_ALGORITHM)
-        check("cublasGemmStridedBatchedEx", status)
+        precision = self.precision if name == "float32" else None
+        alpha, beta = (ctypes.byref(_number(factor, number)) for factor in factors)
+        first, made_kind = (int(b.transposed), int(a.transposed), n, m, k, alpha), TYPES[made_name][0]
+        (_, _, a_row, a_step), (_, _, b_row, b_step) = a, b  # the arrays themselves are not kept
 
-    def _compute_type(self) -> int:
-        wanted = self.precision()
-        if wanted not in PRECISIONS:
-            raise ArgumentError(f"plugin.cuda.matmul_precision: expected one of {', '.join(PRECISIONS)}, got {wanted!r}")
-        return PRECISIONS[wanted]
+        def start(left: Any, right: Any, made: Any) -> None:
+            compute = usual if precision is None else PRECISIONS.get(precision()) or _no_precision(precision())
+            handle, stream = cuda.get_cublas_handle(), cuda.get_current_stream()
+            status = cublas.cublasSetStream_v2(handle, stream.ptr)
+            if status:
+                check("cublasSetStream_v2", status)
+            if stream.is_capturing():
+                room = self.xp.empty(_WORKSPACE, "uint8")
+                check("cublasSetWorkspace_v2", cublas.cublasSetWorkspace_v2(handle, room.data.ptr, _WORKSPACE))
+            pointers = right.data.ptr, left.data.ptr, made.data.ptr
+            if batch == 1:
+                second = (pointers[0], kind, b_row, pointers[1], kind, a_row, beta)
+                third = (pointers[2], made_kind, n, compute, _DEFAULT_ALGORITHM)
+                status = cublas.cublasGemmEx(handle, *first, *second, *third)
+            else:
+                each = (pointers[0], kind, b_row, b_step, pointers[1], kind, a_row, a_step, beta)
+                rest = (pointers[2], made_kind, n, m * n, batch, compute, _DEFAULT_ALGORITHM)
+                status = cublas.cublasGemmStridedBatchedEx(handle, *first, *each, *rest)
+            if status:
+                check("cublasGemmEx" if batch == 1 else "cublasGemmStridedBatchedEx", status)
+
+        return start
 
 
 def typed(cublas: Any) -> Any:
@@ -177,6 +205,10 @@ def typed(cublas: Any) -> Any:
     third = [long, pointer, number, number, long, pointer, pointer, number, number, long, number]
     cublas.cublasGemmStridedBatchedEx.argtypes = [*first, *third, number, number]
     return cublas
+
+
+def _no_precision(wanted: str) -> NoReturn:
+    raise ArgumentError(f"plugin.cuda.matmul_precision: expected one of {', '.join(PRECISIONS)}, got {wanted!r}")
 
 
 def check(name: str, status: int) -> None:
@@ -193,14 +225,14 @@ def _number(factor: Any, kind: Any) -> Any:
 def kernels(xp: Any, products: Products) -> Table:
     """The rows of this module."""
 
-    def product(name: str) -> Callable[..., Any]:
+    def product(name: str) -> Row:
         def kernel(self: Any, other: Any, out: Any = None) -> Any:
             if self.ndim == 3 and len(self) != len(other):
                 return NotImplemented  # a batch of one does not broadcast here
             return products.multiply(self, other, out)
 
         kernel.__name__ = kernel.__qualname__ = name
-        return kernel
+        return Row(kernel, prepares=lambda outs, self, other: products.prepared(self, other))
 
     def vdot(self: Any, other: Any, out: Any = None) -> Any:
         return products.multiply(self.conj() if self.dtype.kind == "c" else self, other, out)
@@ -224,7 +256,7 @@ def kernels(xp: Any, products: Products) -> Table:
         return kernel
 
     return {
-        **{f"{name}.out": Row(product(name)) for name in ("mm", "bmm", "mv", "dot")},
+        **{f"{name}.out": product(name) for name in ("mm", "bmm", "mv", "dot")},
         "vdot.out": Row(vdot),
         **{f"{name}.out": Row(added(name)) for name in ("addmm", "addmv", "baddbmm")},
     }

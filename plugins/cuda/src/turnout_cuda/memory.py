@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.lock import new_lock
+from turnout.errors import OutOfMemoryError
+from turnout_aten.errors.failures import amount
 from turnout_aten.functions.docstrings import describe
 from turnout_cuda.devices import backend_in_use, index_of
 
@@ -15,37 +18,77 @@ if TYPE_CHECKING:
     from turnout_cuda.devices import Place
 
 
+_BLOCK = 512  # bytes: the pool gives whole blocks
+
+
 class Peaks:
     """The most bytes in use, and the most taken from the driver, of each device."""
 
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
+        self._lock = new_lock()
         self._peaks: dict[int, tuple[int, int]] = {}
+        self._reach: dict[int, int] = {}  # what may be in use: what was, and all that was asked for since
 
     def watch(self) -> Callable[[], None]:
         """Count from now on. Returns the undo, which puts the allocator back that CuPy had."""
         cuda = self._cupy.cuda
         before = cuda.get_allocator()
-
-        def allocate(size: int) -> Any:
-            made = before(size)
-            self._note(int(cuda.runtime.getDevice()))
-            return made
-
-        cuda.set_allocator(allocate)
+        cuda.set_allocator(self.allocator(before))
         return lambda: cuda.set_allocator(before)
 
-    def _note(self, index: int) -> tuple[int, int]:
+    def allocator(self, malloc: Callable[[int], Any]) -> Callable[[int], Any]:
+        """An allocator of CuPy's that is counted, and whose error says what memory is used for.
+
+        The pool adds up all blocks to say what is in use. It is asked only where that may be more than ever, by a part in 256.
+        """
+        peaks, reach, lock = self._peaks, self._reach, self._lock
+
+        def allocate(size: int) -> Any:
+            try:
+                made = malloc(size)
+            except MemoryError as error:
+                raise self._no_room(int(size), error) from error
+            index = made.device_id
+            with lock:
+                reach[index] = most = reach.get(index, 0) + -(-size // _BLOCK) * _BLOCK
+            known = peaks.get(index)
+            if known is None or most > known[0] + (known[0] >> 8):
+                self.note(index)
+            return made
+
+        return allocate
+
+    def note(self, index: int) -> tuple[int, int]:
+        """What is in use, and taken from the driver, on the current device, which has this index."""
         pool = self._cupy.get_default_memory_pool()
-        used, taken = int(pool.used_bytes()), int(pool.total_bytes())
-        most = self._peaks.get(index, (0, 0))
-        self._peaks[index] = max(most[0], used), max(most[1], taken)
+        with self._lock:
+            used, taken = int(pool.used_bytes()), int(pool.total_bytes())
+            most = self._peaks.get(index, (0, 0))
+            self._peaks[index], self._reach[index] = (max(most[0], used), max(most[1], taken)), used
         return used, taken
+
+    def _no_room(self, size: int, error: MemoryError) -> OutOfMemoryError:
+        """The error of an allocation on the current device, before the operator is known."""
+        index, pool = int(self._cupy.cuda.runtime.getDevice()), self._cupy.get_default_memory_pool()
+        free, total = map(int, self._cupy.cuda.Device(index).mem_info)
+        used, taken, limit = int(pool.used_bytes()), int(pool.total_bytes()), int(pool.get_limit())
+        made = OutOfMemoryError(f"cuda:{index} has no room for {amount(size)}: {error}")
+        made.facts = (
+            f"\n  memory     {amount(size)} asked for; arrays use {amount(used)}, {amount(taken - used)} are kept for later ones,"
+            f" {amount(free)} of {amount(total)} are free"
+        )
+        if limit:
+            made.facts += f"\n  limit      {amount(limit)}, which CuPy's pool may take"
+        remedies = ["turnout.cuda.empty_cache() gives back what is kept"] if taken > used else []
+        remedies += ["cupy.get_default_memory_pool().set_limit, or CUPY_GPU_MEMORY_LIMIT, sets another limit"] if limit else []
+        made.remedy = "".join(f"; {each}" for each in remedies)
+        return made
 
     def statistics(self, index: int) -> dict[str, int]:
         """What `memory_stats` says of the device with this index."""
         with self._cupy.cuda.Device(index):
-            used, taken = self._note(index)
+            used, taken = self.note(index)
         most = self._peaks[index]
         return {
             "allocated_bytes.all.current": used, "allocated_bytes.all.peak": most[0],
@@ -56,11 +99,11 @@ class Peaks:
         """Start from what is in use now on the device with this index."""
         self._peaks.pop(index, None)
         with self._cupy.cuda.Device(index):
-            self._note(index)
+            self.note(index)
 
 
 def memory_stats(device: Place = None) -> dict[str, int]:
-    """The memory of a device that this process uses, in bytes.
+    """The memory of a device that this process uses, in bytes. Recorded graphs have memory of their own, which is not counted.
 
     | key | number |
     |---|---|

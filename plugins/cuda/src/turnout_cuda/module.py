@@ -20,6 +20,7 @@ from turnout.errors import CallError
 from turnout_cuda.faults import Faults
 from turnout_cuda.matrix_products import Products, library
 from turnout_cuda.pointwise import functions
+from turnout_cuda.prepared import Script, Watched
 from turnout_cuda.programs import Programs, name_of
 
 # Operators whose shared kernels combine values at repeated indices by products, maxima or minima. They have raw kernels instead.
@@ -112,11 +113,12 @@ class CuPyModule:
 
     def __init__(
         self, cupy: Any, errstate: Callable[..., Any], precision: Callable[[], str] = lambda: "highest",
-        cublas: Callable[[Any], Any] = library,
+        cublas: Callable[[Any], Any] = library, script: Script | None = None,
     ) -> None:  # fmt: skip
         self.cupy = cupy
+        self.errstates = errstate
         self.precision = precision
-        self.programs = Programs(cupy)
+        self.programs = Programs(cupy) if script is None else script
         self.faults = Faults(cupy, self.programs)
         self.expect_indices = self.faults.expect
         self.products = Products(self, precision, cublas)
@@ -149,6 +151,11 @@ class CuPyModule:
         """By cuBLAS, or by CuPy's loops for integers."""
         made = self.products.multiply(a, b, out)
         return self.cupy.matmul(a, b, out=out) if made is NotImplemented else made
+
+    def script(self) -> CuPyModule:
+        """The same module, which writes down what it is asked for, and computes nothing."""
+        script = Script(self.programs)
+        return CuPyModule(Watched(self.cupy, script), self.errstates, self.precision, script=script)
 
     # ---- from the host
 

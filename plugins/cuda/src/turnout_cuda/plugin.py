@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +19,7 @@ from turnout_cuda.backend import CUDABackend
 from turnout_cuda.direct_convolutions import Direct
 from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
+from turnout_cuda.prepared import prepared_rows
 from turnout_cuda.programs import name_of
 from turnout_cuda.table import kernels
 
@@ -58,9 +59,10 @@ def register(library: Registrations, backend: CUDABackend, *, cudnn: Any = None)
     libraries. `cudnn` is the front end, if it is installed."""
     library.backend(backend)
     library.on_undo(backend.peaks.watch())
-    shared = turnout_arrays.kernels(backend.xp)
-    raw = own_rows(backend) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
-    alone = {name: _or_host(name, raw.pop(name), backend) for name in WITHOUT}
+    own = own_rows(backend) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
+    shared, raw = prepared_tables(backend, own.keys())
+    raw |= own
+    alone = {name: _or_host(name, raw.pop(name).fn, backend) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
     library.fallback(backend.name, host("cpu", _OPTION))
     each = {name: _unless_replaced(name, fn, backend.name, library) for name, fn in raw.items() if name.startswith("_foreach_")}
@@ -69,11 +71,20 @@ def register(library: Registrations, backend: CUDABackend, *, cudnn: Any = None)
 
 
 def own_rows(backend: CUDABackend) -> dict[str, Any]:
-    """The rows of this package that need nothing beside CuPy."""
+    """The rows of this package that are not in `table`, and need nothing beside CuPy."""
     xp = backend.xp
-    products = matrix_products.kernels(xp, xp.products)
     direct = Direct(xp, xp.programs).rows()  # where cuDNN is not called
-    return kernels(xp, xp.programs) | products | attention.kernels(xp) | dropout.kernels(backend) | direct
+    return matrix_products.kernels(xp, xp.products) | attention.kernels(xp) | dropout.kernels(backend) | direct
+
+
+def prepared_tables(backend: CUDABackend, own: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The shared rows and those of `table`, with what prepares their plans; `own` names the other rows of this package."""
+    xp, script = backend.xp, backend.xp.script()
+    raw = kernels(xp, xp.programs)
+    shared = prepared_rows(
+        turnout_arrays.kernels(xp), turnout_arrays.kernels(script), script.programs, backend.native, {*raw, *own}
+    )
+    return shared, prepared_rows(raw, kernels(script, script.programs), script.programs, backend.native)
 
 
 def register_gradients(library: Registrations, backend: CUDABackend) -> None:

@@ -14,8 +14,8 @@ from turnout_cuda.floats import kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
 Table = dict[str, Any]
-# Elements from which on a raw kernel is worth the questions that are asked before it.
-LIMIT = 1 << 14
+# Elements from which on raw kernels compute: few too, for a plan asks its questions once, and all paths give the same bits.
+LIMIT = 1
 
 ONE = (
     "absolute", "arctan", "ceil", "cos", "cosh", "exp", "expm1", "floor", "log", "log10", "log1p", "log2", "negative", "rint",

@@ -125,23 +125,32 @@ def programs_by_kernel() -> dict[str, str]:
     return {name: program for program in PROGRAMS for name in _KERNEL.findall(source(program))}
 
 
-class Programs:
-    """The compiled kernels of an array module; `cupy` has `RawModule`."""
+class Kernels(dict[tuple[str, str], Any]):
+    """(kernel, kind of elements) -> what launches it, compiled when it is first looked up; `cupy` has `RawModule`."""
 
     def __init__(self, cupy: Any) -> None:
+        super().__init__()
         self._cupy = cupy
         self._modules: dict[tuple[str, str], Any] = {}
-        self._kernels: dict[tuple[str, str], Any] = {}
+
+    def __missing__(self, key: tuple[str, str]) -> Any:
+        name, dtype = key
+        program = programs_by_kernel()[name], dtype
+        if program not in self._modules:
+            self._modules[program] = self._cupy.RawModule(code=source(program[0]), options=options(dtype))
+        found = self[key] = self._modules[program].get_function(name)
+        return found
+
+
+class Programs:
+    """The compiled kernels of an array module, and how their work is spread."""
+
+    def __init__(self, cupy: Any) -> None:
+        self.kernels = Kernels(cupy)
 
     def start(self, name: str, dtype: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> None:
         """Queue a kernel. Arguments are arrays, ints and floats; arrays are contiguous and on the current device."""
-        kernel = self._kernels.get((name, dtype))
-        if kernel is None:
-            key = programs_by_kernel()[name], dtype
-            if key not in self._modules:
-                self._modules[key] = self._cupy.RawModule(code=source(key[0]), options=options(dtype))
-            kernel = self._kernels[name, dtype] = self._modules[key].get_function(name)
-        kernel(tuple(grid), tuple(block), tuple(args))
+        self.kernels[name, dtype](tuple(grid), tuple(block), tuple(args))
 
     # ---- how the work is spread
 

@@ -3,7 +3,7 @@
 The first call with values of a kind runs the operators one by one, which compiles kernels and finds out which values are written.
 The second one records, for recording runs nothing. A value that is written has to be the same tensor in each call, or it is
 recorded anew; others are copied to where the recorded kernels read. Results are copies, so that the next launch changes none of
-them. Gradients are off: a launch records none.
+them. Gradients are off: a launch records none. Random numbers are those of the device's default generator, others in each launch.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ class RecordedReplay:
             return recorded.launch(given)
 
     def _first(self, kind: tuple[Any, ...], given: Values) -> Values:
-        """Run the operators one by one. Raises CallError where random numbers are drawn, which launches would repeat."""
+        """Run the operators one by one. Raises CallError where random numbers are drawn elsewhere: launches would repeat them."""
         before, states = [_version(value) for value in given], default_generator_states()
         results = self._run(given)
-        if default_generator_states() != states:
+        own = {value.device for value in given}
+        drawn = [str(place) for place, state in default_generator_states().items() if states.get(place) != state]
+        if elsewhere := [place for place in drawn if place not in map(str, own)]:
             raise CallError(
-                "replay='cuda_graph': the graph draws random numbers, and each launch would repeat them; "
+                f"replay='cuda_graph': the graph draws random numbers on {elsewhere[0]}, and each launch would repeat them; "
                 "graph.replay = '' runs operators one by one"
             )
         self._written[kind] = [_version(value) != old for value, old in zip(given, before, strict=True)]

@@ -46,8 +46,9 @@ class TensorBackend(KernelCalls, OneStep, Exchange, PinnedMemory):
     new_array       makes a row-major array of a shape and what `native_dtype` gives, wherever the call runs. None: `empty` does
                     that, and shape functions are asked at each call. Where it is NumPy's `empty`, arrays are also filled and
                     duplicated as NumPy does, without `fill` and `duplicate`
-    zero_array      the same with zeros in it. None: `fill` writes them
-    native          dtype -> what `native_dtype` gives, where `new_array` is there
+    guarded_array   the same on the current device, for what is made under the guard of a call. Only with `keeps_answers`
+    zero_array      `new_array` with zeros in it. None: `fill` writes them
+    native          dtype -> what `native_dtype` gives, where `new_array` or `guarded_array` is there
     dtypes          what an array has as `dtype` -> its dtype, for all that `dtype_of` knows. None: `dtype_of` is asked
     raw_strides     what an array says of its strides, in units of its own: arrays of one shape and dtype that say the same have
                     the same strides. None: `strides` is asked
@@ -68,6 +69,7 @@ class TensorBackend(KernelCalls, OneStep, Exchange, PinnedMemory):
     has_values: bool = True
     fake_mode: TensorMode | None = None
     new_array: Callable[[Ints, Any], Any] | None = None
+    guarded_array: Callable[[Ints, Any], Any] | None = None
     zero_array: Callable[[Ints, Any], Any] | None = None
     native: Mapping[DType, Any] = MappingProxyType({})
     dtypes: Mapping[Any, DType] | None = None

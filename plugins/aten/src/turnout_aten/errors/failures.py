@@ -101,14 +101,15 @@ def read_only(name: str, argument: str) -> str:
     return f"{name}: '{argument}' cannot be written, because its memory is read-only\n  to fix  write into a copy: clone() it"
 
 
-def no_room(device_type: str, shape: tuple[int, ...], dtype: DType) -> OutOfMemoryError:
-    """The error of an allocation, before the operator is known."""
-    return _no_room(f"{device_type} has no room for {_size(shape, dtype)}\n  {_REMEDY}", shape, dtype)
+def no_room(device_type: str, shape: tuple[int, ...], dtype: DType, cause: BaseException | None = None) -> OutOfMemoryError:
+    """The error of an allocation, before the operator is known. `cause` may say what the memory is used for."""
+    return _no_room(f"{device_type} has no room for {_size(shape, dtype)}", shape, dtype, cause)
 
 
-def _no_room(text: str, shape: tuple[int, ...] | None, dtype: Any) -> OutOfMemoryError:
-    error = OutOfMemoryError(text)
-    error.shape, error.dtype = shape, dtype
+def _no_room(text: str, shape: tuple[int, ...] | None, dtype: Any, cause: BaseException | None = None) -> OutOfMemoryError:
+    known = cause if isinstance(cause, OutOfMemoryError) else OutOfMemoryError()
+    error = OutOfMemoryError(f"{text}{known.facts}\n  {_REMEDY}{known.remedy}")
+    error.shape, error.dtype, error.facts, error.remedy = shape, dtype, known.facts, known.remedy
     return error
 
 
@@ -117,9 +118,8 @@ def _out_of_memory(op: Operator, error: Exception, args: tuple[Any, ...]) -> Out
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     device = next((v if isinstance(v, Device) else v.device for v in _placed(args)), "the device")
     what = "the result" if shape is None or dtype is None else _size(shape, dtype)
-    made = _no_room(
-        f"{op.qualified_name}: {device} has no room for {what}\n  arguments  {_arguments(op, args)}\n  {_REMEDY}", shape, dtype
-    )
+    text = f"{op.qualified_name}: {device} has no room for {what}\n  arguments  {_arguments(op, args)}"
+    made = _no_room(text, shape, dtype, error)
     made.operator = op.qualified_name
     return made
 
@@ -161,7 +161,11 @@ def _tensors(args: tuple[Any, ...]) -> Iterator[Any]:
 
 def _size(shape: tuple[int, ...], dtype: Any) -> str:
     """The memory of an array, as people read it: `1.5 GiB (float32 [402653184])`."""
-    count: float = math.prod(shape) * dtype.itemsize
+    return f"{amount(math.prod(shape) * dtype.itemsize)} ({getattr(dtype, 'name', dtype)} {list(shape)})"
+
+
+def amount(count: float) -> str:
+    """A number of bytes, as people read it: `1.5 GiB`."""
     units = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
     power = min(len(units) - 1, max(0, int(count).bit_length() - 1) // 10)
-    return f"{count / 1024**power:.{power and 1}f} {units[power]} ({getattr(dtype, 'name', dtype)} {list(shape)})"
+    return f"{count / 1024**power:.{power and 1}f} {units[power]}"

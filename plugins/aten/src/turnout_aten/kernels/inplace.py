@@ -24,7 +24,7 @@ def inplace(kernel: KernelSpec, below: Call | None) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it. `below` is
     the wrapper of the functional variant, or None."""
     s, backend, invoke = kernel.shaped, kernel.backend, kernel.invoking()
-    answer, pointwise = kept_answers(s, backend), kernel.pointwise
+    answer, pointwise, row_major = kept_answers(kernel), kernel.pointwise, backend.row_major
 
     def general(ks: int, *args: Any, made: Tensor | None = None) -> Any:
         target: Tensor = args[0]
@@ -46,8 +46,12 @@ def inplace(kernel: KernelSpec, below: Call | None) -> Call:
                 backend.copy(array, made.array)
                 return target
             direct = pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
+            given = s.kernel_arguments(backend, args, result)
+            if result.ready is not None and direct and row_major is not None and row_major(array):
+                result.ready(*given, array)
+                return target
             written = array if direct else backend.empty(out.shape, out.dtype, target.device)
-            invoke(s.kernel_arguments(backend, args, result), (written,))
+            invoke(given, (written,))
             if written is not array:
                 backend.copy(array, written)
         except Exception as error:

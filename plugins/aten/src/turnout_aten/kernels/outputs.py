@@ -30,7 +30,7 @@ def out(kernel: KernelSpec, below: Call | None) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy. `below` is the wrapper of the functional variant, of an operator with one output, or None."""
     s, backend, invoke = kernel.shaped, kernel.backend, kernel.invoking()
-    answer, pointwise = kept_answers(s, backend), kernel.pointwise
+    answer, pointwise = kept_answers(kernel), kernel.pointwise
     count = s.outs
 
     def wrapped(ks: int, *args: Any, made: Tensor | None = None) -> Any:

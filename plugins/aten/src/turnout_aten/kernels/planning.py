@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.operators.calls import Source
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, Plans, array_lines, converted, key_source
+from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, Plans, array_lines, array_maker, converted, key_source
 from turnout_aten.kernels.rows import FEW, KERNEL, Move
 from turnout_aten.kernels.specs import PLANNED, KernelSpec, Wrapper, choice, in_context, wrapper
 from turnout_aten.kernels.stepping import preparing
@@ -41,10 +41,11 @@ def planned(kernel: KernelSpec, general: Call, compute: Call) -> Call:
     first = next(a for a in s.inputs if a.name in s.required)
     device = f"{python_name(first.name)}{'[0]' if first.type.is_tensor_list else ''}.device"
     facts = ", ".join(f"shape{i}, native{i}, dtype{i}, strides{i}" for i in range(count))
+    maker = array_maker(backend, s.op)
     made = []
     for i in range(count):
         array = f"EMPTY(shape{i}, dtype{i}, _device, strides{i})"
-        if backend.new_array is not None:
+        if maker is not None:
             array = f"NEW(shape{i}, native{i}) if strides{i} is None else {array}"
         made.append(f"        out{i} = {array}")
     # Without an own class of arrays, the kernel may serve devices of other backends, too: fake tensors.
@@ -160,15 +161,16 @@ def _calling(kernel: KernelSpec, outs: list[str]) -> list[str]:
 
 def _namespace(kernel: KernelSpec) -> dict[str, Any]:
     """What the source of planned paths reads."""
-    name, backend, fn = kernel.op.qualified_name, kernel.backend, kernel.fn
+    s, backend, fn = kernel.shaped, kernel.backend, kernel.fn
+    name = s.op.qualified_name
     bare = kernel.quiet or backend.silence is not None
 
     def check(made: Any, arrays: tuple[Any, ...]) -> None:
         check_returned(name, backend, fn, made, arrays)
 
     return {
-        "__name__": backend.wrapper_module, "NEW": backend.new_array, "BACKEND": backend, "CHECK": check, "AS_GIVEN": AS_GIVEN,
-        "converted": converted, **SOURCE_NAMES, **silencing(backend),
+        "__name__": backend.wrapper_module, "NEW": array_maker(backend, s.op), "BACKEND": backend, "CHECK": check,
+        "AS_GIVEN": AS_GIVEN, "converted": converted, **SOURCE_NAMES, **silencing(backend),
         **{case.name: case.run for case in (kernel.cases if bare else in_context(backend, kernel.cases))},
     }  # fmt: skip
 
@@ -186,13 +188,16 @@ def silencing(backend: TensorBackend) -> dict[str, Any]:
     return dict(zip(("SILENCED", "SPOKEN", "QUIET"), backend.silence or (), strict=False))
 
 
-def kept_answers(s: Structured, backend: TensorBackend) -> Call:
-    """`Structured.answer` for a variant that writes: it keeps its answers, too."""
-    if backend.new_array is None or not s.plannable:
+def kept_answers(kernel: KernelSpec) -> Call:
+    """`Structured.answer` for a variant that writes: it keeps its answers, too. Without `new_array`, it does not copy what the
+    functional variant computes, and calls what plans call."""
+    s, backend = kernel.shaped, kernel.backend
+    if array_maker(backend, s.op) is None or not s.plannable:
         return s.answer
     names = [python_name(a.name) for a in s.inputs]
     tensors = [a for a in s.inputs if a.type.is_tensor_like]
-    plans = Plans(backend, [a.name for a in tensors], s.plain, s.precomputed)
+    prepared = preparing(kernel) if backend.new_array is None else None
+    plans = Plans(backend, [a.name for a in tensors], s.plain, s.precomputed, prepared)
     given = ", ".join(names)
     lines = [
         f"def answer({given}):",

@@ -18,6 +18,7 @@ from turnout_aten.shapes import promotion
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from turnout.operators import Operator
     from turnout.schema import Argument
     from turnout_aten.backend.tensor_backend import TensorBackend
     from turnout_aten.shapes.specs import Result
@@ -29,6 +30,11 @@ SOURCE_NAMES: dict[str, Any] = {"ARRAY_OF": attrgetter("array"), "FACTS_OF": att
 AS_GIVEN: Any = object()  # in `Plan.values`: the argument itself
 _FIXED = frozenset({int, bool, str, type(None)})
 _WITH_FLOATS = _FIXED | {float}
+
+
+def array_maker(backend: TensorBackend, op: Operator) -> Callable[..., Any] | None:
+    """What makes a row-major array in a call of an operator, of its shape and native dtype; None: `empty` does."""
+    return backend.new_array or (backend.guarded_array if op.device_guard else None)
 
 
 def array_lines(argument: Argument, name: str) -> str:
@@ -121,7 +127,8 @@ class Plans:
                 self.results.clear()
                 self.known.clear()
             self.results[key] = result
-            self.known[key] = self._plan(result, args)
+            self.known[key] = plan = self._plan(result, args)
+            result.ready = plan[-1]
         return result
 
     def learn(self, key: Any, shape: Callable[..., Result], *args: Any) -> Result | None:
@@ -133,7 +140,8 @@ class Plans:
         return self.results.get(key)
 
     def _plan(self, result: Result, args: Sequence[Any]) -> tuple[Any, ...]:
-        native = self._backend.native_dtype if self._backend.new_array is not None else _no_native
+        backend = self._backend
+        native = _no_native if backend.new_array is None and backend.guarded_array is None else backend.native_dtype
         outs = [fact for out in result.outs for fact in (out.shape, native(out.dtype), out.dtype, out.strides)]
         casts = tuple([result.casts.get(name) for name in self._tensors]) if result.casts else None
         replaced = [result.precomputed.get(name, AS_GIVEN) for name in self._others]
@@ -143,7 +151,7 @@ class Plans:
 
 
 def _no_native(dtype: Any) -> None:
-    """What `new_array` takes for a dtype, of a backend without that."""
+    """What arrays are made of for a dtype, by a backend whose `empty` makes them."""
 
 
 def converted(backend: TensorBackend, array: Any, dtype: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import float32, float64
 from turnout.operators.stubs import compile_function, python_name
+from turnout_aten.kernels.plans import array_maker
 from turnout_aten.kernels.rows import COUNT, FREEDOM, Steps
 from turnout_aten.shapes.extents import listed
 
@@ -42,7 +43,7 @@ def reduces(step: tuple[Any, ...]) -> bool:
 def preparing(kernel: KernelSpec) -> Callable[[Result, Sequence[Any]], Call | None] | None:
     """What makes the function that a plan calls in place of the kernel: of its steps, or by what its row `prepares`."""
     s, backend, prepares = kernel.shaped, kernel.backend, kernel.prepares
-    if prepares is None or s.precomputed or s.lists or backend.new_array is None:
+    if prepares is None or s.precomputed or s.lists or array_maker(backend, s.op) is None:
         return stepping(steps_of(kernel), s, backend)
     array_type = backend.array_type
 

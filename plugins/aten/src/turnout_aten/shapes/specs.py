@@ -44,9 +44,10 @@ class Result:
     outs         the outputs in order
     casts        argument name -> dtype its tensor is converted to first (type promotion)
     precomputed  argument name or the names that replace it -> value, as the operator's `precomputed` field declares
+    ready        of an answer that is kept: None, or what to call in place of the kernel for a row-major output
     """
 
-    __slots__ = ("casts", "outs", "precomputed")
+    __slots__ = ("casts", "outs", "precomputed", "ready")
 
     def __init__(
         self, outs: Out | tuple[Out, ...], casts: Mapping[str, DType] | None = None, precomputed: Mapping[str, Any] | None = None
@@ -54,6 +55,7 @@ class Result:
         self.outs = outs if isinstance(outs, tuple) else (outs,)
         self.casts = casts or {}
         self.precomputed = precomputed or {}
+        self.ready: Callable[..., Any] | None = None
 
 
 def as_result(answer: Out | tuple[Out, ...] | Result) -> Result:

@@ -1,0 +1,236 @@
+"""What a plan of a call starts in place of a row's function: the launches and calls of CuPy that the function would make.
+
+The functions are asked once for each plan. The table of rows is made a second time, for an array module that computes nothing: it
+writes down what it is asked for, with sketches for arrays. A sketch says how an array lies, and nothing else, so a function that
+looks at values, or does anything with an array that is not written down here, is not prepared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import count
+from math import prod
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from turnout.config.lock import new_lock
+from turnout.operators.stubs import compile_function
+from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels.rows import Accepts, Row
+from turnout_aten.shapes.extents import contiguous_strides
+from turnout_cuda.programs import Programs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+_MOST = 4  # steps: a function of more of them spends its time elsewhere
+_OUT = {"copyto": 0, "reduce": 3}  # the place of the output, where it is not behind the inputs of a ufunc
+_NUMBERED = count()
+
+
+class NotPrepared(Exception):
+    """The function does something that is not written down."""
+
+
+class _Methods(type):
+    """The class itself has the methods of arrays, which no sketch has: tables of rows look them up there."""
+
+    def __getattr__(cls, name: str) -> Callable[..., NoReturn]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _refuse
+
+
+def _refuse(*args: Any, **options: Any) -> NoReturn:
+    raise NotPrepared
+
+
+class Sketch(metaclass=_Methods):
+    """An array of which only the layout is there. `name` is what the prepared function calls it."""
+
+    __slots__ = ("dtype", "flags", "itemsize", "name", "ndim", "shape", "size", "strides")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, name: str, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None, flags: Any = None):
+        self.name, self.shape, self.dtype = name, shape, np.dtype(dtype)
+        self.ndim, self.size, self.itemsize = len(shape), prod(shape), self.dtype.itemsize
+        self.strides = strides or tuple([step * self.itemsize for step in contiguous_strides(shape)])
+        self.flags = _ROW_MAJOR if flags is None else flags
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __bool__(self) -> NoReturn:
+        raise NotPrepared
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise NotPrepared
+
+
+class _Flags:
+    c_contiguous = True
+
+
+_ROW_MAJOR = _Flags()
+
+
+class Script(Programs):
+    """What functions are asked with: programs that are not launched, and `cupy`, whose functions are not called."""
+
+    def __init__(self, programs: Programs) -> None:
+        super().__init__(None)
+        self.programs = programs
+        self.lock = new_lock()
+        self._steps: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = []  # (what a result is called, function, arguments)
+        self._refused = False
+
+    def start(self, name: str, dtype: str, grid: Any, block: Any, args: Any) -> None:
+        """Write down a launch."""
+        self._note("", (name, dtype), (tuple(grid), tuple(block), tuple(args)), {})
+
+    def called(self, name: str, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Write down a call of CuPy's, which has an output, or makes an array."""
+        out, at = options.get("out"), _OUT.get(name, getattr(function, "nin", len(args)))
+        if out is None and len(args) > at:
+            out = args[at]
+        if name == "empty":
+            out = Sketch(f"t{len(self._steps)}", *_shape_and_dtype(*args, **options))
+            self._note(out.name, function, (out.shape, out.dtype), {})
+            return out
+        if out.__class__ is not Sketch:
+            self.refuse()
+        self._note("", function, args, options)
+        return out
+
+    def _note(self, *step: Any) -> None:
+        self._steps.append(step)
+        if len(self._steps) > _MOST:
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Give up, even where the function catches the error."""
+        self._refused = True
+        raise NotPrepared
+
+    def of(self, function: Callable[..., Any], outs: Sequence[Any], native: Mapping[Any, Any], args: Sequence[Any]) -> Any:
+        """What serves calls like this one: `Row.prepares`."""
+        if any(_is_zero(value) for value in args):  # another call's may be -0.0
+            return None
+        given = [
+            Sketch(f"a{i}", v.shape, v.dtype, v.strides, v.flags) if hasattr(v, "strides") else v for i, v in enumerate(args)
+        ]
+        written = [Sketch(f"o{i}", out.shape, native[out.dtype]) for i, out in enumerate(outs)]
+        with self.lock:
+            self._steps, self._refused = [], False
+            made = function(*given, *written)
+            steps, refused = self._steps, self._refused
+        if made is NotImplemented:
+            return NotImplemented
+        results = made if isinstance(made, tuple) else (made,)
+        if refused or any(each is not None and all(each is not out for out in written) for each in results):
+            return None
+        return self._function(steps, len(args), len(outs))
+
+    def _function(self, steps: Sequence[Any], inputs: int, outputs: int) -> Any:
+        lines, constants = [], []
+
+        def said(value: Any) -> str:
+            if value.__class__ is Sketch:
+                return str(value.name)
+            if value.__class__ is tuple and any(v.__class__ is Sketch for v in value):
+                return f"({', '.join(map(said, value))},)"
+            if not _is_constant(value):
+                raise NotPrepared
+            constants.append(value)
+            return f"c{len(constants) - 1}"
+
+        for result, function, args, options in steps:
+            called = "KERNELS[{}]" if function.__class__ is tuple else "{}"
+            given = [said(value) for value in args] + [f"{name}={said(value)}" for name, value in options.items()]
+            constants.append(function)
+            lines.append(f"{result and f'{result} = '}{called.format(f'c{len(constants) - 1}')}({', '.join(given)})")
+        taken = [*[f"a{i}" for i in range(inputs)], *[f"o{i}" for i in range(outputs)]]
+        make = _maker("\n".join(lines), ", ".join(taken), len(constants))
+        return make(self.programs.kernels, *constants)
+
+
+@cache
+def _maker(lines: str, taken: str, constants: int) -> Callable[..., Any]:
+    """What makes prepared functions of one text: of kernels, and the constants that it names."""
+    body = "".join(f"        {line}\n" for line in lines.splitlines()) or "        pass\n"
+    given = "".join(f", c{i}" for i in range(constants))
+    text = f"def make(KERNELS{given}):\n    def prepared({taken}):\n{body}    return prepared\n"
+    return compile_function(text, "make", f"<launches {next(_NUMBERED)} of plans on cuda>", {"__name__": __name__})
+
+
+def _shape_and_dtype(shape: Any, dtype: Any = float) -> tuple[tuple[int, ...], Any]:
+    return (shape if isinstance(shape, tuple) else (shape,)), dtype
+
+
+def _is_constant(value: Any) -> bool:
+    if value.__class__ is tuple:
+        return all(map(_is_constant, value))
+    return value is None or isinstance(value, (bool, int, float, str, np.generic, np.dtype, type))
+
+
+def _is_zero(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_is_zero(each) for each in value)
+    return value.__class__ is float and value == 0
+
+
+class _Call:
+    """A function of CuPy's, which is written down and not called."""
+
+    def __init__(self, script: Script, name: str, function: Any) -> None:
+        self._script = script
+        self._name = name
+        self._function = function
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._function, name)
+        return _Call(self._script, name, found) if callable(found) else found
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._script.called(self._name, self._function, args, options)
+
+
+class Watched:
+    """CuPy, of which nothing is called but classes, which are no arrays."""
+
+    ndarray = Sketch
+
+    def __init__(self, cupy: Any, script: Script) -> None:
+        self._cupy = cupy
+        self._script = script
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._cupy, name)
+        if _is_constant(found):
+            return found
+        return _Call(self._script, name, found) if callable(found) else Watched(found, self._script)
+
+
+def prepared_rows(
+    rows: Mapping[str, Any], asked: Mapping[str, Any], script: Script, native: Mapping[Any, Any], below: Collection[str] = ()
+) -> dict[str, Any]:
+    """Rows with what prepares their plans: `asked` are the same rows, of the script.
+
+    A row that makes its result leaves that to the plan where it is pointwise, or one of those `below` other rows.
+    """
+
+    def preparing(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda outs, *args: script.of(function, outs, native, args)
+
+    made: dict[str, Any] = {}
+    for name, value in rows.items():
+        if f"aten::{name}" not in STRUCTURED:  # others have no plans
+            made[name] = value
+            continue
+        row, other = (each if isinstance(each, Row) else Row(each) for each in (value, asked[name]))
+        if row.allocates and (row.pointwise or name in below):
+            row = row.but(allocates="", accepts=Accepts(unless=row.accepts.unless), sizes=row.sizes._replace(simple=None))
+        made[name] = row.but(prepares=preparing(other.fn))
+    return made
