@@ -1,8 +1,9 @@
 """A text or function of the product stands in one file: the same condition with the same words is one fact, written twice.
 
-Compared are literals of Python and C, f-strings without what is filled in. The name before a text (`add: ...`) does not count,
-because several functions may say the same of their arguments. Docstrings, the words that `describe` puts into them, code that is
-compiled, and the lists of operators in the cases of the conformance kit are not compared.
+Compared are literals of Python and C without what is filled in, however it is filled in: whole, by rows and by clauses. The name
+before a text (`add: ...`) does not count, because several functions may say the same of their arguments. Docstrings, the words
+that `describe` puts into them, code that is compiled, and the lists of operators in the cases of the conformance kit are not
+compared.
 Functions are compared by their bodies, whatever their names and those of their variables are; test_workspace_imports.py compares
 those of C.
 """
@@ -19,17 +20,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORTEST = 25  # characters, without what is filled in
+SHORTEST = 24  # characters, without what is filled in
 
 # Texts that several files have -> why.
 TWICE = {
     "module {} has no attribute {}": "Python's own words for a module's name that is not there",
-    "{} object has no attribute {}": "Python's own words for an object's name that is not there",
+    "object has no attribute {}": "Python's own words for an object's name that is not there",
+    "it cannot be changed in place": "of a leaf and of an input of a transform, each with its remedy",
+    "which Turnout does not have": "of a file of safetensors and of a program, the ends of two sentences",
     "padding_idx must name one of {} rows, got {}": "turnout-nn checks when a module is made, and uses no inner module of aten",
 }  # fmt: skip
 
-_NAME = re.compile(r"^(?:[\w.]|\{\})+: ")
-_FIELD = re.compile(r"%[-+ #0-9.*]*(?:[hlz]*[a-zA-Z])")
+_NAME = re.compile(r"^(?:to fix )?(?:(?:[\w.']|\{\})+: )?")
+_FIELD = re.compile(r"%[-+ #0-9.*]*(?:[hlz]*[a-zA-Z])")  # of C
+_FILLED = re.compile(r"['\"`]?(?:\{[^{}\s:]*(?::[^{}\s]*)?\}|%[sdr])['\"`]?")  # of Python, with the quotes that `!r` would give
+_CLAUSES = re.compile(r"[,;:] ")
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _LITERALS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
 
@@ -73,7 +78,15 @@ def of_c(source: str) -> Iterator[str]:
 
 def plain(text: str) -> str:
     """On one line, without the name at the start."""
-    return _NAME.sub("", " ".join(text.split()))
+    return _NAME.sub("", " ".join(_FILLED.sub("{}", text).split())).removeprefix("{}").strip()
+
+
+def parts(text: str) -> Iterator[str]:
+    """A text, its rows and their clauses."""
+    yield plain(text)
+    for row in () if is_code(text.strip()) else re.split(r"\n|\\n", text):
+        yield plain(row)
+        yield from map(plain, _CLAUSES.split(plain(row)))
 
 
 def places(sources: dict[str, str]) -> dict[str, list[str]]:
@@ -81,10 +94,17 @@ def places(sources: dict[str, str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for file, source in sources.items():
         texts = of_python(source) if file.endswith(".py") else of_c(source)
-        for text in {plain(each) for each in texts}:
+        for text in {part for each in texts for part in parts(each)}:
             if len(text.replace("{}", "")) >= SHORTEST and " " in text:
                 found.setdefault(text, []).append(file)
     return found
+
+
+def copies(found: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Each text in several files -> the files; not a clause of another of them in the same files, and no code."""
+    several = {text: files for text, files in found.items() if len(files) > 1 and not is_code(text)}
+    whole = list(several.items())
+    return {text: files for text, files in whole if not any(text in o and text != o and files == fs for o, fs in whole)}
 
 
 @lru_cache(None)
@@ -101,7 +121,7 @@ def product() -> dict[str, str]:
 def test_no_text_stands_in_two_files_of_the_product() -> None:
     found = places(product())
     assert len(found) > 2500
-    twice = {text: files for text, files in found.items() if len(files) > 1 and not is_code(text)}
+    twice = copies(found)
     lines = [f"{text!r}: {', '.join(files)}" for text, files in twice.items() if text not in TWICE]
     assert not lines, "\n".join(["Write these once, and let the other files import them:", *lines])
     assert twice.keys() == TWICE.keys(), "an exception that is none"
@@ -118,24 +138,47 @@ LINE = "if x is not None and y is not None:"
 '''
 
 
+def texts_in_both(second: str) -> list[str]:
+    return [*copies(places({"a.py": FIRST, "b.py": second}))]
+
+
+SAID = "the number must not be below the other, got {}"
+
+
 def test_a_text_is_found_in_both_files_whatever_name_stands_before_it() -> None:
     second = FIRST.replace('f"{name}: ', 'f"add: ').replace("below the other", 'below "\n        f"the other')
-    twice = [text for text, files in places({"a.py": FIRST, "b.py": second}).items() if len(files) > 1]
-    assert [text for text in twice if not is_code(text)] == ["the number must not be below the other, got {}"]
-    assert [text for text in twice if is_code(text)] == ["if x is not None and y is not None:"]
+    assert texts_in_both(second) == [SAID]
+    found = places({"a.py": FIRST, "b.py": second})
+    assert [text for text in found if is_code(text)] == ["if x is not None and y is not None:"]
+
+
+@pytest.mark.parametrize("filled", ["{}", "{!r}", "'{}'", "{0}", "{1.__class__.__name__}", "{given}", "{given:>3}", "%s", "%r"])
+def test_a_text_is_found_however_it_is_filled_in(filled: str) -> None:
+    assert texts_in_both(f'TEXT = "{{}}: the number must not be below the other, got {filled}"') == [SAID]
+
+
+@pytest.mark.parametrize(
+    ("text", "common"),
+    [
+        ("{name}the number must not be below the other, got {}", SAID),
+        ("f: it fails\\n  to fix  the number must not be below the other, got {}", SAID),
+        ("f: the number must not be below the other; give another", "the number must not be below the other"),
+        ("f: {}: the number must not be below the other, of course", "the number must not be below the other"),
+    ],
+)
+def test_a_row_and_a_clause_of_a_text_are_found(text: str, common: str) -> None:
+    assert texts_in_both(f'TEXT = "{text}"') == [common]
 
 
 def test_a_text_of_c_is_found_beside_that_of_python() -> None:
     text = '/* "a comment does not count as text" */ f("add: the number must not be "\n "below the other, got %zd", x);'
     found = places({"a.py": FIRST, "b.h": text})
-    assert found["the number must not be below the other, got {}"] == ["a.py", "b.h"]
+    assert found[SAID] == ["a.py", "b.h"]
     assert not any("comment" in each for each in found)
 
 
 def test_the_same_words_for_other_arguments_are_no_copy() -> None:
-    other = FIRST.replace("the number must", "the length must")
-    twice = [text for text, files in places({"a.py": FIRST, "b.py": other}).items() if len(files) > 1]
-    assert [text for text in twice if not is_code(text)] == []
+    assert texts_in_both(FIRST.replace("the number must", "the length must")) == []
 
 
 # ---- functions

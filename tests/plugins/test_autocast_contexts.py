@@ -10,6 +10,7 @@ import turnout
 from outcomes import in_threads, refused
 from turnout import amp, config
 from turnout.state import DISPATCH
+from turnout_autocast.contexts import LOWER_PRECISIONS
 
 
 def ones(*shape, **options):
@@ -100,6 +101,11 @@ def test_a_dtype_that_is_no_lower_precision_is_an_error_and_changes_nothing():
         "  to fix  use turnout.bfloat16 or turnout.float16, or enabled=False to run in the dtypes of the tensors"
     )
     assert DISPATCH.get() == before
+
+
+def test_the_option_offers_each_lower_precision():
+    (manifest,) = (each for each in turnout.plugins.catalog().manifests if each.name == "autocast")
+    assert manifest.options["dtype"].choices == ("", *(dtype.name for dtype in LOWER_PRECISIONS))
 
 
 def test_a_device_type_that_is_no_text_is_an_error():

@@ -133,7 +133,7 @@ lrs.ChainedScheduler([lrs.ConstantLR(sgd()), lrs.ConstantLR(sgd())])
 lrs.ReduceLROnPlateau(sgd(), factor=1.0)
     ArgumentError: ReduceLROnPlateau: factor must be less than 1, got 1
 grown()
-    ArgumentError: ReduceLROnPlateau: min_lr has 1 numbers, and the optimiser has 2 groups
+    ArgumentError: ReduceLROnPlateau: min_lr has 1 values, and the optimiser has 2 groups
       to fix  add a number to `min_lrs` when a group is added
 lrs.OneCycleLR(sgd(), 0.1, total_steps=2, pct_start=2.0)
     ArgumentError: OneCycleLR: pct_start must be a float between 0 and 1, got 2.0

@@ -214,7 +214,9 @@ def tensors(value: Any) -> Iterator[turnout.Tensor]:
 
 # An error's text begins with the operator: "sum: ...", "aten::sum.dim_IntList: ...", "logit is not defined for ...". Those of
 # factories, which have a frame to spare for nothing, name the argument.
-NAMED_TEXT = re.compile(r"[\w.:/]+: |\w+ is (not )?defined for |(layout|memory_format) must be |a tensor cannot have shape ")
+NAMED_TEXT = re.compile(
+    r"[\w.:/]+: |\w+ is (not )?defined for |(layout|memory_format) must be |shape \[.*\] has a negative length"
+)
 # Calls are calls of Python functions: it tells which arguments they take.
 OF_THE_SIGNATURE = re.compile(r"aten::[\w.]+\(\) (got|takes|missing) ")
 

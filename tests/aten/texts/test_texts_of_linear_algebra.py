@@ -22,9 +22,9 @@ turnout.ger(ones(2, 2), ones(2))
 turnout.addbmm(ones(2, 2), ones(2, 2), ones(2, 2, 2))
     ShapeError: addbmm: batch1 and batch2 must have 3 dimensions, got shapes [2, 2] and [2, 2, 2]
 turnout.addbmm(ones(2, 2), ones(2, 2, 2), ones(3, 2, 2))
-    ShapeError: addbmm: shapes [2, 2, 2] and [3, 2, 2] do not match
+    ShapeError: addbmm: shapes [2, 2, 2] and [3, 2, 2] do not match: 2 against 3
 turnout.addbmm(ones(2, 2), ones(2, 2, 2), ones(2, 3, 2))
-    ShapeError: addbmm: shapes [2, 2, 2] and [2, 3, 2] do not match
+    ShapeError: addbmm: shapes [2, 2, 2] and [2, 3, 2] do not match: 2 against 3
 turnout.addr(ones(2, 2), ones(2, 2), ones(2))
     ShapeError: addr: vec1 and vec2 must have one dimension, got shapes [2, 2] and [2]
 turnout.addr(ones(3), ones(2), ones(2))
@@ -42,9 +42,9 @@ turnout.linalg.multi_dot([ones(2, 2), ones(2), ones(2, 2)])
 turnout.linalg.multi_dot([ones(2, 2), ones(2, 2, dtype=float64)])
     DTypeError: linalg.multi_dot: tensors must have one dtype, got float32 and float64
 turnout.linalg.multi_dot([ones(2, 2), ones(3, 2)])
-    ShapeError: linalg.multi_dot: shapes [2, 2] and [3, 2] do not match
+    ShapeError: linalg.multi_dot: shapes [2, 2] and [3, 2] do not match: 2 against 3
 turnout.linalg.multi_dot([ones(2), ones(3, 2)])
-    ShapeError: linalg.multi_dot: shapes [2] and [3, 2] do not match
+    ShapeError: linalg.multi_dot: shapes [2] and [3, 2] do not match: 2 against 3
 turnout.linalg.vecdot(arange(2), arange(2))
     DTypeError: linalg.vecdot: expected a floating-point or complex tensor, got int64
 turnout.linalg.vecdot(ones(2), ones(2, dtype=float64))
@@ -52,7 +52,7 @@ turnout.linalg.vecdot(ones(2), ones(2, dtype=float64))
 turnout.tensordot(ones(2, 2), ones(2, 2), dims=([0], [0, 1]))
     ShapeError: tensordot: needs as many dims of self as of other, got [0] and [0, 1]
 turnout.tensordot(ones(2), ones(2, dtype=float64), dims=1)
-    DTypeError: tensordot: operands must have one dtype, got float32 and float64
+    DTypeError: tensordot: operands must have one dtype, got self float32, other float64
 turnout.tensordot(ones(2), ones(3), dims=1)
     ShapeError: tensordot: dim 0 of self has length 2, dim 0 of other has 3
 turnout.cross(ones(2), ones(2))

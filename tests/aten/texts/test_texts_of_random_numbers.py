@@ -94,7 +94,7 @@ turnout.bernoulli(tensor([2.0]))
 turnout.bernoulli(ones(2), 2.0)
     ArgumentError: bernoulli: p must lie between 0 and 1, got 2.0
 turnout.rand(2, -1)
-    ShapeError: rand: a tensor cannot have shape [2, -1]
+    ShapeError: rand: shape [2, -1] has a negative length
 aten.rand([-1])
-    ShapeError: rand: a tensor cannot have shape [-1]
+    ShapeError: rand: shape [-1] has a negative length
 """)

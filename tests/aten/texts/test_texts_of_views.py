@@ -60,7 +60,7 @@ turnout.array_api.reshape(ones(2, 3).t(), (6,), copy=False)
 turnout.array_api.reshape(ones(2, 3).t(), (5,), copy=False)
     ShapeError: reshape: shape [5] does not hold 6 elements
 turnout.broadcast_shapes((2, -1), (3,))
-    ShapeError: broadcast_shapes: [2, -1] has a negative length
+    ShapeError: broadcast_shapes: shape [2, -1] has a negative length
 zeros(2, layout="sparse_coo")
     ArgumentError: layout must be turnout.strided, got 'sparse_coo'
 ones(2).clone(memory_format="rows")
@@ -72,7 +72,7 @@ turnout.empty_permuted((2, 3), (0, 0))
 turnout.empty_strided((2, 3), (1,))
     ShapeError: empty_strided: size [2, 3] and stride [1] must be equally long
 turnout.constant_pad_nd(ones(2), [1, 1], 1j)
-    DTypeError: constant_pad_nd: a complex value cannot be written into a float32 tensor
+    DTypeError: constant_pad_nd: a complex number cannot be written into a float32 tensor
 turnout.constant_pad_nd(ones(2), [-3, 0])
     ShapeError: constant_pad_nd: dim 0 of length 2 cannot be padded by -3 and 0
 turnout.constant_pad_nd(ones(2), [1, 1, 1], 0)

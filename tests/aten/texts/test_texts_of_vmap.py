@@ -12,13 +12,13 @@ turnout.vmap(lambda x, y: turnout.matmul(x, y))(ones(2, 3), ones(2, 4))
 turnout.vmap(lambda x: turnout.addmm(x, turnout.eye(2), turnout.eye(2)))(ones(3, 1, 2, 2))
     ShapeError: addmm: 'self' of shape [1, 2, 2] does not expand to the product's [2, 2]
 turnout.vmap(lambda x: x.t())(ones(2, 1, 1, 1))
-    ShapeError: t: takes at most 2 dimensions, got examples of 3; use transpose or permute
+    ShapeError: t: takes at most 2 dimensions, got shape [1, 1, 1]; use transpose or permute
 turnout.vmap(lambda x: x.permute(0))(ones(2, 3, 4))
-    ShapeError: permute: [0] must name each of the 2 dimensions of an example
+    ShapeError: permute: [0] must name each of the 2 dimensions of shape [3, 4]
 turnout.vmap(lambda x: x.expand(4))(ones(2, 3, 4))
-    ShapeError: expand: examples of shape [3, 4] have more dimensions than the wanted [4]
+    ShapeError: expand: shape [3, 4] has more dimensions than the requested [4]
 turnout.vmap(lambda x: x.expand(-1, 3))(ones(2, 3))
-    ShapeError: expand: [-1, 3]: a new dimension needs a length
+    ShapeError: expand: [-1, 3]: a new dimension needs a length, got -1 at dim 0
 turnout.vmap(lambda x: x.select(0, 0))(ones(2))
     DimError: select: an example without dimensions has none to take parts of
 turnout.vmap(lambda x: x.repeat(2))(ones(2, 3, 4))

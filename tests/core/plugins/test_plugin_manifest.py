@@ -143,7 +143,7 @@ help = "which way"
         "  line 10  provides.key: Profiler is new and needs its place: before or after one that is always there\n"
         "  line 13  provides.key: Autograd is a standard functionality, whose row core has: name it alone\n"
         "  line 19  option.fraction.default: expected a number, got 'half'\n"
-        "  line 22  option.Mode: expected a name of lower case letters, digits and single underscores\n"
+        "  line 22  option.Mode: expected a name of lower case letters, digits and single underscores, a letter first\n"
         "  line 23  option.Mode.type: expected one of bool, int, float, str, strings, got 'string'"
     )
 

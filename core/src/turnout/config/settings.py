@@ -47,6 +47,7 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
 # fmt: on
 
 NAME = re.compile(_NAME)  # of plugins and options: no `__`, which separates in the environment
+NAMES = "lower case letters, digits and single underscores, a letter first"
 
 # Settings with an open last part, and what each is for.
 CHOICES = {

@@ -44,6 +44,11 @@ def not_in_a_subinterpreter(error: ImportError) -> str:
     return f"{package} cannot be loaded in this subinterpreter: {str(cause).partition(chr(10))[0]}"
 
 
+def not_compiled(distribution: str, error: ImportError) -> str:
+    """Why a plugin of compiled code is unavailable."""
+    return f"its extension module cannot be loaded ({error}): install {distribution} where a C compiler is at hand"
+
+
 def not_installed(asked: str, remedy: str, broken: Sequence[str]) -> PluginError:
     """Something that a plugin of a known package provides, which is not installed."""
     return PluginError(report(f"{asked}: no installed plugin provides it", ("to fix", remedy), *_broken(broken)))

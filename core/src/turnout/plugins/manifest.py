@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from turnout.config.lines import Lines, loads
-from turnout.config.settings import NAME, normal
+from turnout.config.settings import NAME, NAMES, normal
 from turnout.config.tuples import NamedTuple
 from turnout.config.values import EXPECTED, NUMBERS, UnexpectedValueError, check, show
 from turnout.errors import plugins as errors
@@ -220,7 +220,7 @@ _TEXT = _Field("a string", absent="")
 
 # fmt: off
 _MANIFEST = {
-    "name": _Field("the plugin's name: lower case letters, digits and underscores", pattern=NAME.pattern, absent="",
+    "name": _Field(f"the plugin's name: {NAMES}", pattern=NAME.pattern, absent="",
                    required="the plugin's name, as in the entry point"),
     "distribution": _TEXT._replace(required="the distribution that holds this file"),
     "kind": _one_of(KINDS, "", required=f"one of {', '.join(KINDS)}"),
@@ -465,7 +465,7 @@ class _Reader:
         for name, row in table.items():
             path = ("option", name)
             if not NAME.fullmatch(name):
-                self.wrong(path, "expected a name of lower case letters, digits and single underscores")
+                self.wrong(path, f"expected a name of {NAMES}")
             if not isinstance(row, dict):
                 self.wrong(path, f"expected a table, [option.{name}], got {show(row)}")
                 continue

@@ -28,6 +28,14 @@ def require_finite(xp: Any, name: str, given: Any) -> None:
         raise LinAlgError(f"{name}: the input has infinite or NaN elements")
 
 
+def converged(xp: Any, name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a function of the array module returns. Raises LinAlgError where it does not converge."""
+    try:
+        return function(*args, **kwargs)
+    except xp.linalg.LinAlgError as error:
+        raise LinAlgError(f"{name}: the algorithm did not converge; is the input finite?") from error
+
+
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
@@ -87,27 +95,21 @@ def kernels(xp: Any) -> Table:
             xp.put_along_axis(rows, other, kept, -1)
         return rows
 
-    def converged(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except xp.linalg.LinAlgError as error:
-            raise LinAlgError(f"{name}: the algorithm did not converge; is the input finite?") from error
-
     def svd(A: Any, full_matrices: bool, compute_uv: bool, driver: Any, U: Any, S: Any, Vh: Any) -> None:
         if not compute_uv:
-            store(xp, S, converged("linalg.svd", xp.linalg.svd, A, compute_uv=False))
+            store(xp, S, converged(xp, "linalg.svd", xp.linalg.svd, A, compute_uv=False))
             return
         require_finite(xp, "linalg.svd", A)  # LAPACK may not return for infinite elements
-        found = converged("linalg.svd", xp.linalg.svd, A, full_matrices)
+        found = converged(xp, "linalg.svd", xp.linalg.svd, A, full_matrices)
         for target, value in zip((U, S, Vh), found, strict=True):
             store(xp, target, value)
 
     def eigh(A: Any, UPLO: str, compute_v: bool, values: Any, vectors: Any) -> None:
         require_finite(xp, "linalg.eigh", A)  # LAPACK gives finite eigenvalues to a matrix of two rows that has NaN
         if not compute_v:
-            store(xp, values, converged("linalg.eigh", xp.linalg.eigvalsh, A, UPLO.upper()))
+            store(xp, values, converged(xp, "linalg.eigh", xp.linalg.eigvalsh, A, UPLO.upper()))
             return
-        found = converged("linalg.eigh", xp.linalg.eigh, A, UPLO.upper())
+        found = converged(xp, "linalg.eigh", xp.linalg.eigh, A, UPLO.upper())
         store(xp, values, found[0])
         store(xp, vectors, found[1])
 

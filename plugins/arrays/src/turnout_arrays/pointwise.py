@@ -22,6 +22,7 @@ from turnout_arrays.numbers import (
     widen,
     with_numbers,
 )
+from turnout_aten.errors.arguments import NO_QUOTIENT
 from turnout_aten.kernels.rows import ALWAYS, BOOL, SAME, Accepts, Row, Sizes, Steps
 from turnout_aten.tensor.checks import are_postponed, note
 
@@ -260,7 +261,7 @@ def division(xp: Any) -> Table:
         if xp.__class__ in POSTPONING and are_postponed() and hasattr(other, "dtype"):
             note(xp.any(other == 0).value())
         elif not (bool(xp.all(other != 0)) if hasattr(other, "dtype") else other):
-            raise ZeroDivisionError("integer division by zero")
+            raise ZeroDivisionError(NO_QUOTIENT)
 
     def divided(ufunc: Any) -> Any:
         def kernel(self: Any, other: Any, out: Any = None) -> Any:

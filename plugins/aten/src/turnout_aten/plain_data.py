@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 DEEPEST = 100  # containers inside each other that a file may hold; each level costs stack, of which a program has little
 _LONG = 2000  # bits from which an int is written as hex: Python may refuse to read it from decimal digits
+TOO_DEEP = f"nested too deep; a file holds at most {DEEPEST} containers inside each other"
 NOT_PLAIN: Any = object()
 
 

@@ -51,7 +51,7 @@ def entered(device_type: str, dtype: DType | None, cache_enabled: bool | None) -
     lower = get_autocast_dtype(device_type) if dtype is None else dtype
     if lower not in LOWER_PRECISIONS:
         # differs from torch: `autocast` to a dtype that is no lower precision is an error; PyTorch warns and casts nothing.
-        raise DTypeError(errors.not_lower(device_type, dtype))
+        raise DTypeError(errors.not_lower(device_type, dtype, LOWER_PRECISIONS))
     include, keep = DISPATCH.get()
     settings = Settings(
         {**outer.dtypes, device_type: lower},

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout.errors import TurnoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from turnout.dtypes import DType
 
 
 class ScalingError(TurnoutError, RuntimeError):
     """A method of GradScaler was called when it cannot be."""
 
 
-def not_lower(device_type: str, dtype: Any) -> str:
+def not_lower(device_type: str, dtype: Any, lower: Iterable[DType]) -> str:
     """autocast() with a dtype that is not a lower precision."""
     shown = getattr(dtype, "name", repr(dtype))
     return (
         f"autocast: {shown} is not a lower precision for {device_type!r}\n"
-        "  to fix  use turnout.bfloat16 or turnout.float16, or enabled=False to run in the dtypes of the tensors"
+        f"  to fix  use {' or '.join(map(repr, lower))}, or enabled=False to run in the dtypes of the tensors"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import DimError, TurnoutError
+from turnout_aten.errors.transforms import DEPENDS_ON_VALUES, TRANSFORM_INSIDE, key_included
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -28,8 +29,6 @@ class LoopWarning(UserWarning):
 
 # ---- calls inside of vmap
 
-DYNAMIC = "the shape of its result depends on values"
-
 
 def escaped(num: int) -> str:
     return (
@@ -38,10 +37,7 @@ def escaped(num: int) -> str:
     )
 
 
-NOT_BATCHED = (
-    "the key Batched takes part in a call without a batched tensor: a guard or keys.enable includes it\n"
-    "  to fix  use turnout.vmap, which includes the key where it is needed"
-)
+NOT_BATCHED = key_included("Batched", "without a batched tensor", "turnout.vmap")
 
 
 def no_value(what: str) -> str:
@@ -72,14 +68,11 @@ def unmappable(name: str, why: str) -> str:
 
 
 def data_dependent(name: str) -> str:
-    return unmappable(name, DYNAMIC)
+    return unmappable(name, DEPENDS_ON_VALUES)
 
 
 def imperative(what: str) -> str:
-    return (
-        f"{what} is not possible on a tensor inside vmap\n"
-        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
-    )
+    return f"{what} is not possible on a tensor inside vmap\n{TRANSFORM_INSIDE}"
 
 
 def slow_loop(op: Operator) -> str:

@@ -23,6 +23,7 @@ from turnout_aten import operators as aten
 from turnout_aten.declarations.signatures import functional_of, tensor_options
 from turnout_aten.declarations.standard import written_in_operators
 from turnout_aten.declarations.tables import DYNAMIC_SHAPE, GENERATED, INPLACE_VIEW
+from turnout_aten.errors.transforms import DEPENDS_ON_VALUES
 from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
@@ -121,7 +122,7 @@ def decide(op: Operator) -> tuple[Call, str]:
         if not _is_the_source(op) and decide(functional)[1] != "loop":
             return _through(op, functional), "functional variant"
     if DYNAMIC_SHAPE in op.tags and IMPLICIT not in op.kernels:
-        return _refuse(op, errors.DYNAMIC), "refusal"
+        return _refuse(op, DEPENDS_ON_VALUES), "refusal"
     own = _composite(op)
     if own is not None:
         return own, "decomposition"

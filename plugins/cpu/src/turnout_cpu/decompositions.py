@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from turnout.errors import ArgumentError, LinAlgError
-from turnout_arrays.decompositions import failed, require_finite
+from turnout_arrays.decompositions import converged, failed, require_finite
 from turnout_arrays.numbers import store
 
 Index = tuple[int, ...]
@@ -103,10 +103,7 @@ def check_ldl_pivots(pivots: Any) -> None:
 def eig(self: Any, values: Any, vectors: Any) -> None:
     """geev; real matrices have complex eigenvalues in conjugate pairs."""
     require_finite(np, "linalg.eig", self)
-    try:
-        found = np.linalg.eig(self)
-    except np.linalg.LinAlgError as error:
-        raise LinAlgError("linalg.eig: the algorithm did not converge") from error
+    found = converged(np, "linalg.eig", np.linalg.eig, self)
     store(np, values, found[0])
     store(np, vectors, found[1])
 

@@ -13,6 +13,7 @@ from turnout.errors import NoKernelError
 from turnout.plugins import hookimpl
 from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
+from turnout_aten.errors.backends import on_host_again
 from turnout_aten.kernels.tables import group_above, register_kernels, register_over
 from turnout_cuda import attention, convolutions, dropout, gradients, matrix_products, normalisation
 from turnout_cuda.backend import CUDABackend
@@ -122,9 +123,8 @@ def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend) -> Callabl
             return made
         if config.get(_OPTION):
             return elsewhere(*args)
-        raise NoKernelError(
-            f"{name}: {backend.device_type} does not compute this in {name_of(args[0])}; {_OPTION} = true lets it run on cpu"
-        )
+        remedy = on_host_again(_OPTION, "cpu")
+        raise NoKernelError(f"{name}: {backend.device_type} does not compute this in {name_of(args[0])}; {remedy}")
 
     kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes
     kernel.__name__ = kernel.__qualname__ = fn.__name__

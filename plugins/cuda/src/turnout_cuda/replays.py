@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import CallError
+from turnout_aten.errors.backends import ONE_BY_ONE
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.random import default_generator_states
 from turnout_aten.tensor.tensor import Tensor
@@ -57,8 +58,7 @@ class RecordedReplay:
         drawn = [str(place) for place, state in default_generator_states().items() if states.get(place) != state]
         if elsewhere := [place for place in drawn if place not in map(str, own)]:
             raise CallError(
-                f"replay='cuda_graph': the graph draws random numbers on {elsewhere[0]}, and each launch would repeat them; "
-                "graph.replay = '' runs operators one by one"
+                f"replay='cuda_graph': the graph draws random numbers on {elsewhere[0]}, and each launch would repeat them; {ONE_BY_ONE}"
             )
         self._written[kind] = [_version(value) != old for value, old in zip(given, before, strict=True)]
         return results

@@ -10,7 +10,7 @@ import numpy  # noqa: F401 - whole, before the extension module asks for a part 
 
 from turnout import config
 from turnout.errors import PluginWarning
-from turnout.errors.plugins import warn
+from turnout.errors.plugins import not_compiled, warn
 from turnout.plugins import hookimpl, is_ours
 from turnout_aten.kernels.tables import register_over
 
@@ -26,7 +26,7 @@ def turnout_available() -> str | None:
     try:
         import_module("turnout_kernels._native")
     except ImportError as error:
-        return f"its extension module cannot be loaded ({error}): install turnout-kernels where a C compiler is at hand"
+        return not_compiled("turnout-kernels", error)
     import_module("turnout_kernels.table")  # what activation needs: nothing is imported under its lock
     return None
 

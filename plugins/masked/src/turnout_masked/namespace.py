@@ -12,6 +12,7 @@ from turnout.errors import DTypeError, ShapeError
 from turnout.operators.arguments import as_dtype
 from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as _operators
+from turnout_aten.errors.arguments import undefined_for
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.shapes.extents import listed, wrap_dim
@@ -191,7 +192,7 @@ def mean(
     """
     dtype = _dtype(input, dtype)
     if dtype.category == BOOL:
-        raise DTypeError("masked.mean is not defined for bool tensors")
+        raise DTypeError(undefined_for("masked.mean", bool_))
     dims = _dims(dim, input.ndim)
     total = _functions.sum(_masked(_as(input, dtype), mask, 0), dims, keepdim)
     return _functions.div(total, _count(input, mask, dims, keepdim))

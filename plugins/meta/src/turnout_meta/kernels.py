@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import NoDataError
+from turnout_aten.errors.transforms import DEPENDS_ON_VALUES
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import structured_operators
 
@@ -23,7 +24,7 @@ def needs_values(name: str) -> Any:
     """The kernel of an operator that cannot run without data."""
 
     def kernel(*arrays: Any) -> Any:
-        raise NoDataError(f"{name}: the shape of its result depends on values, and a meta tensor has none")
+        raise NoDataError(f"{name}: {DEPENDS_ON_VALUES}, and a meta tensor has none")
 
     kernel.__name__ = kernel.__qualname__ = name
     return kernel

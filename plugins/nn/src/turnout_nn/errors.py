@@ -217,3 +217,15 @@ def no_shape_yet() -> str:
         "a parameter of a lazy module has no shape before the module's first call\n"
         "  to fix  call the module once, or load a state into it"
     )
+
+
+# ---- schedulers of learning rates
+
+
+def old_epoch(scheduler: object, given: str = "") -> str:
+    """A step to another epoch than the next."""
+    return f"{type(scheduler).__name__}.step: epoch is PyTorch's old form; call step({given}) once for each epoch"
+
+
+def not_for_groups(scheduler: object, name: str, count: int, groups: int) -> str:
+    return f"{type(scheduler).__name__}: {name} has {count} values, and the optimiser has {groups} groups"

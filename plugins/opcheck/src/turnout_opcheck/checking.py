@@ -7,6 +7,7 @@ from typing import Any
 
 import turnout
 from turnout.errors import ArgumentError, CallError
+from turnout.errors.library import BAD_OP
 from turnout.library import CustomOpDef
 from turnout.operators import Operator, Packet
 from turnout.operators.tracebacks import shortening
@@ -137,9 +138,7 @@ def _operator(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Operator:
         return op.choose(*args, **kwargs)
     if isinstance(op, Operator):
         return op
-    raise CallError(
-        f"opcheck: an operator is given by its name, as an operator or as what custom_op returned, got {type(op).__name__}"
-    )
+    raise CallError(BAD_OP.format("opcheck", op))
 
 
 def _random_state() -> tuple[Any, Any]:

@@ -11,6 +11,10 @@ from turnout.explanation.html import preformatted
 
 SUCCESS = "SUCCESS"
 
+# Remedies of several checks.
+OPERATORS_ALONE = "compute with operators alone"
+SIZES_AS_THEY_ARE = "compute with sizes as they are"
+
 
 class OpCheckError(TurnoutError, AssertionError):
     """An operator does not do what it says. `report` is the whole report."""

@@ -96,6 +96,12 @@ class Subject:
         if not self.tensors():
             raise NotTriedError("the operator takes no tensor")
 
+    def need_tensor_results(self, why: str) -> None:
+        """Raise NotTriedError where the operator takes no tensor, or returns a number, with what is wrong with that."""
+        self.need_tensors()
+        if any(not r.type.is_tensor_like for r in self.schema.returns):
+            raise NotTriedError(f"the operator returns a number, which {why}")
+
     def variants(self) -> list[Variant]:
         """The given call and those derived from it. A call that the operator does not accept has its error."""
         if self._variants is None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import BOOL, FLOAT, bool_, complex64, complex128, float32, float64
+from turnout_aten.errors.arguments import NO_QUOTIENT
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
@@ -135,7 +136,7 @@ def divided(name: str) -> Kernel:
 
 
 def _no_zero(wrong: int) -> Exception:
-    return ZeroDivisionError("integer division by zero")
+    return ZeroDivisionError(NO_QUOTIENT)
 
 
 def with_flag(array: ClArray, start: Callable[[Any], Any], error: Callable[[int], Exception]) -> None:

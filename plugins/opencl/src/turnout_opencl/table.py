@@ -14,6 +14,7 @@ from turnout.devices import Device, device
 from turnout.dtypes import complex64, int64
 from turnout.errors import DTypeError
 from turnout_aten.backend.host_fallback import on_host
+from turnout_aten.errors.backends import on_host_again
 from turnout_aten.kernels.rows import Row, table_of
 from turnout_opencl import (
     complexes,
@@ -109,6 +110,6 @@ def _or_refused(name: str, elsewhere: Callable[..., Any]) -> Callable[..., Any]:
             elsewhere(*args)
             return
         dtypes = {a.dtype.name for a in args if isinstance(a, ClArray)}
-        raise DTypeError(f"{name}: opencl does not compute in {' and '.join(sorted(dtypes))}; {OPTION} = true lets it run on cpu")
+        raise DTypeError(f"{name}: opencl does not compute in {' and '.join(sorted(dtypes))}; {on_host_again(OPTION, 'cpu')}")
 
     return kernel

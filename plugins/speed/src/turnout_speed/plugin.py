@@ -28,7 +28,9 @@ def turnout_available() -> str | None:
         import_module("turnout_speed._calls")
         import_module("turnout_speed._rules")
     except ImportError as error:
-        return f"its extension module cannot be loaded ({error}): install turnout-speed where a C compiler is at hand"
+        from turnout.errors.plugins import not_compiled
+
+        return not_compiled("turnout-speed", error)
     if other := _other_versions():
         return other
     import_module("turnout_speed.replacements")  # what activation needs: nothing is imported under its lock

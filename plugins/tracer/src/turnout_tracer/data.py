@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from turnout_aten import archives, plain_data
 from turnout_aten.files import replacing
 from turnout_aten.functions import return_types
-from turnout_aten.plain_data import DEEPEST, NOT_PLAIN
+from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, TOO_DEEP
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.size import Size
 from turnout_aten.trees import LEAF
@@ -122,7 +122,7 @@ def _structure(structure: Any, depth: int) -> Any:
     if structure is LEAF:
         return None
     if depth == DEEPEST:
-        raise errors.TraceError(errors.nested_too_deep(DEEPEST))
+        raise errors.TraceError(f"save: an argument or result is {TOO_DEEP}")
     branches = [_structure(branch, depth + 1) for branch in structure.branches]
     kind = structure.kind
     if return_types.is_standard(kind):

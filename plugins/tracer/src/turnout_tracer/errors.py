@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout.errors import TurnoutError
+from turnout_aten.errors.backends import ONE_BY_ONE
 
 
 class TraceError(TurnoutError, RuntimeError):
@@ -140,11 +141,6 @@ def not_data_of_a_graph(why: str) -> str:
     return f"from_data: these are not the data of a graph: {why}"
 
 
-def nested_too_deep(most: int) -> str:
-    """An argument or result with more containers inside each other than a file may hold."""
-    return f"save: an argument or result is nested too deep; a file holds at most {most} containers inside each other"
-
-
 def other_arguments(op: str, found: int, expected: int) -> str:
     """A file with a call that the installed operator does not accept."""
     return f"it calls {op} with {found} arguments, but the installed operator takes {expected}"
@@ -164,6 +160,4 @@ def no_such_replay(name: str, wanted: str, device: object, ways: list[str]) -> s
     """A way of replays that the device does not have."""
     where = "a graph without tensors" if device is None else f"device {str(device)!r}"
     offered = f"it offers {', '.join(map(repr, ways))}" if ways else "it offers none"
-    return (
-        f"graph {name}: {where} does not replay by {wanted!r}; {offered}\n  to fix  graph.replay = '' runs operators one by one"
-    )
+    return f"graph {name}: {where} does not replay by {wanted!r}; {offered}\n  to fix  {ONE_BY_ONE}"

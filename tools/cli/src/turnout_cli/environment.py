@@ -72,7 +72,7 @@ def plugins(ctx: click.Context, name: str | None, as_json: bool) -> None:
         print_lines(no_plugin())
     problem = config.problem()
     if problem is not None:
-        note(f"the configuration cannot be read, so this is what holds without one:\n{problem}")
+        note(f"this is what holds without a configuration, because:\n{problem}")
     if not records:
         ctx.exit(1)
 

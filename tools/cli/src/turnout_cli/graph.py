@@ -220,6 +220,7 @@ def _tracked(result: Any, target: str) -> list[Tensor]:
     """The tensors that were returned and require a gradient; a note says how many do not."""
     from turnout import Tensor
     from turnout_aten import trees
+    from turnout_aten.errors.tensors import REQUIRE
 
     leaves = trees.flatten(result)[0]
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
@@ -228,10 +229,7 @@ def _tracked(result: Any, target: str) -> list[Tensor]:
         raise Problem(f"{target} returned no tensor, but {kinds}")
     tracked = [tensor for tensor in tensors if tensor.requires_grad]
     if not tracked:
-        raise Problem(
-            f"{target} returned no tensor that requires a gradient, so there is no graph to draw\n"
-            "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
-        )
+        raise Problem(f"{target} returned no tensor that requires a gradient, so there is no graph to draw\n{REQUIRE}")
     if len(tracked) < len(tensors):
         note(f"without {len(tensors) - len(tracked)} of {len(tensors)} tensors, which require no gradient")
     return tracked

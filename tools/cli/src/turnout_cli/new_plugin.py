@@ -21,13 +21,13 @@ from typing import NamedTuple
 
 import click
 
+from turnout.config.settings import NAME, NAMES
 from turnout_cli.main import Problem, facts
 from turnout_cli.output import print_json, print_lines
 
 TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".template"
 RECORD = ".turnout-plugin.json"
-NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 class Kind(NamedTuple):
@@ -213,9 +213,7 @@ def name_problem(name: str, kind: str) -> str:
         shown = re.sub(r"[^a-z0-9]+", "_", name.removeprefix("turnout-").lower()).strip("_")
         example = shown if NAME.fullmatch(shown) else "my_chip"
         return (
-            f"{name!r} cannot be the name of a plugin\n"
-            "  expected  lower case letters, digits and single underscores, a letter first\n"
-            f"  to fix    choose such a name, for example {example}"
+            f"{name!r} cannot be the name of a plugin\n  expected  {NAMES}\n  to fix    choose such a name, for example {example}"
         )
     taken = taken_by(name, kind)
     return f"the name {name} is taken: {taken}\n  to fix  choose another name" if taken else ""

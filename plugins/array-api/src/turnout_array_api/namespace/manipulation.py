@@ -7,6 +7,7 @@ from functools import reduce
 from turnout.dtypes import INT, int64
 from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout_array_api.namespace.promotion import axes_of, promote
+from turnout_aten.errors.arguments import copy_forbidden, repeated_dim
 from turnout_aten.functions import broadcasting as variadics
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as fn
@@ -113,7 +114,7 @@ def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     ndim = x.ndim + len(axis)
     places = [wrap_dim(each, ndim) for each in axis]
     if len(set(places)) < len(places):
-        raise ArgumentError(f"expand_dims: an axis occurs twice in {tuple(axis)}")
+        raise ArgumentError(repeated_dim("expand_dims", axis))
     for place in sorted(places):
         x = fn.unsqueeze(x, place)
     return x
@@ -207,7 +208,7 @@ def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> 
         except ShapeError:
             fn.reshape(x, tuple(shape))  # which raises for a shape that does not fit
             own = f"a tensor of shape {list(x.shape)} and strides {list(x.stride())}"
-            raise ArgumentError(f"reshape: shape {list(shape)} needs a copy of {own}, which copy=False forbids") from None
+            raise ArgumentError(copy_forbidden("reshape", f"shape {list(shape)} needs a copy of {own}")) from None
     made = fn.reshape(x, tuple(shape))
     return fn.clone(made) if copy else made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, DTYPES, FLOAT, INT, DType, bool_, get_default_dtype, int64, uint64
 from turnout.errors import ArgumentError, CallError, DTypeError
 from turnout_aten.dtypes import promote_types
+from turnout_aten.errors.arguments import repeated_dim
 from turnout_aten.functions.call_forms import is_number, python_number
 from turnout_aten.functions.limits import iinfo
 from turnout_aten.generated import functions as fn
@@ -102,5 +103,5 @@ def axes_of(name: str, x: Tensor, axis: Axis) -> tuple[int, ...]:
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     found = tuple([wrap_dim(each, x.ndim) for each in given])
     if len(set(found)) < len(found):
-        raise ArgumentError(f"{name}: an axis occurs twice in {given}")
+        raise ArgumentError(repeated_dim(name, given))
     return found

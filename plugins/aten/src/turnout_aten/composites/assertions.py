@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from turnout.errors import ArgumentError, DataDependentSizeError, NoDataError
 from turnout_aten import operators as aten
+from turnout_aten.errors.arguments import not_one_element
 from turnout_aten.tensor.checks import are_postponed, note
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _MOST = (1 << 63) - 1
 def assert_async(self: Tensor, assert_msg: str = _NOT_TRUE) -> None:
     """Raise ArgumentError with this text where the only element is zero or false."""
     if self.shape.numel() != 1:
-        raise ArgumentError(f"_assert_async: expected a tensor with one element, got shape {list(self.shape)}")
+        raise ArgumentError(not_one_element("_assert_async", self.shape))
     try:
         true = holds(self)
     except (NoDataError, DataDependentSizeError):

@@ -392,7 +392,7 @@ _NUMBERS = frozenset({bool, int, float, complex})
 def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
     """The Python number in a tensor of one element."""
     if self.array.shape and numel(self.array.shape) != 1:
-        raise ArgumentError(f"expected a tensor with one element, got shape {list(self.array.shape)}; use tolist()")
+        raise ArgumentError(texts.not_one_element("", self.array.shape, "; use tolist()"))
     return self.device.backend.item(self.array)
 
 

@@ -187,8 +187,9 @@ def _rows_and_columns(name: str, batch1: Tensor, batch2: Tensor) -> tuple[Tensor
     a, b = batch1.shape, batch2.shape
     if len(a) != 3 or len(b) != 3:
         raise ShapeError(f"{name}: batch1 and batch2 must have 3 dimensions, got shapes {list(a)} and {list(b)}")
-    if a[0] != b[0] or a[2] != b[1]:
-        raise ShapeError(f"{name}: shapes {list(a)} and {list(b)} do not match")
+    for i, j in ((0, 0), (2, 1)):
+        if a[i] != b[j]:
+            raise ShapeError(texts.unmatched(name, a, b, a[i], b[j]))
     rows = aten.reshape(aten.permute(batch1, (1, 0, 2)), (a[1], a[0] * a[2]))
     return rows, aten.reshape(batch2, (b[0] * b[1], b[2]))
 
@@ -277,7 +278,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     factors[-1] = aten.unsqueeze(factors[-1], 1) if column else factors[-1]
     for left, right in pairwise(tensors):
         if left.shape[-1] != right.shape[0]:
-            raise ShapeError(f"linalg.multi_dot: shapes {list(left.shape)} and {list(right.shape)} do not match")
+            raise ShapeError(texts.unmatched("linalg.multi_dot", left.shape, right.shape, left.shape[-1], right.shape[0]))
     made = _in_order(factors, _cheapest([f.shape[0] for f in factors] + [factors[-1].shape[1]]), 0, count - 1)
     if row:
         made = aten.squeeze__dim(made, 0)
@@ -322,7 +323,7 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
     if len(dims_self) != len(dims_other):
         raise ShapeError(f"tensordot: needs as many dims of self as of other, got {list(dims_self)} and {list(dims_other)}")
     if self.dtype is not other.dtype:
-        raise DTypeError(f"tensordot: operands must have one dtype, got {self.dtype.name} and {other.dtype.name}")
+        raise DTypeError(texts.several_dtypes("tensordot", {"self": self.dtype, "other": other.dtype}))
     for name, tensor, dims in (("self", self, dims_self), ("other", other, dims_other)):
         if dims and not tensor.ndim:
             raise DimError(f"tensordot: {name} has no dimensions, got dims {list(dims)}")

@@ -34,7 +34,7 @@ def min_other(self: Tensor, other: Tensor) -> Tensor:
 def positive(self: Tensor) -> Tensor:
     """Returns self. Raises DTypeError for bools, which have no sign."""
     if self.dtype is bool_:
-        raise DTypeError("positive is not defined for bool tensors")
+        raise DTypeError(texts.undefined_for("positive", bool_))
     return self
 
 

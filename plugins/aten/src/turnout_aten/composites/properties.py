@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors.arguments import not_one_element
 from turnout_aten.shapes.extents import numel, wrap_dim
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def is_signed(self: Tensor) -> bool:
 def is_nonzero(self: Tensor) -> bool:
     """Whether the only element is not 0. Raises ShapeError for any other number of elements."""
     if numel(self.shape) != 1:
-        raise ShapeError(f"is_nonzero: expected a tensor with one element, got shape {list(self.shape)}; use any() or all()")
+        raise ShapeError(not_one_element("is_nonzero", self.shape, "; use any() or all()"))
     return bool(aten._local_scalar_dense(self))
 
 

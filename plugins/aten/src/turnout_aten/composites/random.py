@@ -34,7 +34,7 @@ def _reserved(shape: Sequence[int], device: TensorDevice, generator: Generator |
     shape = tuple(shape)
     for length in shape:
         if length < 0:
-            raise ShapeError(f"a tensor cannot have shape {list(shape)}")
+            raise ShapeError(texts.negative_length("", shape))
     return shape, *source.reserve(numel(shape))
 
 

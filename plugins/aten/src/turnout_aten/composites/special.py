@@ -10,6 +10,7 @@ from turnout.errors import ArgumentError, DTypeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.out_variants import into_out
+from turnout_aten.errors.arguments import unwritable_result
 from turnout_aten.shapes.promotion import rounded
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def mvlgamma_(self: Tensor, p: int) -> Tensor:
 def _written(name: str, self: Tensor, value: Tensor) -> Tensor:
     """Copy `value` into self. Raises DTypeError for an integer self."""
     if self.dtype.category < FLOAT:
-        raise DTypeError(f"aten::{name}: the result has dtype {value.dtype.name}, which cannot be written into {self.dtype.name}")
+        raise DTypeError(unwritable_result(f"aten::{name}", value.dtype, self.dtype))
     return aten.copy_(self, value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, bool_
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
@@ -66,7 +66,7 @@ def _check_joined(self: Tensor, other: Tensor | None, name: str, d: int) -> None
 
 def _refuse_bools(name: str, *tensors: Tensor) -> None:
     if any(t.dtype.category == BOOL for t in tensors):
-        raise DTypeError(f"{name} is not defined for bool tensors")
+        raise DTypeError(texts.undefined_for(name, bool_))
 
 
 def _both(y: Tensor, d: int) -> Tensor:
@@ -141,7 +141,7 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
     if self.ndim > 2:
         raise ShapeError(f"cov: 'self' must have at most 2 dimensions, got shape {list(self.shape)}")
     if self.dtype.category == BOOL:
-        raise DTypeError("cov is not defined for bool tensors")
+        raise DTypeError(texts.undefined_for("cov", bool_))
     rows = self if self.ndim == 2 else aten.reshape(self, (1, -1))
     observations = rows.shape[1]
     times = _weights("fweights", fweights, observations, INT)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from turnout.dtypes import DType
 
@@ -37,6 +37,17 @@ def not_one_of(name: str, argument: str, known: Iterable[str], value: object) ->
     return f"{_of(name)}{argument} must be one of {', '.join(known)}, got {value!r}"
 
 
+def copy_forbidden(name: str, what: str) -> str:
+    return f"{_of(name)}{what}, which copy=False forbids"
+
+
+def not_one_element(name: str, shape: Shape, remedy: str = "") -> str:
+    return f"{_of(name)}expected a tensor with one element, got shape {list(shape)}{remedy}"
+
+
+NO_QUOTIENT = "integer division by zero"
+
+
 def not_strided(name: str, layout: object) -> str:
     return f"{_of(name)}layout must be turnout.strided, got {layout!r}"
 
@@ -49,12 +60,12 @@ def no_number(name: str, shape: Shape) -> str:
 
 
 def undefined_for(name: str, dtype: DType) -> str:
-    return f"{name} is not defined for {dtype.name} tensors"
+    return f"{name + ' is ' if name else ''}not defined for {dtype.name} tensors"
 
 
 def unordered(name: str, dtype: DType) -> str:
     """For an operator that compares elements."""
-    return f"{name + ' is ' if name else ''}not defined for {dtype.name} tensors, which have no order"
+    return f"{undefined_for(name, dtype)}, which have no order"
 
 
 def wrong_dtype(name: str, argument: str, wanted: DType, given: DType) -> str:
@@ -63,6 +74,12 @@ def wrong_dtype(name: str, argument: str, wanted: DType, given: DType) -> str:
 
 def different_dtypes(name: str, first: DType, other: DType) -> str:
     return f"{_of(name)}dtypes must be equal, got {first.name} and {other.name}"
+
+
+def several_dtypes(name: str, operands: Mapping[str, DType]) -> str:
+    """For operands that are not converted to a common dtype."""
+    found = ", ".join(f"{argument} {dtype.name}" for argument, dtype in operands.items())
+    return f"{_of(name)}operands must have one dtype, got {found}"
 
 
 def not_int64(name: str, argument: str, dtype: DType) -> str:
@@ -174,8 +191,15 @@ def unequal_lengths(name: str, size: Shape, stride: Shape) -> str:
     return f"{_of(name)}size {list(size)} and stride {list(stride)} must be equally long"
 
 
+def no_element(name: str, shape: Shape, dim: int | None = None) -> str:
+    """For an operator that picks elements, along a dim or of a whole tensor, where there are none."""
+    if dim is None:
+        return f"{_of(name)}a tensor of shape {list(shape)} has no element to choose"
+    return f"{_of(name)}cannot choose an element from dim {dim} of shape {list(shape)}, which has length 0"
+
+
 def wrong_output_size(name: str, ndim: int, size: Shape) -> str:
-    return f"{_of(name)}'output_size' must be {ndim} numbers, got {list(size)}"
+    return f"{_of(name)}'output_size' must be {'one number' if ndim == 1 else f'{ndim} numbers'}, got {list(size)}"
 
 
 # ---- products and systems of equations

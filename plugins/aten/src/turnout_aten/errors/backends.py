@@ -27,9 +27,16 @@ def not_functional(owner: str, cls: str, backend: str) -> str:
     )
 
 
+ONE_BY_ONE = "graph.replay = '' runs operators one by one"  # for a device that cannot replay a graph at once
+
+
+def on_host_again(option: str, host: str) -> str:
+    return f"{option} = true lets it run on {host}"
+
+
 def host_switched_off(op_name: str, backend: str, host: str, option: str) -> str:
     """An operator without a kernel, where the setting that lets it run on the host is false."""
-    return f"{op_name}: no kernel for {backend}\n  to fix  {option} = true lets it run on {host}"
+    return f"{op_name}: no kernel for {backend}\n  to fix  {on_host_again(option, host)}"
 
 
 def host_without_values(op: str, backend: str, where: str, why: object) -> str:

@@ -55,6 +55,15 @@ def leaf_written(name: str, argument: str, view: bool) -> str:
     )
 
 
+# Where there is nothing that a gradient could flow to.
+REQUIRE = "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
+
+
+def tracked(name: str, remedy: str) -> str:
+    """A use of the elements that no gradient could follow."""
+    return f"{name}: the tensor requires a gradient{remedy}"
+
+
 def no_grad_view_written(name: str) -> str:
     """A write into a view that the history of its base does not include."""
     return (

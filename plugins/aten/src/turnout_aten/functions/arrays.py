@@ -6,6 +6,7 @@ from turnout.dtypes import DType
 from turnout.errors import ArgumentError
 from turnout.operators.arguments import as_dtype
 from turnout.operators.tracebacks import shortening
+from turnout_aten.errors.arguments import copy_forbidden
 from turnout_aten.tensor import creation as factories
 from turnout_aten.tensor.devices import default_device
 from turnout_aten.tensor.devices import device as device_named
@@ -46,13 +47,13 @@ def _made(obj: Any, dtype: DType | type | None, place: Any, copy: bool | None) -
     if isinstance(obj, Tensor):
         fits = (dtype is None or obj.dtype is dtype) and (place is None or place is obj.device)
         if copy is False and not fits:
-            raise ArgumentError("asarray: another dtype or device needs a copy, which copy=False forbids")
+            raise ArgumentError(copy_forbidden("asarray", "another dtype or device needs a copy"))
         return obj.to(dtype=dtype or obj.dtype, device=place or obj.device, copy=bool(copy))  # it keeps its history
     if copy is False:
         backend = (place or default_device()).backend
         adopted = backend.adopt(obj)
         if adopted is None or (dtype is not None and backend.dtype_of(adopted) is not dtype):
-            raise ArgumentError(f"asarray: data of type {type(obj).__name__} needs a copy here, which copy=False forbids")
+            raise ArgumentError(copy_forbidden("asarray", f"data of type {type(obj).__name__} needs a copy here"))
     if isinstance(obj, int) and dtype is None and not -(2**63) <= obj < 2**63:
         raise OverflowError(f"asarray: {obj} does not fit in int64, the default integer dtype")
     return factories.tensor(obj, dtype=dtype, device=place) if copy else factories.as_tensor(obj, dtype, place)

@@ -104,7 +104,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     found = [(s,) if hasattr(s, "__index__") else tuple(s) for s in shapes]
     for shape in found:
         if any(n < 0 for n in shape):
-            raise ShapeError(f"broadcast_shapes: {list(shape)} has a negative length")
+            raise ShapeError(texts.negative_length("broadcast_shapes", shape))
     return Size(broadcast_all(found))
 
 

@@ -85,7 +85,7 @@ def _make(
             pass
     for length in size:
         if length < 0:
-            raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
+            raise ShapeError(texts.negative_length("", size))
     array = pinned_array(size, dtype, where, strides) if pin_memory else None
     if array is None:
         array = backend.empty(tuple(size), dtype, where, None if strides is None else tuple(strides))

@@ -24,7 +24,7 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
     if len(pad) % 2 or len(pad) > 2 * len(shape):
         raise ShapeError(texts.odd_padding("constant_pad_nd", len(shape), pad))
     if isinstance(value, complex) and self.dtype.category != COMPLEX:
-        raise DTypeError(f"constant_pad_nd: a complex value cannot be written into a {self.dtype.name} tensor")
+        raise DTypeError(texts.complex_into("constant_pad_nd", self.dtype))
     check_held(self.dtype, value, "constant_pad_nd", "value")
     for i in range(len(pad) // 2):
         dim = len(shape) - 1 - i
@@ -45,7 +45,7 @@ def check_images(name: str, ndim: int, shape: tuple[int, ...], argument: str = "
 def _upsampled(ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
     shape = self.array.shape
     if len(output_size) != ndim:
-        raise ShapeError(f"'output_size' must be {'one number' if ndim == 1 else f'{ndim} numbers'}, got {list(output_size)}")
+        raise ShapeError(texts.wrong_output_size("", ndim, output_size))
     check_images("", ndim, shape, alone=False)
     if any(n < 1 for n in output_size):
         raise ShapeError(f"'output_size' must be positive, got {list(output_size)}")
@@ -53,7 +53,7 @@ def _upsampled(ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
     # wrong by 1.
     dtype = self.dtype
     if dtype.category == COMPLEX or dtype is bool_ or (dtype.category < FLOAT and dtype is not uint8):
-        raise DTypeError(f"not defined for {dtype.name} tensors")
+        raise DTypeError(texts.undefined_for("", dtype))
     made = (*shape[:2], *output_size)
     return Out(made, dtype, as_images(made, self))
 
@@ -87,7 +87,7 @@ def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_siz
         raise ShapeError(f"'grad_output' must have shape {list(wanted)} for an input of {list(input_size)}, got {list(shape)}")
     # differs from torch: `upsample_bicubic2d_backward` refuses complex tensors, as the resizing does. PyTorch computes it.
     if grad_output.dtype.category == COMPLEX:
-        raise DTypeError(f"not defined for {grad_output.dtype.name} tensors")
+        raise DTypeError(texts.undefined_for("", grad_output.dtype))
     made = tuple(input_size)
     return Out(made, grad_output.dtype, as_images(made, grad_output))
 

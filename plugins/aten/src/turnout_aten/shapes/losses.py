@@ -22,7 +22,7 @@ def softmax(self: Tensor, dim: int, half_to_float: bool) -> Out | Result:
     """Along one dim; `half_to_float` computes float16 in float32."""
     dtype = self.dtype
     if dtype.category < FLOAT or (dtype.category == COMPLEX and self.numel()):
-        raise DTypeError(f"softmax is not defined for {dtype.name} tensors; pass dtype= a floating-point one")
+        raise DTypeError(f"{texts.undefined_for('softmax', dtype)}; pass dtype= a floating-point one")
     shape = self.array.shape
     wrap_dim(dim, len(shape))
     if half_to_float:
@@ -39,7 +39,7 @@ def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype:
         raise ShapeError(f"grad_output of shape {list(shape)} must have the shape of output, {list(output.array.shape)}")
     wrap_dim(dim, len(shape))
     if input_dtype.category == COMPLEX:
-        raise DTypeError(f"not defined for {input_dtype.name} tensors")
+        raise DTypeError(texts.undefined_for("", input_dtype))
     return Out(shape, input_dtype)
 
 

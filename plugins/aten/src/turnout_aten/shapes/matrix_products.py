@@ -22,8 +22,7 @@ def _dtype(name: str, **operands: Tensor) -> DType:
     dtypes = {argument: tensor.dtype for argument, tensor in operands.items()}
     first = next(iter(dtypes.values()))
     if any(d is not first for d in dtypes.values()):
-        found = ", ".join(f"{argument} {d.name}" for argument, d in dtypes.items())
-        raise DTypeError(f"{name}: operands must have one dtype, got {found}")
+        raise DTypeError(texts.several_dtypes(name, dtypes))
     return first
 
 

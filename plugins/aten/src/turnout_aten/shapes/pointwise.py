@@ -74,7 +74,7 @@ def negated(self: Tensor) -> Out | Result:
     """-self; bool has `logical_not`."""
     dtype = self.dtype
     if dtype is bool_:
-        raise DTypeError("neg is not defined for bool tensors; use ~x or logical_not")
+        raise DTypeError(f"{texts.undefined_for('neg', bool_)}; use ~x or logical_not")
     return one_tensor(self, dtype, dtype)
 
 
@@ -267,7 +267,7 @@ def _divided(self: Any, other: Any, *, rounds: bool) -> Out | Result:
     computed = common_dtype(self, other)
     refuse(computed, "rounded division", BOOL, COMPLEX)
     if computed.category == INT and not isinstance(other, Tensor) and other == 0 and 0 not in self.array.shape:
-        raise ArgumentError("integer division by zero")
+        raise ArgumentError(texts.NO_QUOTIENT)
     return two_operands(self, other, computed, rounds=rounds)
 
 

@@ -72,56 +72,57 @@ def mean_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | Non
     return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), computed, given)
 
 
-def _some(shape: tuple[int, ...], dims: Sequence[int], given: Any = True, name: str = "") -> None:
+def _some(name: str, shape: tuple[int, ...], dims: Sequence[int], given: Any = True) -> None:
     """Raise DimError for a dim without elements, ShapeError where no dims were `given`."""
     if not given and 0 in shape:
-        raise ShapeError(f"a tensor of shape {list(shape)} has no element to choose")
+        raise ShapeError(texts.no_element(name, shape))
     for d in dims:
         if shape and shape[d] == 0:
-            raise DimError(f"{name}cannot choose an element from dim {d} of shape {list(shape)}, which has length 0")
+            raise DimError(texts.no_element(name, shape, d))
 
 
-def _ordered(self: Tensor) -> DType:
+def ordered(self: Tensor, *, empty: bool = False) -> DType:
+    """Its dtype. Raises DTypeError for complex numbers, but where there are none if it may be `empty`."""
     dtype = self.dtype
-    if dtype.category == COMPLEX:
+    if dtype.category == COMPLEX and not (empty and not self.numel()):
         raise DTypeError(texts.unordered("", dtype))
     return dtype
 
 
 def extreme_all(self: Tensor) -> Out:
     """max or min of everything."""
-    dtype = _ordered(self)
+    dtype = ordered(self)
     if not numel(self.array.shape):
-        raise ShapeError(f"a tensor of shape {list(self.array.shape)} has no element to choose")
+        raise ShapeError(texts.no_element("", self.array.shape))
     return Out((), dtype)
 
 
 def extreme_dims(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Out:
     """amax or amin over some dims, all of them for []."""
-    dtype = _ordered(self)
+    dtype = ordered(self)
     shape = self.array.shape
     dims = wrap_dims(dim, len(shape))
-    _some(shape, dims, dim)
+    _some("", shape, dims, dim)
     return Out(reduced(shape, dims, keepdim), dtype)
 
 
 def extreme_dim(self: Tensor, dim: int, keepdim: bool = False) -> Result:
     """(values, indices) along one dim, which the kernel gets counted from 0."""
-    dtype = _ordered(self)
+    dtype = ordered(self)
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
-    _some(shape, (dim,))
+    _some("", shape, (dim,))
     left = reduced(shape, (dim,), keepdim)
     return Result((Out(left, dtype), Out(left, int64, exact=True)), None, {"dim": dim})
 
 
 def arg_extreme(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Out:
     """Indices in int64: into one dim, or into the flattened tensor for None."""
-    if _ordered(self) is bool_:
-        raise DTypeError("not defined for bool tensors; convert to an integer dtype first")
+    if ordered(self) is bool_:
+        raise DTypeError(f"{texts.undefined_for('', bool_)}; convert to an integer dtype first")
     shape = self.array.shape
     dims = tuple(range(len(shape))) if dim is None else (wrap_dim(dim, len(shape)),)
-    _some(shape, dims)
+    _some("", shape, dims)
     return Out(reduced(shape, dims, keepdim), int64, exact=True)
 
 
@@ -163,10 +164,10 @@ def spread(self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool
 
 def both_extremes(self: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Out, Out]:
     """aminmax: (smallest, largest) over one dim or all."""
-    dtype = _ordered(self)
+    dtype = ordered(self)
     shape = self.array.shape
     dims = wrap_dims(None if dim is None else (dim,), len(shape))
-    _some(shape, dims, dim is not None)
+    _some("", shape, dims, dim is not None)
     left = reduced(shape, dims, keepdim)
     return Out(left, dtype), Out(left, dtype)
 
@@ -184,7 +185,7 @@ def vector_norm(self: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = Fa
     shape = self.array.shape
     dims = wrap_dims(dim, len(shape))
     if ord < 0 or ord == float("inf"):
-        _some(shape, dims, name="linalg.vector_norm: ")
+        _some("linalg.vector_norm", shape, dims)
     out = Out(reduced(shape, dims, keepdim), (dtype or given).to_real())
     return out if dtype in (None, given) else Result(out, {"self": dtype})
 

@@ -29,7 +29,7 @@ def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool
     """(values, indices) of the k largest or smallest along a dim."""
     dtype = _sortable("topk", self)
     if dtype is bool_:
-        raise DTypeError("topk is not defined for bool tensors")
+        raise DTypeError(texts.undefined_for("topk", bool_))
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
     length = shape[dim] if shape else 1

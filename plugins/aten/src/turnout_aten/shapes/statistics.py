@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64
+from turnout.dtypes import FLOAT, DType, bool_, int64
 from turnout.errors import ArgumentError, DimError, DTypeError
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import reduced, wrap_dim
-from turnout_aten.shapes.reductions import sum_dtype
+from turnout_aten.shapes.reductions import ordered, sum_dtype
 from turnout_aten.shapes.specs import Out, Result, in_dtype_of_out
 
 TYPE_CHECKING = False
@@ -38,25 +38,18 @@ def logcumsumexp(self: Tensor, dim: int) -> Out:
 
 def cumulative_extreme(self: Tensor, dim: int) -> tuple[Out, Out]:
     """(values, indices) of cummax and cummin."""
-    dtype = _ordered(self)
+    dtype = ordered(self, empty=True)
     shape = self.array.shape
     wrap_dim(dim, len(shape))
     return Out(shape, dtype), Out(shape, int64, exact=True)
 
 
-def _ordered(self: Tensor) -> DType:
-    dtype = self.dtype
-    if dtype.category == COMPLEX and self.numel():
-        raise DTypeError(texts.unordered("", dtype))
-    return dtype
-
-
 def _picked(self: Tensor, name: str, dim: int, keepdim: bool) -> Result:
-    dtype = _ordered(self)
+    dtype = ordered(self, empty=True)
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
     if shape and not shape[dim]:
-        raise DimError(f"{name}: cannot choose an element from dim {dim} of shape {list(shape)}, which has length 0")
+        raise DimError(texts.no_element(name, shape, dim))
     left = reduced(shape, (dim,), keepdim)
     return Result((Out(left, dtype, exact=True), Out(left, int64, exact=True)), None, {"dim": dim})
 
@@ -64,7 +57,7 @@ def _picked(self: Tensor, name: str, dim: int, keepdim: bool) -> Result:
 def median(self: Tensor, dim: int, keepdim: bool = False) -> Result:
     """(values, indices) of median and nanmedian along a dim, which the kernel gets counted from 0."""
     if self.dtype is bool_:
-        raise DTypeError("median is not defined for bool tensors")
+        raise DTypeError(texts.undefined_for("median", bool_))
     return _picked(self, "median", dim, keepdim)
 
 
@@ -76,7 +69,7 @@ def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> Result:
 def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Result:
     """The shape function of kthvalue; k counts from 1."""
     if self.dtype is bool_:
-        raise DTypeError("kthvalue is not defined for bool tensors")
+        raise DTypeError(texts.undefined_for("kthvalue", bool_))
     result = _picked(self, "kthvalue", dim, keepdim)
     shape = self.array.shape
     length = shape[result.precomputed["dim"]] if shape else 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout.errors import AliasError, ArgumentError
 from turnout.keys import KEYS
+from turnout_aten.errors.tensors import tracked
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _changed(tensor: Tensor, functionality: str, function: str, *, add: bool) ->
             f"{function}: {functionality!r} is not a functionality with a key for each backend; there are: {there}"
         )
     if tensor.gmask & 1:
-        raise AliasError(f"{function}: the tensor requires a gradient, which the new one would not record; detach() it first")
+        raise AliasError(tracked(function, ", which the new one would not record; detach() it first"))
     plugins.enabled_keys().require((functionality,))
     made = tensor.new_alias(tensor.array, tensor.storage_offset())
     replaced = _DENSE if row.backend_key else 0

@@ -15,6 +15,8 @@ from turnout.operators.arguments import as_dtype
 from turnout.operators.tracebacks import shorten, shortening
 from turnout.state import BELOW_AUTOGRAD, in_effect
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
+from turnout_aten.errors.tensors import tracked
 from turnout_aten.tensor import host_bytes as elements
 from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.devices import place
@@ -50,7 +52,7 @@ def item(tensor: Tensor) -> Any:
     """
     try:
         if tensor.array.shape and tensor.numel() != 1:
-            raise ArgumentError(f"item: expected a tensor with one element, got {tensor.numel()} elements; use tolist()")
+            raise ArgumentError(texts.not_one_element("item", tensor.shape, "; use tolist()"))
         return aten._local_scalar_dense(tensor)
     except Exception as error:
         shorten(error)
@@ -129,7 +131,7 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
             return made if made is not None else numpy(tensor.to(device="cpu"))
         # Kernels that run below Autograd may read the array: nothing that they compute is recorded.
         if tensor.gmask and tensor.gmask & GRAD.get()[0] and in_effect(~BELOW_AUTOGRAD) & ~BELOW_AUTOGRAD:
-            raise AliasError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
+            raise AliasError(tracked("numpy", "; use .detach().numpy(), or .numpy(force=True)"))
         made = tensor.device.backend.numpy(tensor.array)
         if made is None:
             raise CallError(f"numpy: the tensor is on {tensor.device}; use .cpu().numpy(), or .numpy(force=True)")
@@ -246,7 +248,7 @@ def cuda_array(tensor: Tensor) -> Any:
     if made is None:
         raise AttributeError(f"a tensor on {tensor.device} has no __cuda_array_interface__")
     if tensor.gmask & GRAD.get()[0]:
-        raise CallError("__cuda_array_interface__: the tensor requires a gradient; use .detach()")
+        raise CallError(tracked("__cuda_array_interface__", "; use .detach()"))
     return made
 
 
@@ -274,7 +276,7 @@ def to_dlpack(
         raise BufferError("a tensor that requires a gradient cannot be exported through DLPack; detach() it first")
     if dl_device is not None and tuple(dl_device) == HOST and dlpack_device(tensor) != HOST:
         if copy is False:
-            raise BufferError(f"a tensor on {tensor.device} needs a copy to reach the host, which copy=False forbids")
+            raise BufferError(texts.copy_forbidden("", f"a tensor on {tensor.device} needs a copy to reach the host"))
         return to_dlpack(tensor.to(device="cpu"), max_version=max_version)
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {name: value for name, value in options.items() if value is not None}
@@ -314,7 +316,7 @@ def from_dlpack(value: Any, *, device: Any = None, copy: bool | None = None) -> 
         made = inference_made(wrap(backend.from_dlpack(value), backend.resolve_device(device_named(name, int(index)))))
         if device is not None and place(device) is not made.device:
             if copy is False:
-                raise ArgumentError(f"from_dlpack: an array on {made.device} needs a copy for {device}, which copy=False forbids")
+                raise ArgumentError(texts.copy_forbidden("from_dlpack", f"an array on {made.device} needs a copy for {device}"))
             return made.to(device=device)
         return made.clone() if copy else made
     except Exception as error:

@@ -17,7 +17,7 @@ from turnout.operators.tracebacks import shortening
 from turnout_aten import archives, plain_data
 from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
-from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, distinct, elements, fields, index, only, row, shown, size
+from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, TOO_DEEP, distinct, elements, fields, index, only, row, shown, size
 from turnout_aten.tensor.backend_keys import names_of
 from turnout_aten.tensor.copying import flat_memory, place_of
 from turnout_aten.tensor.devices import device
@@ -95,7 +95,7 @@ class _Writer:
         if id(obj) in self.open:
             raise CallError(f"save: {where} contains itself")
         if len(self.open) == DEEPEST:
-            raise CallError(f"save: {where} is nested too deep; a file holds at most {DEEPEST} containers inside each other")
+            raise CallError(f"save: {where} is {TOO_DEEP}")
         self.open.add(id(obj))
         if type(obj) is list:
             made: Any = [self.tree(v, f"{where}[{i}]") for i, v in enumerate(obj)]

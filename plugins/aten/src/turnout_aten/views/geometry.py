@@ -171,14 +171,14 @@ def transpose_int(shape: Ints, strides: Ints, offset: int, dim0: int, dim1: int)
     return tuple(lengths), tuple(steps), offset
 
 
-def _turned(shape: Ints, strides: Ints, offset: int) -> Geometry:
+def turned(shape: Ints, strides: Ints, offset: int) -> Geometry:
     """The transpose of a matrix; a tensor of fewer dims is unchanged."""
     if len(shape) > 2:
         raise ShapeError(f"t: takes at most 2 dimensions, got shape {list(shape)}; use transpose or permute")
     return shape[::-1], strides[::-1], offset
 
 
-_t = one_view("t")(_turned)
+_t = one_view("t")(turned)
 
 
 def t(ks: int, self: Tensor) -> Tensor:
@@ -379,7 +379,7 @@ def _parts(shape: Ints, strides: Ints, offset: int, sizes: Sequence[int], d: int
 
 # ---- in-place views
 
-t_ = view_in_place("t_", _turned)
+t_ = view_in_place("t_", turned)
 transpose_ = view_in_place("transpose_", transpose_int.geometry)
 squeeze_ = view_in_place("squeeze_", squeeze.geometry)
 squeeze_dim_ = view_in_place("squeeze_", squeeze_dim.geometry)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from turnout_aten.errors.tensors import REQUIRE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,10 +23,7 @@ def graph_not_tensor(what: str, given: object) -> str:
 
 
 def graph_untracked(index: int) -> str:
-    return (
-        f"draw: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n"
-        "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
-    )
+    return f"draw: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n{REQUIRE}"
 
 
 def svg_missing() -> str:

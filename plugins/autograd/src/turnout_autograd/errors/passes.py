@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout_aten.errors.tensors import REQUIRE
+from turnout_aten.errors.transforms import TRANSFORM_INSIDE
 from turnout_aten.tensor.levels import VERSION_MASK
 from turnout_autograd.errors.described import tensor_text
 
@@ -34,10 +36,7 @@ def no_graph(functional: bool) -> str:
             "backward: only a functional transform that is running tracks the tensor, so no leaf has a .grad to add to\n"
             "  to fix  use turnout.func.grad or vjp inside of the transformed function"
         )
-    return (
-        "backward: the tensor does not require a gradient and was not computed from one that does\n"
-        "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
-    )
+    return f"backward: the tensor does not require a gradient and was not computed from one that does\n{REQUIRE}"
 
 
 def not_scalar(tensor: Tensor) -> str:
@@ -166,12 +165,9 @@ def inside_vmap() -> str:
     return (
         "grad: inside vmap, outputs and inputs must be batched by the same vmaps: the gradient with respect to a tensor that all "
         "examples share would be summed over them\n"
-        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+        f"{TRANSFORM_INSIDE}"
     )
 
 
 def backward_inside_vmap() -> str:
-    return (
-        "backward: it cannot run on tensors inside vmap, because all examples would share one .grad\n"
-        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
-    )
+    return f"backward: it cannot run on tensors inside vmap, because all examples would share one .grad\n{TRANSFORM_INSIDE}"

@@ -10,10 +10,16 @@ from turnout_aten import operators as aten
 from turnout_aten.kernels.factories import strides_as
 from turnout_aten.shapes.extents import numel, reach_of, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.views import geometry
 from turnout_aten.views.geometry import inferred_shape
 from turnout_batched.rules.alignment import Dims, Rule, at_least_1d, family, fits, front, logical_ndim, padded, wrapped_dim
 
 Ints = Sequence[int]
+
+
+def example(x: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """The shape, strides and offset of an example, for the view's own function where that is going to refuse it."""
+    return x.array.shape[1:], x.stride()[1:], 0
 
 
 @family
@@ -75,7 +81,7 @@ def t(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
     x = front(self, dims[0], size)
     n = len(x.array.shape) - 1
     if n > 2:
-        raise ShapeError(f"t: takes at most 2 dimensions, got examples of {n}; use transpose or permute")
+        geometry.turned(*example(x))
     return (aten.transpose__int(x, 1, 2) if n == 2 else aten.alias(x)), 0
 
 
@@ -83,7 +89,7 @@ def permute(size: int, dims: Dims, self: Tensor, order: Ints) -> tuple[Tensor, i
     x = front(self, dims[0], size)
     n = len(x.array.shape) - 1
     if len(order) != n:
-        raise ShapeError(f"permute: {list(order)} must name each of the {n} dimensions of an example")
+        geometry.permute.geometry(*example(x), order)
     return aten.permute(x, (0, *[d + 1 for d in wrap_dims(order, n)])), 0
 
 
@@ -91,10 +97,8 @@ def expand(size: int, dims: Dims, self: Tensor, shape: Ints, implicit: bool) -> 
     x = front(self, dims[0], size)
     own = x.array.shape[1:]
     lead = len(shape) - len(own)
-    if lead < 0:
-        raise ShapeError(f"expand: examples of shape {list(own)} have more dimensions than the wanted {list(shape)}")
-    if any(n < 0 for n in shape[:lead]):
-        raise ShapeError(f"expand: {list(shape)}: a new dimension needs a length")
+    if lead < 0 or any(n < 0 for n in shape[:lead]):
+        geometry.expand.geometry(*example(x), shape)
     if lead:
         x = aten.view(x, (size, *(1,) * lead, *own))
     return aten.expand(x, (size, *shape), implicit=implicit), 0

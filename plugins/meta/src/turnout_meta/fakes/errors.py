@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.errors.layout import report
+from turnout_aten.errors.transforms import key_included
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -46,10 +47,7 @@ def real_result(op: Operator) -> str:
     )
 
 
-NO_MODE = (
-    "the key Fake takes part in a call without fake tensors and outside a FakeMode: a guard or keys.enable includes it\n"
-    "  to fix  use turnout.FakeMode, which includes the key where it is needed"
-)
+NO_MODE = key_included("Fake", "without fake tensors and outside a FakeMode", "turnout.FakeMode")
 KEPT_CONTEXT = "new_dynamic_size: only a fake kernel can call it, while it runs"
 OTHER_MODE = "from_tensor: the tensor belongs to another FakeMode; make all fake tensors of a program with one FakeMode"
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from math import gcd, inf
 from typing import Any
 
+from turnout_aten.errors.arguments import NO_QUOTIENT
+
 Monomial = tuple["Atom", ...]  # its factors, sorted by text; () for the constant
 Bounds = tuple[float, float]  # ints, or infinite
 
@@ -120,7 +122,7 @@ class Expression:
     def divided(self, other: Expression) -> tuple[Expression, Expression]:
         """The floored quotient and the remainder. Raises ZeroDivisionError for a divisor that is 0."""
         if other.value == 0:
-            raise ZeroDivisionError("integer division by zero")
+            raise ZeroDivisionError(NO_QUOTIENT)
         if self.value is not None and other.value is not None:
             return Expression.constant(self.value // other.value), Expression.constant(self.value % other.value)
         even: dict[Monomial, int] = {}

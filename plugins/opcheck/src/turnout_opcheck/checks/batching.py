@@ -23,9 +23,7 @@ FIX = "register_vmap with a rule that computes the batch as the examples, and re
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     need("functionality:Batched", "turnout-batched")
-    subject.need_tensors()
-    if subject.gives_numbers:
-        raise NotTriedError("the operator returns a number, which differs between examples")
+    subject.need_tensor_results("differs between examples")
     if subject.is_random or subject.schema.is_mutable or subject.schema.is_view or any(t in subject.op.tags for t in DYNAMIC):
         raise NotTriedError("its examples are not independent: it draws, writes, returns views or sizes that depend on data")
     if not subject.has_rule("Batched"):

@@ -15,10 +15,10 @@ from turnout_opcheck import derived
 from turnout_opcheck.checks.registration import differentiable, tracked
 from turnout_opcheck.comparing import array
 from turnout_opcheck.observing import run, share
-from turnout_opcheck.report import NotTriedError, Problem
+from turnout_opcheck.report import OPERATORS_ALONE, NotTriedError, Problem
 from turnout_opcheck.subject import Subject, fresh
 
-FIX = "compute with operators alone, or register the kernel for CompositeExplicitAutograd and give it a gradient"
+FIX = f"{OPERATORS_ALONE}, or register the kernel for CompositeExplicitAutograd and give it a gradient"
 STEP = 1e-6
 
 

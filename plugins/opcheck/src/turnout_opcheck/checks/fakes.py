@@ -17,7 +17,7 @@ from turnout.operators.values import flat
 from turnout_opcheck import derived
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import results, run, share
-from turnout_opcheck.report import NotTriedError, Problem, need
+from turnout_opcheck.report import SIZES_AS_THEY_ARE, NotTriedError, Problem, need
 from turnout_opcheck.subject import DYNAMIC, Subject, Variant, fresh
 
 META = "meta"
@@ -90,7 +90,7 @@ def _fixed(subject: Subject, given: Args, sizes: list[tuple[str, int, Any]]) -> 
     for name, dim, size in sizes:
         if size.bounds[0] == size.bounds[1] and _accepts_others(subject, given, int(size)):
             text = f"the fake kernel takes dim {dim} of {name} for {int(size)} always, where a size is a symbol"
-            yield Problem("fixed", text, "compute with sizes as they are, without int(), range() and decisions about them")
+            yield Problem("fixed", text, f"{SIZES_AS_THEY_ARE}, without int(), range() and decisions about them")
             return
 
 

@@ -14,22 +14,20 @@ from turnout_opcheck.checks.registration import tracked
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import run
-from turnout_opcheck.report import NotTriedError, Problem, need
+from turnout_opcheck.report import OPERATORS_ALONE, NotTriedError, Problem, need
 from turnout_opcheck.subject import Subject, fresh
 
 
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     need("functionality:Tracer", "turnout-tracer")
-    subject.need_tensors()
-    if subject.gives_numbers:
-        raise NotTriedError("the operator returns a number, which a graph cannot compute")
+    subject.need_tensor_results("a graph cannot compute")
     with turnout.enable_grad():
         graph = traced(subject, function_of(subject))
     with turnout.no_grad():
         for change in (derived.other_values, derived.negated):
             if text := told(subject, derived.mapped(subject.args, change), function_of(subject), graph):
-                fix = "compute with operators alone: a number that is read, item(), becomes a constant of the graph"
+                fix = f"{OPERATORS_ALONE}: a number that is read, item(), becomes a constant of the graph"
                 yield Problem("replay", f"a replay of its trace on other values differs: {text}", fix)
 
 

@@ -14,7 +14,7 @@ from turnout import FakeMode, SymInt
 from turnout_opcheck import derived
 from turnout_opcheck.checks import functional
 from turnout_opcheck.checks.replays import arguments, distinct, function_of, told, traced
-from turnout_opcheck.report import NotTriedError, Problem, is_there
+from turnout_opcheck.report import SIZES_AS_THEY_ARE, NotTriedError, Problem, is_there
 from turnout_opcheck.subject import Subject
 
 
@@ -35,7 +35,7 @@ def _other_sizes(subject: Subject) -> Iterator[Problem]:
         for length in lengths:
             given = derived.mapped(subject.args, derived.longer(length))
             if text := told(subject, given, function_of(subject), graph, (turnout.graphs.TraceError,)):
-                fix = "compute with sizes as they are: x.shape[0] need not be an int, and has no other value"
+                fix = f"{SIZES_AS_THEY_ARE}: x.shape[0] need not be an int, and has no other value"
                 yield Problem("sizes", f"a replay of its trace on other sizes differs: {text}", fix)
 
 

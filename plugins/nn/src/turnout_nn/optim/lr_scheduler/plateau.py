@@ -60,7 +60,7 @@ class ReduceLROnPlateau(LRScheduler):
             epoch: another epoch than the next; PyTorch's old form, which warns
         """
         if epoch is not None:
-            errors.warn("ReduceLROnPlateau.step: epoch is PyTorch's old form; call step(metrics) once for each epoch")
+            errors.warn(errors.old_epoch(self, "metrics"))
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         metric = float(metrics)
         if self._is_better(metric):
@@ -92,10 +92,8 @@ class ReduceLROnPlateau(LRScheduler):
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise ArgumentError(
-                    f"ReduceLROnPlateau: min_lr has {len(self.min_lrs)} numbers, and the optimiser has {len(groups)} groups\n"
-                    "  to fix  add a number to `min_lrs` when a group is added"
-                )
+                wrong = errors.not_for_groups(self, "min_lr", len(self.min_lrs), len(groups))
+                raise ArgumentError(f"{wrong}\n  to fix  add a number to `min_lrs` when a group is added")
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs, strict=True):
             old = float(group["lr"])

@@ -80,7 +80,7 @@ class LRScheduler:
             )
         self._step_count += 1
         if epoch is not None:
-            errors.warn(f"{type(self).__name__}.step: epoch is PyTorch's old form; call step() once for each epoch")
+            errors.warn(errors.old_epoch(self))
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None) -> None:
@@ -149,7 +149,7 @@ def for_groups(scheduler: object, name: str, optimizer: Optimizer, value: Any) -
     if not isinstance(value, (list, tuple)):
         return [_copy(value) for _ in range(groups)]
     if len(value) != groups:
-        raise ArgumentError(f"{type(scheduler).__name__}: {name} has {len(value)} values, and the optimiser has {groups} groups")
+        raise ArgumentError(errors.not_for_groups(scheduler, name, len(value), groups))
     return [_copy(each) for each in value]
 
 
