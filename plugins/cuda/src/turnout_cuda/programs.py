@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
+from turnout.dtypes import float32
 from turnout_arrays.expressions import Expression, Language, library, table
 from turnout_arrays.random import words_source
+from turnout_aten.dtypes import PRECISION
 
 # A kind of elements -> what DTYPE is in the text.
 DTYPES = {"float16": 16, "bfloat16": 17, "float32": 32, "float64": 64}
@@ -85,7 +87,9 @@ def parts(program: str) -> tuple[str, ...]:
     if program in ("indexing", "losses", "scattering"):
         texts.insert(1, (folder / "faults.cuh").read_text(encoding="utf-8"))
     if program == "random":
-        texts[1:1] = ["#define WORDS __device__ inline", words_source()]
+        bits = "".join(f"DTYPE == {DTYPES[dtype.name]} ? {bits} : " for dtype, bits in PRECISION.items())
+        defined = ("WORDS __device__ inline", f"PRECISION ({bits}0)", f"OF_FLOAT32 {PRECISION[float32]}")
+        texts[1:1] = [*(f"#define {each}" for each in defined), words_source()]
     if program not in ELEMENTWISE:
         return tuple(texts)
 

@@ -1,19 +1,12 @@
-// Random words, and numbers made of them: those of `turnout_arrays.random`, whose text comes before this one.
-
-#if DTYPE == 16
-#define PRECISION 11
-#elif DTYPE == 17
-#define PRECISION 8
-#elif DTYPE == 32
-#define PRECISION 24
-#else
-#define PRECISION 53
-#endif
+// Random words, and numbers made of them: those of `turnout_arrays.random`, whose text comes before this one, with PRECISION and
+// OF_FLOAT32, the bits of a number of the dtype and of float32.
 
 // In [0, 1)
-__device__ inline accum fraction(word64 bits) {
-    return (accum)(bits & ((1ull << PRECISION) - 1)) * ((accum)1 / (accum)(1ull << PRECISION));
+template <typename T, int BITS>
+__device__ inline T fraction_of(word64 bits) {
+    return (T)(bits & ((1ull << BITS) - 1)) * ((T)1 / (T)(1ull << BITS));
 }
+__device__ inline accum fraction(word64 bits) { return fraction_of<accum, PRECISION>(bits); }
 
 // Each kernel twice: with where its words begin and the key, and with a row of a table that says so: the first and the second
 // place, and the key.
@@ -58,7 +51,7 @@ __device__ inline void dropout(
 #if DTYPE == 64
         bool keeps = fraction(word_at(i, start, key)) < probability;
 #else
-        bool keeps = (float)(word_at(i, start, key) & 0xFFFFFF) * (1.0f / 16777216.0f) < (float)probability;
+        bool keeps = fraction_of<float, OF_FLOAT32>(word_at(i, start, key)) < (float)probability;
 #endif
         kept[i] = keeps;
         put(y + i, load(x[i]) * (accum)keeps * (accum)scale);
