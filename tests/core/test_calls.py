@@ -242,6 +242,13 @@ def test_names_that_do_not_exist_are_errors_that_show_near_ones(operators):
     )
 
 
+@pytest.mark.parametrize("name", ["", "  ", "::", "."])
+def test_an_empty_name_is_an_error_that_shows_how_a_name_is_written(name):
+    assert refused(UnknownOperatorError, turnout.explain, name) == (
+        f"no operator is named {name!r}: a name is written like add, add.Tensor or mylib::scale"
+    )
+
+
 def test_a_call_that_no_kernel_serves_says_which_argument_asked_for_it(operators):
     x = box(1.0)
     assert refused(NoKernelError, operators.scale, x, 2).splitlines()[:3] == [

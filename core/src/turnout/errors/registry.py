@@ -58,6 +58,8 @@ def fallthrough_at_alias(qualified_name: str, key: str) -> str:
 
 
 def unknown_operator(qualified_name: str, registry: Registry) -> str:
+    if not qualified_name.strip(" .:"):
+        return f"no operator is named {qualified_name!r}: a name is written like add, add.Tensor or mylib::scale"
     # A list at once, here and below: another thread may define or undo meanwhile.
     names = [name for name, op in list(registry.operators.items()) if op.is_defined]
     if "::" not in qualified_name:
