@@ -12,7 +12,6 @@ import linecache
 import sys
 import warnings
 from contextlib import suppress
-from itertools import pairwise
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -162,8 +161,7 @@ def _computed_by(op: Operator, kernel: Kernel, key: str, path: str) -> str:
     if path.partition(";")[0].endswith((f", {SIMPLE}", f", {FEW}")):  # only the last one is asked for few elements
         rows = rows[-1:]
     names = [each.origin.partition(" ")[0] for each in rows]
-    otherwise = [f", or by {b} where {a} returns NotImplemented" for a, b in pairwise(names)]
-    return f"; computed by {names[0]}{''.join(otherwise)}" if names else ""
+    return f"; computed by {', which may leave the call to '.join(names)}" if names else ""
 
 
 def _again(question: Question, backend: TensorBackend, targets: list[Tensor]) -> str:
