@@ -57,6 +57,16 @@ def test_examples_scaffolds_and_pages_import_what_is_promised() -> None:
     assert outside == []
 
 
+def test_a_plugin_here_is_written_for_the_promise_or_for_the_modules_inside() -> None:
+    mixed = []
+    for plugin in tracked(("plugins",)):
+        if plugin.endswith("/pyproject.toml"):
+            texts = [path.read_text("utf-8") for path in (ROOT / plugin).parent.glob("src/**/*.py")]
+            asked = {module for text in texts for module, _ in imported(text) if module.startswith("turnout_aten")}
+            mixed += [plugin] if "turnout_aten.plugin_api" in asked and len(asked) > 1 else []
+    assert mixed == []
+
+
 def public(module: str, name: str) -> bool:
     """Whether it is a name of `turnout` or of a public module, such as `turnout.nn`, which plugins provide."""
     if module in ("turnout", "turnout.errors", "turnout.autograd", "turnout.optim") or module.startswith("turnout.nn"):

@@ -215,7 +215,7 @@ def test_few_files_read_the_state_of_dispatch_and_one_of_each_language_knows_the
 # ---- one name for a family of operators
 
 
-HAS_ROWS = {"kernels", "KERNELS", "KERNELS_BY_OPERATOR"}
+HAS_ROWS = {"kernels", "KERNELS"}
 # Modules with rows whose name is no family's -> why.
 OF_SEVERAL = {
     "turnout_cpu.blocks": "element-wise rows of any family, which share work among threads",
@@ -247,7 +247,7 @@ def modules_with_rows() -> set[str]:
     found = set()
     for folder in (ROOT / "plugins").glob("*/src/turnout_*"):
         for path in folder.glob("*.py"):
-            if names_of(path) & HAS_ROWS and path.stem not in ("table", "kernels", "native"):
+            if names_of(path) & HAS_ROWS and path.stem not in ("table", "kernels"):
                 found.add(f"{folder.name}.{path.stem}")
     return found
 

@@ -29,7 +29,7 @@ from turnout_kernels.table import kernels
 CALLS = SETS["anyhow"]
 # Random numbers, whole layers and rows for few elements alone, which have tests of their own.
 ELSEWHERE = {
-    *few.KERNELS_BY_OPERATOR,
+    *few.KERNELS,
     "gru.input", "lstm.input", "native_dropout", "rand", "rand.generator", "randint", "randint.generator", "randint.low",
     "randint.low_generator", "randn", "randn.generator", "scaled_dot_product_attention",
 }  # fmt: skip

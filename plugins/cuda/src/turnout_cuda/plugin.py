@@ -7,13 +7,10 @@ from importlib import import_module
 from typing import Any
 
 import turnout_arrays
-from turnout import config
 from turnout.devices import device
-from turnout.errors import NoKernelError
 from turnout.plugins import hookimpl
 from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
-from turnout_aten.errors.backends import on_host_again
 from turnout_aten.kernels.tables import group_above, register_kernels, register_over
 from turnout_cuda import attention, convolutions, dropout, gradients, matrix_products, normalisation
 from turnout_cuda.backend import CUDABackend
@@ -21,10 +18,9 @@ from turnout_cuda.direct_convolutions import Direct
 from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
 from turnout_cuda.prepared import prepared_rows
-from turnout_cuda.programs import name_of
 from turnout_cuda.table import kernels
 
-_OPTION = "plugin.cuda.host_fallback"
+OPTION = "plugin.cuda.host_fallback"
 
 
 @hookimpl
@@ -65,7 +61,7 @@ def register(library: Registrations, backend: CUDABackend, *, cudnn: Any = None)
     raw |= own
     alone = {name: _or_host(name, raw.pop(name).fn, backend) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
-    library.fallback(backend.name, host("cpu", _OPTION))
+    library.fallback(backend.name, host("cpu", OPTION))
     each = {name: _unless_replaced(name, fn, backend.name, library) for name, fn in raw.items() if name.startswith("_foreach_")}
     register_over(group_above(library), backend.name, raw | each)
     register_gradients(library, backend)
@@ -115,16 +111,11 @@ def _unless_replaced(name: str, fn: Callable[..., Any], key: str, library: Regis
 
 def _or_host(name: str, fn: Callable[..., Any], backend: CUDABackend) -> Callable[..., Any]:
     """A raw kernel that is alone: what it does not serve runs on cpu, or is an error."""
-    elsewhere = on_host(name, backend, lambda array: device(backend.device_type, array.device.id))
+    elsewhere = on_host(name, backend, lambda array: device(backend.device_type, array.device.id), option=OPTION)
 
     def kernel(*args: Any) -> Any:
         made = fn(*args)
-        if made is not NotImplemented:
-            return made
-        if config.get(_OPTION):
-            return elsewhere(*args)
-        remedy = on_host_again(_OPTION, "cpu")
-        raise NoKernelError(f"{name}: {backend.device_type} does not compute this in {name_of(args[0])}; {remedy}")
+        return elsewhere(*args) if made is NotImplemented else made
 
     kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes
     kernel.__name__ = kernel.__qualname__ = fn.__name__

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from turnout_arrays import functional_kernels
-from turnout_aten.plugin_api import Row
+from turnout_aten.kernels.rows import Row
 from turnout_jax.backend import wide
 
 Call = Callable[..., Any]

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from jax import monitoring
 
 from turnout.plugins import hookimpl
-from turnout_aten.plugin_api import host, register_functional_kernels
+from turnout_aten.backend.functional_rows import register_functional_kernels
+from turnout_aten.backend.host_fallback import host
 from turnout_jax.backend import JaxBackend
 from turnout_jax.kernels import kernels
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
+
+OPTION = "plugin.jax.host_fallback"
 
 
 @hookimpl
@@ -29,7 +32,7 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
         from turnout_jax import cache
 
         cache.use(library)
-    library.fallback(backend.name, host("cpu", "plugin.jax.host_fallback"))
+    library.fallback(backend.name, host("cpu", OPTION))
 
 
 def _leave(backend: JaxBackend) -> None:

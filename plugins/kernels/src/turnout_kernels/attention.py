@@ -89,4 +89,4 @@ def _later(char: str) -> Any:
     return np.triu(np.full((_QUERIES, _QUERIES), -np.inf, char), 1)
 
 
-KERNELS_BY_OPERATOR: dict[str, Any] = {"scaled_dot_product_attention": scaled_dot_product_attention}
+KERNELS: dict[str, Any] = {"scaled_dot_product_attention": scaled_dot_product_attention}

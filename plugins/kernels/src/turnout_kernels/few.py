@@ -20,7 +20,7 @@ def compiled(name: str) -> Compiled:
 
 
 # fmt: off
-KERNELS_BY_OPERATOR: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "sort.values_stable":           Row(only_few, program=compiled("sort")),
     "any.all_out":                  Row(only_few, program=compiled("any")),
     "any.out":                      Row(only_few, program=compiled("any along")),

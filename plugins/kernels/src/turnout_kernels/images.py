@@ -16,7 +16,7 @@ from turnout_aten.shapes.convolutions import check_gradient
 from turnout_kernels import _native
 from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed, is_few
 from turnout_kernels.layouts import MOVED_SIZES, any_floats, laid_out_as, packed
-from turnout_kernels.native import FEW, FLOATS, GRAIN, KERNELS, buffer, code, parts_of, plain, run, whole
+from turnout_kernels.native import FEW, FLOATS, GRAIN, NUMBER_OF, buffer, code, parts_of, plain, run, whole
 from turnout_kernels.pointwise import halves
 
 Ints = Sequence[int]
@@ -117,7 +117,7 @@ def _prepared_pooling(
     few = 0 < max(self.size, size * window[0] * window[1]) <= GRAIN
     if not few or self.dtype.char not in "fd" or not self.flags.c_contiguous:
         return None
-    ints, number = (code(self), *self.shape[-2:], height, width, *window, *_pair(dilation)), KERNELS["max_pool"]
+    ints, number = (code(self), *self.shape[-2:], height, width, *window, *_pair(dilation)), NUMBER_OF["max_pool"]
     kernel = any_floats(max_pool2d_with_indices, outputs=2)
 
     def pooled(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any, out: Any, indices: Any) -> None:
@@ -242,7 +242,7 @@ def batch_norm_no_training(
         scale, shift = _ones(count, char) if weight is None else weight, _zeros(count, char) if bias is None else bias
         ints = (code(input), count, prod(input.shape[2:]), 1)
         inputs, outputs = (input, scale, shift), (values, running_mean, running_var)
-        _native.run(KERNELS["batch_norm"], outputs, inputs, ints, (float(eps),), 1, 1)
+        _native.run(NUMBER_OF["batch_norm"], outputs, inputs, ints, (float(eps),), 1, 1)
         return values, np.empty(0, input.dtype), np.empty(0, input.dtype)
     work = _channels(input, weight, bias, running_mean, running_var)
     if work is None:
@@ -322,7 +322,7 @@ def upsample_nearest1d(self: Any, output_size: Ints, scales: Any, out: Any) -> A
 
 
 # fmt: off
-KERNELS_BY_OPERATOR: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "convolution.out":        Row(convolution, prepares=_left_convolution),
     "convolution_backward":   convolution_backward,
     "_native_batch_norm_legit.no_stats":    batch_norm_no_stats,

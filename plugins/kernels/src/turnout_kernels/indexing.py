@@ -261,7 +261,7 @@ def _native(name: str) -> Any:
 
 
 # fmt: off
-KERNELS_BY_OPERATOR: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "cat.out":           Row(cat, quiet=True, program=Move.JOIN),
     "gather.out":        Row(gather, quiet=True, sizes=Sizes(FEW), program=compiled("gather")),
     "scatter_add.out":   any_floats(scatter_add),

@@ -161,7 +161,7 @@ def _scattered(grad: Any, shape: Sequence[int], place: tuple[Any, ...]) -> Any:
 
 
 # fmt: off
-KERNELS_BY_OPERATOR: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "mm.out": Row(mm, sizes=Sizes(FEW_WEIGHTS, by="mat2")),
     "addmm.out": Row(addmm, sizes=Sizes(FEW_WEIGHTS, by="mat2")),
     "bmm.out": Row(bmm, sizes=Sizes(FEW_WEIGHTS, by="mat2")),

@@ -14,7 +14,7 @@ from turnout import config
 from turnout_aten.counts import thread_count
 from turnout_kernels import _native
 
-KERNELS = {name: number for number, name in enumerate(_native.KERNELS)}
+NUMBER_OF = {name: number for number, name in enumerate(_native.KERNELS)}
 POINTWISE = {name: number for number, name in enumerate(_native.POINTWISE)}
 
 # Dtypes by NumPy's character; E is ml_dtypes' bfloat16.
@@ -59,7 +59,7 @@ def run(
     """Call a kernel. `size` is how many elements it goes over, by default those of the first input."""
     if parts is None:
         parts = parts_of((inputs or outputs)[0].size if size is None else size)
-    _native.run(KERNELS[name], outputs, inputs, ints, floats, parts, threads() if parts > 1 else 1)
+    _native.run(NUMBER_OF[name], outputs, inputs, ints, floats, parts, threads() if parts > 1 else 1)
 
 
 def buffer(array: Any) -> Any:

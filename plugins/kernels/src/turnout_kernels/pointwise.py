@@ -12,7 +12,7 @@ import numpy as np
 from turnout_aten.kernels.rows import Row, Sizes
 from turnout_aten.shapes.losses import MEAN
 from turnout_kernels import _native, native
-from turnout_kernels.native import CODES, F32, F64, FLOATS, KERNELS, MAX_DIMS, POINTWISE
+from turnout_kernels.native import CODES, F32, F64, FLOATS, MAX_DIMS, NUMBER_OF, POINTWISE
 
 Call = Callable[..., Any]
 
@@ -25,7 +25,7 @@ SMALL = 32
 # What only two-byte floats need: no number of others.
 _ALL = 1 << 62
 
-_MAP = KERNELS["map"]
+_MAP = NUMBER_OF["map"]
 # What C does in vectors for float32 only: float64 goes to NumPy.
 _SINGLE = frozenset(
     POINTWISE[name]
@@ -377,7 +377,7 @@ def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, 
 
 
 # fmt: off
-KERNELS_BY_OPERATOR: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "neg.out":          one("neg", ufunc="negative"),
     "square.out":       one("square", ufunc="square"),
     "sqrt.out":         one("sqrt", ufunc="sqrt"),

@@ -16,7 +16,7 @@ from turnout_aten.kernels.rows import Row
 from turnout_aten.tensor.random import default_generator
 from turnout_kernels import _native
 from turnout_kernels.few import compiled
-from turnout_kernels.native import F32, GRAIN, KERNELS, parts_of, plain, run
+from turnout_kernels.native import F32, GRAIN, NUMBER_OF, parts_of, plain, run
 
 # Fewer normal numbers are made by turnout-cpu, so that small tensors are the same on every device to the last bit.
 _FEW = 1 << 14
@@ -53,7 +53,7 @@ def _key(seed: int) -> int:
 def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
     """rand or randn. Of normal numbers, up to `few` are made by the steps of turnout-cpu."""
 
-    own, uniform = KERNELS[name], KERNELS["uniform"]
+    own, uniform = NUMBER_OF[name], NUMBER_OF["uniform"]
 
     def made(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
         count = 1
@@ -121,7 +121,7 @@ def native_dropout(input: Any, p: float, train: Any) -> Any:
 
 
 # fmt: off
-KERNELS_BY_OPERATOR: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "rand":            drawn("uniform", 1, with_generator=False),
     "rand.generator":  drawn("uniform", 1, with_generator=True),
     "randn":           drawn("normal", 2, with_generator=False, few=_FEW),

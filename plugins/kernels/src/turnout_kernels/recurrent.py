@@ -91,4 +91,4 @@ def _sequence(gates: int, x: Any, out: Any, states: Sequence[Any], own: Sequence
     run("recurrent", outputs, (of_inputs, weights, biases), (code(x), gates == 4), parts=parts)
 
 
-KERNELS_BY_OPERATOR: dict[str, Any] = {"lstm.input": lstm_input, "gru.input": gru_input}
+KERNELS: dict[str, Any] = {"lstm.input": lstm_input, "gru.input": gru_input}

@@ -262,7 +262,7 @@ def extreme_at(name: str, sign: int, of_few: str) -> Row:
 
 
 # fmt: off
-KERNELS_BY_OPERATOR: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "sum.IntList_out":        over_dims("sum", SUM, dtype=True),
     "sum.out":                over_all("sum", SUM, dtype=True),
     "mean.out":               over_dims("mean", SUM, dtype=True, mean=True),

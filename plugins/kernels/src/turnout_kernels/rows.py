@@ -17,7 +17,7 @@ from turnout_aten.shapes.normalisation import row_length
 from turnout_kernels import _native
 from turnout_kernels.few import compiled
 from turnout_kernels.layouts import any_floats
-from turnout_kernels.native import FEW, GRAIN, KERNELS, code, plain, run, threads, whole
+from turnout_kernels.native import FEW, GRAIN, NUMBER_OF, code, plain, run, threads, whole
 
 # ---- softmax
 
@@ -174,7 +174,7 @@ def _prepared_groups(outs: Any, input: Any, weight: Any, bias: Any, N: int, C: i
     if any(a.dtype is not input.dtype or not a.flags.c_contiguous for a in given):
         return None
     ints = (code(input), C // group, HxW, group, int(weight is not None), int(bias is not None))
-    floats, number, kernel = (float(eps),), KERNELS["group_norm"], any_floats(native_group_norm, outputs=3)
+    floats, number, kernel = (float(eps),), NUMBER_OF["group_norm"], any_floats(native_group_norm, outputs=3)
 
     def normalised(input: Any, weight: Any, bias: Any, a: Any, b: Any, c: Any, d: Any, e: Any, o: Any, p: Any, q: Any) -> Any:
         scale, shift = input if weight is None else weight, input if bias is None else bias
@@ -271,7 +271,7 @@ def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool, values: Any, 
 
 
 # fmt: off
-KERNELS_BY_OPERATOR: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     "_softmax.out":                    softmax_of(logarithm=False),
     "_log_softmax.out":                softmax_of(logarithm=True),
     "_softmax_backward_data.out":      softmax_backward_of(logarithm=False),

@@ -12,4 +12,4 @@ FAMILIES = (attention, few, images, indexing, matrix_products, pointwise, random
 
 def kernels() -> dict[str, Any]:
     """Operator -> function or `Row`."""
-    return table_of(FAMILIES, lambda family: family.KERNELS_BY_OPERATOR)
+    return table_of(FAMILIES, lambda family: family.KERNELS)

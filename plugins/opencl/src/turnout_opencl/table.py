@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnout import config
 from turnout.devices import Device, device
 from turnout.dtypes import complex64, int64
-from turnout.errors import DTypeError
 from turnout_aten.backend.host_fallback import on_host
-from turnout_aten.errors.backends import on_host_again
 from turnout_aten.kernels.rows import Row, table_of
 from turnout_opencl import (
     complexes,
@@ -50,7 +47,7 @@ def kernels(backend: OpenCLBackend) -> dict[str, Any]:
     """Operator -> row. While the host is switched off, dtypes that have no kernel are a DTypeError."""
     table: dict[str, Any] = dict(sorting.PLAIN)
     for name, row in table_of(FAMILIES, lambda family: family.KERNELS).items():
-        table[name] = Row(_by_dtype(name, row.fn, _or_refused(name, on_host(name, backend, _place))), pointwise=row.pointwise)
+        table[name] = Row(_by_dtype(name, row.fn, on_host(name, backend, _place, option=OPTION)), pointwise=row.pointwise)
     return table
 
 
@@ -102,14 +99,3 @@ def _as_integers(name: str, args: tuple[Any, ...]) -> list[Any] | None:
 
 def _place(array: ClArray) -> Device:
     return device("opencl", array.place.index)
-
-
-def _or_refused(name: str, elsewhere: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(*args: Any) -> None:
-        if config.get(OPTION):
-            elsewhere(*args)
-            return
-        dtypes = {a.dtype.name for a in args if isinstance(a, ClArray)}
-        raise DTypeError(f"{name}: opencl does not compute in {' and '.join(sorted(dtypes))}; {on_host_again(OPTION, 'cpu')}")
-
-    return kernel

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import config
 from turnout.config.lock import new_lock
 from turnout.devices import Device
-from turnout.errors import NoDataError, NoKernelError
+from turnout.errors import DTypeError, NoDataError, NoKernelError
 from turnout.registry import REGISTRY
 from turnout_aten.errors import backends as errors
 from turnout_aten.kernels.outputs import check_writable
@@ -67,7 +67,9 @@ def host(device_type: str = "cpu", option: str = "") -> Boxed:
     return run_on_host
 
 
-def on_host(name: str, backend: TensorBackend, place: Callable[[Any], Device], device_type: str = "cpu") -> Callable[..., None]:
+def on_host(
+    name: str, backend: TensorBackend, place: Callable[[Any], Device], device_type: str = "cpu", option: str = ""
+) -> Callable[..., None]:
     """An array kernel for the row `name` of a backend's table: the structured out operator, run on another device.
 
     The kernel takes the row's arguments and outputs, like any row. Another row may delegate to it for cases that it does not
@@ -78,6 +80,7 @@ def on_host(name: str, backend: TensorBackend, place: Callable[[Any], Device], d
         backend: the backend whose table it is for
         place: takes one of the backend's arrays, and returns its device
         device_type: the device that runs the operator
+        option: a setting that is read at each call: while it is false, the call is a DTypeError
 
     Example:
         >>> cpu = turnout.device("cpu")
@@ -90,6 +93,11 @@ def on_host(name: str, backend: TensorBackend, place: Callable[[Any], Device], d
         op = REGISTRY.find(qualified)
         array_type = backend.array_type
         assert array_type is not None, "a backend with rows on the host names its array_type"
+
+        if option and not config.get(option):
+            flat = [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(v, array_type)]
+            dtypes = sorted({backend.dtype_of(each).name for each in flat})
+            raise DTypeError(errors.dtypes_switched_off(name, backend.device_type, dtypes, device_type, option))
 
         def wrapped(value: Any) -> Any:
             if isinstance(value, (list, tuple)):

@@ -5,6 +5,10 @@ from __future__ import annotations
 from turnout.errors import TurnoutError
 from turnout.errors.layout import report
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class MissingMethodError(TurnoutError, NotImplementedError):
     """A backend of tensors does not define a method that a call needs."""
@@ -30,13 +34,14 @@ def not_functional(owner: str, cls: str, backend: str) -> str:
 ONE_BY_ONE = "graph.replay = '' runs operators one by one"  # for a device that cannot replay a graph at once
 
 
-def on_host_again(option: str, host: str) -> str:
-    return f"{option} = true lets it run on {host}"
-
-
 def host_switched_off(op_name: str, backend: str, host: str, option: str) -> str:
     """An operator without a kernel, where the setting that lets it run on the host is false."""
-    return f"{op_name}: no kernel for {backend}\n  to fix  {on_host_again(option, host)}"
+    return f"{op_name}: no kernel for {backend}\n  to fix  {option} = true lets it run on {host}"
+
+
+def dtypes_switched_off(row: str, device_type: str, dtypes: Sequence[str], host: str, option: str) -> str:
+    """A row without a kernel for these dtypes, where the setting that lets it run on the host is false."""
+    return f"{row}: {device_type} does not compute in {' and '.join(dtypes)}; {option} = true lets it run on {host}"
 
 
 def host_without_values(op: str, backend: str, where: str, why: object) -> str:
