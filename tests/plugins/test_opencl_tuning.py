@@ -1,20 +1,27 @@
-"""What opencl keeps of its measurements: a file that nobody else can write for it, and that never breaks a call."""
+"""What opencl measures changes no bits; it is kept in a file that nobody else can write for it, and that never breaks a call."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
+import numpy as np
 import pyopencl as cl
 import pytest
 
+import turnout
 from outcomes import printed
 from turnout_opencl import tuning
-from turnout_opencl.devices import _built, found_devices
+from turnout_opencl.arrays import new_array
+from turnout_opencl.devices import ClDevice, _built, found_devices
+from turnout_opencl.pointwise import run_map
 
 NEEDS_DEVICE = "opencl"
 DEVICE: Any = SimpleNamespace(type=cl.device_type.CPU, platform=SimpleNamespace(name="p"), name="d", driver_version="1")
@@ -102,6 +109,44 @@ def test_a_measurement_that_failed_is_not_kept(cache: Path, monkeypatch: pytest.
     monkeypatch.setattr(tuning, "_measured", lambda device: None)
     assert tuning.plan_for(DEVICE) == tuning.PLAIN
     assert not cache.exists()
+
+
+STOPPED = subprocess.CalledProcessError(-signal.SIGSEGV, "child")
+ENDS = {
+    "vectors of all widths": ([], (4096, 8)),
+    "a compiler that stops at the widest vectors": ([STOPPED], (4096, 4)),
+    "a compiler that stops at vectors": ([STOPPED, STOPPED], (4096, 1)),
+    "a compiler that always stops": ([STOPPED] * 3, None),
+    "no time": ([subprocess.TimeoutExpired("child", 1)], None),
+    "no process": ([OSError()], None),
+    "a child that is killed": ([subprocess.CalledProcessError(-signal.SIGKILL, "child")], None),
+}
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_the_compiler_decides_about_vectors_and_a_busy_machine_does_not(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors, found = ENDS[ends]
+    monkeypatch.setattr(subprocess, "run", Mock(side_effect=[*errors, SimpleNamespace(stdout="3.0\n1.0\n2.0\n")]))
+    assert tuning._measured(found_devices()[0]) == found
+
+
+@pytest.mark.parametrize(("name", "operands"), [("exp", 1), ("sin", 1), ("gelu_backward", 2)])
+def test_the_length_of_pieces_changes_no_bits(name: str, operands: int) -> None:
+    (device,), made = found_devices()[:1], set()
+    count = (1 << 16) + 5  # the last ones fill no vector
+    numbers = np.random.default_rng(3).standard_normal((operands, count)).astype(np.float32)
+    for piece in tuning.PIECES:
+        place = ClDevice(device, 0)
+        place.plan = tuning.PLAIN._replace(piece=piece, vector=max(tuning._WIDTHS))
+        given = [new_array(place, (count,), turnout.float32) for _ in range(operands + 1)]
+        for array, values in zip(given[1:], numbers, strict=True):
+            cl.enqueue_copy(place.main.commands, array.buffer, values)
+        run_map(name, *given)
+        found = np.empty(count, np.float32)
+        cl.enqueue_copy(place.main.commands, found, given[0].buffer)
+        assert f"loop:map:{name}" in str(place._programs)
+        made.add(found.tobytes())
+    assert len(made) == 1
 
 
 def test_the_children_import_nothing_from_the_working_directory(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """How a device walks through large arrays. It is measured once per device, in processes of their own, and kept in a file.
 
 Not every compiler of a CPU's driver takes vectors of all widths: some stop the process. So each width is tried by a child, and
-a width whose child fails is not used. A child imports nothing from the working directory. The file is in a folder of the user's,
-and only one that this user owns is read; whatever else stands there is as good as no file.
+a width whose child fails is not used. The length of pieces changes no bits. The width can change the last one, so the compiler
+alone decides about it: a child that found no time or no memory says nothing. A child imports nothing from the working directory.
+The file is in a folder of the user's, and only one that this user owns is read; whatever else stands there is as good as no file.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -24,6 +26,7 @@ VERSION = 1  # of what is measured
 _WIDTHS = (8, 4, 1)
 PIECES = (1024, 4096, 16384)
 _SECONDS = 60  # for a child
+_FROM_OUTSIDE = (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM))  # signals that no compiler sends to itself
 _LARGEST = 1 << 20  # bytes of a file that is read
 
 
@@ -103,16 +106,18 @@ def _write(path: Path | None, kept: dict[str, tuple[int, int]]) -> None:
 
 
 def _measured(device: cl.Device) -> tuple[int, int] | None:
-    """The fastest piece and width of those whose child came to its end; None if no child did."""
+    """The fastest piece of the widest vectors that the compiler takes; None where a child was not heard to its end."""
     place = cl.get_platforms().index(device.platform), device.platform.get_devices().index(device)
-    times: dict[tuple[int, int], float] = {}
     for width in _WIDTHS:
         code = f"from turnout_opencl.trials import measure; measure({place[0]}, {place[1]}, {width})"
         try:
             ran = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, timeout=_SECONDS, check=True)
-            times |= {(piece, width): t for piece, t in zip(PIECES, map(float, ran.stdout.split()), strict=True)}
+            times = dict(zip(PIECES, map(float, ran.stdout.split()), strict=True))
+        except subprocess.CalledProcessError as error:
+            if -error.returncode in _FROM_OUTSIDE:
+                return None
         except (OSError, subprocess.SubprocessError, ValueError):
-            continue
-        if width > 1:
-            break  # wider vectors are never slower
-    return min(times, key=lambda each: times[each], default=None)
+            return None
+        else:
+            return min(times, key=lambda each: times[each]), width  # wider vectors are never slower
+    return None
