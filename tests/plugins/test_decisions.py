@@ -175,9 +175,37 @@ def of_the_standard() -> set[str]:
     return lacks & {base(op) for op in operators()}
 
 
+def in_one_piece() -> set[str]:
+    """The operators with a row of arrays that dask runs on whole arrays, for want of a word about its chunks."""
+    from turnout_dask import kernels
+
+    every = [op for op in leaves("Dask") if op.schema.kind == "functional"]
+    rows = served_by(f"aten::{row}" for row in kernels.in_one_piece(turnout.device("dask").backend))
+    return named(every, {op for op in every if op.qualified_name in rows})
+
+
+def views_by_positions() -> set[str]:
+    """The views that functionalize knows how to undo by their positions alone. A composite one is made of others."""
+    from turnout_functionalize.inverses import rule_of
+
+    every = [op for op in operators() if op.schema.is_view and op.schema.kind == "functional" and IMPLICIT not in op.kernels]
+    return named(every, {op for op in every if rule_of(op) is None})
+
+
+def kept_as_recorded() -> set[str]:
+    """The functional leaves of which the optimiser of graphs moves, shares and leaves out no call."""
+    from turnout_tracer.compiling.optimiser import is_plain
+
+    every = [op for op in leaves("CPU") if op.schema.kind == "functional"]
+    return named(every, {op for op in every if not is_plain(op)})
+
+
 # What says that it leaves an operator to others, where what stands at the key does not: a plugin, or what one provides.
 ASKED: dict[str, Callable[[], set[str]]] = {
     "array_api": of_the_standard,
+    "dask": in_one_piece,
+    "functionalize": views_by_positions,
+    "tracer": kept_as_recorded,
     "backend:CUDA": on_cuda,
     "functionality:Autocast": on_no_list,
     "functionality:Forward": without_a_tangent,
@@ -240,10 +268,12 @@ NAMED = {
     "cpu": f"backend:CPU: {ALL}",
     "cuda": f"backend:CUDA: {ALL}",
     "dask": f"backend:Dask: {ALL}",
+    "functionalize": "functionalize: new_view",
     "jax": f"backend:Jax: {ALL}",
     "kernels": f"rows for CPU: {ALL}",
     "meta": f"backend:Meta: {ALL}; functionality:Fake: {FUNCTIONAL}",
     "opencl": f"backend:OpenCL: {ALL}",
+    "tracer": "tracer: new",
 }
 
 

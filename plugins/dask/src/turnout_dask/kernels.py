@@ -47,6 +47,7 @@ _AT_END = {
 }
 # fmt: on
 
+_INDEX = "index.Tensor_out"
 INDEX = 100  # the labels of an index's dims, beside those of what it indexes
 
 ENDS: dict[str, Call] = {name: lambda x, args, count=count: count for name, count in _AT_END.items()} | {
@@ -58,13 +59,22 @@ ENDS: dict[str, Call] = {name: lambda x, args, count=count: count for name, coun
 
 def kernels(backend: DaskBackend) -> dict[str, Row]:
     """Operator -> row that takes and returns values."""
-    # Where the row gets no outputs, the numbers say how large the result is: the host fallback computes it.
-    sized = {name: row for name, row in rows().items() if called_with(f"aten::{name}")[1]}
-    return {name: Row(_row(name, _way(name, row, backend), backend), pointwise=row.pointwise) for name, row in sized.items()}
+    ways = {name: _way(name, row, backend) or _otherwise(name, backend) for name, row in sized().items()}
+    return {name: Row(_row(name, way, backend), pointwise=rows()[name].pointwise) for name, way in ways.items()}
 
 
-def _way(name: str, row: Row, backend: DaskBackend) -> Call:
-    """How an operator runs: a function of the arguments, what is wanted and the native dtypes."""
+def sized() -> dict[str, Row]:
+    """The rows that run here. Where one gets no outputs, the numbers say how large the result is: cpu computes it."""
+    return {name: row for name, row in rows().items() if called_with(f"aten::{name}")[1]}
+
+
+def in_one_piece(backend: DaskBackend) -> set[str]:
+    """The rows of which nobody has said how chunks go through them: they run on whole arrays."""
+    return {name for name, row in sized().items() if _way(name, row, backend) is None and name not in {*ALONG, *ENDS, _INDEX}}
+
+
+def _way(name: str, row: Row, backend: DaskBackend) -> Call | None:
+    """How an operator runs: a function of the arguments, what is wanted and the native dtypes. None for `_otherwise`."""
     special = _OWN.get(name)
     if special is not None:
         return special
@@ -77,7 +87,7 @@ def _way(name: str, row: Row, backend: DaskBackend) -> Call:
 
     if name in ("argmax.out", "argmin.out"):
         return _place(name, da.argmax if name == "argmax.out" else da.argmin, backend)
-    return _otherwise(name, backend)
+    return None
 
 
 def _otherwise(name: str, backend: DaskBackend) -> Call:
@@ -116,7 +126,7 @@ def _labels(name: str, args: Sequence[Any], wanted: Sequence[Wanted]) -> tuple[l
     x = arrays[0] if arrays else None
     if x is None or not x.ndim:
         return None
-    if name == "index.Tensor_out":
+    if name == _INDEX:
         return _index(x, args[1], arrays)
     if name in ALONG:
         if args[ALONG[name]] is None:
