@@ -28,6 +28,7 @@ from turnout.operators import Operator
 from turnout.plugins.activation import Options
 from turnout.registry import REGISTRY, Registrations
 from turnout.table import DEFAULT_BACKEND, FALLBACK, KERNEL, MATH
+from turnout_aten.declarations.tables import DYNAMIC_SHAPE, PARTIAL, SEEDED
 from turnout_aten.kernels.tables import served_by
 from turnout_cuda.plugin import own_rows
 from turnout_cuda.table import kernels as raw_rows
@@ -193,11 +194,11 @@ def views_by_positions() -> set[str]:
 
 
 def kept_as_recorded() -> set[str]:
-    """The functional leaves of which the optimiser of graphs moves, shares and leaves out no call."""
+    """The functional leaves of which the optimiser of graphs moves and shares no call, although no tag says why."""
     from turnout_tracer.compiling.optimiser import is_plain
 
     every = [op for op in leaves("CPU") if op.schema.kind == "functional"]
-    return named(every, {op for op in every if not is_plain(op)})
+    return named(every, {op for op in every if not is_plain(op) and not {PARTIAL, SEEDED, DYNAMIC_SHAPE} & {*op.tags}})
 
 
 # What says that it leaves an operator to others, where what stands at the key does not: a plugin, or what one provides.

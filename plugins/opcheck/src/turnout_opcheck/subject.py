@@ -99,7 +99,7 @@ class Subject:
     def need_tensor_results(self, why: str) -> None:
         """Raise NotTriedError where the operator takes no tensor, or returns a number, with what is wrong with that."""
         self.need_tensors()
-        if any(not r.type.is_tensor_like for r in self.schema.returns):
+        if self.gives_numbers:
             raise NotTriedError(f"the operator returns a number, which {why}")
 
     def variants(self) -> list[Variant]:
