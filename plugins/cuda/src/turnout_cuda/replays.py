@@ -58,7 +58,8 @@ class RecordedReplay:
         drawn = [str(place) for place, state in default_generator_states().items() if states.get(place) != state]
         if elsewhere := [place for place in drawn if place not in map(str, own)]:
             raise CallError(
-                f"replay='cuda_graph': the graph draws random numbers on {elsewhere[0]}, and each launch would repeat them; {ONE_BY_ONE}"
+                f"replay='cuda_graph': the graph draws random numbers on {elsewhere[0]}, and each launch would repeat them; "
+                f"{ONE_BY_ONE}"
             )
         self._written[kind] = [_version(value) != old for value, old in zip(given, before, strict=True)]
         return results
