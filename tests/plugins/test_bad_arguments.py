@@ -86,7 +86,7 @@ TEXTS: list[tuple[Callable[[], object], type[TurnoutError], str]] = [
     (lambda: aten.mvlgamma(x, 10**15), ArgumentError, "mvlgamma: p must be at most 1000000, got 1000000000000000"),
     (lambda: turnout.special.chebyshev_polynomial_t(x, 1e30), ArgumentError, "special_chebyshev_polynomial_t: 'n' must be at most 1000000, got 1e+30"),
     (lambda: aten.ormqr(x[0], x[0], x), ShapeError, "ormqr: reflections of shape [3] do not fit a matrix of shape [2, 3]"),
-    (lambda: aten.glu_backward(x[0, 0], x[0, 0], 0), ShapeError, "glu_backward: 'self' must have at least one dimension"),
+    (lambda: aten.glu_backward(x[0, 0], x[0, 0], 0), ShapeError, "glu_backward: needs at least one dimension, got a 0-dim tensor"),
     (lambda: aten.lu_unpack(turnout.eye(2), turnout.tensor([0, 2], dtype=turnout.int32)), ArgumentError, "lu_unpack: 'LU_pivots' must lie between 1 and 2, as those of lu_factor do"),
 ]
 # fmt: on

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout_aten.shapes.losses import MEAN, NONE, SUM
 from turnout_conformance.cases.model import Drawn, S
 from turnout_conformance.cases.sets.rows import Row
 from turnout_conformance.cases.sets.sizes.shapes import Shape, places, rows
@@ -13,7 +14,7 @@ SHAPES: list[Shape] = [(1, 1), (5, 3), (7,), (3, 1_100), (300, 4), (600, 2), (6,
 KINDS = [
     (weighted, reduction, ignored)
     for weighted in (False, True)
-    for reduction, ignored in ((1, -100), (0, 1), (2, 1), (1, 1), (0, -100))
+    for reduction, ignored in ((MEAN, -100), (NONE, 1), (SUM, 1), (MEAN, 1), (NONE, -100))
 ]
 
 
@@ -26,7 +27,7 @@ def likelihoods(shapes: list[Shape]) -> list[Row]:
     """Negative log-likelihood of these log-probabilities, and its gradient."""
     return [row for weighted, reduction, ignored in KINDS for row in [
         *rows("nll_loss_forward", *[S(Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored) for s in shapes if s[-1] > 1 or ignored < 0]),
-        *rows("nll_loss_backward", *[S(Drawn(s[:-1] if reduction == 0 else (), seed=2), Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored, Drawn((), low=1.0, seed=4)) for s in shapes]),
+        *rows("nll_loss_backward", *[S(Drawn(s[:-1] if reduction == NONE else (), seed=2), Drawn(s), places(s[:-1], s[-1]), weights(s, weighted), reduction, ignored, Drawn((), low=1.0, seed=4)) for s in shapes]),
     ]]
 # fmt: on
 
