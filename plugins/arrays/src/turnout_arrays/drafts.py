@@ -345,6 +345,7 @@ class Drafts:
 
     ndarray = Draft
     wraps_indices = True  # or leaves out those that are out of range: kernels check them
+    expect_indices = None
 
     def __init__(self, xp: Any, whole: Any = None) -> None:
         self.xp = xp if whole is None else whole
