@@ -39,6 +39,22 @@ def readonly() -> Iterator[None]:
     library.undo()
 
 
+READS: list[Callable[[Any, Any], Any]] = [
+    lambda x, at: x[at], lambda x, at: x.index_select(1, at), lambda x, at: x.gather(1, at[None]), lambda x, at: x.take(at),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READS)
+def test_reads_at_indices_and_their_gradients_are_those_of_cpu(read: Callable[[Any, Any], Any]) -> None:
+    found = []
+    for place in ("cpu", "readonly"):
+        x = turnout.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], device=place, requires_grad=True)
+        y = read(x, turnout.tensor([0, 1, 0], device=place))
+        (y * y).sum().backward()
+        found.append((y.tolist(), x.grad.tolist()))
+    assert found[0] == found[1]
+
+
 # ---- random programs
 
 
