@@ -118,6 +118,23 @@ def test_a_tracked_only_kernel_says_why_it_is_left_out(registry, library, x):
     assert explain(op, tracked).arguments[0].keys[-1] == "tracked"
 
 
+def test_a_kernel_that_composes_some_calls_says_whether_it_composes_this_one(registry, library, x):
+    library.define("f(Tensor x, int n=2) -> Tensor")
+    library.impl("f", "CompositeImplicitAutograd", composite)
+    library.impl("f", "Autograd", never, tracked_only=True, composes=lambda args: args[1] > 2)
+    library.impl("f", "CPU", never)
+    op, tracked = registry.find("lib::f"), Handle(x.keys | 1)
+
+    def notes(*args):
+        found = explain(op, *args)
+        return [step.note for hop in found.hops for step in hop.steps if step.kernel == "never"]
+
+    assert notes(tracked, 3) == ["here it runs the composite kernel", ""]
+    assert notes(tracked) == ["here it does not run the composite kernel", ""]
+    assert notes(x, 3) == ["", ""]  # left out: nothing is asked
+    assert str(explain(op, tracked, 3).chosen).endswith(f"(lib-dist 1.2, {line_of(never)}) here it runs the composite kernel")
+
+
 def test_an_ambiguous_slot_is_named(registry, library, x):
     library.functionality("Sparse", per_backend="Sparse", after="Dense", backend_key=True)
     library.define("f(Tensor x) -> Tensor")

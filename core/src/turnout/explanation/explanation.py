@@ -56,7 +56,8 @@ class Step:
     reason    the word of the computed table for the entry, "" when there is none
     at        the key at which the kernel was registered: the key itself or an alias
     kernel    the kernel's name; `distribution`, `version` and `source` (`file:line`) say where it is from
-    note      where a disabled key was disabled, or how to get a missing one
+    note      where a disabled key was disabled, how to get a missing one, which setting prefers the kernel, and of one that
+              serves some arguments by the operator's composite kernel, whether it does so for these
     path      of a kernel on arrays: which path serves the call there, and why ("compiled: kept plan")
     """
 
@@ -304,6 +305,9 @@ def _step(op: Operator, plan: Plan, step: PlanStep, args: tuple[Any, ...]) -> St
         note = f"preferred by {quoted(wish.setting)}, {config.origin(wish.setting)}"
     distribution, version = ("", "") if library is None else (library.distribution or library.name, library.version)
     source = "" if kernel.is_fallthrough else source_of(kernel)
+    if step.verdict == CHOSEN and kernel.composes is not None:
+        composes = kernel.composes(passed_on(op, args))
+        note = "; ".join(filter(None, (note, f"here it {'runs' if composes else 'does not run'} the composite kernel")))
     backend = op.registry.backends.get(step.key) if step.verdict == CHOSEN and kernel.form == ARRAY else None
     way = "" if backend is None else backend.path_of(op, kernel, plan.ks, passed_on(op, args))
     words = entry.reason, entry.key, kernel.name, kernel.form, distribution, version, source, note, way
