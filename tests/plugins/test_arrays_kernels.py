@@ -14,9 +14,12 @@ from known_words import WORDS
 import turnout
 import turnout_arrays
 from outcomes import refused
+from turnout.dtypes import FLOAT, DType
 from turnout.library import Library
 from turnout.registry import Registrations
+from turnout_arrays.numbers import computed_dtype, is_two_byte
 from turnout_arrays.random import random_bits
+from turnout_aten.dtypes import WIDE
 from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import register_kernels, register_over, structured_operators
 from turnout_cpu import decompositions, special
@@ -36,6 +39,13 @@ def test_every_structured_operator_has_a_row() -> None:
     cpu_only = decompositions.kernels().keys() | special.kernels().keys()
     assert not cpu_only & KERNELS.keys()
     assert {name.removeprefix("aten::") for name in structured_operators()} <= KERNELS.keys() | cpu_only
+
+
+@pytest.mark.parametrize("dtype", [each for each in WIDE if each.category >= FLOAT], ids=str)
+def test_steps_are_computed_in_the_dtype_that_compositions_take(dtype: DType) -> None:
+    native = turnout.device("cpu").backend.native_dtype
+    assert computed_dtype(np, native(dtype)) == native(WIDE[dtype])
+    assert is_two_byte(native(dtype)) == (WIDE[dtype] is not dtype)
 
 
 A, B, BYTES = np.array([7, -7, 7, -7]), np.array([2, 2, -2, -2]), np.array([1, 2], "u1")

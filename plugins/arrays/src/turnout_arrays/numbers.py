@@ -23,20 +23,19 @@ NO_OUTPUT = "a conversion needs an output"
 POSTPONING: set[Any] = set()
 
 
-def is_half(array: Any) -> bool:
-    """Whether the elements are float16 or bfloat16."""
-    dtype = array.dtype
+def is_two_byte(dtype: Any) -> bool:
+    """Whether a dtype is float16 or bfloat16."""
     return bool(dtype.itemsize == 2 and dtype.kind in "fV")
 
 
 def computed_dtype(xp: Any, dtype: Any) -> Any:
     """The dtype that steps have which are rounded to `dtype` once: float32 for a two-byte float, else the same."""
-    return xp.dtype(xp.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+    return xp.dtype(xp.float32) if is_two_byte(dtype) else dtype
 
 
 def widen(xp: Any, array: Any) -> Any:
     """The array, converted to float32 if its elements are two-byte floats."""
-    return array.astype(xp.float32) if is_half(array) else array
+    return array.astype(xp.float32) if is_two_byte(array.dtype) else array
 
 
 def real_for(dtype: Any, array: Any) -> Any:
@@ -56,6 +55,7 @@ def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
         else:
             xp.copyto(out, value, casting="unsafe")
         return out
+    # Not `is_two_byte`: its frame would be there in each call.
     return value.astype(dtype) if dtype is not None and dtype.itemsize == 2 and dtype.kind in "fV" else value
 
 
@@ -119,7 +119,7 @@ def is_bool(value: Any) -> bool:
 
 def is_half_beside_number(self: Any, other: Any, out: Any) -> bool:
     """Whether two-byte floats are computed from an array and a Python number, which array modules would round."""
-    return out is not None and is_half(out) and not (hasattr(self, "dtype") and hasattr(other, "dtype"))
+    return out is not None and is_two_byte(out.dtype) and not (hasattr(self, "dtype") and hasattr(other, "dtype"))
 
 
 def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_arrays.numbers import computed_dtype, is_half, widen
+from turnout_arrays.numbers import computed_dtype, is_two_byte, widen
 from turnout_aten.kernels.rows import Row, Sizes
 from turnout_cpu.halves import to_float16
 from turnout_cpu.pool import LARGE, Pool
@@ -39,7 +39,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
             return NotImplemented
         given = [grad_out, input, mean, rstd, *[p for p in (weight, bias) if p is not None]]
         computed = computed_dtype(np, input.dtype)
-        if computed.char not in "fd" or any(not is_half(a) and a.dtype != computed for a in given):
+        if computed.char not in "fd" or any(not is_two_byte(a.dtype) and a.dtype != computed for a in given):
             return NotImplemented
         count = input.size // length
         if length < SHORT or mean.size != count or rstd.size != count or any(p.size != length for p in given[4:]):

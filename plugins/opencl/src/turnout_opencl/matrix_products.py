@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.config.tuples import NamedTuple
-from turnout.dtypes import DType, float32
+from turnout.dtypes import DType
+from turnout_aten.dtypes import WIDE
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
@@ -85,7 +86,7 @@ def lanes(array: ClArray) -> int:
 
 def computed_dtype(array: ClArray) -> DType:
     """What elements are computed in."""
-    return float32 if TYPES[array.dtype].half else array.dtype
+    return WIDE[array.dtype] if array.dtype.is_floating_point else array.dtype
 
 
 def pack(lines: ClArray, width: int) -> Panels:
