@@ -13,6 +13,7 @@ from turnout.dtypes import DType
 from turnout_arrays import ArrayBackend
 from turnout_arrays.random import random_bits
 from turnout_aten.shapes.extents import reach_of
+from turnout_aten.tensor.storage import ONE_NAME
 from turnout_cpu.halves import LINE, to_float16
 from turnout_cpu.pool import LARGE
 
@@ -24,13 +25,7 @@ def _of_an_argument(value: Any) -> int:
     return getrefcount(value)
 
 
-def _of_a_name() -> int:
-    value = object()
-    return getrefcount(value)
-
-
-# What getrefcount says of an object that is an argument only, and of one that one local name has.
-_ARGUMENT, _LOCAL = _of_an_argument(object()), _of_a_name()
+_ARGUMENT = _of_an_argument(object())  # what getrefcount says of an object that is an argument only
 
 
 def _across(source: Any) -> bool:
@@ -57,7 +52,7 @@ class CPUBackend(ArrayBackend):
             base = array.base
             if base is None:
                 return True
-            if getrefcount(base) > _LOCAL + 1:  # 1: the array over it
+            if getrefcount(base) > ONE_NAME + 1:  # 1: the array over it
                 return False
             if type(base) is not np.ndarray:
                 # Memory of the program, unless its owner says that it is Turnout's: of a library that made it for a tensor.

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from turnout_arrays import functional_kernels
-from turnout_aten.kernels.rows import Row
+from turnout_aten.kernels.rows import SIMPLE, Row
 from turnout_jax.backend import wide
 
 Call = Callable[..., Any]
@@ -27,7 +27,7 @@ def kernels() -> dict[str, Row]:
     """Operator -> row that takes and returns values."""
     rows = functional_kernels(jnp) | {"convolution.out": Row(convolution)}
     return {
-        name: row.through(lambda word, function: narrow(function) if word == "simple" else wide(function))
+        name: row.through(lambda word, function: narrow(function) if word == SIMPLE else wide(function))
         for name, row in rows.items()
     }
 

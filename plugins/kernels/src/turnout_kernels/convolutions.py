@@ -51,7 +51,7 @@ def _plan(
     depth = inputs * taps
     if taps == 1 or taps > _MOST_TAPS or outputs < _BLOCK - 2 or depth > _DEPTH or prod(shape) * depth < _FEW:
         return None
-    (sh, sw), (ph, pw), (dh, dw) = (_pair(v) for v in (stride, padding, dilation))
+    (sh, sw), (ph, pw), (dh, dw) = (pair(v) for v in (stride, padding, dilation))
     images, (height, width) = shape[0] * groups, shape[2:]
     between = (kernel_width - 1) * dw // sw
     if width < 3 * between or height * width < _LINE:
@@ -141,7 +141,7 @@ def _in_order(array: Any) -> Any:
     return array if whole(array) else np.require(array, None, ("C", "A"))
 
 
-def _pair(values: Ints) -> tuple[int, int]:
+def pair(values: Ints) -> tuple[int, int]:
     return (values[0], values[-1])
 
 

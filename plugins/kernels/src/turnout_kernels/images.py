@@ -14,16 +14,12 @@ from turnout_arrays.images import LINEAR, NEAREST, taps
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.convolutions import check_gradient
 from turnout_kernels import _native
-from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed, is_few
+from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed, is_few, pair
 from turnout_kernels.layouts import MOVED_SIZES, any_floats, laid_out_as, packed
 from turnout_kernels.native import FEW, FLOATS, GRAIN, NUMBER_OF, buffer, code, parts_of, plain, run, whole
 from turnout_kernels.pointwise import halves
 
 Ints = Sequence[int]
-
-
-def _pair(values: Ints) -> tuple[int, int]:
-    return (values[0], values[-1])
 
 
 def _depthwise(input: Any, weight: Any, transposed: bool, groups: int) -> bool:
@@ -35,7 +31,7 @@ def _depthwise(input: Any, weight: Any, transposed: bool, groups: int) -> bool:
 
 
 def _facts(input: Any, weight: Any, area: Ints, stride: Ints, padding: Ints, dilation: Ints) -> tuple[int, ...]:
-    pairs = (*_pair(stride), *_pair(padding), *_pair(dilation))
+    pairs = (*pair(stride), *pair(padding), *pair(dilation))
     return (code(input), *input.shape[1:], *area, *weight.shape[2:], *pairs)
 
 
@@ -92,7 +88,7 @@ def convolution_backward(
 
 
 def _window(kernel: Ints, stride: Ints, padding: Ints) -> tuple[int, ...]:
-    return (*_pair(kernel), *_pair(stride if len(stride) else kernel), *_pair(padding))
+    return (*pair(kernel), *pair(stride if len(stride) else kernel), *pair(padding))
 
 
 def max_pool2d_with_indices(
@@ -103,7 +99,7 @@ def max_pool2d_with_indices(
     if indices.dtype != np.int64 or not whole(indices):
         return NotImplemented
     window = _window(kernel_size, stride, padding)
-    ints = (code(self), *self.shape[-2:], *out.shape[-2:], *window, *_pair(dilation))
+    ints = (code(self), *self.shape[-2:], *out.shape[-2:], *window, *pair(dilation))
     run("max_pool", (out, indices), (self,), ints, size=out.size * window[0] * window[1])
     return None
 
@@ -117,7 +113,7 @@ def _prepared_pooling(
     few = 0 < max(self.size, size * window[0] * window[1]) <= GRAIN
     if not few or self.dtype.char not in "fd" or not self.flags.c_contiguous:
         return None
-    ints, number = (code(self), *self.shape[-2:], height, width, *window, *_pair(dilation)), NUMBER_OF["max_pool"]
+    ints, number = (code(self), *self.shape[-2:], height, width, *window, *pair(dilation)), NUMBER_OF["max_pool"]
     kernel = any_floats(max_pool2d_with_indices, outputs=2)
 
     def pooled(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any, out: Any, indices: Any) -> None:

@@ -11,7 +11,7 @@ from turnout_aten.dtypes import LARGEST
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy
-from turnout_opencl.pointwise import binary, clamp, divided, run_map, run_test, sign, unary
+from turnout_opencl.pointwise import binary, clamp, divided, row, run_map, run_test, sign, unary
 from turnout_opencl.programs import TYPES
 
 
@@ -122,50 +122,46 @@ def round_decimals(self: ClArray, decimals: int, out: ClArray) -> None:
     run_map("round_to", out, self, w=scale if decimals >= 0 else -scale)
 
 
-def _row(kernel: Any) -> Row:
-    return Row(kernel, pointwise=True)
-
-
 # fmt: off
 KERNELS = {
-    **{f"{name}.out": _row(unary(name)) for name in (
+    **{f"{name}.out": row(unary(name)) for name in (
         "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "exp2", "log2", "log10", "deg2rad",
         "rad2deg", "sinc", "erfc", "silu", "mish", "hardsigmoid", "hardswish",
     )},
-    **{f"{name}.out": _row(unary(name)) for name in ("lgamma", "digamma", "erfinv", "i0")},
-    **{f"special_{name}.out": _row(unary(name)) for name in ("i0e", "i1", "i1e", "erfcx", "log_ndtr", "ndtri")},
-    **{f"special_modified_bessel_{name}.out": _row(unary(name)) for name in ("i0", "i1")},
-    **{f"{name}.out": _row(binary(name)) for name in ("gcd", "lcm")},
-    "special_zeta.out":     _row(binary("zeta")),
-    "polygamma.out":        _row(polygamma),
-    "logit.out":            _row(logit),
-    "round.decimals_out":   _row(round_decimals),
-    "frac.out":             _row(unary("frac")),
-    "special_entr.out":     _row(unary("entropy")),
-    "square.out":           _row(square),
-    "sgn.out":              _row(sgn),
-    "conj_physical.out":    _row(lambda self, out: copy(out, self)),
-    **{f"{name}.out": _row(unary(name, run_test)) for name in ("isinf", "isposinf", "isneginf", "signbit")},
-    **{f"{name}.out": _row(binary(name)) for name in ("copysign", "hypot", "heaviside", "logaddexp", "logaddexp2")},
-    "xlogy.OutTensor":      _row(binary("xlogy")),
-    "special_xlog1py.out":  _row(binary("xlog1py")),
-    "fmax.out":             _row(between_numbers("maximum")),
-    "fmin.out":             _row(between_numbers("minimum")),
-    "fmod.Tensor_out":      _row(divided("fmod")),
-    "bitwise_left_shift.Tensor_out":  _row(binary("left_shift")),
-    "bitwise_right_shift.Tensor_out": _row(binary("right_shift")),
-    "clamp_min.Tensor_out": _row(clamp_min),
-    "clamp_max.Tensor_out": _row(clamp_max),
-    "lerp.Tensor_out":      _row(lerp),
-    "addcdiv.out":          _row(addcdiv),
-    "nan_to_num.out":       _row(nan_to_num),
-    "elu.out":              _row(elu),
-    "leaky_relu.out":       _row(with_number("leaky_relu")),
-    "hardtanh.out":         _row(clamp),
-    "hardshrink.out":       _row(with_number("hardshrink")),
-    "softshrink.out":       _row(with_number("softshrink")),
-    "softplus.out":         _row(softplus),
-    "threshold.out":        _row(threshold),
+    **{f"{name}.out": row(unary(name)) for name in ("lgamma", "digamma", "erfinv", "i0")},
+    **{f"special_{name}.out": row(unary(name)) for name in ("i0e", "i1", "i1e", "erfcx", "log_ndtr", "ndtri")},
+    **{f"special_modified_bessel_{name}.out": row(unary(name)) for name in ("i0", "i1")},
+    **{f"{name}.out": row(binary(name)) for name in ("gcd", "lcm")},
+    "special_zeta.out":     row(binary("zeta")),
+    "polygamma.out":        row(polygamma),
+    "logit.out":            row(logit),
+    "round.decimals_out":   row(round_decimals),
+    "frac.out":             row(unary("frac")),
+    "special_entr.out":     row(unary("entropy")),
+    "square.out":           row(square),
+    "sgn.out":              row(sgn),
+    "conj_physical.out":    row(lambda self, out: copy(out, self)),
+    **{f"{name}.out": row(unary(name, run_test)) for name in ("isinf", "isposinf", "isneginf", "signbit")},
+    **{f"{name}.out": row(binary(name)) for name in ("copysign", "hypot", "heaviside", "logaddexp", "logaddexp2")},
+    "xlogy.OutTensor":      row(binary("xlogy")),
+    "special_xlog1py.out":  row(binary("xlog1py")),
+    "fmax.out":             row(between_numbers("maximum")),
+    "fmin.out":             row(between_numbers("minimum")),
+    "fmod.Tensor_out":      row(divided("fmod")),
+    "bitwise_left_shift.Tensor_out":  row(binary("left_shift")),
+    "bitwise_right_shift.Tensor_out": row(binary("right_shift")),
+    "clamp_min.Tensor_out": row(clamp_min),
+    "clamp_max.Tensor_out": row(clamp_max),
+    "lerp.Tensor_out":      row(lerp),
+    "addcdiv.out":          row(addcdiv),
+    "nan_to_num.out":       row(nan_to_num),
+    "elu.out":              row(elu),
+    "leaky_relu.out":       row(with_number("leaky_relu")),
+    "hardtanh.out":         row(clamp),
+    "hardshrink.out":       row(with_number("hardshrink")),
+    "softshrink.out":       row(with_number("softshrink")),
+    "softplus.out":         row(softplus),
+    "threshold.out":        row(threshold),
     "glu.out":              Row(glu),
 }
 # fmt: on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, PYTHON_TYPES, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, element, ends_in, shortcut
@@ -375,16 +375,13 @@ def _read_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
         if read is not None:
             try:
                 number = read(self.array)
-                if number.__class__ in _NUMBERS:
+                if number.__class__ in PYTHON_TYPES:
                     return number
             except Exception:  # noqa: BLE001 - the kernel says what is wrong
                 pass
         return call(ks, self)
 
     return local_scalar_dense
-
-
-_NUMBERS = frozenset({bool, int, float, complex})
 
 
 @shortcut(_read_at_once)

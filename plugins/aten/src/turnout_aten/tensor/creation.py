@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import DType, bool_, get_default_dtype, int64
+from turnout.dtypes import PYTHON_TYPES, DType, bool_, get_default_dtype, int64
 from turnout.errors import DataError, DeviceError, DisabledError, DTypeError, PluginError
 from turnout.keys import KEYS
 from turnout.operators.arguments import as_dtype
@@ -206,7 +206,7 @@ def _plain_numbers(data: Any) -> tuple[tuple[int, ...], list[Any], set[type]] | 
     shape: list[int] = []
     level = [data]
     path: set[int] = set()
-    while not _NUMBERS.issuperset(kinds := set(map(type, level))):
+    while not (kinds := set(map(type, level))) <= PYTHON_TYPES.keys():
         lengths = set(map(len, level)) if _SEQUENCES.issuperset(kinds) else ()
         if len(lengths) != 1:
             return None
@@ -219,7 +219,6 @@ def _plain_numbers(data: Any) -> tuple[tuple[int, ...], list[Any], set[type]] | 
     return (tuple(shape), level, kinds) if level else None
 
 
-_NUMBERS = frozenset({bool, int, float, complex})
 _SEQUENCES = frozenset({list, tuple})
 _DEEPEST = 500  # more than any device has dims, and less than Python has frames for `_flat`
 

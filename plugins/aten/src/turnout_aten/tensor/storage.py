@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from sys import getrefcount
 
 from turnout.errors import AliasError
 from turnout_aten.tensor.grad_mode import is_inference_mode_enabled
@@ -23,6 +24,15 @@ UNCOUNTED = "uncounted"
 RETYPED = "retyped"
 APART = "apart"
 ADOPTED = "adopted"
+
+
+def _of_a_name() -> int:
+    alone = object()
+    return getrefcount(alone)
+
+
+# What getrefcount says of an object that one local name has: 2, with its argument; 1 from Python 3.14 on, which lends that.
+ONE_NAME = _of_a_name()
 
 
 class Storage:

@@ -5,18 +5,10 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
-from turnout_aten.tensor.storage import OWN
+from turnout_aten.tensor.storage import ONE_NAME, OWN
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
-
-
-def _of_a_name() -> int:
-    value = object()
-    return getrefcount(value)
-
-
-_LOCAL = _of_a_name()  # what getrefcount says of an object that one local name has
 
 
 def is_alone(tensor: Tensor) -> bool:
@@ -31,7 +23,7 @@ def is_alone(tensor: Tensor) -> bool:
     if tensor.view_of is not None:
         return False
     if storage is not None:
-        if storage.kind is not OWN or getrefcount(storage) > _LOCAL + 1 or storage.array is not tensor.array:
+        if storage.kind is not OWN or getrefcount(storage) > ONE_NAME + 1 or storage.array is not tensor.array:
             return False
         references = 2
     alone: bool = tensor.device.backend.held_alone(tensor.array, references)
@@ -71,7 +63,9 @@ def move(tensor: Tensor, array: Any, version: int) -> bool:
         return False
     before = tensor.array
     _put(tensor, array)
-    if getrefcount(before) > _LOCAL or tensor.version() != version:  # another thread writes, or has written, into the old memory
+    if (
+        getrefcount(before) > ONE_NAME or tensor.version() != version
+    ):  # another thread writes, or wrote, into the old memory
         _put(tensor, before)
         return False
     return True

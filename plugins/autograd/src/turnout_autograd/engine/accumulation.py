@@ -11,6 +11,7 @@ from turnout.keys import TRACKED
 from turnout.plugins import replaceable
 from turnout_aten.shapes.extents import contiguous_strides, is_dense
 from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.storage import ONE_NAME
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd.formulas.recorded_calls import is_plain
 
@@ -28,15 +29,6 @@ def keeping_first(lock: Any) -> Any:
     return None
 
 
-def _of_a_name() -> int:
-    alone = object()
-    return getrefcount(alone)
-
-
-# What getrefcount says of an object that one local name has: 2, with its argument; 1 from Python 3.14 on, which lends that.
-_LOCAL = _of_a_name()
-
-
 def add_to(held: Any, key: Any, value: Tensor, beside: Any = ()) -> None:
     """Add to the gradient `held[key]`: in its memory where that is large, nobody else can see it and nothing records the sum.
 
@@ -44,7 +36,7 @@ def add_to(held: Any, key: Any, value: Tensor, beside: Any = ()) -> None:
     """
     have = held[key]
     if getattr(have.array, "nbytes", 0) > FEW_BYTES:
-        holders = _LOCAL + 1  # 1: `held`
+        holders = ONE_NAME + 1  # 1: `held`
         for each in beside:
             if each is have:
                 holders += 1
@@ -87,7 +79,7 @@ def accumulate(leaf: Tensor, sink: list[Any]) -> None:
             extra = leaf.extra = {}
         have = extra.get("grad")
         if have is None:
-            if not grad.gmask and getrefcount(grad) <= _LOCAL + 1 and _alone(grad) and _same_layout(grad, leaf):  # 1: the sink
+            if not grad.gmask and getrefcount(grad) <= ONE_NAME + 1 and _alone(grad) and _same_layout(grad, leaf):  # 1: the sink
                 extra["grad"] = grad if grad.storage is None else wrap(grad.array, grad.device)
             else:
                 extra["grad"] = laid_out(grad, leaf)
@@ -105,8 +97,8 @@ def _alone(grad: Tensor) -> bool:
     view = grad.view_of
     # The slot of `grad` counts, that of the base, and for the base that of the record and the argument, which is no name.
     if view is None:
-        return getrefcount(storage) <= _LOCAL + 1
-    return getrefcount(view) <= _LOCAL + 1 and getrefcount(view.base) <= 2 and getrefcount(storage) <= _LOCAL + 2
+        return getrefcount(storage) <= ONE_NAME + 1
+    return getrefcount(view) <= ONE_NAME + 1 and getrefcount(view.base) <= 2 and getrefcount(storage) <= ONE_NAME + 2
 
 
 def _same_layout(grad: Tensor, leaf: Tensor) -> bool:
