@@ -49,6 +49,11 @@ def _class(value: object) -> str:
     return type(value).__name__
 
 
+def undefined(value: object, method: str) -> NotImplementedError:
+    """The error of a method that a class of the program defines."""
+    return NotImplementedError(f"{_class(value)} has no {method}()")
+
+
 def no_tensor(maker: str, value: object) -> str:
     return f"{maker}: data must be a tensor, got {_class(value)}"
 

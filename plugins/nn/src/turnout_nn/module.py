@@ -484,7 +484,7 @@ class Module:
 
     def get_extra_state(self) -> Any:
         """What `state_dict` keeps beside tensors, under "_extra_state". Classes that define it define `set_extra_state`, too."""
-        raise NotImplementedError(f"{type(self).__name__} has no get_extra_state()")
+        raise errors.undefined(self, "get_extra_state")
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` returned.
@@ -492,7 +492,7 @@ class Module:
         Arguments:
             state: what it returned
         """
-        raise NotImplementedError(f"{type(self).__name__} has no set_extra_state()")
+        raise errors.undefined(self, "set_extra_state")
 
     def _has_extra_state(self) -> bool:
         return type(self).get_extra_state is not Module.get_extra_state

@@ -26,19 +26,18 @@ class Calls:
     names  namespaces, "mylib", or operators, "mylib::f" with all overloads, "mylib::f.out" with one
     """
 
+    _undo: Callable[[], None]
+
     def __init__(self, names: Iterable[str]) -> None:
         self.names = frozenset(names)
         self.noted: dict[Kind, tuple[Operator, Args]] = {}
-        self._undo: Callable[[], None] | None = None
 
     def __enter__(self) -> Calls:
         self._undo = REGISTRY.instrument(self._noted)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._undo is not None:
-            self._undo()
-            self._undo = None
+        self._undo()
 
     def _noted(self, op: Operator, plan: Plan, run: Callable[..., Any]) -> Callable[..., Any]:
         names = (op.namespace, f"{op.namespace}::{op.name}", op.qualified_name)

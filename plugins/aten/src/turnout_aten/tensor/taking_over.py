@@ -63,9 +63,7 @@ def move(tensor: Tensor, array: Any, version: int) -> bool:
         return False
     before = tensor.array
     _put(tensor, array)
-    if (
-        getrefcount(before) > ONE_NAME or tensor.version() != version
-    ):  # another thread writes, or wrote, into the old memory
+    if getrefcount(before) > ONE_NAME or tensor.version() != version:  # another thread writes, or wrote, into the old memory
         _put(tensor, before)
         return False
     return True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError, DimError
+from turnout_nn import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ class Dataset(Generic[T]):
     """
 
     def __getitem__(self, index: Any) -> T:
-        raise NotImplementedError(f"{type(self).__name__} has no __getitem__()")
+        raise errors.undefined(self, "__getitem__")
 
     def __add__(self, other: Dataset[Any]) -> ConcatDataset:
         return ConcatDataset([self, other])
@@ -37,7 +38,7 @@ class IterableDataset(Dataset[T]):
     """
 
     def __iter__(self) -> Iterator[T]:
-        raise NotImplementedError(f"{type(self).__name__} has no __iter__()")
+        raise errors.undefined(self, "__iter__")
 
     def __add__(self, other: Dataset[Any]) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])  # type: ignore[list-item]

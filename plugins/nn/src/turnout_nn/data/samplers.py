@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import turnout
 from turnout.errors import ArgumentError
 from turnout_aten.plugin_api import check_count
+from turnout_nn import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -19,7 +20,7 @@ class Sampler(Generic[T]):
     """An order of samples. A class of yours defines `__iter__`, which gives indices, and `__len__` where it is known."""
 
     def __iter__(self) -> Iterator[T]:
-        raise NotImplementedError(f"{type(self).__name__} has no __iter__()")
+        raise errors.undefined(self, "__iter__")
 
 
 class SequentialSampler(Sampler[int]):

@@ -224,7 +224,7 @@ class Optimizer:
 
     def _rule(self, parameter: Any, gradient: Any, state: State, options: Group) -> None:
         """Change a parameter and its state by a gradient. All are tensors, or operands that have their methods."""
-        raise NotImplementedError(f"{type(self).__name__} has no step()")
+        raise errors.undefined(self, "step")
 
     def _fused_rule(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], states: Sequence[State], options: Group

@@ -62,7 +62,7 @@ class LRScheduler:
 
     def get_lr(self) -> Rates:
         """The learning rates of the groups in the epoch `last_epoch`. `step` calls it; use `get_last_lr` to look."""
-        raise NotImplementedError(f"{type(self).__name__} has no get_lr()")
+        raise errors.undefined(self, "get_lr")
 
     def get_last_lr(self) -> Rates:
         """The learning rates that were set last, one for each group."""
