@@ -95,6 +95,7 @@ NUMBERS = {
     ],
     "the cube in the tanh form of gelu": [
         (f"{ARRAYS}/activations.py", r"^_TANH_CUBE = (\S+)"), (f"{AUTOGRAD}/formulas/activations.py", r"a, b = .*\), (0\.\d+)$"),
+        (f"{ARRAYS}/expressions.txt", r"^GELU_CUBE  = 2 \* (0\.\d+)"),
     ],
 }  # fmt: skip
 

@@ -8,8 +8,8 @@ from enum import StrEnum, auto
 class Tag(StrEnum):
     """PyTorch's tags of operators, for `tags=` in `turnout.library`. Each equals its name, so a string serves as well.
 
-    `nondeterministic_seeded`, `dynamic_output_shape`, `data_dependent_output`, `inplace_view`, `pointwise` and `reduction` change
-    what transforms and checks do with an operator. The others only describe it.
+    `nondeterministic_seeded`, `dynamic_output_shape`, `data_dependent_output`, `inplace_view`, `pointwise`, `reduction` and
+    `generated` change what transforms and checks do with an operator. The others only describe it.
 
     Arguments:
         value: the name of a tag

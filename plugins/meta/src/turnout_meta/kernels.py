@@ -13,7 +13,7 @@ from turnout_aten.kernels.rows import Row
 from turnout_aten.kernels.tables import structured_operators
 
 # Operators with a kernel of their own whose results have as many elements as the values say.
-DATA_DEPENDENT = ("nonzero", "bincount", "_unique2", "unique_dim", "unique_consecutive")
+SIZED_BY_VALUES = ("nonzero", "bincount", "_unique2", "unique_dim", "unique_consecutive")
 
 
 def nothing(*arrays: Any) -> None:
@@ -33,5 +33,5 @@ def needs_values(name: str) -> Any:
 def kernels() -> dict[str, Any]:
     """Operator -> kernel, for every structured operator that there is."""
     table: dict[str, Any] = {name: Row(nothing, pointwise=True, quiet=True) for name in structured_operators()}
-    table |= {f"aten::{name}": needs_values(name) for name in DATA_DEPENDENT}
+    table |= {f"aten::{name}": needs_values(name) for name in SIZED_BY_VALUES}
     return table

@@ -191,8 +191,6 @@ _READ = {
     "shapes": "[t.array.shape for t in {0}]",
 }
 
-_DEEP = ("geometry", "shapes")  # properties that are more than an attribute
-
 
 class Writer:
     """One function that records, functional or in-place."""
