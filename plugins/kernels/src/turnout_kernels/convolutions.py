@@ -1,4 +1,4 @@
-"""Convolutions with many channels and their gradients, in one or two dims: float32 and float64.
+"""Convolutions with many channels, in one or two dims, and depthwise ones, with their gradients: float32 and float64.
 
 Not served, because products of matrices are as fast: kernels of one element, few channels, and images so small that most of a
 line of the padded image would lie between rows.
@@ -13,7 +13,11 @@ from typing import Any
 import numpy as np
 
 from turnout.config.tuples import NamedTuple
-from turnout_kernels.native import code, plain, run, whole
+from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.convolutions import check_gradient
+from turnout_kernels.layouts import any_floats
+from turnout_kernels.native import FEW, code, parts_of, plain, run, whole
+from turnout_kernels.pointwise import halves
 
 Ints = Sequence[int]
 
@@ -66,7 +70,7 @@ def _plan(
     return Plan(ints, images * -(-height // rows), depth)
 
 
-def is_few(weight: Any, shape: tuple[int, ...]) -> bool:
+def _is_few(weight: Any, shape: tuple[int, ...]) -> bool:
     """Whether a convolution with a result of that shape is left to products of matrices because of its size."""
     return bool(weight.size and prod(shape) * (weight.size // weight.shape[0]) < _FEW)
 
@@ -154,3 +158,79 @@ def _blocks(weight: Any, groups: int) -> Any:
         block = rows[:, at * _BLOCK : (at + 1) * _BLOCK]
         made[:, at, :, : block.shape[1]] = block.transpose(0, 2, 1)
     return made
+
+
+# ---- rows
+
+
+def _depthwise(input: Any, weight: Any, transposed: bool, groups: int) -> bool:
+    """Whether each channel has a kernel of its own."""
+    return bool(
+        not transposed and input.ndim == 4 and input.size and weight.size and groups > 1
+        and groups == input.shape[1] == weight.shape[0] and weight.shape[1] == 1
+    )  # fmt: skip
+
+
+def _facts(input: Any, weight: Any, area: Ints, stride: Ints, padding: Ints, dilation: Ints) -> tuple[int, ...]:
+    pairs = (*pair(stride), *pair(padding), *pair(dilation))
+    return (code(input), *input.shape[1:], *area, *weight.shape[2:], *pairs)
+
+
+_convolve, _convolve_transposed = any_floats(convolve), any_floats(convolve_transposed)
+
+
+def convolution(
+    input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints,
+    groups: int, out: Any,
+) -> Any:  # fmt: skip
+    if not _depthwise(input, weight, transposed, groups) or not out.size:
+        many = halves(input) and out.size > FEW  # converted once, and not window by window
+        if transposed:
+            kernel = _convolve_transposed if many else convolve_transposed
+            return kernel(input, weight, bias, stride, padding, dilation, output_padding, groups, out)
+        return (_convolve if many else convolve)(input, weight, bias, stride, padding, dilation, groups, out)
+    weight = np.require(weight, None, ("C", "A"))
+    if not plain(input, weight, out) or (bias is not None and not plain(bias, input)):
+        return NotImplemented
+    facts = _facts(input, weight, out.shape[2:], stride, padding, dilation)
+    size = out.size * prod(weight.shape[2:]) // 4
+    run("depthwise", (out,), (input, weight, weight if bias is None else bias), (*facts, int(bias is not None)), size=size)
+    return out
+
+
+def _left_convolution(outs: Any, input: Any, weight: Any, *args: Any) -> Any:
+    """No plan is prepared here; the row below may, for what it gets."""
+    *_, transposed, _, groups = args
+    few = not transposed and _is_few(weight, outs[0].shape) and not _depthwise(input, weight, transposed, groups)
+    return NotImplemented if few else None
+
+
+def convolution_backward(
+    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
+    output_padding: Ints, groups: int, output_mask: Sequence[bool],
+) -> Any:  # fmt: skip
+    check_gradient(grad_output.shape, input.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups)
+    if not _depthwise(input, weight, transposed, groups) or not grad_output.size:
+        if transposed or input.ndim != 4:
+            return NotImplemented
+        made = convolve_backward(grad_output, input, weight, stride, padding, dilation, groups, output_mask)
+        return made if made is NotImplemented else (*made, grad_output.sum((0, 2, 3)) if output_mask[2] else None)
+    if not plain(input, weight, grad_output):
+        return NotImplemented
+    of_input = np.empty(input.shape if output_mask[0] else (1,), input.dtype)
+    of_weight = np.empty(weight.shape if output_mask[1] else (1,), input.dtype)
+    wants = (int(bool(output_mask[0])), int(bool(output_mask[1])))
+    if any(wants):
+        facts = _facts(input, weight, grad_output.shape[2:], stride, padding, dilation)
+        parts = min(parts_of(grad_output.size), input.shape[1])
+        run("depthwise_backward", (of_input, of_weight), (grad_output, input, weight), (*facts, *wants), parts=parts)
+    of_bias = grad_output.sum((0, 2, 3)) if output_mask[2] else None
+    return of_input if wants[0] else None, of_weight if wants[1] else None, of_bias
+
+
+# fmt: off
+KERNELS: dict[str, Any] = {
+    "convolution.out":      Row(convolution, prepares=_left_convolution),
+    "convolution_backward": convolution_backward,
+}
+# fmt: on

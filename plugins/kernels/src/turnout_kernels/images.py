@@ -1,4 +1,4 @@
-"""Rows of operators of images: depthwise convolution, pooling, interpolation. They serve contiguous float32 and float64."""
+"""Rows of operators of images: normalisation of batches, interpolation. They serve contiguous float32 and float64."""
 
 from __future__ import annotations
 
@@ -11,137 +11,11 @@ import numpy as np
 
 from turnout.config.tuples import NamedTuple
 from turnout_arrays.images import LINEAR, NEAREST, taps
-from turnout_aten.kernels.rows import Row
-from turnout_aten.shapes.convolutions import check_gradient
 from turnout_kernels import _native
-from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed, is_few, pair
 from turnout_kernels.layouts import MOVED_SIZES, any_floats, laid_out_as, packed
-from turnout_kernels.native import FEW, FLOATS, GRAIN, NUMBER_OF, buffer, code, parts_of, plain, run, whole
-from turnout_kernels.pointwise import halves
+from turnout_kernels.native import FLOATS, GRAIN, NUMBER_OF, buffer, code, parts_of, plain, run, whole
 
 Ints = Sequence[int]
-
-
-def _depthwise(input: Any, weight: Any, transposed: bool, groups: int) -> bool:
-    """Whether each channel has a kernel of its own."""
-    return bool(
-        not transposed and input.ndim == 4 and input.size and weight.size and groups > 1
-        and groups == input.shape[1] == weight.shape[0] and weight.shape[1] == 1
-    )  # fmt: skip
-
-
-def _facts(input: Any, weight: Any, area: Ints, stride: Ints, padding: Ints, dilation: Ints) -> tuple[int, ...]:
-    pairs = (*pair(stride), *pair(padding), *pair(dilation))
-    return (code(input), *input.shape[1:], *area, *weight.shape[2:], *pairs)
-
-
-_convolve, _convolve_transposed = any_floats(convolve), any_floats(convolve_transposed)
-
-
-def convolution(
-    input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints,
-    groups: int, out: Any,
-) -> Any:  # fmt: skip
-    if not _depthwise(input, weight, transposed, groups) or not out.size:
-        many = halves(input) and out.size > FEW  # converted once, and not window by window
-        if transposed:
-            kernel = _convolve_transposed if many else convolve_transposed
-            return kernel(input, weight, bias, stride, padding, dilation, output_padding, groups, out)
-        return (_convolve if many else convolve)(input, weight, bias, stride, padding, dilation, groups, out)
-    weight = np.require(weight, None, ("C", "A"))
-    if not plain(input, weight, out) or (bias is not None and not plain(bias, input)):
-        return NotImplemented
-    facts = _facts(input, weight, out.shape[2:], stride, padding, dilation)
-    size = out.size * prod(weight.shape[2:]) // 4
-    run("depthwise", (out,), (input, weight, weight if bias is None else bias), (*facts, int(bias is not None)), size=size)
-    return out
-
-
-def _left_convolution(outs: Any, input: Any, weight: Any, *args: Any) -> Any:
-    """No plan is prepared here; the row below may, for what it gets."""
-    *_, transposed, _, groups = args
-    few = not transposed and is_few(weight, outs[0].shape) and not _depthwise(input, weight, transposed, groups)
-    return NotImplemented if few else None
-
-
-def convolution_backward(
-    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
-    output_padding: Ints, groups: int, output_mask: Sequence[bool],
-) -> Any:  # fmt: skip
-    check_gradient(grad_output.shape, input.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups)
-    if not _depthwise(input, weight, transposed, groups) or not grad_output.size:
-        if transposed or input.ndim != 4:
-            return NotImplemented
-        made = convolve_backward(grad_output, input, weight, stride, padding, dilation, groups, output_mask)
-        return made if made is NotImplemented else (*made, grad_output.sum((0, 2, 3)) if output_mask[2] else None)
-    if not plain(input, weight, grad_output):
-        return NotImplemented
-    of_input = np.empty(input.shape if output_mask[0] else (1,), input.dtype)
-    of_weight = np.empty(weight.shape if output_mask[1] else (1,), input.dtype)
-    wants = (int(bool(output_mask[0])), int(bool(output_mask[1])))
-    if any(wants):
-        facts = _facts(input, weight, grad_output.shape[2:], stride, padding, dilation)
-        parts = min(parts_of(grad_output.size), input.shape[1])
-        run("depthwise_backward", (of_input, of_weight), (grad_output, input, weight), (*facts, *wants), parts=parts)
-    of_bias = grad_output.sum((0, 2, 3)) if output_mask[2] else None
-    return of_input if wants[0] else None, of_weight if wants[1] else None, of_bias
-
-
-def _window(kernel: Ints, stride: Ints, padding: Ints) -> tuple[int, ...]:
-    return (*pair(kernel), *pair(stride if len(stride) else kernel), *pair(padding))
-
-
-def max_pool2d_with_indices(
-    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, out: Any, indices: Any
-) -> Any:
-    if not out.size or not plain(self, out) or prod(self.shape[-2:]) >= 1 << 31:
-        return NotImplemented
-    if indices.dtype != np.int64 or not whole(indices):
-        return NotImplemented
-    window = _window(kernel_size, stride, padding)
-    ints = (code(self), *self.shape[-2:], *out.shape[-2:], *window, *pair(dilation))
-    run("max_pool", (out, indices), (self,), ints, size=out.size * window[0] * window[1])
-    return None
-
-
-def _prepared_pooling(
-    outs: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> Any:  # fmt: skip
-    """For few floats the numbers that the C code is told are always the same."""
-    (*_, height, width), size = outs[0].shape, prod(outs[0].shape)
-    window = _window(kernel_size, stride, padding)
-    few = 0 < max(self.size, size * window[0] * window[1]) <= GRAIN
-    if not few or self.dtype.char not in "fd" or not self.flags.c_contiguous:
-        return None
-    ints, number = (code(self), *self.shape[-2:], height, width, *window, *pair(dilation)), NUMBER_OF["max_pool"]
-    kernel = any_floats(max_pool2d_with_indices, outputs=2)
-
-    def pooled(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any, out: Any, indices: Any) -> None:
-        if not self.flags.aligned:
-            return kernel(self, a, b, c, d, e, out, indices)
-        _native.run(number, (out, indices), (self,), ints, (), 1, 1)
-
-    return pooled
-
-
-def avg_pool2d(
-    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool, divisor: Any, out: Any
-) -> Any:
-    if not out.size or not plain(self, out):
-        return NotImplemented
-    window = _window(kernel_size, stride, padding)
-    ints = (code(self), *self.shape[-2:], *out.shape[-2:], *window, int(bool(count_include_pad)), int(divisor or 0))
-    run("mean_pool", (out,), (self,), ints, size=out.size * window[0] * window[1])
-    return out
-
-
-def adaptive_avg_pool2d(self: Any, output_size: Ints, out: Any) -> Any:
-    if not out.size or not plain(self, out):
-        return NotImplemented
-    parts = parts_of(self.size)
-    sums = np.empty((parts, self.shape[-1]))
-    run("mean_windows", (out, sums), (self,), (code(self), *self.shape[-2:], *out.shape[-2:]), parts=parts)
-    return out
 
 
 # ---- normalisation of batches
@@ -319,15 +193,10 @@ def upsample_nearest1d(self: Any, output_size: Ints, scales: Any, out: Any) -> A
 
 # fmt: off
 KERNELS: dict[str, Any] = {
-    "convolution.out":        Row(convolution, prepares=_left_convolution),
-    "convolution_backward":   convolution_backward,
     "_native_batch_norm_legit.no_stats":    batch_norm_no_stats,
     "_native_batch_norm_legit_functional":  batch_norm_functional,
     "_native_batch_norm_legit_no_training": batch_norm_no_training,
     "native_batch_norm_backward":           native_batch_norm_backward,
-    "max_pool2d_with_indices.out": Row(any_floats(max_pool2d_with_indices, outputs=2), prepares=_prepared_pooling),
-    "avg_pool2d.out":          any_floats(avg_pool2d),
-    "_adaptive_avg_pool2d.out": any_floats(adaptive_avg_pool2d),
     "upsample_bilinear2d.out": any_floats(upsample_bilinear2d),
     "upsample_linear1d.out":   any_floats(upsample_linear1d),
     "upsample_nearest2d.out":  upsample_nearest2d,

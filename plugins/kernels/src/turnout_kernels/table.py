@@ -5,9 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten.kernels.rows import table_of
-from turnout_kernels import attention, few, images, indexing, matrix_products, pointwise, random, recurrent, reductions, rows
+from turnout_kernels import (
+    attention,
+    convolutions,
+    few,
+    images,
+    indexing,
+    matrix_products,
+    pointwise,
+    pooling,
+    random,
+    recurrent,
+    reductions,
+    rows,
+)
 
-FAMILIES = (attention, few, images, indexing, matrix_products, pointwise, random, recurrent, reductions, rows)
+FAMILIES = (
+    attention, convolutions, few, images, indexing, matrix_products, pointwise, pooling, random, recurrent, reductions, rows,
+)  # fmt: skip
 
 
 def kernels() -> dict[str, Any]:
