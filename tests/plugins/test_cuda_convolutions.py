@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import cudnn_stand_in
@@ -145,6 +148,34 @@ def test_plans_and_handles_are_given_back(by_cudnn: None, backend: Any) -> None:
     before = len(cudnn_stand_in.destroyed)
     registrations.undo()
     assert cudnn_stand_in.destroyed[before:] == [cudnn_stand_in.create_handle.made]
+
+
+def test_threads_use_a_handle_one_after_the_other(by_cudnn: None, backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each on its own stream: both would meet between the stream of the handle and the call."""
+    meeting, found, current = Barrier(2), [], backend.cupy.cuda.get_current_stream
+    set_stream, execute = cudnn_stand_in.set_stream, cudnn_stand_in.Graph.execute
+
+    def wait(**given: int) -> None:
+        set_stream(**given)
+        with suppress(BrokenBarrierError):
+            meeting.wait(0.1)
+
+    def run(self: Any, *args: Any, handle: int) -> None:
+        found.append((dict(cudnn_stand_in.streams)[handle], current().ptr))
+        execute(self, *args, handle=handle)
+
+    monkeypatch.setattr(cudnn_stand_in, "set_stream", wait)
+    monkeypatch.setattr(cudnn_stand_in.Graph, "execute", run)
+    x, w = turnout.ones(1, 2, 4, 4, device="pretended"), turnout.ones(1, 2, 3, 3, device="pretended")
+    streams = [backend.cupy.cuda.Stream(non_blocking=True) for _ in range(2)]
+
+    def convolve(stream: Any) -> Any:
+        with stream:
+            return F.conv2d(x, w).tolist()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(convolve, streams)) == [[[[[18.0] * 2] * 2]]] * 2
+    assert sorted(found) == sorted((stream.ptr, stream.ptr) for stream in streams)
 
 
 LIMITS: list[tuple[tuple[int, ...], tuple[int, ...], int, bool]] = [  # image, weights, groups, whether one launch serves it

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import cupy_stand_in
@@ -137,6 +140,23 @@ def test_a_recorded_step_outlives_what_was_kept_for_other_calls(backend: Any) ->
     by_lists(*[each.requires_grad_() if i < 3 else each for i, each in enumerate(kept)])  # with other numbers
     graph(*given)
     assert all(bool(turnout.isfinite(each).all()) for each in given)
+
+
+def test_threads_replay_one_after_the_other(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both would meet between the copies of values and the launch."""
+    given = [turnout.full((2,), float(i), device="cuda") for i in range(2)]
+    graph = replayed(lambda x: x + 1.0, given[0])
+    graph(given[0]), graph(given[0])
+    meeting, replay = Barrier(2), cuda.CUDAGraph.replay
+
+    def wait(self: Any) -> None:
+        with suppress(BrokenBarrierError):
+            meeting.wait(0.1)
+        replay(self)
+
+    monkeypatch.setattr(cuda.CUDAGraph, "replay", wait)
+    with ThreadPoolExecutor(2) as pool:
+        assert [each.tolist() for each in pool.map(graph, given)] == [[1.0, 1.0], [2.0, 2.0]]
 
 
 # ---- random numbers

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from turnout.config.lock import new_lock
 from turnout.registry import Registrations
 from turnout_cuda.direct_convolutions import Direct, of_bias
 from turnout_cuda.floats import kind
@@ -63,33 +64,36 @@ class _Convolutions(Direct):
         self.precision = precision
         self.handles: dict[int, Any] = {}
         self.plans: OrderedDict[tuple[Any, ...], _Plan] = OrderedDict()
+        self.lock = new_lock()  # of handles and plans
 
     def close(self) -> None:
         """Give back all plans and handles; calls make new ones."""
-        self.plans.clear()
-        while self.handles:
-            self.cudnn.destroy_handle(self.handles.popitem()[1])
+        with self.lock:
+            self.plans.clear()
+            while self.handles:
+                self.cudnn.destroy_handle(self.handles.popitem()[1])
 
     def run(self, operation: str, inputs: tuple[Any, Any], shape: Ints, window: tuple[Ints, Ints, Ints], made: Any = None) -> Any:
         """Write an operation on two contiguous arrays into a third one, or a new one; `window` is (padding, stride, dilation)."""
         inputs = (_aligned(inputs[0]), _aligned(inputs[1]))
-        device = int(self.xp.cuda.runtime.getDevice())
-        handle = self.handles.get(device)
-        if handle is None:
-            handle = self.handles[device] = self.cudnn.create_handle()
-        self.cudnn.set_stream(handle=handle, stream=self.xp.cuda.get_current_stream().ptr)
         made = self.xp.empty(shape, inputs[0].dtype) if made is None else made
+        device = int(self.xp.cuda.runtime.getDevice())
         key = (device, operation, name_of(inputs[0]), inputs[0].shape, inputs[1].shape, shape, window, self.precision())
-        plan = self.plans.get(key)
-        if plan is None:
-            plan = self.plans[key] = self.built(handle, operation, (*inputs, made), window)
-            if len(self.plans) > _KEPT:
-                self.plans.popitem(last=False)
-        self.plans.move_to_end(key)
-        workspace = self.xp.empty(max(plan.room, 1), "uint8")
-        # Addresses: CuPy exports no bfloat16.
-        addresses = {tensor: int(array.data.ptr) for tensor, array in zip(plan.tensors, (*inputs, made), strict=True)}
-        plan.graph.execute(addresses, int(workspace.data.ptr), handle=handle)
+        with self.lock:  # another thread would give the handle its own stream
+            handle = self.handles.get(device)
+            if handle is None:
+                handle = self.handles[device] = self.cudnn.create_handle()
+            self.cudnn.set_stream(handle=handle, stream=self.xp.cuda.get_current_stream().ptr)
+            plan = self.plans.get(key)
+            if plan is None:
+                plan = self.plans[key] = self.built(handle, operation, (*inputs, made), window)
+                if len(self.plans) > _KEPT:
+                    self.plans.popitem(last=False)
+            self.plans.move_to_end(key)
+            workspace = self.xp.empty(max(plan.room, 1), "uint8")
+            # Addresses: CuPy exports no bfloat16.
+            addresses = {tensor: int(array.data.ptr) for tensor, array in zip(plan.tensors, (*inputs, made), strict=True)}
+            plan.graph.execute(addresses, int(workspace.data.ptr), handle=handle)
         return made
 
     def built(self, handle: Any, operation: str, arrays: tuple[Any, Any, Any], window: tuple[Ints, Ints, Ints]) -> _Plan:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.lock import new_lock
 from turnout.errors import CallError
 from turnout_aten.errors.backends import ONE_BY_ONE
 from turnout_aten.tensor.grad_mode import no_grad
@@ -34,10 +35,11 @@ class RecordedReplay:
         self._run = run
         self._written: dict[tuple[Any, ...], list[bool]] = {}  # kind of values -> which of them are written
         self._recorded: OrderedDict[tuple[Any, ...], _Recorded] = OrderedDict()
+        self._lock = new_lock()
 
     def __call__(self, given: Values) -> Values:
         kind = tuple([_kind(value) for value in given])
-        with no_grad():
+        with no_grad(), self._lock:  # another thread would copy its values to where this one's are
             written = self._written.get(kind)
             if written is None:
                 return self._first(kind, given)
