@@ -9,9 +9,10 @@ multiply faster.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod, sqrt
+from math import prod
 from typing import Any
 
+from turnout_aten.shapes.attention import default_scale
 from turnout_cuda.floats import Arrays, computed, kind
 from turnout_cuda.programs import name_of
 
@@ -55,7 +56,7 @@ class _Attention:
         sight = self.sight(attn_mask, scores, weights, is_causal)
         if sight is None:
             return NotImplemented
-        factor = 1 / sqrt(width) if scale is None else float(scale)
+        factor = default_scale(width) if scale is None else float(scale)
         xp.products.multiply(query, xp.swapaxes(key, -1, -2), scores, alpha=factor)
         rows = prod(lead) * length
         args = (scores, weights, *sight, rows, keys, length, int(is_causal))

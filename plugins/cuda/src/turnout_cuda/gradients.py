@@ -24,6 +24,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.attention import attention_weights
 from turnout_aten.dtypes import EPSILON, WIDE
 from turnout_aten.kernels.tables import is_recorded
+from turnout_aten.shapes.attention import default_scale
 from turnout_aten.shapes.extents import expands_to
 from turnout_aten.tensor.tensor import Tensor
 from turnout_cuda.programs import DTYPES
@@ -184,7 +185,7 @@ def _serves_attention(
 
 def _attention_slopes(op: Call, grad: Tensor, tensors: Any, needed: list[bool], given: Any) -> Any:
     width, scale = tensors[0].shape[-1], given[6]
-    return *op(grad, *tensors, given[5], width**-0.5 if scale is None else scale, needed[:3]), None
+    return *op(grad, *tensors, given[5], default_scale(width) if scale is None else scale, needed[:3]), None
 
 
 GRADIENTS = {

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from math import prod, sqrt
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from turnout_aten.shapes.attention import default_scale
 from turnout_kernels.matrix_products import multiply
 from turnout_kernels.native import code, instructions, run
 
@@ -33,7 +34,7 @@ def scaled_dot_product_attention(
     if not fits or not query.size or not keys or not depth or not _spreads(attn_mask, (*lead, length, keys), dtype):
         return NotImplemented
     made = np.empty((*lead, length, depth), dtype)
-    q = query * dtype.type(1 / sqrt(width) if scale is None else scale)
+    q = query * dtype.type(default_scale(width) if scale is None else scale)
     mask = None if attn_mask is None else np.broadcast_to(attn_mask, (*lead, length, keys))
     for head in _heads(lead, length * keys, min(length, _QUERIES) * keys * dtype.itemsize):
         for first in range(0, length, _QUERIES):

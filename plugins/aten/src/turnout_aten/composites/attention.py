@@ -11,6 +11,7 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
 from turnout_aten.dtypes import WIDE
 from turnout_aten.errors import arguments as texts
+from turnout_aten.shapes.attention import default_scale
 from turnout_aten.shapes.layouts import as_operands, ordered
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _scores(
 
 
 def _factor(query: Tensor, scale: float | None) -> float:
-    return scale if scale is not None else 1 / sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    return default_scale(query.shape[-1]) if scale is None else scale
 
 
 def _check_flash(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, attn_mask: Tensor | None) -> None:
