@@ -16,14 +16,14 @@ from typing import Any
 
 from turnout import plugins
 from turnout.dtypes import bool_, float32
-from turnout.keys import AUTOGRAD, IMPLICIT, TRACKED
+from turnout.keys import AUTOGRAD, IMPLICIT
 from turnout.operators import Operator
-from turnout.operators.kernels import INTERNAL, Kernel, bind
 from turnout.registry import Registrations
 from turnout_aten import operators as aten
 from turnout_aten.composites.attention import attention_weights
+from turnout_aten.composites.conversions import converted
 from turnout_aten.dtypes import EPSILON, WIDE
-from turnout_aten.kernels.tables import is_recorded
+from turnout_aten.kernels.tables import is_recorded, register_recording
 from turnout_aten.shapes.attention import default_scale
 from turnout_aten.shapes.extents import expands_to
 from turnout_aten.tensor.tensor import Tensor
@@ -61,17 +61,12 @@ def define(library: Registrations, namespace: str) -> None:
 def register(library: Registrations, key: str, namespace: str) -> None:
     """Record calls on a backend by these gradients."""
     for name, gradient in GRADIENTS.items():
-        how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "recorded as one, or composed of operators"}
         slope = library.registry.find(f"{namespace}::{gradient.schema.partition('(')[0]}")
-        how |= {"binder": _binder(gradient, slope), "composes": _composing(gradient)}
-        library.impl(f"aten::{name}", AUTOGRAD + key, gradient.composed, **how)
+        how: Any = {"fn": gradient.composed, "recorded": _recorder(gradient, slope), "serves": gradient.serves}
+        register_recording(library, f"aten::{name}", AUTOGRAD + key, "recorded as one, or composed of operators", **how)
 
 
-def _composing(gradient: Gradient) -> Callable[[tuple[Any, ...]], bool]:
-    return lambda args: is_recorded(args) and not gradient.serves(*args)
-
-
-def _binder(gradient: Gradient, slope: Operator) -> Callable[[Operator, Kernel, str], Call]:
+def _recorder(gradient: Gradient, slope: Operator) -> Callable[[Operator], Call]:
     def setup(ctx: Any, inputs: tuple[Any, ...], output: Any, keyword_only_inputs: dict[str, Any] | None = None) -> None:
         ctx.given = [None if isinstance(each, Tensor) else each for each in (*inputs, *(keyword_only_inputs or {}).values())]
         ctx.save_for_backward(*[inputs[at] for at in gradient.kept])
@@ -83,19 +78,11 @@ def _binder(gradient: Gradient, slope: Operator) -> Callable[[Operator, Kernel, 
             found[at] = each
         return tuple(found[: len(ctx.needs_input_grad)])
 
-    def binder(op: Operator, kernel: Kernel, key: str) -> Call:
-        composed = bind(op.registry.winner(op, IMPLICIT), op, key)
-        recorded: Call = plugins.service(AUTOGRAD).custom_rule(op, backward, setup)
+    def recorded(op: Operator) -> Call:
+        rule: Call = plugins.service(AUTOGRAD).custom_rule(op, backward, setup)
+        return rule
 
-        def call(ks: int, *args: Any) -> Any:
-            if is_recorded(args):
-                return (recorded if gradient.serves(*args) else composed)(ks, *args)
-            ks &= ~TRACKED
-            return op.lookup(ks)(ks, *args)
-
-        return call
-
-    return binder
+    return recorded
 
 
 def _of_floats(*tensors: Any) -> bool:
@@ -105,12 +92,7 @@ def _of_floats(*tensors: Any) -> bool:
 
 
 def _wide(x: Tensor) -> Tensor:
-    dtype = WIDE[x.dtype]
-    return x if x.dtype is dtype else aten.to__dtype(x, dtype)
-
-
-def _narrow(x: Tensor, like: Tensor) -> Tensor:
-    return x if x.dtype is like.dtype else aten.to__dtype(x, like.dtype)
+    return converted(x, WIDE[x.dtype])
 
 
 # ---- rms_norm
@@ -128,10 +110,10 @@ def rms_norm_backward(
     if output_mask[0]:
         each = g if weight is None else aten.mul__Tensor(g, _wide(weight))
         along = aten.mul__Tensor(normal, aten.mean__dim(aten.mul__Tensor(each, normal), dims, True))
-        found[0] = _narrow(aten.mul__Tensor(aten.sub__Tensor(each, along), factor), input)
+        found[0] = converted(aten.mul__Tensor(aten.sub__Tensor(each, along), factor), input.dtype)
     if output_mask[1] and weight is not None:
         rows = aten.reshape(aten.mul__Tensor(g, normal), (-1, *weight.shape))
-        found[1] = _narrow(aten.sum__dim_IntList(rows, (0,)), weight)
+        found[1] = converted(aten.sum__dim_IntList(rows, (0,)), weight.dtype)
     return found[0], found[1]
 
 
@@ -165,7 +147,7 @@ def attention_backward(
     of_scores = aten.mul__Scalar(aten.mul__Tensor(weights, aten.sub__Tensor(slopes, along)), scale)
     turned, shown = aten.transpose__int(of_scores, -2, -1), aten.transpose__int(weights, -2, -1)
     factors = zip(output_mask, ((of_scores, k, query), (turned, q, key), (shown, g, value)), strict=True)
-    return tuple([_narrow(aten.matmul(a, b), x) if wanted else None for wanted, (a, b, x) in factors])
+    return tuple([converted(aten.matmul(a, b), x.dtype) if wanted else None for wanted, (a, b, x) in factors])
 
 
 def _serves_attention(

@@ -6,7 +6,7 @@ arguments. Few of them call a backend's own methods: note 0034 lists these.
 
 | modules | hold |
 |---|---|
-| `copies`, `factories`, `view_copies`, `view_gradients` | copies, conversions and fills, new tensors, copies of views |
+| `copies`, `conversions`, `factories`, `view_copies`, `view_gradients` | copies, dtypes and fills, new tensors, copies of views |
 | `reshaping`, `splitting`, `joining`, `arrangements`, `padding` | elements in another shape or order, parts, and parts together |
 | `indexing`, `scattering`, `embeddings`, `sorting`, `histograms` | reads and writes by index, rows of tables, searches, counts |
 | `pointwise`, `activations`, `complex`, `special` | element by element |

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT, uint8
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.conversions import converted
 from turnout_aten.composites.endings import ends_in
 from turnout_aten.composites.layouts import lying
 from turnout_aten.dtypes import EPSILON, WIDE
@@ -41,10 +42,6 @@ def _computed_of_real(name: str, dtype: DType) -> DType:
     return _computed(name, dtype)
 
 
-def _in(x: Tensor, dtype: DType) -> Tensor:
-    return x if x.dtype is dtype else aten.to__dtype(x, dtype)
-
-
 # ---- rows
 
 
@@ -67,9 +64,9 @@ def native_layer_norm_backward(
     length = numel(normalized_shape)
     count = numel(shape[: input.ndim - inner])
     # Sums over rows and columns are products with vectors: without an array of what is added up.
-    grad, x = (aten.reshape(_in(t, computed), (count, length)) for t in (grad_out, input))
-    middle, factor = (aten.reshape(_in(t, computed), (count, 1)) for t in (mean, rstd))
-    scale = None if weight is None else aten.reshape(_in(weight, computed), (1, length))
+    grad, x = (aten.reshape(converted(t, computed), (count, length)) for t in (grad_out, input))
+    middle, factor = (aten.reshape(converted(t, computed), (count, 1)) for t in (mean, rstd))
+    scale = None if weight is None else aten.reshape(converted(weight, computed), (1, length))
     found: list[Tensor | None] = [None, None, None]
     if output_mask[0] or (output_mask[1] and weight is not None):
         centred = aten.sub__Tensor(x, middle)
@@ -80,11 +77,11 @@ def native_layer_norm_backward(
         level = aten.div__Scalar(aten.mm(grad, column), length)
         each = grad if scale is None else aten.mul__Tensor(grad, scale)
         moved = aten.add__Tensor(aten.mul__Tensor(centred, slope), level)
-        found[0] = lying(_in(aten.reshape(aten.mul__Tensor(aten.sub__Tensor(each, moved), factor), shape), input.dtype))
+        found[0] = lying(converted(aten.reshape(aten.mul__Tensor(aten.sub__Tensor(each, moved), factor), shape), input.dtype))
     if output_mask[1] and weight is not None:
-        found[1] = _in(aten.reshape(aten.mm(aten.reshape(factor, (1, count)), along), weight.shape), weight.dtype)
+        found[1] = converted(aten.reshape(aten.mm(aten.reshape(factor, (1, count)), along), weight.shape), weight.dtype)
     if output_mask[2] and bias is not None:
-        found[2] = _in(aten.reshape(aten.sum__dim_IntList(grad, (0,)), bias.shape), bias.dtype)
+        found[2] = converted(aten.reshape(aten.sum__dim_IntList(grad, (0,)), bias.shape), bias.dtype)
     return found[0], found[1], found[2]
 
 
@@ -98,13 +95,13 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     """Divide by the root of the mean square over the last dims; then times weight."""
     check_rows("rms_norm", input, normalized_shape, weight)
     computed = _computed("rms_norm", input.dtype)
-    x = _in(input, computed)
+    x = converted(input, computed)
     dims = tuple(range(-len(normalized_shape), 0))
     square = aten.mean__dim(aten.mul__Tensor(x, x), dims, True)
     made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, EPSILON[computed] if eps is None else eps)))
     if weight is not None:
         made = aten.mul__Tensor(made, weight)
-    return lying(_in(made, input.dtype), as_images(input.shape, input))
+    return lying(converted(made, input.dtype), as_images(input.shape, input))
 
 
 # ---- groups
@@ -130,22 +127,22 @@ def native_group_norm_backward(
     """The gradients of (input, weight, bias); None where the mask is False."""
     computed = _computed("native_group_norm_backward", input.dtype)
     shape = (N, group, C // group, HxW)
-    grad = aten.reshape(_in(grad_out, computed), shape)
-    middle, factor = (aten.reshape(_in(t, computed), (N, group, 1, 1)) for t in (mean, rstd))
-    normal = aten.mul__Tensor(aten.sub__Tensor(aten.reshape(_in(input, computed), shape), middle), factor)
+    grad = aten.reshape(converted(grad_out, computed), shape)
+    middle, factor = (aten.reshape(converted(t, computed), (N, group, 1, 1)) for t in (mean, rstd))
+    normal = aten.mul__Tensor(aten.sub__Tensor(aten.reshape(converted(input, computed), shape), middle), factor)
     found: list[Tensor | None] = [None, None, None]
     if output_mask[0]:
         each = grad
         if weight is not None:
-            each = aten.mul__Tensor(grad, aten.reshape(_in(weight, computed), (1, group, C // group, 1)))
-        own = _in(aten.reshape(_row_grad(each, normal, factor, (2, 3)), input.shape), input.dtype)
+            each = aten.mul__Tensor(grad, aten.reshape(converted(weight, computed), (1, group, C // group, 1)))
+        own = converted(aten.reshape(_row_grad(each, normal, factor, (2, 3)), input.shape), input.dtype)
         found[0] = lying(own, as_images(input.shape, input))
     channels = grad_out.dtype if weight is None else weight.dtype
     if output_mask[1]:
         scaled = aten.sum__dim_IntList(aten.mul__Tensor(grad, normal), (0, 3))
-        found[1] = _in(aten.reshape(scaled, (C,)), channels)
+        found[1] = converted(aten.reshape(scaled, (C,)), channels)
     if output_mask[2]:
-        found[2] = _in(aten.reshape(aten.sum__dim_IntList(grad, (0, 3)), (C,)), channels)
+        found[2] = converted(aten.reshape(aten.sum__dim_IntList(grad, (0, 3)), (C,)), channels)
     return found[0], found[1], found[2]
 
 
@@ -201,7 +198,7 @@ def _batch_norm(
     """The three results, and the new running statistics, or None where they do not change."""
     _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     computed = _computed_of_real(name, input.dtype)
-    x = _in(input, computed)
+    x = converted(input, computed)
     moved: tuple[Tensor | None, Tensor | None] = (None, None)
     if training:
         mean, variance = _moments(x)
@@ -211,13 +208,13 @@ def _batch_norm(
     else:
         if running_mean is None or running_var is None:
             raise ArgumentError(f"{name}: without training, running_mean and running_var must be given")
-        mean, variance = _in(running_mean, computed), _in(running_var, computed)
+        mean, variance = converted(running_mean, computed), converted(running_var, computed)
     factor = aten.rsqrt(aten.add__Scalar(variance, eps))
-    made = lying(_in(_affine(x, mean, factor, weight, bias), input.dtype), as_images(input.shape, input))
+    made = lying(converted(_affine(x, mean, factor, weight, bias), input.dtype), as_images(input.shape, input))
     if not training:
         return (made, aten.new_empty(input, (0,)), aten.new_empty(input, (0,))), moved
     kept = input.dtype if weight is None else weight.dtype
-    return (made, _in(aten.detach(mean), kept), _in(aten.detach(factor), kept)), moved
+    return (made, converted(aten.detach(mean), kept), converted(aten.detach(factor), kept)), moved
 
 
 def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -233,15 +230,15 @@ def _moved(running: Tensor | None, value: Tensor, momentum: float) -> Tensor | N
     if running is None:
         return None
     kept = aten.mul__Scalar(aten.detach(running), 1 - momentum)
-    return aten.add__Tensor(kept, _in(aten.detach(value), running.dtype), alpha=momentum)
+    return aten.add__Tensor(kept, converted(aten.detach(value), running.dtype), alpha=momentum)
 
 
 def _affine(x: Tensor, mean: Tensor, factor: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     """(x - mean) * factor * weight + bias, per channel, as x * scale + shift: twice over the elements instead of three times."""
-    scale = factor if weight is None else aten.mul__Tensor(factor, _in(weight, x.dtype))
+    scale = factor if weight is None else aten.mul__Tensor(factor, converted(weight, x.dtype))
     shift = aten.neg(aten.mul__Tensor(mean, scale))
     if bias is not None:
-        shift = aten.add__Tensor(shift, _in(bias, x.dtype))
+        shift = aten.add__Tensor(shift, converted(bias, x.dtype))
     return aten.add__Tensor(aten.mul__Tensor(x, _per_channel(scale, x.ndim)), _per_channel(shift, x.ndim))
 
 
@@ -323,27 +320,27 @@ def native_batch_norm_backward(
     if train:
         assert save_mean is not None
         assert save_invstd is not None
-        mean, factor = _in(save_mean, computed), _in(save_invstd, computed)
+        mean, factor = converted(save_mean, computed), converted(save_invstd, computed)
     else:
         assert running_mean is not None
         assert running_var is not None
-        mean = _in(running_mean, computed)
-        factor = aten.rsqrt(aten.add__Scalar(_in(running_var, computed), eps))
+        mean = converted(running_mean, computed)
+        factor = aten.rsqrt(aten.add__Scalar(converted(running_var, computed), eps))
     n = input.ndim
     dims = [d for d in range(n) if d != 1]
-    grad = _in(grad_out, computed)
-    scale = factor if weight is None else aten.mul__Tensor(factor, _in(weight, computed))
+    grad = converted(grad_out, computed)
+    scale = factor if weight is None else aten.mul__Tensor(factor, converted(weight, computed))
     channels = input.dtype if weight is None else weight.dtype
     found: list[Tensor | None] = [None, None, None]
     if output_mask[0]:
         found[0] = aten.mul__Tensor(grad, _per_channel(scale, n))
     if output_mask[2] or (output_mask[0] and train):
         total = aten.sum__dim_IntList(grad, dims)
-        found[2] = _in(total, channels) if output_mask[2] else None
+        found[2] = converted(total, channels) if output_mask[2] else None
     if output_mask[1] or (output_mask[0] and train):
-        centred = aten.sub__Tensor(_in(input, computed), _per_channel(mean, n))
+        centred = aten.sub__Tensor(converted(input, computed), _per_channel(mean, n))
         along = aten.mul__Tensor(aten.sum__dim_IntList(aten.mul__Tensor(grad, centred), dims), factor)
-        found[1] = _in(along, channels) if output_mask[1] else None
+        found[1] = converted(along, channels) if output_mask[1] else None
     if output_mask[0] and train:
         # The gradients of mean and variance are one number per channel: two times over the elements.
         count = max(input.numel() // max(input.shape[1], 1), 1)
@@ -351,7 +348,7 @@ def native_batch_norm_backward(
         level = aten.mul__Tensor(total, aten.div__Scalar(scale, count))
         moved = aten.add__Tensor(aten.mul__Tensor(centred, _per_channel(slope, n)), _per_channel(level, n))
         found[0] = aten.sub__Tensor(found[0], moved)
-    of_input = None if found[0] is None else lying(_in(found[0], input.dtype), as_images(input.shape, input))
+    of_input = None if found[0] is None else lying(converted(found[0], input.dtype), as_images(input.shape, input))
     return of_input, found[1], found[2]
 
 

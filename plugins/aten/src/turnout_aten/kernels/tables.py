@@ -208,24 +208,35 @@ def _compose(library: Registrations, name: str) -> None:
     with library.registry.lock:
         if key not in _SHARED:
             group = Registrations("composed", package="turnout_aten", registry=library.registry)
-            how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "composed of operators"}
-            group.impl(name, "Autograd", None, binder=_composed, composes=is_recorded, **how)
+            register_recording(group, name, "Autograd", "composed of operators")
             _SHARED[key] = group, 0
         _SHARED[key] = _SHARED[key][0], _SHARED[key][1] + 1
         library.on_undo(release)
 
 
-def _composed(op: Operator, kernel: Kernel, key: str) -> Call:
-    """The operator's composite kernel, whose operators record their gradients. Where none is recorded, the call goes on below."""
-    composite = bind(op.registry.winner(op, IMPLICIT), op, key)
+def register_recording(
+    library: Registrations, name: str, key: str, label: str, *,
+    fn: Call | None = None, recorded: Callable[[Operator], Call] | None = None, serves: Call | None = None,
+) -> None:  # fmt: skip
+    """Register at a key of Autograd what calls that record a gradient run: the composite kernel, whose operators record theirs,
+    or, where `serves` is true of the arguments, what `recorded` makes for the operator. Other calls go on below. `fn` is what
+    `explain` names."""
 
-    def composed(ks: int, *args: Any) -> Any:
-        if GRAD.get()[0] and is_recorded(args):
-            return composite(ks, *args)
-        ks &= ~TRACKED
-        return op.lookup(ks)(ks, *args)
+    def binder(op: Operator, kernel: Kernel, key: str) -> Call:
+        composed = bind(op.registry.winner(op, IMPLICIT), op, key)
+        other = composed if recorded is None else recorded(op)
 
-    return composed
+        def call(ks: int, *args: Any) -> Any:
+            if GRAD.get()[0] and is_recorded(args):
+                return (composed if serves is None or not serves(*args) else other)(ks, *args)
+            ks &= ~TRACKED
+            return op.lookup(ks)(ks, *args)
+
+        return call
+
+    composes = is_recorded if serves is None else lambda args: is_recorded(args) and not serves(*args)
+    how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": label}
+    library.impl(name, key, fn, binder=binder, composes=composes, **how)
 
 
 def is_recorded(args: tuple[Any, ...]) -> bool:

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from turnout.dtypes import FLOAT
-from turnout_aten import operators as aten
+from turnout_aten.composites.conversions import converted
 from turnout_aten.dtypes import WIDE
 from turnout_aten.tensor.tensor import Tensor
 
@@ -27,27 +27,23 @@ def rounded_once(rule: Callable[P, R]) -> Callable[P, R]:
         if dtype is None or WIDE[dtype] is dtype:
             return rule(*args, **kwargs)
         wide = WIDE[dtype]
-        found = rule(*[_converted(value, dtype, wide) for value in args], **kwargs)
+        found = rule(*[_changed(value, dtype, wide) for value in args], **kwargs)
         if isinstance(found, tuple):
-            return tuple([_converted(each, wide, dtype) for each in found])
-        return _converted(found, wide, dtype)
+            return tuple([_changed(each, wide, dtype) for each in found])
+        return _changed(found, wide, dtype)
 
     return rounding
 
 
 def widened(x: Tensor) -> Tensor:
     """A tensor of floats as a rule computes with it, whose results are then `rounded` to the dtypes of their specs."""
-    return _as(x, WIDE[x.dtype])
+    return converted(x, WIDE[x.dtype])
 
 
 def rounded(results: Sequence[Tensor], specs: Sequence[Any]) -> list[Tensor]:
     """Results in the dtypes that the operator's shape function says."""
-    return [_as(result, spec.dtype) for result, spec in zip(results, specs, strict=True)]
+    return [converted(result, spec.dtype) for result, spec in zip(results, specs, strict=True)]
 
 
-def _converted(value: Any, of: Any, to: Any) -> Any:
-    return _as(value, to) if isinstance(value, Tensor) and value.dtype is of else value
-
-
-def _as(x: Tensor, dtype: Any) -> Tensor:
-    return x if x.dtype is dtype else aten.to__dtype(x, dtype)
+def _changed(value: Any, of: Any, to: Any) -> Any:
+    return converted(value, to) if isinstance(value, Tensor) and value.dtype is of else value
