@@ -68,6 +68,12 @@ NUMBERS = {
     "columns of the table of a list: addresses, a step and a size": [
         (f"{CUDA}/lists.py", r"^_COLUMNS = (\d+)"), (f"{CUDA}/kernels/optimisers.cu", r"#define COLUMNS (\d+)"),
     ],
+    "bytes that a kernel of CUDA reads at once": [
+        (f"{CUDA}/programs.py", r"^_PACK = (\d+)"), (f"{CUDA}/kernels/types.cuh", r"#define WIDTH \((\d+) / "),
+    ],
+    "elements of a row that a thread keeps": [
+        (f"{CUDA}/programs.py", r"^_WARP, _HELD = 32, (\d+)"), (f"{CUDA}/kernels/types.cuh", r"#define HELD (\d+)"),
+    ],
     "neighbours that a thread adds up": [
         (f"{CUDA}/statistics.py", r"^_EACH = (\d+)"), (f"{CUDA}/kernels/statistics.cu", r"#define EACH (\d+)"),
     ],

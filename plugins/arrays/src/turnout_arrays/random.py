@@ -45,6 +45,11 @@ def start_of(seed: int, offset: int) -> tuple[int, int]:
     return (key + (offset + 1) * _GAMMA) & WORD, key
 
 
+def signed(word: int) -> int:
+    """The int64 with the bits of a word, as kernels take it."""
+    return word - (1 << 64) if word >> 63 else word
+
+
 class TracedSeed(int):
     """A seed that nobody knows yet, for a generator in a program that an array module traces: (0, offset) are words of it.
 

@@ -23,10 +23,10 @@ from turnout.dtypes import DType
 from turnout.errors import CallError
 from turnout_arrays import ArrayBackend
 from turnout_arrays.numbers import real_for
-from turnout_arrays.random import start_of
+from turnout_arrays.random import signed, start_of
 from turnout_cuda.memory import Peaks
 from turnout_cuda.pointwise import convert
-from turnout_cuda.programs import DTYPES, name_of, signed
+from turnout_cuda.programs import DTYPES, name_of
 from turnout_cuda.recordings import CURRENT
 from turnout_cuda.replays import RecordedReplay
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnout_aten.dtypes import WIDE
 from turnout_cuda.programs import DTYPES, Programs, name_of
+
+_COMPUTED = {dtype.name: wide.name for dtype, wide in WIDE.items()}
 
 
 def kind(*arrays: Any) -> str | None:
@@ -16,7 +19,7 @@ def kind(*arrays: Any) -> str | None:
 
 def computed(name: str) -> str:
     """The dtype that a kind of elements is computed in: `accum` in the texts."""
-    return "float64" if name == "float64" else "float32"
+    return _COMPUTED[name]
 
 
 class Arrays:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
-from turnout.dtypes import float32
+from turnout import dtypes
 from turnout_arrays.expressions import Expression, Language, library, table
 from turnout_arrays.random import words_source
 from turnout_aten.dtypes import PRECISION
@@ -29,7 +29,8 @@ PROGRAMS = (
     "optimisers", "pooling", "random", "reductions", "scattering", "softmax", "sorting", "statistics",
 )  # fmt: skip
 
-PACKED = {"float16": 8, "bfloat16": 8, "float32": 4, "float64": 2}  # elements in 16 bytes
+_PACK = 16  # bytes that a kernel reads at once
+PACKED = {name: _PACK // dtypes.DTYPES[name].itemsize for name in DTYPES}  # elements in them
 # Kernels that are rows of `turnout_arrays.expressions`, by program: NumPy's name of the function -> the row. A program has a text
 # of its own, too, where it has other kernels.
 ELEMENTWISE = {
@@ -56,7 +57,7 @@ _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
 NARROW = 1 << 31  # elements from which on 32 bits do not number them
 _MOST_BLOCKS = 65_535  # more blocks than any GPU runs at once: loops go over the rest
 _WIDE = 8192  # elements from which on a group has as many threads as its kernel takes
-_LONG = 1024  # elements of a row up to which a warp has it, as many as its threads keep
+_WARP, _HELD = 32, 32  # threads of a warp, and elements of a row that each of them keeps
 
 
 # `name` of a dtype of NumPy's takes a microsecond.
@@ -66,11 +67,6 @@ _NAMES = {np.dtype(kind): np.dtype(kind).name for kind in "?bhilqBHILQefdFD"} | 
 def name_of(array: Any) -> str:
     """The name of an array's dtype."""
     return _NAMES.get(array.dtype) or str(array.dtype.name)
-
-
-def signed(word: int) -> int:
-    """64 bits as kernels take them."""
-    return word - (1 << 64) if word >> 63 else word
 
 
 @cache
@@ -88,7 +84,7 @@ def parts(program: str) -> tuple[str, ...]:
         texts.insert(1, (folder / "faults.cuh").read_text(encoding="utf-8"))
     if program == "random":
         bits = "".join(f"DTYPE == {DTYPES[dtype.name]} ? {bits} : " for dtype, bits in PRECISION.items())
-        defined = ("WORDS __device__ inline", f"PRECISION ({bits}0)", f"OF_FLOAT32 {PRECISION[float32]}")
+        defined = ("WORDS __device__ inline", f"PRECISION ({bits}0)", f"OF_FLOAT32 {PRECISION[dtypes.float32]}")
         texts[1:1] = [*(f"#define {each}" for each in defined), words_source()]
     if program not in ELEMENTWISE:
         return tuple(texts)
@@ -160,8 +156,8 @@ class Programs:
 
     def over_rows(self, name: str, dtype: str, rows: int, length: int, args: Sequence[Any]) -> None:
         """A warp for each row, four of them in a block, or a block for each long one."""
-        if length <= _LONG:
-            self.start(name, dtype, (-(-rows // 4),), (32, 4), args)
+        if length <= _WARP * _HELD:
+            self.start(name, dtype, (-(-rows // 4),), (_WARP, 4), args)
         else:
             self.start(name, dtype, (rows,), (256,), args)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from turnout_arrays.random import signed
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.indexing import joined
-from turnout_cuda.programs import Programs, name_of, signed
+from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
 _WHICH = {"prod": 0, "amax": 1, "amin": 2}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import float32, get_default_dtype, int64
-from turnout_arrays.random import FACTORS, key_of, normal_of
+from turnout_arrays.random import FACTORS, key_of, normal_of, signed
 from turnout_aten.kernels.rows import Row
 from turnout_aten.tensor.random import default_generator
 from turnout_kernels import _native
@@ -26,28 +26,23 @@ _FACTORS = tuple(np.asarray(factor, np.float32) for factor in FACTORS)
 _FROM_0_TO_1 = 1.0, 0.0
 
 
-def _signed(word: int) -> int:
-    """The int64 with the bits of a word."""
-    return word - (1 << 64) if word >> 63 else word
-
-
 def _source(generator: Any, device: Any, counts: int, draws: int = 1) -> tuple[int, ...]:
     """(key, offset of each draw), reserved from the generator."""
     source = default_generator(device) if generator is None else generator
     seed, offset = source.reserve(counts)
     if draws == 1:
-        return _key(seed), _signed(offset) if offset >> 63 else offset
-    offsets = [_signed(offset)]
+        return _key(seed), signed(offset) if offset >> 63 else offset
+    offsets = [signed(offset)]
     for _ in range(draws - 1):
         seed, offset = source.reserve(counts)
-        offsets.append(_signed(offset))
+        offsets.append(signed(offset))
     return (_key(seed), *offsets)
 
 
 @lru_cache(16)
 def _key(seed: int) -> int:
     """What the kernels take as the seed."""
-    return _signed(key_of(seed))
+    return signed(key_of(seed))
 
 
 def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
