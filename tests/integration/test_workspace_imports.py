@@ -220,6 +220,7 @@ HAS_ROWS = {"kernels", "KERNELS"}
 OF_SEVERAL = {
     "turnout_cpu.blocks": "element-wise rows of any family, which share work among threads",
     "turnout_cpu.rows": "rows of any family that share lines of an array among threads",
+    "turnout_cuda.direct_convolutions": "convolutions of few products, beside those of cuDNN",
     "turnout_cuda.dropout": "one kernel for what a composite of several families does",
     "turnout_kernels.few": "rows of any family that serve few elements alone",
     "turnout_kernels.rows": "loops over lines of an array: softmax, norms, running sums, order",

@@ -299,7 +299,7 @@ def test_a_recorded_read_is_looked_at_where_it_is_launched(backend: Any) -> None
 
 
 def test_rows_of_raw_kernels_are_unique(backend: Any) -> None:
-    assert kernels(backend.xp, programs.Programs(backend.cupy))
+    assert kernels(backend)
 
 
 # ---- calls that launch nothing

@@ -30,7 +30,6 @@ from turnout.registry import REGISTRY, Registrations
 from turnout.table import DEFAULT_BACKEND, FALLBACK, KERNEL, MATH
 from turnout_aten.declarations.tables import DYNAMIC_SHAPE, PARTIAL, SEEDED
 from turnout_aten.kernels.tables import served_by
-from turnout_cuda.plugin import own_rows
 from turnout_cuda.table import kernels as raw_rows
 
 PROVIDED = {record.name: record.provides for record in plugins.all_plugins()}  # of every plugin, from the manifests
@@ -111,9 +110,7 @@ def without_rows_over(key: str, plugin: str) -> set[str]:
 def on_cuda() -> set[str]:
     """The operators of which cuda has no row of its own: its table is that of the arrays, with raw kernels over it."""
     every = leaves("PRETENDED")
-    backend = REGISTRY.backends["PRETENDED"]
-    own = {**own_rows(backend), **raw_rows(backend.xp, backend.xp.programs)}
-    rows = served_by(f"aten::{row}" for row in own)
+    rows = served_by(f"aten::{row}" for row in raw_rows(REGISTRY.backends["PRETENDED"]))
     return named(every, {op for op in every if op.qualified_name not in rows})
 
 

@@ -14,7 +14,7 @@ from turnout_arrays.convolutions import spread
 from turnout_aten.shapes.convolutions import check_gradient
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.images import MOST
-from turnout_cuda.programs import NARROW, name_of
+from turnout_cuda.programs import NARROW, Programs, name_of
 
 Ints = tuple[int, ...]
 Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
@@ -27,6 +27,11 @@ DEPTH = 1 << 11
 _THREADS = 128
 _BLOCKS = 128  # fewer would leave many of a GPU's processors idle: then a thread has one channel, or a warp one weight
 _MOST_GROUPS = 65_535  # blocks along the second dim of a grid
+
+
+def kernels(xp: Any, programs: Programs) -> dict[str, Any]:
+    """The rows of this module."""
+    return Direct(xp, programs).rows()
 
 
 class Direct(Kernels):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -12,13 +12,12 @@ from turnout.plugins import hookimpl
 from turnout.registry import Registrations
 from turnout_aten.backend.host_fallback import host, on_host
 from turnout_aten.kernels.tables import group_above, register_kernels, register_over
-from turnout_cuda import attention, convolutions, dropout, gradients, matrix_products, normalisation
+from turnout_cuda import attention, convolutions, gradients, normalisation
 from turnout_cuda.backend import CUDABackend
-from turnout_cuda.direct_convolutions import Direct
 from turnout_cuda.foreach import element_operators
 from turnout_cuda.module import WITHOUT, CuPyModule
 from turnout_cuda.prepared import prepared_rows
-from turnout_cuda.table import kernels
+from turnout_cuda.table import kernels, launches
 
 OPTION = "plugin.cuda.host_fallback"
 
@@ -56,9 +55,8 @@ def register(library: Registrations, backend: CUDABackend, *, cudnn: Any = None)
     libraries. `cudnn` is the front end, if it is installed."""
     library.backend(backend)
     library.on_undo(backend.peaks.watch())
-    own = own_rows(backend) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
-    shared, raw = prepared_tables(backend, own.keys())
-    raw |= own
+    raw = kernels(backend) | convolutions.kernels(backend.xp, cudnn, backend.xp.precision, library)
+    shared, raw = prepared_tables(backend, raw)
     alone = {name: _or_host(name, raw.pop(name).fn, backend) for name in WITHOUT}
     register_kernels(library, backend, shared | alone)
     library.fallback(backend.name, host("cpu", OPTION))
@@ -67,21 +65,11 @@ def register(library: Registrations, backend: CUDABackend, *, cudnn: Any = None)
     register_gradients(library, backend)
 
 
-def own_rows(backend: CUDABackend) -> dict[str, Any]:
-    """The rows of this package that are not in `table`, and need nothing beside CuPy."""
-    xp = backend.xp
-    direct = Direct(xp, xp.programs).rows()  # where cuDNN is not called
-    return matrix_products.kernels(xp, xp.products) | attention.kernels(xp) | dropout.kernels(backend) | direct
-
-
-def prepared_tables(backend: CUDABackend, own: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The shared rows and those of `table`, with what prepares their plans; `own` names the other rows of this package."""
+def prepared_tables(backend: CUDABackend, raw: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The shared rows and those of this package, with what prepares their plans."""
     xp, script = backend.xp, backend.xp.script()
-    raw = kernels(xp, xp.programs)
-    shared = prepared_rows(
-        turnout_arrays.kernels(xp), turnout_arrays.kernels(script), script.programs, backend.native, {*raw, *own}
-    )
-    return shared, prepared_rows(raw, kernels(script, script.programs), script.programs, backend.native)
+    shared = prepared_rows(turnout_arrays.kernels(xp), turnout_arrays.kernels(script), script.programs, backend.native, raw)
+    return shared, prepared_rows(raw, launches(script, script.programs), script.programs, backend.native)
 
 
 def register_gradients(library: Registrations, backend: CUDABackend) -> None:

@@ -216,7 +216,7 @@ class Watched:
 def prepared_rows(
     rows: Mapping[str, Any], asked: Mapping[str, Any], script: Script, native: Mapping[Any, Any], below: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Rows with what prepares their plans: `asked` are the same rows, of the script.
+    """Rows with what prepares their plans: `asked` are the same rows, of the script. It has none of those that are not asked.
 
     A row that makes its result leaves that to the plan where it is pointwise, or one of those `below` other rows.
     """
@@ -226,7 +226,7 @@ def prepared_rows(
 
     made: dict[str, Any] = {}
     for name, value in rows.items():
-        if f"aten::{name}" not in STRUCTURED:  # others have no plans
+        if name not in asked or f"aten::{name}" not in STRUCTURED:  # others have no plans
             made[name] = value
             continue
         row, other = (each if isinstance(each, Row) else Row(each) for each in (value, asked[name]))
