@@ -14,6 +14,7 @@ from typing import Any
 
 from turnout.config.lock import new_lock
 from turnout.registry import Registrations
+from turnout_arrays.convolutions import spread
 from turnout_cuda.direct_convolutions import Direct, of_bias
 from turnout_cuda.floats import kind
 from turnout_cuda.programs import name_of
@@ -185,7 +186,7 @@ def _window(ndim: int, padding: Sequence[int], stride: Sequence[int], dilation: 
     """(padding, stride, dilation), a number for each of two dims or three."""
 
     def of(numbers: Sequence[int], first: int) -> Ints:
-        each = tuple(numbers) * (ndim if len(numbers) == 1 else 1)
+        each = spread(numbers, ndim)
         return (first, *each) if ndim == 1 else each
 
     return of(padding, 0), of(stride, 1), of(dilation, 1)

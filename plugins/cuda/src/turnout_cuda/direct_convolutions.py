@@ -46,7 +46,7 @@ class Direct(Kernels):
 
     def serves(self, *arrays: Any, window: Window) -> bool:
         """Whether kernels can number the elements of arrays, and the places of windows."""
-        fits = all(0 < array.size < NARROW for array in arrays) and min(window[0]) > 0
+        fits = all(0 < array.size < NARROW for array in arrays)
         return fits and max(*window[0], *window[1], *window[2], *[n for a in arrays for n in a.shape]) < MOST
 
     def is_few(self, weight: Any, small: Any, inputs: int, groups: int) -> bool:
@@ -114,9 +114,8 @@ class Direct(Kernels):
         lie = input.flags.c_contiguous and weight.flags.c_contiguous  # else the results lie otherwise
         if not lie or not self.serves(*arrays, window=window):
             return NotImplemented
-        small, large = (input, grad_output) if transposed else (grad_output, input)
         inputs = weight.shape[1] if transposed else weight.shape[0] // groups
-        if not self.is_few(weight, small, inputs if output_mask[0] else 1, groups):
+        if not self.is_few(weight, input if transposed else grad_output, inputs if output_mask[0] else 1, groups):
             return NotImplemented
         grad = self.arrays.packed(grad_output)
         found: list[Any] = [None, None, None]

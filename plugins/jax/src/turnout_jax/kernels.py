@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from turnout_arrays import functional_kernels
+from turnout_arrays.convolutions import spread
 from turnout_aten.kernels.rows import SIMPLE, Row
 from turnout_jax.backend import wide
 
@@ -53,29 +54,27 @@ def convolution(
 ) -> Any:  # fmt: skip
     """A transposed one is that of the spread image with the kernel turned around."""
     ndim = input.ndim - 2
-    stride, padding, dilation, extra = (
-        tuple(v) * (ndim if len(v) == 1 else 1) for v in (stride, padding, dilation, output_padding)
-    )
+    stride, padding, dilation, extra = (spread(v, ndim) for v in (stride, padding, dilation, output_padding))
     pads = [(p, p) for p in padding]
-    steps, spread = stride, (1,) * ndim
+    steps, apart = stride, (1,) * ndim
     if is_transposed:
         reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
         pads = [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra, strict=True)]
-        steps, spread = spread, steps
+        steps, apart = apart, steps
         weight = jnp.flip(weight, tuple(range(2, ndim + 2)))
         weight = jnp.swapaxes(weight.reshape(groups, -1, *weight.shape[1:]), 1, 2)
         weight = weight.reshape(-1, *weight.shape[2:])
 
     def of_xla(input: Any, weight: Any) -> Any:
-        return lax.conv_general_dilated(input, weight, steps, pads, spread, dilation, feature_group_count=groups)
+        return lax.conv_general_dilated(input, weight, steps, pads, apart, dilation, feature_group_count=groups)
 
     on_cpu = None
     if isinstance(input, jax.core.Tracer) and input.dtype.itemsize >= 4:
         if groups == input.shape[1] == weight.shape[0] and groups > 1 and not is_transposed and prod(weight.shape[2:]) <= MANY:
             on_cpu = partial(_shifted, stride=stride, pads=pads, dilation=dilation)
-        elif groups == prod(weight.shape[2:]) == max(spread) == 1 and not any(map(any, pads)):
+        elif groups == prod(weight.shape[2:]) == max(apart) == 1 and not any(map(any, pads)):
             on_cpu = partial(_product, stride=steps)
-        elif groups == max(spread) == 1 and input.shape[1] <= FEW:
+        elif groups == max(apart) == 1 and input.shape[1] <= FEW:
             lengths = zip(input.shape[2:], weight.shape[2:], steps, pads, dilation, strict=True)
             places = prod([1 + (n + sum(pad) - d * (k - 1) - 1) // s for n, k, s, pad, d in lengths])
             if 0 < len(input) * places * prod(weight.shape[1:]) <= NUMBERS:

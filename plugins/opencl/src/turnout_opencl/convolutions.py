@@ -9,6 +9,7 @@ from typing import Any
 
 from turnout.config.tuples import NamedTuple
 from turnout.dtypes import DType, int64
+from turnout_arrays.convolutions import spread
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.convolutions import check_gradient, positions
 from turnout_opencl.arrays import ClArray, new_array
@@ -33,8 +34,7 @@ _ALIGNED = 16  # elements of what begins together with a plane
 
 def three(value: Sequence[int], ndim: int, fill: int) -> Ints:
     """A parameter for each of three dims; leading dims that are not there get `fill`."""
-    given = tuple(value) * (ndim if len(value) == 1 else 1)
-    return (*(fill,) * (3 - ndim), *given)
+    return (*(fill,) * (3 - ndim), *spread(value, ndim))
 
 
 def image(array: ClArray, ndim: int) -> ClArray:
