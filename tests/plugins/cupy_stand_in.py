@@ -480,7 +480,8 @@ class Stream:
         return self.graph is not None
 
     def begin_capture(self, mode: int | None = None) -> None:
-        assert self.graph is None
+        if self.graph is not None:
+            raise CUDARuntimeError("cudaErrorIllegalState: the operation cannot be performed in the present state")
         assert self.ptr, "cannot capture on the default (legacy) stream"
         self.graph = Graph()
         cuda.here.capturing.append(self)

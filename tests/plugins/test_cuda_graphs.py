@@ -232,6 +232,19 @@ def test_a_graph_draws_so_many_times_and_no_more(backend: Any, monkeypatch: pyte
     assert default_generator("cuda").get_state() == state
 
 
+def test_a_stream_that_is_recorded_already_is_the_drivers_error_and_leaves_nothing(backend: Any) -> None:
+    native, x = backend.cupy.cuda, turnout.ones(2, device="cuda")
+    with native.Stream(non_blocking=True) as stream, native.using_allocator(native.MemoryPool().malloc):
+        stream.begin_capture()
+        before = native.get_allocator()
+        with pytest.raises(cupy_stand_in.CUDARuntimeError, match="cudaErrorIllegalState"):
+            cuda.CUDAGraph().capture_begin()
+        assert (CURRENT.recording, native.get_allocator()) == (None, before)
+        stream.end_capture()
+    with cuda.graph(cuda.CUDAGraph()):
+        x + 1.0
+
+
 # ---- memory
 
 
