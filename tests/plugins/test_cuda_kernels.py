@@ -253,6 +253,15 @@ def test_a_wrong_index_is_the_error_of_cpu(
     assert {name for name, _ in cupy_stand_in.launched} == set(kernels.split())
 
 
+@pytest.mark.parametrize(("module", "named"), [("turnout_mine", True), ("turnouts.a", True), ("turnout_cuda.a", False)])
+def test_the_line_of_a_program_is_named_whatever_the_program_is_called(module: str, named: bool, backend: Any) -> None:
+    names: dict[str, Any] = {"__name__": module}
+    exec(compile("def read(x, at): return x.index_select(0, at)", "program.py", "exec"), names)
+    made = names["read"](turnout.ones(2, device="pretended"), turnout.tensor([5], device="pretended"))
+    with pytest.raises(IndexError, match=f"\n  called at  {'program.py:1 in read' if named else re.escape(__file__)}"):
+        made.tolist()
+
+
 WAITS: list[Callable[[Any], Any]] = [
     lambda t: t.sum().item(), lambda t: bool(t.any()), lambda t: t.cpu(), lambda t: repr(t), lambda t: turnout.equal(t, t),
     lambda t: t.device.backend.synchronize(t.device),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from types import CodeType, FrameType
 from typing import Any
@@ -17,6 +17,7 @@ import numpy  # whole: another thread may be importing it, and does not wait for
 
 from turnout.config.lock import new_lock
 from turnout.errors import DimError
+from turnout.plugins import is_ours
 from turnout_aten.errors import arguments as texts
 from turnout_cuda.programs import Programs
 
@@ -90,9 +91,12 @@ class Faults:
         raise DimError(f"{text}\n  found on   device {device}, after the call had returned")
 
 
+_is_ours = cache(is_ours)  # of a module: so it takes as long as `startswith`
+
+
 def _line() -> tuple[CodeType, int] | None:
     """The line of the program that the call comes from. `user_frame` knows more and takes 13 us, this one takes 1."""
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("turnout"):
+    while frame is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lineno)
