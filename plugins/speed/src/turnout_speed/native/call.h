@@ -253,7 +253,7 @@ static int take_arguments(const Target *target, PyObject *const *args, Py_ssize_
 }
 
 /* Run what serves a target that has taken its arguments. */
-static Outcome serve(const Target *target, PyObject *tail, Arguments *given, PyObject **result)
+static inline Outcome serve(const Target *target, PyObject *tail, Arguments *given, PyObject **result)
 {
     PyObject *kernel = find_kernel(target, given);
     Outcome outcome = DECLINED;
@@ -268,7 +268,7 @@ static Outcome serve(const Target *target, PyObject *tail, Arguments *given, PyO
 }
 
 /* `taken`: whether the call is one of this target, so that no other can serve it. */
-static Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, int *taken,
+static inline Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, int *taken,
                           PyObject **result)
 {
     Arguments given;
