@@ -46,6 +46,8 @@ LEFT_OUT: tuple[tuple[str, str, str], ...] = (
     ),
     ("tests/integration/test_types_for_users.py", ".*", "type checkers take seconds to start"),
     ("tests/integration/test_conformance_kit.py", "test_a_(backend|functionality)_with_a_mistake_.*", "mutants"),
+    ("tests/plugins/test_cuda_calls.py", "test_a_(plan|write_in_place)_gives_the_bits_.*", "on cuda the launches are enough"),
+    ("tests/plugins/test_cuda_streams.py", "test_everything_happens_on_the_device_.*", "on cuda one device is enough"),
     ("tests/plugins/test_host_fallback.py", "test_a_backend_without_kernels_.*", "a grid of its own"),
     (
         "tests/conformance/test_other_devices.py",
