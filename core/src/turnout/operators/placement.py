@@ -79,17 +79,20 @@ def checked(op: Operator, backend: Backend, call: Call) -> Call:
 
     def call_on_device(ks: int, *args: Any) -> Any:
         place: Device | None = None
+        alike = True
         try:  # where all tensors have one device, as nearly always, this saves a dozen frames
             for at in places:
                 value = args[at]
                 for each in value if value.__class__ is list or value.__class__ is tuple else (value,):
                     if each is not None and each.device is not place:
-                        if place is not None:
-                            raise AttributeError
-                        place = each.device
-        except AttributeError:
-            place = None
-        if place is None:
+                        alike, place = place is None, each.device
+                        if not alike:
+                            break
+                if not alike:
+                    break
+        except AttributeError:  # a number in the place of a tensor
+            alike = False
+        if place is None or not alike:
             place = one_device(op, args) if op.device_check else next((t.device for _, t in named_tensors(op, args)), None)
         guard = backend.guard(place) if place is not None and op.device_guard else None
         if guard is None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from turnout.config.tuples import NamedTuple
 from turnout.devices import Device
 from turnout.errors import CallError
 from turnout_arrays.random import start_of
@@ -19,12 +18,6 @@ from turnout_aten.tensor.random import Generator, default_generator
 
 _DRAWS = 4096  # of a graph, at most
 _WORDS = 3  # of a row: where the first and the second words begin, and the key
-
-
-class Draw(NamedTuple):
-    """Words that a kernel draws: the places where they begin, counted from where the recording began."""
-
-    places: tuple[int, ...]
 
 
 class Recording:
@@ -36,7 +29,7 @@ class Recording:
         self.pool = cupy.cuda.MemoryPool()
         self._allocating = cupy.cuda.using_allocator(allocator(self.pool.malloc))
         self._kept: list[Any] = []
-        self._draws: list[Draw] = []
+        self._draws: list[tuple[int, ...]] = []  # where the words of each begin, counted from where the recording began
         self._table: Any = None
         self._launched: Any = None  # an event behind the last launch
         self._generator: Generator | None = None
@@ -84,7 +77,7 @@ class Recording:
         if len(self._draws) == _DRAWS:
             raise CallError(f"cuda graph: recorded work draws numbers at most {_DRAWS} times")
         self._reached = now
-        self._draws.append(Draw(tuple([place - self._start[1] for place in places])))
+        self._draws.append(tuple([place - self._start[1] for place in places]))
         return self._table[len(self._draws) - 1]
 
     def renew(self) -> None:
@@ -95,7 +88,7 @@ class Recording:
         seed, first = self._generator.reserve(self._reached[1] - self._start[1])
         rows = np.zeros((len(self._draws), _WORDS), np.uint64)
         for row, draw in zip(rows, self._draws, strict=True):
-            starts = [start_of(seed, first + place) for place in draw.places]
+            starts = [start_of(seed, first + place) for place in draw]
             row[: len(starts)] = [start for start, _ in starts]
             row[-1] = starts[0][1]
         here = self._cupy.cuda.get_current_stream()
