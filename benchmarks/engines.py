@@ -1,7 +1,8 @@
 """Rows about compiled functions: the engine `xla` against Turnout's own eager calls, and against the same program in `jax.jit`.
 And eager calls on the device `jax` against JAX's own.
 
-The first call of each side is made beforehand: it compiles.
+The first call of each side is made beforehand: it compiles. A pause stands between turns, because threads of both sides look for
+work after their turns, on processors that the other side needs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numeric import Skipped, step
-from timing import Pair, Side
+from timing import Pair, Side, rest
 
 import turnout
 
@@ -62,7 +63,7 @@ def pair(row: EngineRow) -> Callable[[], AbstractContextManager[Pair]]:
         ours, eager, theirs = _programs(row.name, jax)
         ours()
         theirs()
-        yield Pair(Side("run()", run=ours), Side("run()", run=eager if row.against == EAGER else theirs))
+        yield Pair(Side("run()", run=ours), Side("run()", run=eager if row.against == EAGER else theirs), rest)
 
     return prepare
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -393,6 +394,27 @@ def test_no_write_of_another_thread_is_lost_where_a_tensor_moves() -> None:
         assert turnout.equal(x, expected)
         moved += x.data_ptr() % 64 == 0
     assert moved
+
+
+def test_a_program_for_cpu_begins_in_the_thread_that_calls_it() -> None:
+    import jax
+    from jax.sharding import SingleDeviceSharding
+
+    from turnout_jax.engine import HOST
+
+    seen: list[int] = []
+
+    def noted(x: Any) -> Any:
+        seen.append(threading.get_ident())
+        return np.asarray(x)
+
+    x = jax.ShapeDtypeStruct((3,), np.float32, sharding=SingleDeviceSharding(HOST))
+    run = jax.jit(lambda x: jax.pure_callback(noted, x, x)).lower(x).compile()
+    for _ in range(20):
+        run(np.ones(3, np.float32)).block_until_ready()
+    assert set(seen) == {threading.get_ident()}
+    assert HOST not in jax.devices(), "other code of the process would find it"
+    assert jax.numpy.ones(3).devices() == {jax.devices()[0]}
 
 
 def test_what_has_no_row_runs_on_cpu_and_is_noted() -> None:

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import SingleDeviceSharding
+from jaxlib import xla_client
 from turnout.compiler import EngineError
 from turnout.graphs import Graph, Node, Ref
 
@@ -40,6 +41,9 @@ LINE = 64  # bytes, at a multiple of which XLA's arrays begin
 LARGE = 1 << 16  # bytes of arrays that become values of XLA
 KINDS = 1024  # shapes and dtypes of which it is known that a value of XLA has them
 EACH = 4096  # numbers that take an eager call of cpu as long as the call itself
+# Where programs for tensors of `cpu` run: a device that no other code has, whose programs begin in the thread that calls them.
+# JAX's own hands each to another thread, and to wake that one, and then the caller, can take as long as the program.
+HOST = xla_client.make_cpu_client(asynchronous=False, num_devices=1).local_devices()[0]
 
 
 def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -> Run | str:
@@ -54,7 +58,7 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
     tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
     device, program = options["device"], Program(graph, str(options["name"]), len(tensors))
     jitted, on_cpu = jax.jit(program), device.type == "cpu"
-    place = SingleDeviceSharding(_host()) if on_cpu else None
+    place = SingleDeviceSharding(HOST) if on_cpu else None
     facts = [(tuple(each.shape), native(each.dtype)) for each in tensors]
     if program.draws:
         facts.append(((len(examples) - len(tensors) + 1, 2), np.dtype("uint64")))
@@ -166,7 +170,7 @@ def _read(tensor: Any, kind: type[Result]) -> Any:
     base: Any = tensor.array.base
     if type(base) is kind:  # NumPy's arrays may be given another shape in place
         if type(base.held) is np.ndarray:  # it goes in again: to ask JAX each time takes 4 us more
-            base.held = wide(jax.device_put)(base.held, _host())
+            base.held = wide(jax.device_put)(base.held, HOST)
         return base.held
     del base  # so that none but the tensor holds its memory
     version, is_seen = tensor.version(), tensor.array.nbytes < LARGE or not is_alone(tensor)
@@ -183,10 +187,6 @@ def _read(tensor: Any, kind: type[Result]) -> Any:
     if not is_seen:
         move(tensor, over(there, _address(there), kind), version)
     return there
-
-
-def _host() -> Any:
-    return jax.devices("cpu")[0]
 
 
 def _address(array: Any) -> int:
