@@ -11,12 +11,7 @@ from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
-FOLDER = "src/turnout_kernels/native"
-HEADERS = [
-    "job", "pool", "halves", "transposes", "functions", "sums", "expressions", "pointwise", "rows", "reductions", "scattering",
-    "images", "convolutions", "recurrent", "matrix_products", "batches", "indexing", "random", "words", "compiled_functions",
-    "few", "kernels", "one_interpreter",
-]  # fmt: skip
+FOLDER = Path("src/turnout_kernels/native")
 # A build of Python without the GIL has no stable ABI.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 TABLE = Path("../arrays/src/turnout_arrays/expressions.py")
@@ -50,10 +45,12 @@ def write_expressions(to: Path) -> None:
         to.write_text(text, encoding="utf-8")
 
 
+if TABLE.exists():
+    write_expressions(FOLDER / "expressions.h")
 EXTENSION = Extension(
     "turnout_kernels._native",
     sources=[f"{FOLDER}/module.c"],
-    depends=[f"{FOLDER}/{name}.h" for name in HEADERS],
+    depends=[str(path) for path in sorted(FOLDER.glob("*.h"))],
     define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],
     py_limited_api=STABLE,
     optional=True,
@@ -88,6 +85,4 @@ class Wheel(bdist_wheel):
         return ("cp311", "abi3", platform) if STABLE and python.startswith("cp") else (python, abi, platform)
 
 
-if TABLE.exists():
-    write_expressions(Path(FOLDER) / "expressions.h")
 setup(ext_modules=[EXTENSION], cmdclass={"build_ext": Build, "bdist_wheel": Wheel})

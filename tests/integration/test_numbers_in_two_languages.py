@@ -48,7 +48,7 @@ NUMBERS = {
         (f"{KERNELS}/convolutions.py", r"^_MOST_TAPS = (\d+)$"), (f"{KERNELS}/native/convolutions.h", r"#define MOST_TAPS (\d+)"),
     ],
     "elements of topk": [
-        (f"{KERNELS}/rows.py", r"^_MOST_OF_TOPK = (\d+)$"), (f"{KERNELS}/native/rows.h", r"#define MOST_OF_TOPK (\d+)"),
+        (f"{KERNELS}/sorting.py", r"^_MOST_OF_TOPK = (\d+)$"), (f"{KERNELS}/native/sorting.h", r"#define MOST_OF_TOPK (\d+)"),
     ],
     "rows of a recurrent layer at a time": [
         (f"{KERNELS}/recurrent.py", r"^_ROWS = (\d+)"), (f"{KERNELS}/native/recurrent.h", r"#define ROWS (\d+)"),
@@ -128,7 +128,8 @@ def test_dtypes_of_kernels_have_the_same_numbers_in_both_languages() -> None:
 
 def test_reductions_of_kernels_have_the_same_numbers_in_both_languages() -> None:
     names = found(f"{KERNELS}/reductions.py", r"^\(\n((?:    .*\n)+)\) = range")
-    assert re.findall(r"\w+", names) == re.findall(r"\w+", found(f"{KERNELS}/native/rows.h", r"^enum \{\n(    SUM, [^}]*)\n\};"))
+    listed = found(f"{KERNELS}/native/reductions.h", r"^enum \{\n(    SUM, [^}]*)\n\};")
+    assert re.findall(r"\w+", names) == re.findall(r"\w+", listed)
 
 
 def test_reductions_of_opencl_have_the_same_numbers_in_both_languages() -> None:
@@ -175,7 +176,7 @@ def test_conditions_of_endings_have_the_same_numbers_in_both_languages() -> None
 
 
 def test_each_number_that_says_where_its_copy_is_stands_in_the_table() -> None:
-    """A comment such as "as in native/rows.h" above a number or behind it."""
+    """A comment such as "as in native/sorting.h" above a number or behind it."""
     missing = []
     for path in sorted(ROOT.glob("plugins/*/src/**/*.py")):
         file, lines = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8").splitlines()

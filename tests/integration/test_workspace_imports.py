@@ -223,7 +223,6 @@ OF_SEVERAL = {
     "turnout_cuda.direct_convolutions": "convolutions of few products, beside those of cuDNN",
     "turnout_cuda.dropout": "one kernel for what a composite of several families does",
     "turnout_kernels.few": "rows of any family that serve few elements alone",
-    "turnout_kernels.rows": "loops over lines of an array: softmax, norms, running sums, order",
     "turnout_opencl.complexes": "rows of any family for complex64, beside those of the family",
 }  # fmt: skip
 

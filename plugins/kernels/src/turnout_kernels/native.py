@@ -89,3 +89,8 @@ def plain(*arrays: Any) -> bool:
 def code(array: Any) -> int:
     """The number of float32 or float64."""
     return F64 if array.dtype.char == "d" else F32
+
+
+def has_many(self: Any, dim: int) -> bool:
+    """Whether an array has that dim, and more than a few elements."""
+    return bool(self.size > FEW and self.ndim and -self.ndim <= dim < self.ndim)

@@ -24,7 +24,7 @@ from turnout_kernels.pointwise import apply
 RUN = 1 << 14
 # Columns from which on rows of a matrix are reduced as they are.
 _WIDE = 16
-# As in native/rows.h.
+# As in native/reductions.h.
 (
     SUM, LARGEST, SMALLEST, SQUARES, NORM, LOG_OF_POWERS, DIFFERENCES, PRODUCT, SIZES, LARGEST_SIZE, SMALLEST_SIZE, VARIANCE,
     DEVIATION, DISTANCES,

@@ -12,16 +12,20 @@ from turnout_kernels import (
     images,
     indexing,
     matrix_products,
+    normalisation,
     pointwise,
     pooling,
     random,
     recurrent,
     reductions,
-    rows,
+    softmax,
+    sorting,
+    statistics,
 )
 
 FAMILIES = (
-    attention, convolutions, few, images, indexing, matrix_products, pointwise, pooling, random, recurrent, reductions, rows,
+    attention, convolutions, few, images, indexing, matrix_products, normalisation, pointwise, pooling, random, recurrent,
+    reductions, softmax, sorting, statistics,
 )  # fmt: skip
 
 

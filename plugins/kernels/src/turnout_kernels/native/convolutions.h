@@ -1,4 +1,110 @@
-/* Convolutions with many channels, without columns of windows in memory. T and V as everywhere.
+/* Convolutions and their gradients. T and V as everywhere; i[0] is the type. */
+
+/* ---- of one channel each: planes [height, width] of T, row-major, as many as there are images and channels */
+
+/* The outputs of a line whose input lies inside: input = output * stride + shift. */
+static void V(inside)(int64_t shift, int64_t stride, int64_t inputs, int64_t outputs, int64_t *first, int64_t *last)
+{
+    int64_t low = shift >= 0 ? 0 : (-shift + stride - 1) / stride, high = inputs - 1 - shift < 0 ? 0 : (inputs - 1 - shift) / stride + 1;
+    *last = LEAST(high, outputs);
+    *first = LEAST(low, *last);
+}
+
+/* i: type, channels, input height and width, output height and width, kernel, stride, padding, dilation (two each), has a bias.
+   a: output, input, weights [channels, kernel], bias. */
+static void V(depthwise)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], h = j->i[2], w = j->i[3], oh = j->i[4], ow = j->i[5], kh = j->i[6], kw = j->i[7];
+    int64_t sh = j->i[8], sw = j->i[9], ph = j->i[10], pw = j->i[11], dh = j->i[12], dw = j->i[13], first, last;
+    share(j->a[0].size / (oh * ow), 1, j, part, &first, &last);
+    for (int64_t plane = first; plane < last; plane++) {
+        const T *x = (const T *)j->a[1].p + plane * h * w, *weights = (const T *)j->a[2].p + plane % channels * kh * kw;
+        T *out = (T *)j->a[0].p + plane * oh * ow, start = j->i[14] ? ((const T *)j->a[3].p)[plane % channels] : 0;
+        for (int64_t y = 0; y < oh; y++) {
+            T *o = out + y * ow;
+            for (int64_t k = 0; k < ow; k++)
+                o[k] = start;
+            for (int64_t ky = 0; ky < kh; ky++) {
+                int64_t line = y * sh - ph + ky * dh;
+                if (line < 0 || line >= h)
+                    continue;
+                const T *in = x + line * w, *by = weights + ky * kw;
+                if (kw == 3 && sw == 1 && dw == 1 && pw == 1 && ow == w && w > 2) {
+                    T b0 = by[0], b1 = by[1], b2 = by[2];
+                    o[0] += b1 * in[0] + b2 * in[1];
+                    for (int64_t k = 1; k < w - 1; k++)
+                        o[k] += b0 * in[k - 1] + b1 * in[k] + b2 * in[k + 1];
+                    o[w - 1] += b0 * in[w - 2] + b1 * in[w - 1];
+                    continue;
+                }
+                for (int64_t kx = 0; kx < kw; kx++) {
+                    int64_t shift = kx * dw - pw, from, to;
+                    T b = by[kx];
+                    V(inside)(shift, sw, w, ow, &from, &to);
+                    if (sw == 1)
+                        for (int64_t k = from; k < to; k++)
+                            o[k] += b * in[k + shift];
+                    else
+                        for (int64_t k = from; k < to; k++)
+                            o[k] += b * in[k * sw + shift];
+                }
+            }
+        }
+    }
+}
+
+/* i: as above, but for the bias: wants the input's gradient, wants the weights'.
+   a: gradients of the input and of the weights, gradient, input, weights. A part does some of the channels. */
+static void V(depthwise_backward)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], h = j->i[2], w = j->i[3], oh = j->i[4], ow = j->i[5], kh = j->i[6], kw = j->i[7];
+    int64_t sh = j->i[8], sw = j->i[9], ph = j->i[10], pw = j->i[11], dh = j->i[12], dw = j->i[13], first, last;
+    int64_t images = channels ? j->a[2].size / (oh * ow * channels) : 0;
+    share(channels, 1, j, part, &first, &last);
+    for (int64_t channel = first; channel < last; channel++)
+        for (int64_t k = 0; k < kh * kw; k++) {
+            double sum = 0;
+            T weight = ((const T *)j->a[4].p)[channel * kh * kw + k];
+            int64_t from, to, shift = k % kw * dw - pw;
+            V(inside)(shift, sw, w, ow, &from, &to);
+            for (int64_t image = 0; image < images; image++) {
+                int64_t plane = image * channels + channel;
+                const T *g = (const T *)j->a[2].p + plane * oh * ow, *x = (const T *)j->a[3].p + plane * h * w;
+                T *o = (T *)j->a[0].p + plane * h * w;
+                if (!k && j->i[14])
+                    memset(o, 0, (size_t)(h * w) * sizeof(T));
+                T lanes[16] = {0};
+                for (int64_t y = 0; y < oh; y++) {
+                    int64_t line = y * sh - ph + k / kw * dh;
+                    if (line < 0 || line >= h)
+                        continue;
+                    const T *in = x + line * w + shift, *left = g + y * ow;
+                    T *made = o + line * w + shift;
+                    if (j->i[14] && sw == 1)
+                        for (int64_t m = from; m < to; m++)
+                            made[m] += weight * left[m];
+                    else if (j->i[14])
+                        for (int64_t m = from; m < to; m++)
+                            made[m * sw] += weight * left[m];
+                    if (!j->i[15])
+                        continue;
+                    int64_t m = from;
+                    if (sw == 1)
+                        for (; m + 16 <= to; m += 16)
+                            for (int q = 0; q < 16; q++)
+                                lanes[q] += in[m + q] * left[m + q];
+                    for (; m < to; m++)
+                        lanes[m & 15] += in[m * sw] * left[m];
+                }
+                for (int q = 0; q < 16; q++)
+                    sum += lanes[q];
+            }
+            if (j->i[15])
+                ((T *)j->a[1].p)[channel * kh * kw + k] = (T)sum;
+        }
+}
+
+/* ---- of many channels, without columns of windows in memory
 
    A padded image is one line of memory: under a kernel element, all outputs of some rows find their inputs in that line, shifted.
    With a stride, the padded image is taken apart into as many images as there are remainders, each of which is such a line. What

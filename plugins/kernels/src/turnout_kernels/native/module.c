@@ -27,15 +27,16 @@ typedef uint64_t word64;
 
 #define MAP 0 /* the first kernel */
 
-/* Every kernel. turnout_kernels/native.py takes their numbers from `KERNELS`. */
+/* Every kernel. turnout_kernels/native.py takes their numbers from `KERNELS`. Those of floats are compiled for both types. */
+#define EVERY_KERNEL_OF_FLOATS(X)                                                                                                 \
+    X(map) X(softmax) X(softmax_backward) X(layer_norm) X(layer_norm_backward) X(group_norm) X(reduce_runs) X(reduce_columns)     \
+    X(locate) X(cumulate) X(cumulative_extreme) X(max_pool) X(mean_pool) X(add_at) X(add_rows_at) X(depthwise)                    \
+    X(depthwise_backward) X(bilinear) X(batch_norm) X(batch_norm_backward) X(group_norm_backward) X(softmax_columns)              \
+    X(softmax_columns_backward) X(mean_windows) X(convolve) X(convolve_weights) X(topk) X(recurrent) X(matrix_products)           \
+    X(batches)
 #define EVERY_KERNEL(X)                                                                                                           \
-    X(map) X(softmax) X(softmax_backward) X(layer_norm) X(layer_norm_backward) X(group_norm) X(reduce_runs)                       \
-    X(reduce_columns) X(locate) X(cumulate) X(cumulative_extreme) X(max_pool) X(mean_pool) X(join)                                \
-    X(gather) X(add_at) X(select_rows) X(add_rows_at) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform) X(normal)       \
-    X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(batch_norm)         \
-    X(batch_norm_backward) X(coordinates) X(group_norm_backward) X(softmax_columns) X(softmax_columns_backward)                  \
-    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent) X(by_stretches) X(copy)  \
-    X(matrix_products) X(batches)
+    EVERY_KERNEL_OF_FLOATS(X) X(join) X(gather) X(select_rows) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform)      \
+    X(normal) X(dropout) X(nearest) X(coordinates) X(integers) X(by_stretches) X(copy)
 
 #define ISA base
 #define VECTOR_BYTES 16
