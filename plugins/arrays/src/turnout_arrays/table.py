@@ -20,6 +20,7 @@ from turnout_arrays import (
     pooling,
     reductions,
     scattering,
+    softmax,
     sorting,
     statistics,
 )
@@ -27,7 +28,7 @@ from turnout_aten.kernels.rows import table_of
 
 FAMILIES = (
     activations, convolutions, decompositions, elementary, fourier, images, indexing, losses, matrix_products, normalisation,
-    orthogonal_polynomials, pointwise, pooling, reductions, scattering, sorting, statistics,
+    orthogonal_polynomials, pointwise, pooling, reductions, scattering, softmax, sorting, statistics,
 )  # fmt: skip
 
 

@@ -1,8 +1,6 @@
-"""Softmax, negative log likelihood and squared error, with their gradients."""
+"""Negative log likelihood and squared error, with their gradients."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -16,33 +14,7 @@ from turnout_opencl.arrays import ClArray, memory_of, new_array
 from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import dense, run_map
-from turnout_opencl.reductions import TOTAL, lines, reduce
-
-SOFTMAX, LOG_SOFTMAX, SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT = range(4)
-
-
-def softmax(op: int) -> Any:
-    def kernel(self: ClArray, dim: int, half_to_float: bool, out: ClArray) -> None:
-        along(op, (out, dense(self, out.dtype)), dim)
-
-    return kernel
-
-
-def softmax_backward(op: int) -> Any:
-    def kernel(grad_output: ClArray, output: ClArray, dim: int, input_dtype: Any, out: ClArray) -> None:
-        along(op, (out, dense(grad_output, out.dtype), dense(output, out.dtype)), dim)
-
-    return kernel
-
-
-def along(op: int, arrays: tuple[ClArray, ...], dim: int) -> None:
-    """Queue the softmax kernel; a 0-dim array is one of one element."""
-    flat = [a if a.shape else a.view((1,), (1,), 0) for a in arrays]
-    d = dim % len(flat[0].shape)
-    if len(flat) == 2:
-        flat.append(flat[1])
-    lines(flat[0].place, "losses", "softmax", op, tuple(flat), d)
-
+from turnout_opencl.reductions import TOTAL, reduce
 
 # ---- negative log likelihood of (N, C) or (C,) log probabilities
 
@@ -131,10 +103,6 @@ def mse_loss_backward(grad_output: ClArray, self: ClArray, target: ClArray, redu
 
 # fmt: off
 KERNELS = {
-    "_softmax.out":                   Row(softmax(SOFTMAX)),
-    "_log_softmax.out":               Row(softmax(LOG_SOFTMAX)),
-    "_softmax_backward_data.out":     Row(softmax_backward(SOFTMAX_GRADIENT)),
-    "_log_softmax_backward_data.out": Row(softmax_backward(LOG_SOFTMAX_GRADIENT)),
     "nll_loss_forward.output":        Row(likelihood),
     "nll_loss_backward.grad_input":   Row(likelihood_backward),
     "mse_loss.out":                   Row(mse_loss),

@@ -25,6 +25,7 @@ from turnout_opencl import (
     pointwise,
     pooling,
     reductions,
+    softmax,
     sorting,
 )
 from turnout_opencl.arrays import ClArray
@@ -32,7 +33,8 @@ from turnout_opencl.backend import OpenCLBackend
 
 OPTION = "plugin.opencl.host_fallback"  # read at each call that a kernel does not serve
 FAMILIES = (
-    pointwise, elementary, reductions, matrix_products, losses, indexing, sorting, convolutions, pooling, images, normalisation,
+    pointwise, elementary, reductions, matrix_products, softmax, losses, indexing, sorting, convolutions, pooling, images,
+    normalisation,
 )  # fmt: skip
 
 # Rows that only move elements -> the arguments whose elements they move. The last argument is where they go.

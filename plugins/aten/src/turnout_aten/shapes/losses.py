@@ -1,11 +1,11 @@
-"""Shapes of the softmax family and of losses. `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
+"""Shape functions of losses. `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, FLOAT, DType, float16, float32, int64, uint8
+from turnout.dtypes import FLOAT, int64, uint8
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.extents import broadcast, broadcast_all, numel, wrap_dim
+from turnout_aten.shapes.extents import broadcast, broadcast_all, numel
 from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
@@ -16,31 +16,6 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 NONE, MEAN, SUM = 0, 1, 2
-
-
-def softmax(self: Tensor, dim: int, half_to_float: bool) -> Out | Result:
-    """Along one dim; `half_to_float` computes float16 in float32."""
-    dtype = self.dtype
-    if dtype.category < FLOAT or (dtype.category == COMPLEX and self.numel()):
-        raise DTypeError(f"{texts.undefined_for('softmax', dtype)}; pass dtype= a floating-point one")
-    shape = self.array.shape
-    wrap_dim(dim, len(shape))
-    if half_to_float:
-        if dtype is not float16:
-            raise DTypeError(f"softmax: half_to_float takes float16 tensors, got {dtype.name}")
-        return Result(Out(shape, float32), {"self": float32})
-    return Out(shape, dtype)
-
-
-def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Out | Result:
-    """The gradient with respect to the input, in the input's dtype."""
-    shape = grad_output.array.shape
-    if output.array.shape != shape:
-        raise ShapeError(f"grad_output of shape {list(shape)} must have the shape of output, {list(output.array.shape)}")
-    wrap_dim(dim, len(shape))
-    if input_dtype.category == COMPLEX:
-        raise DTypeError(texts.undefined_for("", input_dtype))
-    return Out(shape, input_dtype)
 
 
 def nll_loss_forward(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> tuple[Out, Out]:
@@ -120,10 +95,6 @@ def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reducti
 
 # fmt: off
 SHAPES: ShapeTable = {
-    "_softmax.out": softmax,
-    "_log_softmax.out": softmax,
-    "_softmax_backward_data.out": softmax_backward,
-    "_log_softmax_backward_data.out": softmax_backward,
     "nll_loss_forward.output": nll_loss_forward,
     "nll_loss_backward.grad_input": nll_loss_backward,
     "mse_loss.out": mse_loss,
