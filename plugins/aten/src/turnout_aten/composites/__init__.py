@@ -12,7 +12,7 @@ arguments. Few of them call a backend's own methods: note 0034 lists these.
 | `pointwise`, `activations`, `complex`, `special` | element by element |
 | `reductions`, `statistics`, `quantiles`, `segment_reductions`, `norms`, `matrix_norms` | over dims |
 | `matrix_products`, `einsum`, `solvers`, `decompositions`, `pseudo_inverses` | matrices |
-| `convolutions`, `pooling`, `interpolation`, `grid_sampling` | images |
+| `convolutions`, `pooling`, `images`, `grid_sampling` | images |
 | `normalisation`, `softmax`, `attention`, `recurrent`, `layers` | layers of networks |
 | `value_losses`, `class_losses`, `ctc_loss` | losses |
 | `fourier`, `spectrograms`, `windows`, `numerical_gradients` | signals |
