@@ -13,7 +13,7 @@ from typing import Any
 
 from turnout.dtypes import dtype_named
 from turnout_aten.dtypes import EPSILON
-from turnout_aten.shapes.normalisation import row_length
+from turnout_aten.shapes.normalisation import check_rows
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
@@ -98,10 +98,11 @@ class _Rows(Kernels):
         return self.normalise(input, weight, bias, eps, (channels * HxW, HxW, channels, group), out, mean, rstd)
 
     def rms_norm(self, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
-        length = row_length(input, normalized_shape, weight)
-        served = length and input.flags.c_contiguous and kind(input) is not None
+        check_rows("rms_norm", input, normalized_shape, weight)
+        served = input.size and input.flags.c_contiguous and kind(input) is not None
         if not served or (weight is not None and kind(input, weight) is None):
             return NotImplemented
+        length = prod(normalized_shape)
         wide = computed(name_of(input))
         made, statistic = self.xp.empty(input.shape, input.dtype), self.xp.empty(input.size // length, wide)
         eps = EPSILON[dtype_named(wide)] if eps is None else eps
@@ -123,15 +124,11 @@ class _Rows(Kernels):
         self, grad_out: Any, input: Any, normalized_shape: Sequence[int], mean: Any, rstd: Any, weight: Any, bias: Any,
         output_mask: Sequence[bool],
     ) -> Any:  # fmt: skip
-        dtype = kind(input, grad_out)
-        shape = tuple(normalized_shape)
-        fits = input.size and grad_out.shape == input.shape and input.shape[input.ndim - len(shape) :] == shape
-        if dtype is None or not fits or not _floats(mean, rstd, weight, bias):
+        length, rows = prod(normalized_shape), mean.size
+        fits = input.size and grad_out.shape == input.shape and rows * length == input.size and rstd.size == rows
+        if not fits or kind(input, grad_out) is None or not _floats(mean, rstd, weight, bias):
             return NotImplemented
-        grad_out, input, length = self.arrays.packed(grad_out), self.arrays.packed(input), prod(shape)
-        rows = input.size // length
-        if mean.size != rows or rstd.size != rows:
-            return NotImplemented
+        grad_out, input = self.arrays.packed(grad_out), self.arrays.packed(input)
         made = None
         if output_mask[0]:
             made = self.of_input(grad_out, input, weight, mean, rstd, rows, (length, 1, length, 1))
@@ -141,11 +138,11 @@ class _Rows(Kernels):
     def rms_norm_backward(
         self, grad: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float, output_mask: Sequence[bool]
     ) -> Any:
-        dtype, shape = kind(grad, input, input if weight is None else weight), tuple(normalized_shape)
-        fits = input.size and grad.shape == input.shape and shape and input.shape[input.ndim - len(shape) :] == shape
-        if dtype is None or not fits:
+        check_rows("rms_norm_backward", input, normalized_shape, weight)
+        dtype = kind(grad, input, input if weight is None else weight)
+        if dtype is None or not input.size or grad.shape != input.shape:
             return NotImplemented
-        grad, x, length = self.arrays.packed(grad), self.arrays.packed(input), prod(shape)
+        grad, x, length = self.arrays.packed(grad), self.arrays.packed(input), prod(normalized_shape)
         rows, wanted = x.size // length, bool(output_mask[0])
         rstd = self.xp.empty(rows, computed(dtype))
         made = self.xp.empty(x.shape, x.dtype) if wanted else x

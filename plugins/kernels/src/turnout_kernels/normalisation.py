@@ -14,7 +14,7 @@ import numpy as np
 
 from turnout.config.tuples import NamedTuple
 from turnout_aten.kernels.rows import Row, Sizes
-from turnout_aten.shapes.normalisation import row_length
+from turnout_aten.shapes.normalisation import check_rows
 from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats, laid_out_as, packed
 from turnout_kernels.native import FLOATS, GRAIN, NUMBER_OF, code, parts_of, plain, run, threads
@@ -44,8 +44,10 @@ def native_layer_norm_backward(
     grad_out: Any, input: Any, normalized_shape: Sequence[int], mean: Any, rstd: Any, weight: Any, bias: Any,
     output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
-    length = row_length(input, normalized_shape, weight)
-    if not length or grad_out.shape != input.shape or not mean.size == rstd.size == input.size // length:
+    length = prod(normalized_shape)
+    if not input.size or grad_out.shape != input.shape or not mean.size * length == rstd.size * length == input.size:
+        return NotImplemented
+    if weight is not None and weight.size != length:
         return NotImplemented
     if not plain(input, grad_out, mean, rstd, *_parameters(weight, bias)):
         return NotImplemented
@@ -66,9 +68,10 @@ def native_layer_norm_backward(
 
 
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any) -> Any:
-    length = row_length(input, normalized_shape, weight)
-    if not length or not plain(input, *_parameters(weight)):
+    check_rows("rms_norm", input, normalized_shape, weight)
+    if not input.size or not plain(input, *_parameters(weight)):
         return NotImplemented
+    length = prod(normalized_shape)
     made = np.empty(input.shape, input.dtype)
     statistics = np.empty((2, input.size // length), input.dtype)
     eps = float(np.finfo(input.dtype).eps) if eps is None else float(eps)

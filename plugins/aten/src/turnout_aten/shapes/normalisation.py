@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from turnout.dtypes import FLOAT, float32
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten.errors import arguments as texts
@@ -21,21 +19,14 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
-def row_length(input: Any, normalized_shape: Sequence[int], weight: Any) -> int:
-    """How many elements a row has, for arrays that nobody has checked; 0 where they do not fit or have no elements."""
+def check_rows(name: str, input: Any, normalized_shape: Sequence[int], *parameters: Any) -> None:
+    """Raise unless the last dims and each parameter have `normalized_shape`: of tensors or of arrays, None for no parameter."""
     shape = tuple(normalized_shape)
-    fits = input.size and shape and input.shape[-len(shape) :] == shape and (weight is None or weight.shape == shape)
-    return prod(shape) if fits else 0
-
-
-def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *parameters: Tensor | None) -> None:
-    """Raise unless the last dims and each parameter have `normalized_shape`."""
-    shape = tuple(normalized_shape)
-    if not shape or input.array.shape[-len(shape) :] != shape:
-        raise ShapeError(f"{name}: normalized_shape {list(shape)} must be the last dims of shape {list(input.array.shape)}")
+    if not shape or input.shape[-len(shape) :] != shape:
+        raise ShapeError(f"{name}: normalized_shape {list(shape)} must be the last dims of shape {list(input.shape)}")
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
-        if parameter is not None and parameter.array.shape != shape:
-            raise ShapeError(texts.wrong_shape(name, which, shape, parameter.array.shape))
+        if parameter is not None and parameter.shape != shape:
+            raise ShapeError(texts.wrong_shape(name, which, shape, parameter.shape))
 
 
 def statistics_dtype(name: str, input: Tensor, *parameters: Tensor | None) -> DType:
