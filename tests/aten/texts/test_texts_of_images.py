@@ -11,11 +11,10 @@ F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), stride=[1, 2], padding="same")
     ArgumentError: conv2d: padding='same' needs stride 1, got [1, 2]
 aten.convolution_backward(ones(1, 1, 4), ones(1, 1, 4, 4), ones(1, 1, 2, 2), None, [1], [0], [1], False, [0], 1, [True, True,
         True])
-    ShapeError: convolution_backward: grad_output, input and weight must have equally many dimensions, at least 3; got shapes [1,
-        1, 4], [1, 1, 4, 4], [1, 1, 2, 2]
+    ShapeError: convolution_backward: 'grad_output' must have shape [1, 1, 3, 3], got [1, 1, 4]
 aten.convolution_backward(ones(1, 4), ones(1, 4), ones(1, 2), None, [1], [0], [1], False, [0], 1, [True, True, True])
-    ShapeError: convolution_backward: grad_output, input and weight must have equally many dimensions, at least 3; got shapes [1,
-        4], [1, 4], [1, 2]
+    ShapeError: convolution_backward: 'input' [N, C, ...] and 'weight' must have the same number of dims, at least 3; got shapes
+        [1, 4] and [1, 2]
 aten.convolution_backward(ones(1, 1, 4), ones(1, 1, 4), ones(1, 1, 2), None, [1], [0], [1], False, [0], 1, [True, True, True])
     ShapeError: convolution_backward: 'grad_output' must have shape [1, 1, 3], got [1, 1, 4]
 aten.convolution_backward(ones(1, 1, 3), ones(1, 1, 4), ones(1, 1, 2), None, [0], [0], [1], False, [0], 1, [True, True, True])

@@ -63,6 +63,16 @@ def moves_of(
     return steps, pads, gaps, extra
 
 
+def _ndim(name: str, shape: Ints, kernel: Ints) -> int:
+    """The number of spatial dims."""
+    if len(shape) < 3 or len(kernel) != len(shape):
+        raise ShapeError(
+            f"{name}: 'input' [N, C, ...] and 'weight' must have the same number of dims, at least 3; got shapes "
+            f"{list(shape)} and {list(kernel)}"
+        )
+    return len(shape) - 2
+
+
 def convolved(shape: Ints, kernel: Ints, moves: tuple[Ints, Ints, Ints, Ints], transposed: bool, groups: int) -> Ints:
     """The shape of the result for an input and weights of these shapes."""
     lengths = [
@@ -78,12 +88,7 @@ def check_gradient(
 ) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
     """Raise unless a gradient has the shape of the result of a convolution of these shapes. Returns what `moves_of` does."""
     name = "convolution_backward"
-    if not len(grad) == len(shape) == len(kernel) > 2:
-        shapes = ", ".join(str(list(each)) for each in (grad, shape, kernel))
-        raise ShapeError(
-            f"{name}: grad_output, input and weight must have equally many dimensions, at least 3; got shapes {shapes}"
-        )
-    moves = moves_of(name, len(shape) - 2, stride, padding, dilation, output_padding, transposed)
+    moves = moves_of(name, _ndim(name, shape, kernel), stride, padding, dilation, output_padding, transposed)
     _check_channels(name, shape, kernel, None, transposed, groups)
     wanted = convolved(shape, kernel, moves, transposed, groups)
     if tuple(grad) != wanted:
@@ -104,13 +109,7 @@ def convolution(
 ) -> Out:
     """[N, C, *S] with weights [O, C / groups, *K], or [C, O / groups, *K] transposed."""
     shape, kernel = input.array.shape, weight.array.shape
-    ndim = len(shape) - 2
-    if ndim < 1 or len(kernel) != len(shape):
-        raise ShapeError(
-            f"convolution: 'input' [N, C, ...] and 'weight' must have the same number of dims, at least 3; got shapes "
-            f"{list(shape)} and {list(kernel)}"
-        )
-    moves = moves_of("convolution", ndim, stride, padding, dilation, output_padding, transposed)
+    moves = moves_of("convolution", _ndim("convolution", shape, kernel), stride, padding, dilation, output_padding, transposed)
     _, pads, gaps, _ = moves
     _check_channels("convolution", shape, kernel, bias, transposed, groups)
     for operand in (weight, bias):
