@@ -242,7 +242,7 @@ def test_a_function_is_found_whatever_its_names_are() -> None:
 # What is decided in one place -> how the same decision would look elsewhere, and the files that have it.
 DECIDED = {
     "in which dtype several steps are computed": (
-        r'float(?:32"?\)?|\(\)) if [^\n]*(?:itemsize|float16|is_two_byte|\.half\b)',
+        r'float(?:32"?\)?|\(\)) if [^\n]*(?:itemsize|float16|TWO_BYTES|\.half\b)',
         ["plugins/arrays/src/turnout_arrays/numbers.py", "plugins/aten/src/turnout_aten/dtypes.py"],
     ),
     "how the tags that decide something are spelt": (

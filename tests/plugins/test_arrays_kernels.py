@@ -17,7 +17,7 @@ from outcomes import refused
 from turnout.dtypes import FLOAT, DType
 from turnout.library import Library
 from turnout.registry import Registrations
-from turnout_arrays.numbers import computed_dtype, is_two_byte
+from turnout_arrays.numbers import TWO_BYTES, computed_dtype
 from turnout_arrays.random import random_bits
 from turnout_aten.dtypes import WIDE
 from turnout_aten.kernels.rows import Row
@@ -45,7 +45,7 @@ def test_every_structured_operator_has_a_row() -> None:
 def test_steps_are_computed_in_the_dtype_that_compositions_take(dtype: DType) -> None:
     native = turnout.device("cpu").backend.native_dtype
     assert computed_dtype(np, native(dtype)) == native(WIDE[dtype])
-    assert is_two_byte(native(dtype)) == (WIDE[dtype] is not dtype)
+    assert (native(dtype).char in TWO_BYTES) == (WIDE[dtype] is not dtype)
 
 
 A, B, BYTES = np.array([7, -7, 7, -7]), np.array([2, 2, -2, -2]), np.array([1, 2], "u1")

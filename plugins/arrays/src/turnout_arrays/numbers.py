@@ -1,7 +1,7 @@
 """Python numbers and two-byte floats: the two cases in which array modules differ from Turnout's rules.
 
 A Python number takes the dtype of the other operand; shape functions have made integers fit, and have rounded to two-byte floats
-what PyTorch rounds. Two-byte floats (float16, and bfloat16 of kind "V") are computed in float32 and rounded once.
+what PyTorch rounds. Two-byte floats (float16 and bfloat16) are computed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from turnout_aten.kernels.rows import SAME, Accepts, Row, Sizes
 
 Call = Callable[..., Any]
 
+# The characters of float16 and of bfloat16 of ml_dtypes. No function asks: its frame would be there in each call.
+TWO_BYTES = "eE"
+
 # Why a kernel leaves a call to others, or refuses it.
 NO_ORDER = "complex numbers have no order"
 NO_OUTPUT = "a conversion needs an output"
@@ -23,19 +26,14 @@ NO_OUTPUT = "a conversion needs an output"
 POSTPONING: set[Any] = set()
 
 
-def is_two_byte(dtype: Any) -> bool:
-    """Whether a dtype is float16 or bfloat16."""
-    return bool(dtype.itemsize == 2 and dtype.kind in "fV")
-
-
 def computed_dtype(xp: Any, dtype: Any) -> Any:
     """The dtype that steps have which are rounded to `dtype` once: float32 for a two-byte float, else the same."""
-    return xp.dtype(xp.float32) if is_two_byte(dtype) else dtype
+    return xp.dtype(xp.float32) if dtype.char in TWO_BYTES else dtype
 
 
 def widen(xp: Any, array: Any) -> Any:
     """The array, converted to float32 if its elements are two-byte floats."""
-    return array.astype(xp.float32) if is_two_byte(array.dtype) else array
+    return array.astype(xp.float32) if array.dtype.char in TWO_BYTES else array
 
 
 def real_for(dtype: Any, array: Any) -> Any:
@@ -55,8 +53,7 @@ def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
         else:
             xp.copyto(out, value, casting="unsafe")
         return out
-    # Not `is_two_byte`: its frame would be there in each call.
-    return value.astype(dtype) if dtype is not None and dtype.itemsize == 2 and dtype.kind in "fV" else value
+    return value.astype(dtype) if dtype is not None and dtype.char in TWO_BYTES else value
 
 
 def store_single(xp: Any, self: Any, values: Any, indices: Any) -> None:
@@ -119,7 +116,7 @@ def is_bool(value: Any) -> bool:
 
 def is_half_beside_number(self: Any, other: Any, out: Any) -> bool:
     """Whether two-byte floats are computed from an array and a Python number, which array modules would round."""
-    return out is not None and is_two_byte(out.dtype) and not (hasattr(self, "dtype") and hasattr(other, "dtype"))
+    return out is not None and out.dtype.char in TWO_BYTES and not (hasattr(self, "dtype") and hasattr(other, "dtype"))
 
 
 def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:

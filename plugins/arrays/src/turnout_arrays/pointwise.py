@@ -12,9 +12,9 @@ from typing import Any
 from turnout_arrays.numbers import (
     NO_ORDER,
     POSTPONING,
+    TWO_BYTES,
     binary,
     is_bool,
-    is_two_byte,
     number_as,
     sign_of_zero,
     store,
@@ -168,7 +168,7 @@ def arithmetic(xp: Any) -> Table:
             if alpha != 1 or alpha is True:
                 if alpha.__class__ is bool and not (is_bool(self) and is_bool(other)):
                     raise TypeError("a bool alpha is for sums of bools")
-                if any([hasattr(value, "dtype") and is_two_byte(value.dtype) for value in (self, other)]):  # noqa: C419
+                if any([hasattr(value, "dtype") and value.dtype.char in TWO_BYTES for value in (self, other)]):  # noqa: C419
                     if out is None:
                         raise NotImplementedError("the product is rounded with the sum, and alpha by the shape function")
                     self, other = [widen(xp, value) if hasattr(value, "dtype") else value for value in (self, other)]

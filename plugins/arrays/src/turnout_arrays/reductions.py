@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.indexing import along, around
-from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, computed_dtype, is_two_byte, store, store_by, store_single, widen
+from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, TWO_BYTES, computed_dtype, store, store_by, store_single, widen
 from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
 from turnout_aten.shapes.extents import NO_DIMS, dims_of, listed
 
@@ -117,7 +117,7 @@ def sums(xp: Any) -> Table:
     def reduced(ufunc: Any, self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         if out is None and dtype is not None:
             raise NotImplementedError(NO_OUTPUT)
-        if is_two_byte((self if out is None else out).dtype):
+        if (self if out is None else out).dtype.char in TWO_BYTES:
             wide = ufunc.reduce(self, axis, xp.float32, None, keepdim)
             return store(xp, out, wide) if out is not None else row_major(xp, wide.astype(self.dtype))
         if out is None:
@@ -133,7 +133,7 @@ def sums(xp: Any) -> Table:
             return reduced(xp.add, self, axis, keepdim, dtype, out)
         if out is None:
             return row_major(xp, store(xp, None, total(xp, widen(xp, self), axis, keepdim), self.dtype))
-        x = widen(xp, self) if is_two_byte(out.dtype) or is_two_byte(self.dtype) else self
+        x = widen(xp, self)
         wanted = computed_dtype(xp, out.dtype)
         return store(xp, out, total(xp, x if x.dtype == wanted else x.astype(wanted), axis, keepdim))
 
@@ -156,7 +156,7 @@ def sums(xp: Any) -> Table:
         return added(self, axes(self, dim), keepdim, dtype, out)
 
     def mean_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
-        if out is None and (dtype is not None or self.dtype.kind not in "fc" or is_two_byte(self.dtype)):
+        if out is None and (dtype is not None or self.dtype.kind not in "fc" or self.dtype.char in TWO_BYTES):
             raise NotImplementedError(NO_OUTPUT)
         axis = axes(self, dim)
         wanted = self.dtype if out is None else computed_dtype(xp, out.dtype)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_arrays.numbers import computed_dtype, is_two_byte, widen
+from turnout_arrays.numbers import TWO_BYTES, computed_dtype, widen
 from turnout_aten.kernels.rows import Row, Sizes
 from turnout_cpu.halves import to_float16
 from turnout_cpu.pool import LARGE, Pool
@@ -34,15 +34,14 @@ def kernels(pool: Pool) -> dict[str, Any]:
         grad_out: Any, input: Any, normalized_shape: Sequence[int], mean: Any, rstd: Any, weight: Any, bias: Any,
         output_mask: Sequence[bool],
     ) -> Any:  # fmt: skip
-        shape, length = input.shape, prod(normalized_shape)
-        if not input.size or grad_out.shape != shape or shape[len(shape) - len(normalized_shape) :] != tuple(normalized_shape):
+        shape, length, count = input.shape, prod(normalized_shape), mean.size
+        if not input.size or grad_out.shape != shape or rstd.size != count or count * length != input.size:
             return NotImplemented
         given = [grad_out, input, mean, rstd, *[p for p in (weight, bias) if p is not None]]
         computed = computed_dtype(np, input.dtype)
-        if computed.char not in "fd" or any(not is_two_byte(a.dtype) and a.dtype != computed for a in given):
+        if computed.char not in "fd" or any(a.dtype.char not in TWO_BYTES and a.dtype != computed for a in given):
             return NotImplemented
-        count = input.size // length
-        if length < SHORT or mean.size != count or rstd.size != count or any(p.size != length for p in given[4:]):
+        if length < SHORT or any(p.size != length for p in given[4:]):
             return NotImplemented
         wants = bool(output_mask[0]), bool(output_mask[1]) and weight is not None, bool(output_mask[2]) and bias is not None
         x, grad = input.reshape(count, length), grad_out.reshape(count, length)

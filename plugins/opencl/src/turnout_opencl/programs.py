@@ -22,11 +22,12 @@ _STORAGE = {
     "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
     "complex64": "ulong", "complex128": "ulong2",
 }  # fmt: skip
-_PLAIN = ("LD(p, i) ((p)[i])", "ST(p, i, v) ((p)[i] = (v))")
+# How an element is loaded from a place of a pointer, and how a value is stored there.
+_PLAIN = ("{p}[{i}]", "{p}[{i}] = {v}")
 _ACCESS = {
-    "float16": ("LD(p, i) vload_half(i, p)", "ST(p, i, v) vstore_half_rte(v, i, p)"),
-    "bfloat16": ("LD(p, i) bfloat_in((p)[i])", "ST(p, i, v) ((p)[i] = bfloat_out(v))"),
-    "bool": ("LD(p, i) ((p)[i])", "ST(p, i, v) ((p)[i] = (uchar)((v) != 0))"),
+    "float16": ("vload_half({i}, {p})", "vstore_half_rte({v}, {i}, {p})"),
+    "bfloat16": ("bfloat_in({p}[{i}])", "{p}[{i}] = bfloat_out({v})"),
+    "bool": ("{p}[{i}]", "{p}[{i}] = (uchar)(({v}) != 0)"),
 }
 _BFLOAT = """\
 float bfloat_in(ushort bits) { return as_float((uint)bits << 16); }
@@ -50,6 +51,7 @@ class ElementType:
         name = dtype.name
         self.dtype = dtype
         self.storage = _STORAGE[name]
+        self._access = _ACCESS.get(name, _PLAIN)
         self.half = name in ("float16", "bfloat16")
         self.computed = "float" if self.half else self.storage
         self.kind = (
@@ -72,16 +74,18 @@ class ElementType:
 
     def loaded(self, pointer: str, at: str) -> str:
         """The expression of an element in the type that values are computed in."""
-        if self.dtype.name == "float16":
-            return f"vload_half({at}, {pointer})"
-        return f"bfloat_in({pointer}[{at}])" if self.dtype.name == "bfloat16" else f"{pointer}[{at}]"
+        return self._access[0].format(p=pointer, i=at)
+
+    def stored(self, pointer: str, at: str, value: str) -> str:
+        """The expression that stores a value."""
+        return self._access[1].format(p=pointer, i=at, v=value)
 
     def definitions(self, double: bool, lanes: int = 0) -> str:
         """The macros that `templates/types.cl` asks for. Vectors have 256 bits, but for small elements, or so many `lanes`."""
-        load, store = _ACCESS.get(self.dtype.name, _PLAIN)
         wide = ("double" if double else "float") if self.kind == "float" else self.computed
         lines = [
-            f"S {self.storage}", f"T {self.computed}", f"A {wide}", load, store,
+            f"S {self.storage}", f"T {self.computed}", f"A {wide}",
+            f"LD(p, i) ({self.loaded('(p)', 'i')})", f"ST(p, i, v) ({self.stored('(p)', 'i', '(v)')})",
             f"FLOATING {int(self.kind == 'float')}", f"SIGNED {int(self.kind in ('float', 'signed'))}",
             f"TRUTH {int(self.kind == 'bool')}", f"MOVES_ONLY {int(self.kind == 'moved')}",
             f"UNSIGNED_LONG {int(self.dtype.name == 'uint64')}",
@@ -324,12 +328,12 @@ def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
     """
     _, template, name, lines = program.split(":")
     given = [kind] * len(lines)
-    result, store = kind.storage, "ST(o, j, {})"
+    made = kind
     if template == "choose":
         given[0] = TYPES[bool_]
         expression = "x ? y : z"
     elif template == "test":
-        result, store, expression = "uchar", "o[j] = (uchar)(({}) != 0)", _TESTS[name]
+        made, expression = TYPES[bool_], _TESTS[name]
     elif template == "cast":
         given[0] = TYPES[DTYPES[name]]
         convert = "FROM_FLOAT" if given[0].kind == "float" else "AS_T"
@@ -358,9 +362,9 @@ def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
             moved.append(f"  const {each.computed} {letter}_ = {loaded};")
             scalars.append(f"    const {each.computed} {letter} = {letter}_;")
             vectors.append(f"    const VT {letter} = (VT)({letter}_);")
-    scalars.append(f"    {store.format(expression)};")
+    scalars.append(f"    {made.stored('o', 'j', expression)};")
     vectors.append(f"    LOOSE(o + j) = {of_vectors};")
-    text = _preamble(template, kind, double, vector) + f"#define RESULT {result}\n"
+    text = _preamble(template, kind, double, vector) + f"#define RESULT {made.storage}\n"
     text += (_template("sines") if vector > 1 and name in _SINES else "") + _template("loop")
     if template == "cast" and kind.kind == "moved":
         text = text.replace("  const T w = NUMBER(3);\n", "")
