@@ -8,6 +8,7 @@ from turnout.dtypes import int32, int64
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds
+from turnout_aten.composites.conversions import converted
 from turnout_aten.composites.endings import shortcut
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.standing import Standing
@@ -240,7 +241,7 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
     marks = aten.new_zeros(repeats, (total + 1,))
     marks = aten.index_add(marks, 0, begins, aten.new_ones(repeats, begins.shape))
     made: Tensor = aten.cumsum(aten.slice__Tensor(marks, 0, 0, total, 1), 0)
-    return made if made.dtype is repeats.dtype else aten.to__dtype(made, repeats.dtype)
+    return converted(made, repeats.dtype)
 
 
 def repeat_interleave_Tensor(self: Tensor, repeats: Tensor, dim: int | None = None, *, output_size: int | None = None) -> Tensor:

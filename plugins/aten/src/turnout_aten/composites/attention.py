@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import FLOAT, bool_, float32
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.conversions import converted
 from turnout_aten.composites.layouts import lying
 from turnout_aten.dtypes import WIDE
 from turnout_aten.errors import arguments as texts
@@ -37,8 +38,7 @@ def scaled_dot_product_attention(
     weights, v = attention_weights(query, key, value, is_causal, attn_mask, scale)
     if dropout_p:
         weights = aten.dropout(weights, dropout_p, True)
-    made: Tensor = aten.matmul(weights, v)
-    return made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)
+    return converted(aten.matmul(weights, v), query.dtype)
 
 
 def attention_weights(
@@ -67,8 +67,7 @@ def flash_attention(
     found = aten.logsumexp(scores, (-1,)) if scores.shape[-1] else aten.new_zeros(scores, scores.shape[:-1])
     total = aten.masked_fill__Scalar(found, aten.eq__Scalar(found, float("-inf")), 0)
     weights = aten.exp(aten.sub__Tensor(scores, aten.unsqueeze(total, -1)))
-    made = aten.matmul(weights, v)
-    made = made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)
+    made = converted(aten.matmul(weights, v), query.dtype)
     return lying(made, as_operands(made.shape, query)), lying(total, ordered(total.shape, _BY_PLACES[:3]))
 
 
@@ -98,7 +97,7 @@ def _scores(
 ) -> tuple[Tensor, Tensor]:
     """The scaled and masked products of query and key, and the value, in the dtype of the computation."""
     computed = WIDE[query.dtype]
-    q, k, v = (t if t.dtype is computed else aten.to__dtype(t, computed) for t in (query, key, value))
+    q, k, v = converted(query, computed), converted(key, computed), converted(value, computed)
     factor = _factor(query, scale)
     sign, root = (-1.0 if factor < 0 else 1.0), sqrt(abs(factor))
     # Each factor gets the square root of the scale, so that the product of large values overflows later.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.conversions import converted
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.decompositions import floating, matrices, square
 from turnout_aten.shapes.extents import numel, wrap_dim
@@ -65,10 +66,6 @@ def _restored(x: Tensor, dims: tuple[int, int], keepdim: bool) -> Tensor:
     return x
 
 
-def _converted(self: Tensor, dtype: DType | None) -> Tensor:
-    return self if dtype is None or dtype is self.dtype else aten.to__dtype(self, dtype)
-
-
 def _largest(x: Tensor, dim: tuple[int, ...], keepdim: bool = False) -> Tensor:
     """The largest of nonnegative numbers; 0 for none."""
     return (aten.amax if x.shape[dim[0]] else aten.sum__dim_IntList)(x, dim, keepdim)
@@ -85,7 +82,7 @@ def matrix_norm(
         raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
     extreme = _largest if ord > 0 else aten.amin
     if abs(ord) == 2:
-        values = aten.linalg_svdvals(aten.movedim__intlist(_converted(self, dtype), dims, (-2, -1)))
+        values = aten.linalg_svdvals(aten.movedim__intlist(converted(self, dtype or self.dtype), dims, (-2, -1)))
         return _restored(extreme(values, (-1,)), dims, keepdim)
     summed, chosen = dims if abs(ord) == 1 else dims[::-1]
     sums = aten.linalg_vector_norm(self, 1, (summed,), True, dtype=dtype)
@@ -107,7 +104,7 @@ def matrix_norm_str(
         return aten.linalg_vector_norm(self, 2, dims, keepdim, dtype=dtype)
     if ord != "nuc":
         raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
-    values = aten.linalg_svdvals(aten.movedim__intlist(_converted(self, dtype), dims, (-2, -1)))
+    values = aten.linalg_svdvals(aten.movedim__intlist(converted(self, dtype or self.dtype), dims, (-2, -1)))
     return _restored(aten.sum__dim_IntList(values, (-1,)), dims, keepdim)
 
 

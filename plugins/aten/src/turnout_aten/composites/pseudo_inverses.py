@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import COMPLEX, int64
 from turnout.errors import DTypeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.conversions import converted
 from turnout_aten.composites.decompositions import adjoint
 from turnout_aten.dtypes import EPSILON
 from turnout_aten.shapes.decompositions import matrices, square
@@ -114,7 +115,7 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
     made = aten.matmul(scaled, adjoint(left))
     # differs from torch: `linalg.pinv` under `autocast` gives the dtype of its input, inside `vmap` and outside. PyTorch gives
     # the lower precision, which is that of its last product.
-    return made if made.dtype is self.dtype else aten.to__dtype(made, self.dtype)
+    return converted(made, self.dtype)
 
 
 def pinv_floats(self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.conversions import converted
 from turnout_aten.dtypes import WIDE, can_cast
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import broadcast
@@ -71,14 +72,13 @@ def _widened(x: Tensor) -> Tensor:
     # differs from torch: `smooth_l1_loss` of float16 and `huber_loss` of bfloat16 are as exact as those of the other dtype;
     PyTorch rounds each step of these two.
     """
-    dtype = WIDE[x.dtype]
-    return x if x.dtype is dtype or x.dtype.category != FLOAT else aten.to__dtype(x, dtype)
+    return converted(x, WIDE[x.dtype]) if x.dtype.category == FLOAT else x
 
 
 def _narrowed(losses: Tensor, self: Tensor, target: Tensor) -> Tensor:
     """The losses in the dtype that they have without `_widened`."""
     dtype = result_type(self, target)
-    return losses if losses.dtype is dtype or dtype.category != FLOAT else aten.to__dtype(losses, dtype)
+    return converted(losses, dtype) if dtype.category == FLOAT else losses
 
 
 def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:

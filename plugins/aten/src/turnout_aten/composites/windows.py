@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT, get_default_dtype
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.conversions import converted
 from turnout_aten.dtypes import WIDE
 from turnout_aten.errors import arguments as texts
 
@@ -32,8 +33,7 @@ def _window(name: str, length: int, periodic: bool, shape: Callable[[Tensor, int
     computed = WIDE[dtype]
     last = length if periodic else length - 1
     pin_memory = options.pop("pin_memory", None)
-    made = shape(aten.arange(length, dtype=computed, **options), last)
-    made = made if dtype is computed else aten.to__dtype(made, dtype)
+    made = converted(shape(aten.arange(length, dtype=computed, **options), last), dtype)
     return made.pin_memory() if pin_memory else made
 
 
