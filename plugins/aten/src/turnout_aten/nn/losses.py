@@ -305,6 +305,12 @@ def huber_loss(
 # ---- likelihoods
 
 
+def _check_probabilities(name: str, input: Tensor, target: Tensor) -> None:
+    if input.shape != target.shape:
+        shapes = f"{list(input.shape)}, got {list(target.shape)}"
+        raise ArgumentError(f"{name}: 'target' must have the shape of 'input', {shapes}")
+
+
 @shortening
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are limited to at least -100.
@@ -321,10 +327,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         tensor(0.6931)
     """
     number = _reduction("binary_cross_entropy", reduction)
-    if input.shape != target.shape:
-        raise ArgumentError(
-            f"binary_cross_entropy: 'target' must have the shape of 'input', {list(input.shape)}, got {list(target.shape)}"
-        )
+    _check_probabilities("binary_cross_entropy", input, target)
     return _generated.binary_cross_entropy(input, target, weight, number)
 
 
@@ -347,11 +350,7 @@ def binary_cross_entropy_with_logits(
         tensor(0.6931)
     """
     number = _reduction("binary_cross_entropy_with_logits", reduction)
-    if input.shape != target.shape:
-        raise ArgumentError(
-            f"binary_cross_entropy_with_logits: 'target' must have the shape of 'input', {list(input.shape)}, got "
-            f"{list(target.shape)}"
-        )
+    _check_probabilities("binary_cross_entropy_with_logits", input, target)
     return _functions.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 

@@ -3,7 +3,7 @@
 //
 // Along each dim a result is a weighted sum of a few neighbours, the taps. A thread computes those of its place: the source of
 // place i is (i + shift) * step - shift, in the type that the shared kernels compute it in, so that both take the same taps.
-// Positions are unsigned ints where both arrays have fewer than 2^31 elements: a GPU divides numbers of 64 bits in software.
+// Positions have 32 bits where both arrays have fewer than 2^31 elements.
 
 // How many taps a mode has.
 enum ResizeMode { RESIZE_NEAREST = 1, RESIZE_LINEAR = 2, RESIZE_CUBIC = 4 };
@@ -233,40 +233,21 @@ __device__ inline void resized_backward(const scalar* grads, scalar* made, Index
 
 // ---- kernels
 
-template <typename Index, int taps>
-__device__ inline void resized_of_ranks(const scalar* x, scalar* y, Index size, whole ranks, const ResizeDims& dims) {
-    if (ranks == 1) {
-        resized<Index, 1, taps>(x, y, size, dims);
-    } else if (ranks == 2) {
-        resized<Index, 2, taps>(x, y, size, dims);
-    } else {
-        resized<Index, 3, taps>(x, y, size, dims);
+#define OF_RANKS(function, taps, ...)                             \
+    if (ranks == 1) {                                             \
+        function<Index, 1, taps>(__VA_ARGS__);                    \
+    } else if (ranks == 2) {                                      \
+        function<Index, 2, taps>(__VA_ARGS__);                    \
+    } else {                                                      \
+        function<Index, 3, taps>(__VA_ARGS__);                    \
     }
-}
-
-template <typename Index, int taps>
-__device__ inline void resized_of_ranks_backward(
-    const scalar* grads, scalar* made, Index size, whole ranks, const ResizeDims& dims
-) {
-    if (ranks == 1) {
-        resized_backward<Index, 1, taps>(grads, made, size, dims);
-    } else if (ranks == 2) {
-        resized_backward<Index, 2, taps>(grads, made, size, dims);
-    } else {
-        resized_backward<Index, 3, taps>(grads, made, size, dims);
-    }
-}
 
 extern "C" __global__ void resize_nearest(
     const scalar* x, scalar* y, whole size, whole narrow, whole ranks, double shift, whole length_d, whole count_d,
     double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
 ) {
     ResizeDims dims = RESIZE_DIMS;
-    if (narrow) {
-        resized_of_ranks<unsigned int, RESIZE_NEAREST>(x, y, (unsigned int)size, ranks, dims);
-    } else {
-        resized_of_ranks<unsigned long long, RESIZE_NEAREST>(x, y, (unsigned long long)size, ranks, dims);
-    }
+    OF_INDEX(narrow, OF_RANKS(resized, RESIZE_NEAREST, x, y, (Index)size, dims))
 }
 
 extern "C" __global__ void resize_nearest_backward(
@@ -274,11 +255,7 @@ extern "C" __global__ void resize_nearest_backward(
     double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
 ) {
     ResizeDims dims = RESIZE_DIMS;
-    if (narrow) {
-        resized_of_ranks_backward<unsigned int, RESIZE_NEAREST>(grads, made, (unsigned int)size, ranks, dims);
-    } else {
-        resized_of_ranks_backward<unsigned long long, RESIZE_NEAREST>(grads, made, (unsigned long long)size, ranks, dims);
-    }
+    OF_INDEX(narrow, OF_RANKS(resized_backward, RESIZE_NEAREST, grads, made, (Index)size, dims))
 }
 
 extern "C" __global__ void resize_linear(
@@ -286,11 +263,7 @@ extern "C" __global__ void resize_linear(
     double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
 ) {
     ResizeDims dims = RESIZE_DIMS;
-    if (narrow) {
-        resized_of_ranks<unsigned int, RESIZE_LINEAR>(x, y, (unsigned int)size, ranks, dims);
-    } else {
-        resized_of_ranks<unsigned long long, RESIZE_LINEAR>(x, y, (unsigned long long)size, ranks, dims);
-    }
+    OF_INDEX(narrow, OF_RANKS(resized, RESIZE_LINEAR, x, y, (Index)size, dims))
 }
 
 extern "C" __global__ void resize_linear_backward(
@@ -298,11 +271,7 @@ extern "C" __global__ void resize_linear_backward(
     double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
 ) {
     ResizeDims dims = RESIZE_DIMS;
-    if (narrow) {
-        resized_of_ranks_backward<unsigned int, RESIZE_LINEAR>(grads, made, (unsigned int)size, ranks, dims);
-    } else {
-        resized_of_ranks_backward<unsigned long long, RESIZE_LINEAR>(grads, made, (unsigned long long)size, ranks, dims);
-    }
+    OF_INDEX(narrow, OF_RANKS(resized_backward, RESIZE_LINEAR, grads, made, (Index)size, dims))
 }
 
 // Images of two dims only.
@@ -311,11 +280,7 @@ extern "C" __global__ void resize_cubic(
     double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
 ) {
     ResizeDims dims = RESIZE_DIMS;
-    if (narrow) {
-        resized<unsigned int, 2, RESIZE_CUBIC>(x, y, (unsigned int)size, dims);
-    } else {
-        resized<unsigned long long, 2, RESIZE_CUBIC>(x, y, (unsigned long long)size, dims);
-    }
+    OF_INDEX(narrow, resized<Index, 2, RESIZE_CUBIC>(x, y, (Index)size, dims))
 }
 
 extern "C" __global__ void resize_cubic_backward(
@@ -323,9 +288,5 @@ extern "C" __global__ void resize_cubic_backward(
     double step_d, whole length_h, whole count_h, double step_h, whole length_w, whole count_w, double step_w
 ) {
     ResizeDims dims = RESIZE_DIMS;
-    if (narrow) {
-        resized_backward<unsigned int, 2, RESIZE_CUBIC>(grads, made, (unsigned int)size, dims);
-    } else {
-        resized_backward<unsigned long long, 2, RESIZE_CUBIC>(grads, made, (unsigned long long)size, dims);
-    }
+    OF_INDEX(narrow, resized_backward<Index, 2, RESIZE_CUBIC>(grads, made, (Index)size, dims))
 }

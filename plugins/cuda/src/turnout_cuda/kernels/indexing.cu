@@ -29,10 +29,7 @@ extern "C" __global__ void pick_rows(
     const scalar* x, const whole* index, scalar* y, whole record, whole call, whole rows, whole width, whole length, whole count,
     whole wraps, whole narrow
 ) {
-    typedef unsigned int small;
-    typedef unsigned long long large;
-    if (narrow) copy_rows<small>(x, index, y, record, call, small(rows), small(width), length, small(count), wraps);
-    else copy_rows<large>(x, index, y, record, call, large(rows), large(width), length, large(count), wraps);
+    OF_INDEX(narrow, copy_rows<Index>(x, index, y, record, call, Index(rows), Index(width), length, Index(count), wraps))
 }
 
 // `x` is [outer, length, inner], and the index [outer, count, inner]. Its rows are those along inner, `shared` = count of which
@@ -62,10 +59,7 @@ extern "C" __global__ void pick_elements(
     const scalar* x, const whole* index, scalar* y, whole record, whole call, whole rows, whole width, whole length, whole shared,
     whole inner, whole narrow
 ) {
-    typedef unsigned int small;
-    typedef unsigned long long large;
-    if (narrow) copy_elements<small>(x, index, y, record, call, small(rows), small(width), length, small(shared), inner);
-    else copy_elements<large>(x, index, y, record, call, large(rows), large(width), length, large(shared), inner);
+    OF_INDEX(narrow, copy_elements<Index>(x, index, y, record, call, Index(rows), Index(width), length, Index(shared), inner))
 }
 
 // Matrices of `height` rows: what lies on the diagonal and on one side of it, zeros on the other. `y` may be `x`.
@@ -86,10 +80,7 @@ __device__ inline void copy_triangle(
 extern "C" __global__ void triangle(
     const scalar* x, scalar* y, whole rows, whole width, whole height, whole diagonal, whole upper, whole narrow
 ) {
-    typedef unsigned int small;
-    typedef unsigned long long large;
-    if (narrow) copy_triangle<small>(x, y, small(rows), small(width), small(height), diagonal, upper);
-    else copy_triangle<large>(x, y, large(rows), large(width), large(height), diagonal, upper);
+    OF_INDEX(narrow, copy_triangle<Index>(x, y, Index(rows), Index(width), Index(height), diagonal, upper))
 }
 
 // Copies `x` [rows, width] to the columns of `y` [rows, pitch] from `first` on.

@@ -126,11 +126,7 @@ extern "C" __global__ void largest_of_windows(
     whole dilation_w
 ) {
     PoolDims dims = POOL_DIMS;
-    if (narrow) {
-        pool_largest<unsigned int>(x, values, places, (unsigned int)size, dims);
-    } else {
-        pool_largest<unsigned long long>(x, values, places, (unsigned long long)size, dims);
-    }
+    OF_INDEX(narrow, pool_largest<Index>(x, values, places, (Index)size, dims))
 }
 
 // Whether the largest element of another thread replaces that of this one. Places grow in the order of the window.
@@ -181,11 +177,7 @@ extern "C" __global__ void largest_of_large_windows(
     whole row = row_of_thread();
     if (row >= size) return;
     PoolDims dims = POOL_DIMS;
-    if (narrow) {
-        pool_largest_of_many<unsigned int>(x, values, places, row, dims);
-    } else {
-        pool_largest_of_many<unsigned long long>(x, values, places, row, dims);
-    }
+    OF_INDEX(narrow, pool_largest_of_many<Index>(x, values, places, row, dims))
 }
 
 // ---- the mean
@@ -229,11 +221,7 @@ extern "C" __global__ void mean_of_windows(
     whole padding_w, whole dilation_w
 ) {
     PoolDims dims = POOL_DIMS;
-    if (narrow) {
-        pool_mean<unsigned int>(x, y, (unsigned int)size, dims, padded != 0, accum(divisor));
-    } else {
-        pool_mean<unsigned long long>(x, y, (unsigned long long)size, dims, padded != 0, accum(divisor));
-    }
+    OF_INDEX(narrow, pool_mean<Index>(x, y, (Index)size, dims, padded != 0, accum(divisor)))
 }
 
 template <typename Index>
@@ -259,11 +247,7 @@ extern "C" __global__ void mean_of_large_windows(
     whole row = row_of_thread();
     if (row >= size) return;
     PoolDims dims = POOL_DIMS;
-    if (narrow) {
-        pool_mean_of_many<unsigned int>(x, y, row, dims, padded != 0, accum(divisor));
-    } else {
-        pool_mean_of_many<unsigned long long>(x, y, row, dims, padded != 0, accum(divisor));
-    }
+    OF_INDEX(narrow, pool_mean_of_many<Index>(x, y, row, dims, padded != 0, accum(divisor)))
 }
 
 // ---- the gradient of the mean
@@ -312,9 +296,5 @@ extern "C" __global__ void mean_of_windows_backward(
     whole padding_w, whole dilation_w
 ) {
     PoolDims dims = POOL_DIMS;
-    if (narrow) {
-        pool_mean_backward<unsigned int>(grads, made, (unsigned int)size, dims, padded != 0, accum(divisor));
-    } else {
-        pool_mean_backward<unsigned long long>(grads, made, (unsigned long long)size, dims, padded != 0, accum(divisor));
-    }
+    OF_INDEX(narrow, pool_mean_backward<Index>(grads, made, (Index)size, dims, padded != 0, accum(divisor)))
 }

@@ -43,6 +43,17 @@ __device__ inline void put(scalar* at, accum value) { *at = value; }
 typedef long long whole;
 typedef unsigned long long word64;
 
+// A statement with Index as the type of places: of 32 bits where `narrow` says that they are enough, because a GPU divides numbers
+// of 64 bits in software.
+#define OF_INDEX(narrow, ...)             \
+    if (narrow) {                         \
+        typedef unsigned int Index;       \
+        __VA_ARGS__;                      \
+    } else {                              \
+        typedef unsigned long long Index; \
+        __VA_ARGS__;                      \
+    }
+
 // NVRTC has no INFINITY.
 __device__ inline accum infinity() { return __int_as_float(0x7f800000); }
 
