@@ -139,7 +139,7 @@ def test_reductions_of_opencl_have_the_same_numbers_in_both_languages() -> None:
     assert defined == [(name, str(i)) for i, name in enumerate(names)]
 
 
-CASES = (("complexes.py", "complex.cl"), ("indexing.py", "move.cl"), ("softmax.py", "softmax.cl"))
+CASES = (("complexes.py", "complex.cl"), ("scattering.py", "move.cl"), ("softmax.py", "softmax.cl"))
 
 
 @pytest.mark.parametrize(("module", "template"), CASES)

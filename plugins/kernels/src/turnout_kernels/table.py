@@ -18,6 +18,7 @@ from turnout_kernels import (
     random,
     recurrent,
     reductions,
+    scattering,
     softmax,
     sorting,
     statistics,
@@ -25,7 +26,7 @@ from turnout_kernels import (
 
 FAMILIES = (
     attention, convolutions, few, images, indexing, matrix_products, normalisation, pointwise, pooling, random, recurrent,
-    reductions, softmax, sorting, statistics,
+    reductions, scattering, softmax, sorting, statistics,
 )  # fmt: skip
 
 

@@ -5,5 +5,5 @@
 `queues`, `streams`, `profiles`  where work is queued, in which order, and how long it took
 `programs`  the source of a program: a template of `templates/` for one element type
 `grids`     shapes and strides of a call's operands, as the templates get them
-`pointwise`, `elementary`, `reductions`, `matrix_products`, `indexing`, `sorting`, `softmax`, `losses`  the kernels by concern
+`pointwise`, `reductions`, `matrix_products`, `indexing`, `scattering` and others  the kernels, by family
 """

@@ -256,18 +256,6 @@ def prod_dim(self: ClArray, dim: int, keepdim: bool, dtype: Any, out: ClArray) -
     reduce(PRODUCT, self, dims_of(len(self.shape), dim), out)
 
 
-def running(op: int) -> Any:
-    """Cumulative sums (0) or products (1), with one work-item per line."""
-
-    def kernel(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
-        if not self.shape:
-            copy(out, self)
-            return
-        lines(self.place, "reduce", "scan", op, (out, self), dim % len(self.shape))
-
-    return kernel
-
-
 def lines(place: Any, template: str, kernel: str, op: int, arrays: tuple[ClArray, ...], dim: int) -> None:
     """Queue a kernel whose work-items walk along `dim` of arrays of one shape."""
     shape = arrays[0].shape
@@ -405,42 +393,15 @@ def vector_norm(self: ClArray, ord: Any, dim: Any, keepdim: bool, dtype: Any, ou
     copy(out, run_map("pow", powers, powers, 1 / ord))
 
 
-# ---- running extremes and logarithms
-
-
-def running_extremes(op: int) -> Any:
-    def kernel(self: ClArray, dim: int, values: ClArray, indices: ClArray) -> None:
-        if not self.shape:
-            copy(values, self)
-            fill(indices, 0)
-            return
-        lines(self.place, "reduce", "scan_extremes", op, (values, self, indices), dim % len(self.shape))
-
-    return kernel
-
-
-def logcumsumexp(self: ClArray, dim: int, out: ClArray) -> None:
-    """The logarithm of the running sum of exponentials."""
-    if not self.shape:
-        copy(out, self)
-        return
-    lines(self.place, "reduce", "scan_logarithms", 0, (out, self), dim % len(self.shape))
-
-
 # fmt: off
 KERNELS = {
     "linalg_vector_norm.out": Row(vector_norm),
-    "cummax.out":      Row(running_extremes(0)),
-    "cummin.out":      Row(running_extremes(1)),
-    "logcumsumexp.out": Row(logcumsumexp),
     "sum.out":         Row(sum_all),
     "sum.IntList_out": Row(sum_dims),
     "mean.dtype_out":  Row(mean_all),
     "mean.out":        Row(mean_dims),
     "prod.out":        Row(prod_all),
     "prod.int_out":    Row(prod_dim),
-    "cumsum.out":      Row(running(0)),
-    "cumprod.out":     Row(running(1)),
     "amax.out":        Row(extreme_dims(LARGEST)),
     "amin.out":        Row(extreme_dims(SMALLEST)),
     "aminmax.out":     Row(both_extremes),

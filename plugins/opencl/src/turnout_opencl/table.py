@@ -25,16 +25,18 @@ from turnout_opencl import (
     pointwise,
     pooling,
     reductions,
+    scattering,
     softmax,
     sorting,
+    statistics,
 )
 from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend
 
 OPTION = "plugin.opencl.host_fallback"  # read at each call that a kernel does not serve
 FAMILIES = (
-    pointwise, elementary, reductions, matrix_products, softmax, losses, indexing, sorting, convolutions, pooling, images,
-    normalisation,
+    pointwise, elementary, reductions, statistics, matrix_products, softmax, losses, indexing, scattering, sorting, convolutions,
+    pooling, images, normalisation,
 )  # fmt: skip
 
 # Rows that only move elements -> the arguments whose elements they move. The last argument is where they go.

@@ -6,14 +6,12 @@ length of their selection depends on values, so their indices are computed here,
 
 from __future__ import annotations
 
-from turnout.dtypes import BOOL, COMPLEX, bool_, int8, int16, int32, int64, uint8
+from turnout.dtypes import bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, IndexKindError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.dtypes import check_held
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, wrap_dim
+from turnout_aten.shapes.extents import broadcast, contiguous_strides, iterated_strides, wrap_dim
 from turnout_aten.shapes.layouts import as_operands
-from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result, prepared_by
 from turnout_aten.tensor.tensor import wrap
@@ -41,7 +39,7 @@ def check_mask(shape: tuple[int, ...], dim: int, mask: tuple[int, ...]) -> None:
         raise DimError("index: a 0-dim mask needs a separate dimension; use x[mask]")
 
 
-def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list[Tensor | None], bool]:
+def plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list[Tensor | None], bool]:
     """The indices with every mask replaced by the integer indices of its true elements, and whether there were masks."""
     found: list[Tensor | None] = []
     shape = self.array.shape
@@ -66,7 +64,7 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
     return found, masks
 
 
-def _prepare(self: Tensor, indices: Sequence[Tensor | None], *rest: Any) -> tuple[Any, ...] | None:
+def with_positions(self: Tensor, indices: Sequence[Tensor | None], *rest: Any) -> tuple[Any, ...] | None:
     """The arguments with the positions of the true elements in place of masks; None without masks, or for wrong ones.
 
     What a shape function answers for masks depends on values, what it answers for positions does not.
@@ -88,7 +86,7 @@ def _prepare(self: Tensor, indices: Sequence[Tensor | None], *rest: Any) -> tupl
     return (self, found, *rest) if masks else None
 
 
-def _selected(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+def selected(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
     """The shape of self[indices], and where the broadcast shape of the index tensors stands in it.
 
     It replaces the indexed dims. If these are not adjacent, it comes first.
@@ -136,46 +134,20 @@ def _selected_strides(
     return iterated_strides(shape, operands)
 
 
-@prepared_by(_prepare)
+@prepared_by(with_positions)
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
     """self[indices]; None keeps a dim. The kernel gets integer index tensors only."""
-    plain, masks = _plain_indices(self, indices)
-    shape, lead, chosen = _selected(self, plain)
+    plain, masks = plain_indices(self, indices)
+    shape, lead, chosen = selected(self, plain)
     out = Out(shape, self.dtype, _selected_strides(self, plain, shape, lead, chosen))
     return Result(out, None, {"indices": plain}) if masks else out
-
-
-def check_put(
-    self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
-) -> tuple[list[Tensor | None], bool]:
-    """The integer indices, and whether there were masks. Raises unless `values` can be written there."""
-    plain, masks = _plain_indices(self, indices)
-    # One number written by one mask is converted, like that of masked_fill.
-    one = masks and values.numel() == 1 and not accumulate and sum([i is not None for i in indices]) == 1
-    if values.dtype is not self.dtype and not (
-        one and (values.dtype.category != COMPLEX or self.dtype.category in (BOOL, COMPLEX))
-    ):
-        raise DTypeError(texts.wrong_dtype("index_put", "values", self.dtype, values.dtype))
-    selected, _, _ = _selected(self, plain)
-    if not expands_to(values.array.shape, selected):
-        raise ShapeError(f"index_put: 'values' of shape {list(values.array.shape)} do not expand to {list(selected)}")
-    return plain, masks
-
-
-@prepared_by(_prepare)
-def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
-    """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
-    plain, masks = check_put(self, indices, values, accumulate)
-    casts = {"values": self.dtype} if values.dtype is not self.dtype else None
-    return Result(
-        Out(self.array.shape, self.dtype, as_operands(self.array.shape, self)), casts, {"indices": plain} if masks else None
-    )
 
 
 # ---- along one dim
 
 
-def _index_dtype(name: str, index: Tensor) -> None:
+def check_index(name: str, index: Tensor) -> None:
+    """Raise DTypeError for an index of another dtype than int64 and int32."""
     if index.dtype not in (int64, int32):
         raise DTypeError(f"{name}: 'index' must be an int64 or int32 tensor, got {index.dtype.name}")
 
@@ -184,7 +156,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
     """The slices along `dim` at a 1-dim index."""
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
-    _index_dtype("index_select", index)
+    check_index("index_select", index)
     picked = index.array.shape
     if len(picked) > 1:
         raise DimError(texts.not_one_dim("index_select", "index", picked))
@@ -201,7 +173,7 @@ def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | 
     dim = wrap_dim(dim, len(self.array.shape))
     if 0 in wanted:
         return
-    _index_dtype(name, index)
+    check_index(name, index)
     if len(shape) != len(wanted):
         raise ShapeError(f"{name}: 'index' of shape {list(wanted)} must have as many dimensions as 'self', {list(shape)}")
     if any(n > shape[d] for d, n in enumerate(wanted) if d != dim):
@@ -221,43 +193,6 @@ def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> 
     """The elements at `index` along `dim`, in the shape of `index`."""
     check_along("gather", self, dim, index)
     return Out(index.array.shape, self.dtype, exact=True)
-
-
-def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
-    """self with the elements of `src` written at `index` along `dim`."""
-    check_along("scatter", self, dim, index, src)
-    return Out(self.array.shape, self.dtype, exact=True)
-
-
-def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
-    """The shape function of scatter with a number."""
-    check_along("scatter", self, dim, index)
-    refuse_complex(self.dtype, "scatter", value)
-    check_held(self.dtype, value, "scatter", "value")
-    return Out(self.array.shape, self.dtype, exact=True)
-
-
-def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
-    """The shape function of scatter_add."""
-    check_along("scatter_add", self, dim, index, src)
-    return Out(self.array.shape, self.dtype, exact=True)
-
-
-def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = 1) -> Result:
-    """self with alpha * source added to the slices at `index` along `dim`. The kernel's dim counts from 0."""
-    shape, added, picked = self.array.shape, source.array.shape, index.array.shape
-    dim = wrap_dim(dim, len(shape))
-    _index_dtype("index_add", index)
-    if source.dtype is not self.dtype:
-        raise DTypeError(texts.wrong_dtype("index_add", "source", self.dtype, source.dtype))
-    check_alpha("index_add", alpha, self.dtype)
-    if len(picked) > 1:
-        raise DimError(texts.not_one_dim("index_add", "index", picked))
-    count = picked[0] if picked else 1
-    fits = (*shape[:dim], count, *shape[dim + 1 :]) if shape else ()
-    if added != fits and (shape or added != picked or count != 1):
-        raise ShapeError(texts.wrong_shape("index_add", "source", fits, added))
-    return Result(Out(shape, self.dtype), None, {"dim": dim})
 
 
 # ---- joining and rearranging
@@ -308,13 +243,8 @@ def triangle(self: Tensor, diagonal: int = 0) -> Result:
 # fmt: off
 SHAPES: ShapeTable = {
     "index.Tensor_out": index,
-    "index_put.out": index_put,
     "index_select.out": index_select,
     "gather.out": gather,
-    "scatter.src_out": scatter,
-    "scatter.value_out": scatter_value,
-    "scatter_add.out": scatter_add,
-    "index_add.out": index_add,
     "cat.out": cat,
     "flip.out": flip,
     "tril.out": triangle,

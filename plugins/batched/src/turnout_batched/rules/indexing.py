@@ -11,7 +11,8 @@ from typing import Any
 from turnout.dtypes import bool_, int32, int64
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel
-from turnout_aten.shapes.indexing import MASK_DTYPES, check_mask, check_put
+from turnout_aten.shapes.indexing import MASK_DTYPES, check_mask
+from turnout_aten.shapes.scattering import check_put
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import moved
