@@ -52,7 +52,7 @@ def _padded(
     if any(s != 1 for s in stride):
         raise ArgumentError(f"{name}: padding='same' needs stride 1, got {list(stride)}")
     if weight.ndim != ndim + 2:
-        raise ShapeError(f"{name}: 'weight' must have {ndim + 2} dimensions, got shape {list(weight.shape)}")
+        raise ShapeError(texts.no_images(name, "weight", ndim + 2, ndim + 2, weight.shape))
     totals = [d * (k - 1) for d, k in zip(spread(name, "dilation", dilation, ndim), weight.shape[2:], strict=True)]
     behind = [v for total in reversed(totals) for v in (0, total % 2)]
     if any(behind):

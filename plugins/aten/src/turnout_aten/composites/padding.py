@@ -121,10 +121,11 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
     if value is not None and value != 0:
         raise ArgumentError(f"pad: mode {mode!r} does not accept a value, got {value}")
     ndim = len(pad) // 2
-    if mode == "circular" and self.ndim in (ndim + 1, ndim + 2):
-        return pad_circular(self, pad)
-    if mode != "circular" and 1 <= ndim <= 3 and self.ndim in (ndim + 1, ndim + 2):
-        return getattr(aten, f"{_MODES[mode]}_pad{ndim}d")(self, pad)
+    if self.ndim in (ndim + 1, ndim + 2):
+        if mode == "circular":
+            return pad_circular(self, pad)
+        if 1 <= ndim <= 3:
+            return getattr(aten, f"{_MODES[mode]}_pad{ndim}d")(self, pad)
     raise ArgumentError(
         f"pad: mode {mode!r} pads the last 1 to 3 dims of tensors with one or two more, got 'pad' {list(pad)} for "
         f"{self.ndim} dimensions"
