@@ -155,7 +155,7 @@ _RARER = {
     "xlogy": "y != y ? y : x == 0 ? (T)0 : x * log(y)", "xlog1py": "y != y ? y : x == 0 ? (T)0 : x * log1p(y)",
     "entropy": "x != x ? x : x < 0 ? -(T)INFINITY : x == 0 ? (T)0 : -x * log(x)",
     "nan_to_num": "x != x ? y : isinf(x) ? (x > 0 ? z : w) : x",
-    "lerp_by": "fabs(z) < (T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z)", "glu": "x / (1 + exp(-y))",
+    "lerp_by": _OPENCL.written(table().functions["lerp"], {"a": "x", "b": "y", "p": "z"}), "glu": "x / (1 + exp(-y))",
 }
 # So are these, with the functions of `templates/special.cl`.
 _SPECIAL = {
