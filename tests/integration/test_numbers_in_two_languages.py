@@ -132,13 +132,6 @@ def test_reductions_of_kernels_have_the_same_numbers_in_both_languages() -> None
     assert re.findall(r"\w+", names) == re.findall(r"\w+", listed)
 
 
-def test_reductions_of_opencl_have_the_same_numbers_in_both_languages() -> None:
-    steps = found(f"{OPENCL}/programs.py", r"^_STEPS = \{\n((?:.*\n)+?)\}").splitlines()
-    names = [match[1].upper() for line in steps if (match := re.match(r' {4}"(\w+)":', line))]
-    defined = re.findall(r"^#define ([A-Z_]+) (\d+)\b", (ROOT / OPENCL / "templates/reduce.cl").read_text("utf-8"), re.MULTILINE)
-    assert defined == [(name, str(i)) for i, name in enumerate(names)]
-
-
 CASES = (("complexes.py", "complex.cl"), ("scattering.py", "move.cl"), ("softmax.py", "softmax.cl"))
 
 

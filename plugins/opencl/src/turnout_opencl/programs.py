@@ -217,6 +217,8 @@ def source(template: str, dtype: DType, double: bool, vector: int = 1) -> str:
         return _loop(template, kind, double, vector)
     if template.startswith("sweep:"):
         return _sweep(template, kind, double)
+    if template == "reduce":
+        return _preamble(template, kind, double) + _reductions(kind)
     if template.startswith(("slide:", "correlate:")):
         name, rows, columns = template.split(":")
         blocks = f"#define ROWS {rows}\n#define {_COLUMNS[name]} {columns}\n"
@@ -249,7 +251,7 @@ def _named(template: str, kind: ElementType) -> dict[str, str]:
     return _RARER if template == "elementary" else map_cases(kind.kind)
 
 
-# ---- sweeps: one reduction
+# ---- reductions: all of them in one program, or, for large arrays, a program of one, a sweep
 
 # How a reduction takes in an element x around a centre c, how it joins partial results, and where it begins.
 # fmt: off
@@ -277,6 +279,13 @@ _NUMBERS_ONLY = {
     name: f"({x} {'>' if name.startswith('largest') else '<'} r) ? {x} : r"
     for name, x in (("largest", "x"), ("smallest", "x"), ("largest_size", "SIZE(x)"), ("smallest_size", "SIZE(x)"))
 }
+
+
+def _reductions(kind: ElementType) -> str:
+    rows = [(op, *_STEPS[name]) for name, op in REDUCTIONS.items() if name != "powers" or kind.kind == "float"]
+    firsts = [f"      case {op}: r = {first}; break;" for op, _, _, first in rows]
+    steps = [f"      case {op}: r = {step}; break;" for op, step, _, _ in rows]
+    return _template("reduce").replace("@FIRSTS@", "\n".join(firsts)).replace("@STEPS@", "\n".join(steps))
 
 
 def sweep_program(op: int) -> str:

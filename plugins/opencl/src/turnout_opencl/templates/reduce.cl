@@ -1,50 +1,26 @@
-/* Reductions: each work-item walks through the inner grid of its result. Sums are kept in A, which is wider where it can be. */
+/* Reductions: each work-item walks through the inner grid of its result r, which is kept in A, wider where it can be. The build
+   writes the cases: how r begins where x is the first element, and how it takes in an element x, around a centre c. */
 
-#define TOTAL 0
-#define PRODUCT 1
-#define LARGEST 2
-#define SMALLEST 3
-#define SOME 4
-#define EVERY 5
-#define DEVIATION 6 /* the sum of squared distances from b */
-#define SIZES 7     /* sums of absolute values, of their squares, of their powers NUMBER(1); how many are not 0 */
-#define SQUARES 8
-#define POWERS 9
-#define NONZERO 10
-#define LARGEST_SIZE 11
-#define SMALLEST_SIZE 12
-
-#if SIGNED
-#define SIZE(x) ((x) < 0 ? -(x) : (x))
-#else
-#define SIZE(x) (x)
-#endif
+#define R A
 
 __kernel void reduce(const Call call, __global S *o, __global const S *a, __global const S *b) {
   const long i = get_global_id(0);
   if (i >= call.n) return;
   LOCATE(i)
-  const A centre = b ? (A)LD(b, at[2]) : (A)0;
-  A r = call.op == PRODUCT || call.op == EVERY ? 1 : 0;
+  const A c = b ? (A)LD(b, at[2]) : (A)0;
+  A r = 0;
+  {
+    LOCATE_INNER(0)
+    const A x = call.inner_n ? (A)LD(a, in[1]) : (A)0;
+    switch (call.op) {
+@FIRSTS@
+    }
+  }
   for (long j = 0; j < call.inner_n; j++) {
     LOCATE_INNER(j)
     const A x = (A)LD(a, in[1]);
     switch (call.op) {
-      case TOTAL: r += x; break;
-      case PRODUCT: r *= x; break;
-      case LARGEST: r = (j == 0 || x > r || x != x) ? x : r; break;
-      case SMALLEST: r = (j == 0 || x < r || x != x) ? x : r; break;
-      case SOME: r = (r != 0 || x != 0) ? 1 : 0; break;
-      case EVERY: r = (r != 0 && x != 0) ? 1 : 0; break;
-      case DEVIATION: r += (x - centre) * (x - centre); break;
-      case SIZES: r += SIZE(x); break;
-      case SQUARES: r += x * x; break;
-      case NONZERO: r += x != 0; break;
-#if FLOATING
-      case POWERS: r += pow(SIZE(x), (A)REAL_NUMBER(1)); break;
-#endif
-      case LARGEST_SIZE: r = (j == 0 || SIZE(x) > r || x != x) ? SIZE(x) : r; break;
-      case SMALLEST_SIZE: r = (j == 0 || SIZE(x) < r || x != x) ? SIZE(x) : r; break;
+@STEPS@
     }
   }
 #if FLOATING

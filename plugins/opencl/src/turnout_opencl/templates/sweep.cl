@@ -3,11 +3,6 @@
    before any element where x is the first one, all of them for vectors too; R, the type of results, and W, the elements of
    RV, a vector of R. For an extreme it defines PICK(r, x), which is STEP where no element is a NaN. */
 
-#if SIGNED
-#define SIZE(x) ((x) < (R)0 ? -(x) : (x))
-#else
-#define SIZE(x) (x)
-#endif
 #define VECTORS 4 /* vectors of results of a work-item */
 #define BLOCK (VECTORS * W)
 

@@ -51,6 +51,13 @@ typedef struct {
 #endif
 #define REAL_NUMBER(k) REAL(call.number[k])
 
+/* The absolute value, where R is the type of x or of its elements. */
+#if SIGNED
+#define SIZE(x) ((x) < (R)0 ? -(x) : (x))
+#else
+#define SIZE(x) (x)
+#endif
+
 /* Where each operand's element of grid position i is. */
 #define LOCATE(i)                                                                  \
   long at[OPERANDS];                                                               \
