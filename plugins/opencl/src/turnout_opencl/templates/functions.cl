@@ -24,24 +24,22 @@ T remainder_of(T x, T y) {
 /* Division by zero has no value: the flag makes the host raise. */
 #define CHECKED(y, value) ((y) == 0 ? (flag[0] = 1, (T)0) : (T)(value))
 
-T floor_quotient(T x, T y) {
+T whole_quotient(T x, T y) {
 #if SIGNED
   if (y == (T)-1) return (T)(0 - x); /* the lowest number divided by -1 traps on some devices */
-  const T quotient = x / y;
-  return (x % y != 0 && (x < 0) != (y < 0)) ? (T)(quotient - 1) : quotient;
-#else
-  return x / y;
 #endif
+  return x / y;
+}
+
+T floor_quotient(T x, T y) {
+  const T quotient = whole_quotient(x, y);
+#if SIGNED
+  if ((x < 0) != (y < 0) && quotient * y != x) return (T)(quotient - 1);
+#endif
+  return quotient;
 }
 
 T floor_rest(T x, T y) { return (T)(x - floor_quotient(x, y) * y); }
-
-T whole_quotient(T x, T y) {
-#if SIGNED
-  if (y == (T)-1) return (T)(0 - x);
-#endif
-  return x / y;
-}
 
 /* A negative exponent gives the reciprocal rounded to zero: 0 but for bases 1 and -1. */
 T integer_power(T x, T y) {
