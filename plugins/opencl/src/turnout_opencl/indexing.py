@@ -1,4 +1,4 @@
-"""Kernels that read elements by index, and triangles.
+"""Kernels that read elements by index, join or turn tensors, and triangles.
 
 An index becomes positions in memory first (`places`), which is where it is checked.
 """
@@ -132,6 +132,28 @@ def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClAr
     take(source, (*source.strides[:d], 0, *source.strides[d + 1 :]), found, found.strides, target)
 
 
+# ---- joining and turning
+
+
+def cat(tensors: list[ClArray], dim: int, out: ClArray) -> None:
+    """Copy each tensor into its part of the output. Empty tensors with one dim are skipped."""
+    kept = [a for a in tensors if a.shape != (0,)] or tensors
+    d = dim % len(out.shape)
+    at = 0
+    for array in kept:
+        part = out.view((*out.shape[:d], array.shape[d], *out.shape[d + 1 :]), out.strides, at * out.strides[d])
+        copy(part, array)
+        at += array.shape[d]
+
+
+def flip(self: ClArray, dims: Any, out: ClArray) -> None:
+    """Copy through negative strides."""
+    turned = {d % len(self.shape) for d in dims} if self.shape else set()
+    steps = tuple(-s if d in turned else s for d, s in enumerate(self.strides))
+    first = sum((self.shape[d] - 1) * self.strides[d] for d in turned) if self.size else 0
+    copy(out, self.view(self.shape, steps, first))
+
+
 # ---- triangles and ranges
 
 
@@ -151,6 +173,8 @@ KERNELS = {
     "index.Tensor_out":  Row(index),
     "index_select.out":  Row(index_select),
     "gather.out":        Row(gather),
+    "cat.out":           Row(cat),
+    "flip.out":          Row(flip),
     "tril.out":          Row(triangle(0)),
     "triu.out":          Row(triangle(1)),
 }

@@ -14,6 +14,7 @@ from turnout.dtypes import complex64, int64
 from turnout_aten.backend.host_fallback import on_host
 from turnout_aten.kernels.rows import Row, table_of
 from turnout_opencl import (
+    activations,
     complexes,
     convolutions,
     elementary,
@@ -28,6 +29,7 @@ from turnout_opencl import (
     scattering,
     softmax,
     sorting,
+    special,
     statistics,
 )
 from turnout_opencl.arrays import ClArray
@@ -35,8 +37,8 @@ from turnout_opencl.backend import OpenCLBackend
 
 OPTION = "plugin.opencl.host_fallback"  # read at each call that a kernel does not serve
 FAMILIES = (
-    pointwise, elementary, reductions, statistics, matrix_products, softmax, losses, indexing, scattering, sorting, convolutions,
-    pooling, images, normalisation,
+    pointwise, activations, elementary, special, reductions, statistics, matrix_products, softmax, losses, indexing, scattering,
+    sorting, convolutions, pooling, images, normalisation,
 )  # fmt: skip
 
 # Rows that only move elements -> the arguments whose elements they move. The last argument is where they go.
