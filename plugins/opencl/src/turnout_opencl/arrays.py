@@ -50,6 +50,10 @@ class ClArray:
         """Repeat the array to a shape, with stride 0."""
         return self if self.shape == shape else self.view(shape, broadcast_strides(self, shape), 0)
 
+    def at_least_1d(self) -> ClArray:
+        """The array itself, or one element of a dim where it has no dims."""
+        return self if self.shape else self.view((1,), (1,), 0)
+
     @property
     def is_contiguous(self) -> bool:
         if self.strides == contiguous_strides(self.shape):

@@ -10,7 +10,6 @@ from turnout.dtypes import bool_, complex64, float32
 from turnout_aten.shapes.extents import dims_of
 from turnout_opencl import pointwise, reductions
 from turnout_opencl.arrays import ClArray, new_array
-from turnout_opencl.backend import copy
 from turnout_opencl.grids import packed
 from turnout_opencl.pointwise import operands
 from turnout_opencl.reductions import dense_strides, split_of
@@ -127,10 +126,7 @@ def _total(op: int, self: ClArray, dim: Any, out: ClArray, *, mean: bool = False
 
 def _running(op: int) -> Kernel:
     def kernel(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
-        if not self.shape:
-            copy(out, self)
-            return
-        reductions.lines(self.place, "complex", "totals", op + _RUNNING, (out, self), dim % len(self.shape))
+        reductions.lines(self.place, "complex", "totals", op + _RUNNING, (out, self), dim)
 
     return kernel
 

@@ -104,19 +104,14 @@ def index(self: ClArray, indices: Sequence[ClArray | None], out: ClArray) -> Non
 # ---- one index array along a dim
 
 
-def at_least_one(array: ClArray) -> ClArray:
-    """The array, as one of a dim where it has none."""
-    return array if array.shape else array.view((1,), (1,), 0)
-
-
 def index_select(self: ClArray, dim: int, index: ClArray, out: ClArray) -> None:
     """Select whole slices."""
     if not self.shape:
-        places("index_select", (index.size,), [(at_least_one(index), 1, 0)])
+        places("index_select", (index.size,), [(index.at_least_1d(), 1, 0)])
         copy(out, self.broadcast(out.shape))
         return
     d = dim % len(self.shape)
-    flat = at_least_one(index)
+    flat = index.at_least_1d()
     found = places("index_select", flat.shape, [(flat, self.shape[d], self.strides[d])])
     steps = (*self.strides[:d], 0, *self.strides[d + 1 :])
     take(self, steps, found, (*(0,) * d, 1, *(0,) * (len(self.shape) - d - 1)), out)
@@ -126,7 +121,7 @@ def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClAr
     """Read one element for each index."""
     if not out.size:
         return  # an index without elements may have any dims
-    source, target, at = at_least_one(self), at_least_one(out), at_least_one(index)
+    source, target, at = self.at_least_1d(), out.at_least_1d(), index.at_least_1d()
     d = dim % len(source.shape)
     found = places("gather", at.shape, [(at, source.shape[d], source.strides[d])])
     take(source, (*source.strides[:d], 0, *source.strides[d + 1 :]), found, found.strides, target)

@@ -24,8 +24,7 @@ class Rows:
 
     def __init__(self, self_: ClArray, target: ClArray, weight: ClArray | None, ignore_index: int) -> None:
         self.values = self_ if len(self_.shape) == 2 else self_.view((1, *self_.shape), (0, *self_.strides), 0)
-        target = dense(target, int64)
-        self.target = target if target.shape else target.view((1,), (1,), 0)
+        self.target = dense(target, int64).at_least_1d()
         self.weight = weight
         self.classes = self.values.shape[1]
         self.extra = (

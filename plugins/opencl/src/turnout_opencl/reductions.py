@@ -258,7 +258,9 @@ def prod_dim(self: ClArray, dim: int, keepdim: bool, dtype: Any, out: ClArray) -
 
 def lines(place: Any, template: str, kernel: str, op: int, arrays: tuple[ClArray, ...], dim: int) -> None:
     """Queue a kernel whose work-items walk along `dim` of arrays of one shape."""
+    arrays = tuple([a.at_least_1d() for a in arrays])
     shape = arrays[0].shape
+    dim %= len(shape)
     kept = (*shape[:dim], *shape[dim + 1 :])
     strides = tuple((*a.strides[:dim], *a.strides[dim + 1 :]) for a in arrays)
     inner = ((shape[dim],), tuple((a.strides[dim],) for a in arrays))

@@ -13,7 +13,7 @@ from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, memory_of, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed
-from turnout_opencl.indexing import Indexed, at_least_one, places
+from turnout_opencl.indexing import Indexed, places
 from turnout_opencl.pointwise import dense, run_map
 from turnout_opencl.programs import TYPES
 
@@ -55,11 +55,11 @@ def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, ou
     copy(out, self)
     if not index.size:
         return  # an index without elements may have any dims
-    target, at = at_least_one(out), at_least_one(index)
+    target, at = out.at_least_1d(), index.at_least_1d()
     d = dim % len(target.shape)
     # Gradients are full of sums, and a training must not wait for each of them.
     found = places(name, at.shape, [(at, target.shape[d], target.strides[d])], later=op == ADD)
-    steps = at_least_one(values).strides if isinstance(values, ClArray) else (0,) * len(at.shape)
+    steps = values.at_least_1d().strides if isinstance(values, ClArray) else (0,) * len(at.shape)
 
     def without(strides: Ints) -> Ints:
         return (*strides[:d], *strides[d + 1 :])
@@ -90,7 +90,7 @@ def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha: A
     copy(out, self)
     if not index.size:
         return
-    target, values, flat = at_least_one(out), at_least_one(source), at_least_one(index)
+    target, values, flat = out.at_least_1d(), source.at_least_1d(), index.at_least_1d()
     d = dim % len(target.shape)
     found = places("index_add", flat.shape, [(flat, target.shape[d], target.strides[d])])
     kept = (*target.shape[:d], *target.shape[d + 1 :])

@@ -14,25 +14,17 @@ SOFTMAX, LOG_SOFTMAX, SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT = range(4)
 
 def softmax(op: int) -> Any:
     def kernel(self: ClArray, dim: int, half_to_float: bool, out: ClArray) -> None:
-        along(op, (out, dense(self, out.dtype)), dim)
+        x = dense(self, out.dtype)
+        lines(out.place, "softmax", "softmax", op, (out, x, x), dim)
 
     return kernel
 
 
 def softmax_backward(op: int) -> Any:
     def kernel(grad_output: ClArray, output: ClArray, dim: int, input_dtype: Any, out: ClArray) -> None:
-        along(op, (out, dense(grad_output, out.dtype), dense(output, out.dtype)), dim)
+        lines(out.place, "softmax", "softmax", op, (out, dense(grad_output, out.dtype), dense(output, out.dtype)), dim)
 
     return kernel
-
-
-def along(op: int, arrays: tuple[ClArray, ...], dim: int) -> None:
-    """Queue the softmax kernel; a 0-dim array is one of one element."""
-    flat = [a if a.shape else a.view((1,), (1,), 0) for a in arrays]
-    d = dim % len(flat[0].shape)
-    if len(flat) == 2:
-        flat.append(flat[1])
-    lines(flat[0].place, "softmax", "softmax", op, tuple(flat), d)
 
 
 # fmt: off

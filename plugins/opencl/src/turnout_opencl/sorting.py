@@ -46,10 +46,7 @@ def order(self: ClArray, dim: int, descending: bool) -> ClArray:
 
 
 def _ordered(self: ClArray, dim: int, descending: bool, values: ClArray, indices: ClArray) -> None:
-    if not self.shape:
-        copy(values, self)
-        fill(indices, 0)
-        return
+    self, values, indices = self.at_least_1d(), values.at_least_1d(), indices.at_least_1d()
     if not indices.size:
         return
     d = dim % len(self.shape)

@@ -6,7 +6,6 @@ from typing import Any
 
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray
-from turnout_opencl.backend import copy, fill
 from turnout_opencl.reductions import lines
 
 
@@ -14,31 +13,21 @@ def running(op: int) -> Any:
     """Cumulative sums (0) or products (1)."""
 
     def kernel(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
-        if not self.shape:
-            copy(out, self)
-            return
-        lines(self.place, "reduce", "scan", op, (out, self), dim % len(self.shape))
+        lines(self.place, "reduce", "scan", op, (out, self), dim)
 
     return kernel
 
 
 def running_extremes(op: int) -> Any:
     def kernel(self: ClArray, dim: int, values: ClArray, indices: ClArray) -> None:
-        if not self.shape:
-            copy(values, self)
-            fill(indices, 0)
-            return
-        lines(self.place, "reduce", "scan_extremes", op, (values, self, indices), dim % len(self.shape))
+        lines(self.place, "reduce", "scan_extremes", op, (values, self, indices), dim)
 
     return kernel
 
 
 def logcumsumexp(self: ClArray, dim: int, out: ClArray) -> None:
     """The logarithm of the running sum of exponentials."""
-    if not self.shape:
-        copy(out, self)
-        return
-    lines(self.place, "reduce", "scan_logarithms", 0, (out, self), dim % len(self.shape))
+    lines(self.place, "reduce", "scan_logarithms", 0, (out, self), dim)
 
 
 # fmt: off
