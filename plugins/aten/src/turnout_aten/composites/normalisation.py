@@ -93,7 +93,7 @@ def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int])
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dims; then times weight."""
-    check_rows("rms_norm", input, normalized_shape, weight)
+    check_rows("rms_norm", input.array, normalized_shape, None if weight is None else weight.array)
     computed = _computed("rms_norm", input.dtype)
     x = converted(input, computed)
     dims = tuple(range(-len(normalized_shape), 0))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_rows(name: str, input: Any, normalized_shape: Sequence[int], *parameters: Any) -> None:
-    """Raise unless the last dims and each parameter have `normalized_shape`: of tensors or of arrays, None for no parameter."""
+    """Raise unless the last dims of an array, and each parameter that is there, have `normalized_shape`."""
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape:
         raise ShapeError(f"{name}: normalized_shape {list(shape)} must be the last dims of shape {list(input.shape)}")
@@ -46,7 +46,8 @@ def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Out, Out, Out]:
     """(result, mean, reciprocal deviation)."""
-    check_rows("native_layer_norm", input, normalized_shape, weight, bias)
+    parameters = [None if each is None else each.array for each in (weight, bias)]
+    check_rows("native_layer_norm", input.array, normalized_shape, *parameters)
     dtype = statistics_dtype("native_layer_norm", input, weight, bias)
     shape, inner = input.array.shape, len(normalized_shape)
     rows = (*shape[: len(shape) - inner], *(1,) * inner)
