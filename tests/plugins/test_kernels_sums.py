@@ -14,7 +14,7 @@ from turnout_conformance.pairwise import pairwise
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
-from turnout_kernels import indexing, native
+from turnout_kernels import native, scattering
 
 RNG = np.random.default_rng(7)
 AMONG = [[np.nan], [-np.nan], [np.inf], [-np.inf], [np.inf, -np.inf], [np.inf, np.nan], [-0.0], [3e38, 3e38]]
@@ -83,7 +83,7 @@ def test_gradients_that_are_added_at_places_begin_as_one_zero(monkeypatch: pytes
         starts[name] = inputs[-1].size
         native.run(name, outputs, inputs, *args, **options)
 
-    monkeypatch.setattr(indexing, "run", run)
+    monkeypatch.setattr(scattering, "run", run)
     x, rows = turnout.randn(2, 3, 60, 60).requires_grad_(), turnout.randn(300, 50).requires_grad_()
     (found,) = turnout.autograd.grad(F.max_pool2d(x, 2).sum(), [x])
     assert (found.shape, float(found.sum())) == (x.shape, 2 * 3 * 30 * 30)
