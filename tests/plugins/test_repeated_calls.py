@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextvars
+import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -17,7 +19,7 @@ from turnout.errors import TurnoutError, UnknownOperatorError
 from turnout.library import Library
 from turnout.registry import find_operator
 from turnout_aten.functions.call_forms import packet
-from turnout_aten.kernels import plans
+from turnout_aten.kernels import planning, plans
 from turnout_aten.shapes import indexing, promotion
 from turnout_aten.shapes.specs import Out, Result
 
@@ -558,6 +560,38 @@ def test_an_operator_keeps_a_bounded_number_of_answers(monkeypatch: pytest.Monke
     for n in range(10):
         kept.answer(n, lambda n: Result(Out((n,), turnout.float32)), n)
         assert len(kept.known) == len(kept.results) <= 4
+
+
+def test_calls_of_many_shapes_keep_a_bounded_number_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[plans.Plans] = []
+
+    class Kept(plans.Plans):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(plans, "LIMIT", 4)
+    for module in (planning, sys.modules.get("turnout_speed.replacements")):
+        if module is not None:
+            monkeypatch.setattr(module, "Plans", Kept)
+    op = turnout.ops.aten.index.Tensor
+    op.cache.clear()  # the next call binds the kernel anew
+    for n in range(1, 11):
+        assert turnout.arange(n)[tensor([n - 1])].tolist() == [n - 1]
+        assert max(len(kept.known) for kept in made) in range(1, 5)
+    op.cache.clear()
+
+
+def test_an_error_shows_the_same_lines_before_an_answer_is_kept_and_afterwards() -> None:
+    def shown(x: turnout.Tensor) -> list[tuple[str, str | None]]:
+        with turnout.config.override(traceback="full"), pytest.raises(turnout.errors.DimError) as refusal:
+            x[tensor([7, 0, 0])]
+        return [(frame.name, frame.line) for frame in traceback.extract_tb(refusal.value.__traceback__)]
+
+    shown(ones(6))  # what serves the call is looked up
+    found = [shown(ones(5)), shown(ones(5))]
+    assert found[0] == found[1]
+    assert ("planned", "return compute((self, indices,), _answer)") in found[0]
 
 
 def test_what_promotion_reads_of_the_default_dtype_is_noticed() -> None:

@@ -543,7 +543,7 @@ def table_of_version(version: int) -> Any:
 TABLES: dict[int, Any] = {}
 ONE = ((f, 0, 0, False),)
 PLANNED: dict[str, Any] = {
-    "find": f, "learned": f, "cases": ONE, "keys": 0, "as_given": None, "passed": (0,), "defaults": (None,), "outs": 1,
+    "find": f, "cases": ONE, "keys": 0, "as_given": None, "passed": (0,), "defaults": (None,), "outs": 1,
 }  # fmt: skip
 CUSTOM: dict[str, Any] = {"call": f, "general": f, "finish": f, "keys": 1, "arguments": 1}
 RECORDED: dict[str, Any] = {

@@ -14,7 +14,6 @@ def plan_kernel(
     /,
     *,
     find: Any,
-    learned: Any,
     cases: Any,
     keys: int,
     as_given: Any,

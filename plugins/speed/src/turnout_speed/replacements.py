@@ -154,37 +154,31 @@ def plan_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
         "    try:",
         *(f"        {array_lines(a, name)}" for a, name in zip(s.inputs, names, strict=True) if a.type.is_tensor_like),
         f"        key = {key_source(s.inputs, names)}",
-        "        plan = KNOWN.get(key) or OWN.get(key)",
+        "        plan = KNOWN.get(key)",
         "        if plan is None and key not in ASKED:",  # an answer that is not kept is not asked for again
         f"            if len(ASKED) >= {LIMIT}: ASKED.clear()",
         "            ASKED.add(key)",
         f"            ANSWER(key, SHAPE, {', '.join(names)})",
-        "            plan = OWN.get(key)",
+        "            plan = KNOWN.get(key)",
         "        return plan",
         "    except Exception:",  # the whole path meets it again
         "        return None",
-        f"def learned({', '.join(names)}):",
-        *(f"    {array_lines(a, name)}" for a, name in zip(s.inputs, names, strict=True) if a.type.is_tensor_like),
-        f"    key = {key_source(s.inputs, names)}",
-        "    if key in OWN: KNOWN[key] = OWN[key]",
     ]
-    # The Python function learns what is found out here when a call ends well, as it would have: a call that fails, whose lines
-    # are shown, finds it as it would without.
+    # Not the plans of the Python function: theirs are called where the array module's warnings are off already.
     kept = [a.name for a in s.inputs if a.type.is_tensor_like]
     plans = Plans(backend, kept, s.plain, s.precomputed, _prepared(kernel))
     own: dict[str, Any] = {
-        "KNOWN": spec.known, "OWN": plans.known, "ANSWER": plans.answer, "SHAPE": s.answer, "ASKED": set(),
-        "__name__": __name__, **SOURCE_NAMES,
+        "KNOWN": plans.known, "ANSWER": plans.answer, "SHAPE": s.answer, "ASKED": set(), "__name__": __name__, **SOURCE_NAMES,
     }  # fmt: skip
     exec(compile("\n".join(lines), source.file, "exec"), own)
-    find, learned = own.pop("find"), own.pop("learned")  # functions among their own globals would be a cycle
+    find = own.pop("find")  # a function among its own globals would be a cycle
     count = s.outs or len(s.op.schema.returns)
     program, steps = kernel.program, None
     if isinstance(program, Steps) and not s.precomputed:
         steps = _program(program, s.names, ranked=kernel.inputs is not None and bool(kernel.inputs.accepts.ranks))
     defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])
     return _calls.plan_kernel(
-        made, find=find, learned=learned, cases=_cases(spec, source), sized=kernel.sized, keys=backend.keys,
+        made, find=find, cases=_cases(spec, source), sized=kernel.sized, keys=backend.keys,
         as_given=AS_GIVEN, roles=tuple(roles), passed=tuple(passed), defaults=defaults, outs=count,
         moves=program.value if isinstance(program, Move) else "", compiled=program if isinstance(program, Compiled) else None,
         program=steps,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def planned(kernel: KernelSpec, general: Call, compute: Call) -> Call:
-    """The functional variant as generated source: the planned path, then `general`. Its locals begin with an underscore, because
+    """The functional variant as generated source: the planned path, then `compute`. Its locals begin with an underscore, because
     an argument of the operator may have any other name (`values` of index_put)."""
     s, backend = kernel.shaped, kernel.backend
     names = [python_name(a.name) for a in s.inputs]
@@ -76,6 +76,7 @@ def planned(kernel: KernelSpec, general: Call, compute: Call) -> Call:
         "            if _plan is None:",  # an error is told of the arguments as they were
         "                return compute(_first, SHAPE)",
     ]
+    computing = f"        return compute(({given},), _answer)"  # one text: an error shows the same lines, with a plan or without
     joins = kernel.program is Move.JOIN and backend.joined is not None and backend.row_major is not None
     lines = [
         f"def planned(ks, {given}):",
@@ -84,7 +85,8 @@ def planned(kernel: KernelSpec, general: Call, compute: Call) -> Call:
         *("    " + line for line in find),
         *(again if prepare is not None else ()),
         "    if _plan is None:",
-        f"        return compute(({given},), partial(answer, _key, SHAPE) if _key is not None else SHAPE)",
+        "        _answer = SHAPE if _key is None else partial(answer, _key, SHAPE)",
+        computing,
         f"    {facts}, _casts, _values, _extra, _ready = _plan",
         f"    _device = {device}",
         "    _failed = False",
@@ -95,20 +97,21 @@ def planned(kernel: KernelSpec, general: Call, compute: Call) -> Call:
         "    except Exception:",
         "        _failed = True",  # not here: an error below would be shown with this one as its context
         "    if _failed:",
-        f"        return general(ks, {given})",
+        "        _answer = SHAPE",
+        computing,
         f"    if _made is not None{'' if count > 1 else ' and _made is not out0'}:",
         f"        CHECK(_made, ({', '.join(outs)},))",
         *results,
         f"    return {'t' if count == 1 else '(' + ', '.join(f't{i}' for i in range(count)) + ')'}",
     ]
     namespace = _namespace(kernel) | {
-        "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
+        "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
         "EMPTY": backend.empty, "KEYS": backend.keys, "CLOCK": CLOCK, "Tensor": Tensor, "partial": partial, "PREPARE": prepare,
         "LEARN": plans.learn, "JOINED": backend.joined, "ROW_MAJOR": backend.row_major,
     }  # fmt: skip
     source = Source(f"<{backend.name} plans of {s.op.qualified_name}>", "planned", namespace)
     cases = kernel.cases if kernel.quiet else in_context(backend, kernel.cases)
-    spec = Wrapper(PLANNED, kernel, cases, general, known=plans.known)
+    spec = Wrapper(PLANNED, kernel, cases, general)
     return wrapper(compile_function("\n".join(lines) + "\n", source.function, source.file, namespace), spec, source)
 
 

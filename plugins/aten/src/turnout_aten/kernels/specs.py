@@ -203,7 +203,6 @@ class Wrapper(NamedTuple):
     inputs      of a wrapper whose kernel makes the result: the calls that it takes
     large       of one that copies: what writes many elements straight into the first tensor, or None
     below       of one that copies: the wrapper of the functional variant
-    known       of a planned wrapper: the plans that it keeps
     lines       the lines of its text that call something, by what they call
     conditions  when this wrapper serves a call by itself: expressions of its text, each with what is so where it does not hold
     """
@@ -216,7 +215,6 @@ class Wrapper(NamedTuple):
     inputs: Inputs | None = None
     large: Call | None = None
     below: Call | None = None
-    known: dict[Any, Any] | None = None
     lines: Mapping[str, Line] = MappingProxyType({})
     conditions: Sequence[tuple[str, str]] = ()
 

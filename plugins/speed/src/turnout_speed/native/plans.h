@@ -194,7 +194,7 @@ enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and f
 
 typedef struct {
     Face face;
-    PyObject *find, *learned, *keys, *as_given, *functions[CASES], *table;
+    PyObject *find, *keys, *as_given, *functions[CASES], *table;
     PyObject *standard[MOST]; /* defaults of the arguments that a program reads only as such, or NULL */
     Case cases[CASES];
     int arguments, role[MOST], outs, first, sized; /* places: the first tensor's, that of the array whose elements are counted */
@@ -209,10 +209,9 @@ typedef struct {
 #define OUTS 6
 
 /* The plan of a call that looks like this: one that is kept, else the one that Python finds. A new reference, or NULL. */
-static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args, int *is_new)
+static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args)
 {
     PyObject *plan = Py_XNewRef(find_kept(&self->memo, look));
-    *is_new = plan == NULL;
     if (plan != NULL)
         return plan;
     plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
@@ -279,7 +278,6 @@ static int convert_arguments(PlanKernel *self, PyObject *casts, PyObject *device
 typedef struct {
     PyObject *arrays[MOST]; /* what the tensors have, and the other arguments */
     PyObject *outs[OUTS], *plan, *device;
-    int is_new;  /* whether the plan was made for this call */
     int casts;   /* whether it converts arrays */
     int ordered; /* whether an output is not row-major */
     Look look;
@@ -441,15 +439,9 @@ static PyObject *run_planned(PlanKernel *self, PlannedCall *call, PyObject *cons
         return NULL;
     if (self->moves && (moved = make_moved(self->moves, call->arrays, self->arguments)) != NULL)
         return wrap(moved, self->keys, call->device);
-    if (PyErr_Occurred() || (call->plan = plan_of(self, &call->look, args, &call->is_new)) == NULL || !follow_plan(self, call)
+    if (PyErr_Occurred() || (call->plan = plan_of(self, &call->look, args)) == NULL || !follow_plan(self, call)
         || !compute_outputs(self, call, args))
         return NULL;
-    if (call->is_new) { /* now the Python function would know it, too */
-        PyObject *none = PyObject_Vectorcall(self->learned, args, self->arguments, NULL);
-        if (none == NULL)
-            return NULL;
-        Py_DECREF(none);
-    }
     return wrap_outputs(self, call);
 }
 
@@ -515,21 +507,21 @@ static int read_passed(PlanKernel *made, PyObject *passed)
     return 0;
 }
 
-/* plan_kernel(function, *, find, learned, cases, keys, roles, passed, outs, ...): the fields of PlanKernel by their names, None for
+/* plan_kernel(function, *, find, cases, keys, roles, passed, outs, ...): the fields of PlanKernel by their names, None for
  * NULL. */
 static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *named)
 {
-    static char *names[] = {"", "find", "learned", "cases", "keys", "as_given", "roles", "passed", "defaults", "outs", "sized",
+    static char *names[] = {"", "find", "cases", "keys", "as_given", "roles", "passed", "defaults", "outs", "sized",
                             "moves", "compiled", "program", NULL};
-    PyObject *function, *find = NULL, *learned = NULL, *cases = NULL, *keys = NULL, *as_given = NULL, *roles = NULL, *passed = NULL,
+    PyObject *function, *find = NULL, *cases = NULL, *keys = NULL, *as_given = NULL, *roles = NULL, *passed = NULL,
              *defaults = NULL, *compiled = Py_None, *program = Py_None;
     int outs = 0, sized = 0;
     const char *moves = "";
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OOO!OOO!O!O!iisOO", names, &function, &find, &learned, &PyTuple_Type, &cases, &keys,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|$OO!OOO!O!O!iisOO", names, &function, &find, &PyTuple_Type, &cases, &keys,
                                      &as_given, &PyTuple_Type, &roles, &PyTuple_Type, &passed, &PyTuple_Type, &defaults, &outs, &sized, &moves,
                                      &compiled, &program))
         return NULL;
-    if (find == NULL || learned == NULL || cases == NULL || keys == NULL || as_given == NULL || roles == NULL || passed == NULL
+    if (find == NULL || cases == NULL || keys == NULL || as_given == NULL || roles == NULL || passed == NULL
         || defaults == NULL) {
         PyErr_SetString(PyExc_TypeError, "a planned kernel needs all that finds a plan and what it is called with");
         return NULL;
@@ -544,7 +536,6 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args, PyObject *na
     if (made == NULL)
         return NULL;
     made->find = Py_NewRef(find);
-    made->learned = Py_NewRef(learned);
     made->keys = Py_NewRef(keys);
     made->as_given = Py_NewRef(as_given);
     made->outs = outs;
