@@ -12,6 +12,7 @@ import random
 import sys
 import traceback
 import warnings
+from types import CodeType
 from typing import Any
 
 import turnout
@@ -214,19 +215,38 @@ def outcome(lines: list[str]) -> list[Any]:
         seen.clear()
         names["grads"] = None
         before = set(names)
+        code = compile(line, "<program>", "exec")
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             warnings.filterwarnings("ignore", module="turnout_arrays")
             try:
-                exec(compile(line, "<program>", "exec"), names)
+                exec(code, names)
                 result: Any = [described(names[n]) for n in sorted(set(names) - before)] or described(names["grads"])
             except Exception as error:  # noqa: BLE001 - any error is an outcome
-                # The first call of a function has a frame more, and calls that are taken in C are not the first of its text.
-                rest = [f for f in traceback.extract_tb(error.__traceback__)[1:] if f.name != "first_call"]
-                frames = [(f.filename.rpartition("/")[2], f.name, f.line) for f in rest]
-                result = [type(error).__name__, str(error), frames, type(error.__context__).__name__]
+                result = [*raised(error), frames_of_second(code, names)]
         found.append([result, [(w.category.__name__, str(w.message), w.filename.rpartition("/")[2]) for w in warned], list(seen)])
     return found
+
+
+def raised(error: Exception) -> list[str]:
+    """What an error says."""
+    return [type(error).__name__, str(error), type(error.__context__).__name__]
+
+
+def frames_of_second(code: CodeType, names: dict[str, Any]) -> Any:
+    """What a line that failed raises when it runs again, with its frames; None if nothing.
+
+    The first time has other frames: the first call with a key set looks up what serves it, and that of a function compiles it. A
+    call that was taken in C before is not the first one for the Python functions.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exec(code, names)
+        except Exception as error:  # noqa: BLE001 - any error is an outcome
+            frames = [(f.filename.rpartition("/")[2], f.name, f.line) for f in traceback.extract_tb(error.__traceback__)[1:]]
+            return [*raised(error), frames]
+    return None
 
 
 def described(value: Any) -> Any:
