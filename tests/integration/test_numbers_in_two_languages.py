@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS, SPEED = "plugins/kernels/src/turnout_kernels", "plugins/speed/src/turnout_speed"
+ATEN = "plugins/aten/src/turnout_aten"
 AUTOGRAD, ARRAYS = "plugins/autograd/src/turnout_autograd", "plugins/arrays/src/turnout_arrays"
 CUDA, OPENCL = "plugins/cuda/src/turnout_cuda", "plugins/opencl/src/turnout_opencl"
 
@@ -20,6 +21,9 @@ NUMBERS = {
     ],
     "dims of an array in a kernel": [
         (f"{KERNELS}/native.py", r"^MAX_DIMS = (.+)$"), (f"{KERNELS}/native/job.h", r"#define MAX_DIMS (\d+)"),
+    ],
+    "arrays of a kernel": [
+        (f"{KERNELS}/native.py", r"^MAX_ARRAYS = (.+)$"), (f"{KERNELS}/native/job.h", r"#define MAX_ARRAYS (\d+)"),
     ],
     "rows of a tile of products": [
         (f"{KERNELS}/matrix_products.py", r"^_ROWS, _BYTES = (\d+),"),
@@ -38,6 +42,12 @@ NUMBERS = {
         (f"{SPEED}/replacements.py", r"^_OF_STEP, _COUNT, _FREEDOM = (.+)$"),
         (f"{SPEED}/native/programs.h", r"FROM_STEP = (\d+), .* COUNT = (\d+), FREEDOM = (\d+) "),
     ],
+    "where the numbers of what a plan adds begin": [
+        (f"{SPEED}/replacements.py", r"^_EXTRA = (\d+)"), (f"{SPEED}/native/plans.h", r"enum \{ EXTRA = (\d+)"),
+    ],
+    "views from which on dead ones are looked for": [
+        (f"{ATEN}/views/recording.py", r"^_PRUNE_AT = (\d+)"), (f"{SPEED}/native/views.h", r"enum \{ PRUNE_AT = (\d+)"),
+    ],
     "elements of a row that one block sorts": [
         (f"{CUDA}/sorting.py", r"^_MOST = (\d+)"), (f"{CUDA}/kernels/sorting.cu", r"#define MOST_SORTED (\d+)"),
     ],
@@ -52,6 +62,9 @@ NUMBERS = {
     ],
     "rows of a recurrent layer at a time": [
         (f"{KERNELS}/recurrent.py", r"^_ROWS = (\d+)"), (f"{KERNELS}/native/recurrent.h", r"#define ROWS (\d+)"),
+    ],
+    "bytes of a vector of a recurrent layer": [
+        (f"{KERNELS}/recurrent.py", r"^_VECTOR = (\d+)"), (f"{KERNELS}/native/recurrent.h", r"#define GATE_BYTES (\d+)"),
     ],
     "elements above which a call of NumPy costs as little": [
         (f"{KERNELS}/native/few.h", r"#define FEW_ELEMENTS (\d+)"), (f"{SPEED}/native/programs.h", r"#define SMALL_SIZE (\d+)"),
@@ -73,6 +86,20 @@ NUMBERS = {
     ],
     "elements of a row that a thread keeps": [
         (f"{CUDA}/programs.py", r"^_WARP, _HELD = 32, (\d+)"), (f"{CUDA}/kernels/types.cuh", r"#define HELD (\d+)"),
+    ],
+    "threads of a block": [
+        (f"{CUDA}/programs.py", r"^_BLOCK = (\d+)"), (f"{CUDA}/kernels/statistics.cu", r"#define MOST (\d+)"),
+    ],
+    "rows of a block of gradients of parameters": [
+        (f"{CUDA}/normalisation.py", r"^_ROWS = (\d+)"), (f"{CUDA}/kernels/normalisation.cu", r"#define ROWS_OF_BLOCK (\d+)"),
+    ],
+    "channels of a thread of a convolution": [
+        (f"{CUDA}/direct_convolutions.py", r"^_CHANNELS = (\d+)"),
+        (f"{CUDA}/kernels/convolutions.cu", r"#define CONV_TILE (\d+)"),
+    ],
+    "weights of a warp of a convolution": [
+        (f"{CUDA}/direct_convolutions.py", r"^_ROWS, _COLUMNS = ([\d, ]+)"),
+        (f"{CUDA}/kernels/convolutions.cu", r"#define CONV_WEIGHTS ([\d, ]+)"),
     ],
     "neighbours that a thread adds up": [
         (f"{CUDA}/statistics.py", r"^_EACH = (\d+)"), (f"{CUDA}/kernels/statistics.cu", r"#define EACH (\d+)"),

@@ -26,6 +26,8 @@ PRODUCTS = 1 << 28
 DEPTH = 1 << 11
 _THREADS = 128
 _BLOCKS = 128  # fewer would leave many of a GPU's processors idle: then a thread has one channel, or a warp one weight
+_CHANNELS = 8  # of a thread, as in kernels/convolutions.cu
+_ROWS, _COLUMNS = 8, 4  # of weights of a warp, as in kernels/convolutions.cu
 _MOST_GROUPS = 65_535  # blocks along the second dim of a grid
 
 
@@ -63,9 +65,9 @@ class Direct(Kernels):
         count = x.shape[0] * prod(made.shape[2:])
         block = min(-(-count // 32) * 32, _THREADS)
         blocks = -(-count // block)
-        tile = 8 if outputs >= 4 and blocks * groups * -(-outputs // 8) >= _BLOCKS else 1
+        tile = _CHANNELS if outputs >= 4 and blocks * groups * -(-outputs // _CHANNELS) >= _BLOCKS else 1
         grid = (blocks, groups * -(-outputs // tile))
-        ints = (x.shape[0], groups, inputs, outputs, int(back), int(bias is not None), tile)
+        ints = (x.shape[0], groups, inputs, outputs, int(back), int(bias is not None), int(tile > 1))
         dims = self.dims(x.shape[2:], made.shape[2:], weight.shape[2:], window)
         args = (x, weight, weight if bias is None else bias, made, *ints, *dims)
         self.programs.start("convolve", name_of(x), grid, (block,), args)
@@ -73,11 +75,11 @@ class Direct(Kernels):
     def of_weights(self, small: Any, large: Any, made: Any, window: Window, groups: int) -> None:
         """Write the gradient of weights, where `small` has an element for each position and `large` is what windows lie over."""
         rows, columns = made.shape[0] // groups, made.shape[1]
-        count = groups * -(-rows // 8) * -(-columns // 4) * prod(made.shape[2:])
+        count = groups * -(-rows // _ROWS) * -(-columns // _COLUMNS) * prod(made.shape[2:])
         tiled = rows * columns >= 16 and count >= _BLOCKS
         count = count if tiled else made.size
         dims = self.dims(large.shape[2:], small.shape[2:], made.shape[2:], window)
-        args = (small, large, made, small.shape[0], groups, rows, columns, 8 if tiled else 1, *dims)
+        args = (small, large, made, small.shape[0], groups, rows, columns, int(tiled), *dims)
         self.programs.over_rows("convolve_backward", name_of(small), count, small.shape[0] * prod(small.shape[2:]), args)
 
     # ---- rows

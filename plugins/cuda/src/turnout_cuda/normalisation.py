@@ -18,7 +18,7 @@ from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
 Table = dict[str, Any]
-_ROWS = 8  # rows that a block of `parameters_of_columns` reads at a time
+_ROWS = 8  # rows that a block of `parameters_of_columns` reads at a time, as in kernels/normalisation.cu
 _PARTS = 64  # into which the rows are split at most
 
 

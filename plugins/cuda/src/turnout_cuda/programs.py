@@ -58,6 +58,7 @@ NARROW = 1 << 31  # elements from which on 32 bits do not number them
 _MOST_BLOCKS = 65_535  # more blocks than any GPU runs at once: loops go over the rest
 _WIDE = 8192  # elements from which on a group has as many threads as its kernel takes
 _WARP, _HELD = 32, 32  # threads of a warp, and elements of a row that each of them keeps
+_BLOCK = 256  # threads of a block that is given no other number, as in kernels/statistics.cu
 
 
 # `name` of a dtype of NumPy's takes a microsecond.
@@ -159,13 +160,13 @@ class Programs:
         if length <= _WARP * _HELD:
             self.start(name, dtype, (-(-rows // 4),), (_WARP, 4), args)
         else:
-            self.start(name, dtype, (rows,), (256,), args)
+            self.start(name, dtype, (rows,), (_BLOCK,), args)
 
     def over_elements(self, name: str, dtype: str, size: int, args: Sequence[Any], *, packed: bool = False) -> None:
         """A thread for each element, or for every so many; `packed` where the kernel computes 16 bytes at once."""
         threads = -(-size // PACKED[dtype]) if packed else size
-        self.start(name, dtype, (min(-(-threads // 256), _MOST_BLOCKS),), (256,), args)
+        self.start(name, dtype, (min(-(-threads // _BLOCK), _MOST_BLOCKS),), (_BLOCK,), args)
 
-    def over_groups(self, name: str, dtype: str, groups: int, length: int, args: Sequence[Any], *, most: int = 256) -> None:
+    def over_groups(self, name: str, dtype: str, groups: int, length: int, args: Sequence[Any], *, most: int = _BLOCK) -> None:
         """A block for each group of elements, of up to so many threads."""
-        self.start(name, dtype, (groups,), (32 if length <= 64 else 256 if length < _WIDE else most,), args)
+        self.start(name, dtype, (groups,), (_WARP if length <= 2 * _WARP else _BLOCK if length < _WIDE else most,), args)

@@ -16,7 +16,7 @@ from turnout.config.tuples import NamedTuple
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.convolutions import check_gradient
 from turnout_kernels.layouts import any_floats
-from turnout_kernels.native import FEW, code, parts_of, plain, run, whole
+from turnout_kernels.native import FEW, MOST_PARTS, code, parts_of, plain, run, whole
 from turnout_kernels.pointwise import halves
 
 Ints = Sequence[int]
@@ -85,7 +85,7 @@ def convolve(input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, di
     input = input if plan is None else _in_order(input)
     if plan is None or not plain(input, out) or weight.dtype is not input.dtype or (bias is not None and not plain(bias, input)):
         return NotImplemented
-    parts = min(plan.parts, 256)
+    parts = min(plan.parts, MOST_PARTS)
     failed = np.zeros(parts, np.uint8)
     blocks = _blocks(weight, groups)
     run(

@@ -15,7 +15,7 @@ import numpy as np
 from turnout_aten.kernels.rows import Move, Row, Sizes
 from turnout_kernels.few import compiled
 from turnout_kernels.layouts import MOVED_SIZES, row_major
-from turnout_kernels.native import CODES, FEW, FLOATS, MAX_DIMS, buffer, parts_of, run, whole
+from turnout_kernels.native import CODES, FEW, FLOATS, MAX_ARRAYS, MAX_DIMS, buffer, parts_of, run, whole
 from turnout_kernels.pointwise import SMALL, apply
 
 
@@ -64,8 +64,7 @@ def index(self: Any, indices: Any, out: Any) -> Any:
     return _select(self, indices[0], out) if _movable(self, out) and is_index(indices[0]) else NotImplemented
 
 
-# Inputs that C takes at a time
-_AT_ONCE = 8
+_AT_ONCE = MAX_ARRAYS - 1  # inputs, beside the output
 
 
 def cat(tensors: Sequence[Any], dim: int, out: Any) -> Any:

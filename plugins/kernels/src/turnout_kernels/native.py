@@ -26,6 +26,7 @@ FLOATS = frozenset("fdeE")
 GRAIN = 1 << 16
 MOST_PARTS = 256
 MAX_DIMS = 16
+MAX_ARRAYS = 10
 _CHOSEN = [_native.instructions("")]
 # One NumPy function is as fast up to this many elements.
 FEW = 1 << 12

@@ -14,7 +14,9 @@ from turnout_kernels.native import code, parts_of, run
 
 # Bytes of a layer's weights, above which the products of BLAS are worth the operators around them
 _MOST = 1 << 20
-_ROWS = 4  # of the batch that one part takes at a time
+# Rows of the batch that one part takes at a time, and bytes of a vector, as in native/recurrent.h
+_ROWS = 4
+_VECTOR = 64
 
 
 def lstm_input(
@@ -74,7 +76,7 @@ def _fit(gates: int, x: Any, hx: Sequence[Any], own: Sequence[Sequence[Any]], di
 def _sequence(gates: int, x: Any, out: Any, states: Sequence[Any], own: Sequence[Any], *, backwards: bool) -> None:
     """One layer in one direction: writes `out`, and the final states over the first ones."""
     (steps, count, width), hidden = x.shape, states[0].shape[1]
-    wide, lanes = gates * hidden, 64 // x.dtype.itemsize
+    wide, lanes = gates * hidden, _VECTOR // x.dtype.itemsize
     padded = -(-wide // lanes) * lanes
     weights, biases = np.zeros((hidden, padded), x.dtype), np.zeros(padded, x.dtype)
     weights[:, :wide] = own[1].T

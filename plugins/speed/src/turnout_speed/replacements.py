@@ -90,6 +90,7 @@ def _cases(spec: Wrapper, source: Source) -> tuple[tuple[Any, ...], ...]:
 
 
 _OF_STEP, _COUNT, _FREEDOM = 16, 48, 49  # how the extension module numbers operands
+_EXTRA = 64  # and from where on what a plan adds
 
 
 def _program(program: Steps, names: Sequence[str], *, ranked: bool) -> Any:
@@ -141,7 +142,7 @@ def plan_kernel(made: Any, spec: Wrapper, source: Source) -> Any:
         return made
     names = [python_name(a.name) for a in s.inputs]
     passed: list[int] = []
-    extra = 64  # what a plan adds is numbered from here on
+    extra = _EXTRA
     for at, argument in enumerate(s.inputs):
         replaced = len(s.precomputed.get(argument.name, ()))
         passed += range(extra, extra + replaced) if replaced else [at]

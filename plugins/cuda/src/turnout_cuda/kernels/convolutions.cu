@@ -46,6 +46,8 @@ __device__ inline int conv_under(const ConvDims& dims, const ConvPlace& at, cons
      {int(length_w), int(count_w), int(kernel_w), int(stride_w), int(padding_w), int(dilation_w)}}
 
 #define CONV_DEPTH 128  // products of a sum, whose weights a block keeps at a time
+#define CONV_TILE 8  // of a thread
+#define CONV_WEIGHTS 8, 4  // rows and columns of a warp
 
 // `x` has `inputs` channels in each group, `y` has `outputs`. A thread has a position of an image in TILE channels of `y`: what it
 // reads of `x` it uses for all of them. Products are added in the order of the kernel's elements, and of channels for each.
@@ -106,14 +108,14 @@ __device__ inline void conv_tile(
 
 extern "C" __global__ void convolve(
     const scalar* x, const scalar* weight, const scalar* bias, scalar* y, whole images, whole groups, whole inputs, whole outputs,
-    whole back, whole has_bias, whole tile, whole length_d, whole count_d, whole kernel_d, whole stride_d, whole padding_d,
+    whole back, whole has_bias, whole tiled, whole length_d, whole count_d, whole kernel_d, whole stride_d, whole padding_d,
     whole dilation_d, whole length_h, whole count_h, whole kernel_h, whole stride_h, whole padding_h, whole dilation_h,
     whole length_w, whole count_w, whole kernel_w, whole stride_w, whole padding_w, whole dilation_w
 ) {
     ConvDims dims = CONV_DIMS;
     int sizes[] = {int(images), int(groups), int(inputs), int(outputs)};
-    if (tile == 1) conv_tile<1>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
-    else conv_tile<8>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
+    if (tiled) conv_tile<CONV_TILE>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
+    else conv_tile<1>(x, weight, bias, y, dims, sizes[0], sizes[1], sizes[2], sizes[3], back != 0, has_bias != 0);
 }
 
 // The gradient of weights [groups, rows, columns, *kernel]: for each of them the sum, over images and positions, of what its row's
@@ -165,13 +167,13 @@ __device__ inline void conv_weights(
 }
 
 extern "C" __global__ void convolve_backward(
-    const scalar* small, const scalar* large, scalar* made, whole images, whole groups, whole rows, whole columns, whole tile,
+    const scalar* small, const scalar* large, scalar* made, whole images, whole groups, whole rows, whole columns, whole tiled,
     whole length_d, whole count_d, whole kernel_d, whole stride_d, whole padding_d, whole dilation_d, whole length_h,
     whole count_h, whole kernel_h, whole stride_h, whole padding_h, whole dilation_h, whole length_w, whole count_w,
     whole kernel_w, whole stride_w, whole padding_w, whole dilation_w
 ) {
     ConvDims dims = CONV_DIMS;
     int sizes[] = {int(images), int(groups), int(rows), int(columns)};
-    if (tile == 1) conv_weights<1, 1>(small, large, made, dims, sizes[0], sizes[1], sizes[2], sizes[3]);
-    else conv_weights<8, 4>(small, large, made, dims, sizes[0], sizes[1], sizes[2], sizes[3]);
+    if (tiled) conv_weights<CONV_WEIGHTS>(small, large, made, dims, sizes[0], sizes[1], sizes[2], sizes[3]);
+    else conv_weights<1, 1>(small, large, made, dims, sizes[0], sizes[1], sizes[2], sizes[3]);
 }

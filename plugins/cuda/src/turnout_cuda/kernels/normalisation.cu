@@ -205,15 +205,17 @@ extern "C" __global__ void rms_backward(
     }
 }
 
+#define ROWS_OF_BLOCK 8
+
 // The gradients of scale and shift where each column has its own: sums over some of the rows, [gridDim.y, length]. A block has 32
-// columns, so that a warp reads 32 elements that lie next to each other, and blockDim.y rows at a time. Without means
+// columns, so that a warp reads 32 elements that lie next to each other, and ROWS_OF_BLOCK rows at a time. Without means
 // (`kind` 0), there is no shift.
 extern "C" __global__ void parameters_of_columns(
     const scalar* grad, const scalar* x, const accum* mean, const accum* rstd, const scalar* own_mean, const scalar* own_rstd,
     whole statistics_kind, accum* of_scale, accum* of_shift, whole rows, whole length
 ) {
     Moments moments = {mean, rstd, own_mean, own_rstd, statistics_kind};
-    __shared__ accum scales[16][33], shifts[16][33];
+    __shared__ accum scales[ROWS_OF_BLOCK][33], shifts[ROWS_OF_BLOCK][33];
     whole column = (whole)blockIdx.x * 32 + threadIdx.x;
     accum along = 0, total = 0;
     if (column < length) {

@@ -1,8 +1,9 @@
 /* A recurrent layer along its whole sequence: for each step the products of the state with its weights, and the gates. */
 
-typedef T V(gate_lanes) __attribute__((vector_size(64)));
-typedef T V(gate_memory) __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
-#define LANES ((int64_t)(64 / sizeof(T)))
+#define GATE_BYTES 64
+typedef T V(gate_lanes) __attribute__((vector_size(GATE_BYTES)));
+typedef T V(gate_memory) __attribute__((vector_size(GATE_BYTES), aligned(sizeof(T)), may_alias));
+#define LANES ((int64_t)(GATE_BYTES / sizeof(T)))
 #define ROWS 4
 #define MOST_COLUMNS 4
 

@@ -148,6 +148,8 @@ static PyObject *chain_of(PyObject *old, PyObject *op, PyObject *rest, PyObject 
     return link;
 }
 
+enum { PRUNE_AT = 32 }; /* from this length on, Python looks for dead entries in a list of views */
+
 /* Say of a new tensor that it is a view; 0, or -1 with an error. */
 static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, Py_ssize_t n, PyObject *storage, PyObject *index)
 {
@@ -160,7 +162,7 @@ static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, 
     /* Held: what is allocated below may start a collection, whose finalisers may give the tensor another record. */
     PyObject *old = Py_XNewRef(SLOT(args[0], AT_VIEW_OF)), *views = Py_XNewRef(SLOT(storage, AT_VIEWS));
     if (old == NULL || (old != Py_None && (self->is_as_strided || !Py_IS_TYPE(old, View) || !has_record(old))) || views == NULL
-        || !PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 32) {
+        || !PyList_CheckExact(views) || PyList_GET_SIZE(views) >= PRUNE_AT) {
         PyObject *none = PyObject_CallFunctionObjArgs(self->attach, made, args[0], self->op, rest, index, NULL);
         failed = none == NULL ? -1 : 0;
         Py_XDECREF(none);
