@@ -185,7 +185,7 @@ def engines() -> list[tuple[str, Engine]]:
     """What the usable plugins compile graphs with: the plugin's name and the row of its manifest. Runs no plugin code."""
     found = []
     for record in all_plugins():
-        if record.manifest is not None and record.state in ("active", "discovered"):
+        if record.manifest is not None and record.usable:
             found += [(record.name, engine) for engine in record.manifest.engines]
     return found
 

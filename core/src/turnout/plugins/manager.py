@@ -27,7 +27,7 @@ from turnout.plugins import providers
 from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate, prepare
 from turnout.plugins.discovery import Found, Identity
 from turnout.plugins.environment import ACTIVE, RUNNING, catalog, forget_catalog
-from turnout.plugins.records import BROKEN, PluginRecord
+from turnout.plugins.records import BROKEN, STATES, USABLE, PluginRecord
 from turnout.plugins.states import Judge, Verdict, record
 from turnout.plugins.turns import is_mine, turn
 from turnout.registry import Registrations
@@ -59,7 +59,7 @@ class Manager:
 
     def is_usable(self, found: Found) -> bool:
         """Whether a plugin is active or, as far as known without trying, can be activated."""
-        return self._verdict(found)[0] in ("active", "discovered")
+        return self._verdict(found)[0] in USABLE
 
     def active(self) -> list[Found]:
         """The active plugins, ordered by name and distribution."""
@@ -229,7 +229,7 @@ class Manager:
 
     def _best(self, claiming: list[Found]) -> Found:
         """The plugin to activate or, if none can be used, the one whose state is reported."""
-        order = ("active", "discovered", "unavailable", "blocked", "conflict", "failed", "incompatible", "disabled")
+        order = tuple(STATES)
         return min(claiming, key=lambda found: order.index(self._verdict(found)[0]))
 
     def _nobody(self, kind: str, name: str, asked: str) -> Exception:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from turnout.config.tuples import NamedTuple
-from turnout.plugins.manifest import Manifest
 
-# state -> its meaning
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout.plugins.manifest import Manifest
+
+# state -> its meaning. Of plugins that provide the same, the one with the first of these states is activated, or reported.
 STATES = {
+    "active": "it is in use",
+    "discovered": "it is activated when it is first needed",
+    "unavailable": "a module or a device is missing",
+    "blocked": "a plugin that it requires cannot be used",
+    "conflict": "another distribution has the same plugin, or another plugin provides the same",
     "failed": "its manifest is wrong, or activating it raised",
     "incompatible": "it was built for another plugin-API",
-    "conflict": "another distribution has the same plugin, or another plugin provides the same",
     "disabled": "configuration says so",
-    "blocked": "a plugin that it requires cannot be used",
-    "unavailable": "a module or a device is missing",
-    "discovered": "it is activated when it is first needed",
-    "active": "it is in use",
 }
+USABLE = ("active", "discovered")
 # The states of a plugin that are worth a warning even if nothing asked for the plugin.
 BROKEN = ("failed", "incompatible", "conflict")
 
@@ -47,6 +51,11 @@ class PluginRecord(NamedTuple):
     provides: tuple[str, ...] = ()
     error: BaseException | None = None
     manifest: Manifest | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is active or, as far as known without trying, can be activated."""
+        return self.state in USABLE
 
     def line(self) -> str:
         """Name, distribution, state and the first line of the reason."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from turnout.plugins.records import BROKEN as FAULTY
 from turnout_cli.output import note
 
 if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
-BROKEN = ("failed", "incompatible", "conflict", "blocked")
+BROKEN = (*FAULTY, "blocked")  # a plugin that requires a broken one is broken, too
 
 
 def activate_all() -> list[PluginRecord]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
+from turnout.plugins.records import USABLE
 from turnout_cli.activation import BROKEN, activate_all
 from turnout_cli.main import Problem, facts
 from turnout_cli.names import plugin_names, setting_names
@@ -184,7 +185,7 @@ def _print_examined(found: dict[str, Any], *, with_traceback: bool) -> None:
     if not found["plugins"]:
         print_lines(no_plugin())
     for each in found["plugins"]:
-        _print_plugin(each, _ROWS if each["state"] not in ("active", "discovered") else ())
+        _print_plugin(each, _ROWS if each["state"] not in USABLE else ())
         if with_traceback and each["traceback"]:
             print_lines(_indented("\n".join(each["traceback"])))
     for text in found["keys"]:

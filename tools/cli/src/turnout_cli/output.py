@@ -19,6 +19,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from turnout.plugins.records import BROKEN, USABLE
 from turnout.table import SERVED_BY
 
 WIDE = "turnout.wide"  # in the meta of click's context: nothing is folded
@@ -30,9 +31,9 @@ NARROWEST = 20  # columns; a terminal that says it has fewer is not believed
 _SERVED_BY = {"kernel": "green", "composite": "cyan", "fallback": "yellow", "missing": "red"}
 # The word for a state -> its colour, in all commands.
 COLOURS = {
-    **dict.fromkeys(("active", "discovered", "on", "healthy", "fine"), "green"),
+    **dict.fromkeys((*USABLE, "on", "healthy", "fine"), "green"),
     **dict.fromkeys(("unavailable", "disabled"), "yellow"),
-    **dict.fromkeys(("failed", "incompatible", "conflict", "blocked", "broken", "something is broken"), "red"),
+    **dict.fromkeys((*BROKEN, "blocked", "broken", "something is broken"), "red"),
     **dict.fromkeys(("off", "missing", "."), "dim"),
     **{reason: _SERVED_BY[kind] for reason, kind in SERVED_BY.items()},
 }

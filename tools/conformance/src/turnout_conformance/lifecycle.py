@@ -105,7 +105,7 @@ print(json.dumps({
 def provider(kind: str, name: str) -> str:
     """The installed plugin that provides a device or functionality, "" where it was registered without a plugin."""
     for record in plugins.all_plugins():
-        if f"{kind}:{name}" in record.provides and record.state in ("active", "discovered"):
+        if f"{kind}:{name}" in record.provides and record.usable:
             return record.name
     return ""
 
