@@ -253,7 +253,7 @@ def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
     keys = registry.keys
     added = [f for f in reversed(keys.functionalities) if (include & f.bit and not brought & f.bit) or include & f.switch]
     wanted = [f for f in reversed(keys.functionalities) if (brought | include) & f.bit]
-    removed = [f for f in wanted if not ks & f.bit or (f.opt_in and not ks & f.switch)]
+    removed = [f for f in wanted if not f.takes_part(ks)]
     setting = config.current_store().value("keys.enable")
 
     def added_by(f: Functionality) -> str:

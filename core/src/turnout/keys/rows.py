@@ -56,6 +56,15 @@ class Functionality:
         self.asks_lines = asks_lines
         self.bit = self.switch = 0
 
+    def takes_part(self, ks: int) -> bool:
+        """Whether it takes part in a call with that key set."""
+        return bool(ks & self.bit and (ks & self.switch or not self.opt_in))
+
+    def keys_of(self, backends: Iterable[str]) -> dict[str, str]:
+        """Its runtime keys, each with its backend: "" for the only key of a functionality that has no key per backend."""
+        start = self.name if self.prefix is None else self.prefix
+        return {start + backend: backend for backend in backends} if self.each_backend or self.prefix is not None else {start: ""}
+
     def of(self, backend: str) -> Functionality:
         """The functionality of one backend, for a row with `each_backend`."""
         made = Functionality(self.name + backend, opt_in=self.opt_in, on_tensors=self.on_tensors, passes=self.passes)

@@ -247,7 +247,7 @@ class KeySpace:
         """The runtime keys of a key set with their functionalities, highest priority first."""
         backend = next((name for name, bit in self._backend_rank if ks & bit), None)
         for functionality in self._descending:
-            if not ks & functionality.bit or (functionality.opt_in and not ks & functionality.switch):
+            if not functionality.takes_part(ks):
                 continue
             if functionality.prefix is None:
                 yield functionality.name, functionality
@@ -260,7 +260,7 @@ class KeySpace:
 
     def names(self, ks: int) -> list[str]:
         """The content of a key set for people: runtime keys, functionalities that are off, and "tracked"."""
-        off = [f"{f.name} (off)" for f in self.functionalities if f.opt_in and ks & f.bit and not ks & f.switch]
+        off = [f"{f.name} (off)" for f in self.functionalities if ks & f.bit and not f.takes_part(ks)]
         return [*(key for key, _ in self.active(ks)), *off, *(["tracked"] if ks & TRACKED else [])]
 
     def tensor_bits(self, backend: str) -> int:
@@ -313,9 +313,8 @@ def _clashes(functionalities: Mapping[str, Functionality], backends: Iterable[st
     """The rows of plugins that give a key of others: name -> why."""
     makers: dict[str, list[tuple[str, str]]] = {key: [("", "")] for key in (UNDEFINED, EXPLICIT, NON_FUNCTIONAL, IMPLICIT)}
     for row in (*STANDARD, *functionalities.values()):
-        start = row.name if row.prefix is None else row.prefix
-        for backend in backends if row.each_backend or row.prefix is not None else ("",):
-            makers.setdefault(start + backend, []).append((row.name, backend))
+        for key, backend in row.keys_of(backends).items():
+            makers.setdefault(key, []).append((row.name, backend))
         if row.each_backend or row.name == AUTOGRAD:
             makers.setdefault(row.name, []).append((row.name, ""))  # the alias of all of them
     clashes = {}

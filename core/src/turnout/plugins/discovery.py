@@ -413,7 +413,5 @@ class Catalog:
             rows.update((key.name, key) for key in manifest.new_keys)
         names = dict.fromkeys([*rows, *self.provided("functionality"), *providers.known("functionality")], "")
         for row in rows.values():
-            if row.prefix is not None or row.each_backend:
-                start = row.name if row.prefix is None else row.prefix
-                names.update((start + backend, row.name) for backend in backends)
+            names.update((key, row.name) for key, backend in row.keys_of(backends).items() if backend)
         return names
