@@ -48,9 +48,8 @@ def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:
         if argument.type.is_tensor_list:
             good = isinstance(value, (list, tuple)) and all(is_tensor(v) or (v is None and "?[" in kind) for v in value)
         else:
-            # `Tensor x=[]` has an undefined tensor for its default, which is None.
-            good = is_tensor(value) or (value is None and argument.has_default and argument.default is None)
-        if not good and not (value is None and kind.endswith("?")):
+            good = is_tensor(value)
+        if not good and not (value is None and argument.may_be_none):
             _refuse(op.qualified_name, argument.name, kind, value)
 
 

@@ -82,7 +82,7 @@ def _key_set(schema: FunctionSchema) -> list[str]:
     for argument in schema.arguments:
         name = python_name(argument.name)
         kind = argument.type.canonical
-        if kind == "Tensor" and not (argument.has_default and argument.default is None):
+        if kind == "Tensor" and not argument.may_be_none:
             plain.append(name)
         elif argument.type.is_tensor or kind.startswith("Generator"):
             loops += [f"        if {name} is not None and {name}.keys is not ks:", f"            ks |= {name}.keys"]
@@ -127,9 +127,8 @@ def _normalise(argument: Argument, op_name: str) -> str:
     name = python_name(argument.name)
     kind = argument.type.canonical
     inner = kind.removesuffix("?")
-    may_be_none = inner != kind or (argument.has_default and argument.default is None)
     where = f"{op_name!r}, {argument.name!r}, {name}"
-    guard = f"{name} is not None" if may_be_none else ""
+    guard = f"{name} is not None" if argument.may_be_none else ""
     if inner in _TESTS:
         test, function = _TESTS[inner]
         if argument.has_default and argument.default.__class__ is int and argument.default in _COMMON:

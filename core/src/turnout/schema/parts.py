@@ -125,6 +125,11 @@ class Argument(NamedTuple):
         return self.default if self.has_default else None
 
     @property
+    def may_be_none(self) -> bool:
+        """Whether None is a value of it. `Tensor x=[]` has an undefined tensor for its default, which is None."""
+        return self.type.is_optional or (self.has_default and self.default is None)
+
+    @property
     def alias_info(self) -> Annotation | None:
         """The annotation, under PyTorch's name."""
         return self.annotation

@@ -65,7 +65,7 @@ def rows_of(arguments: Sequence[Argument], sources: Sequence[Given]) -> tuple[An
     for argument, source in zip(arguments, sources, strict=True):
         canonical = argument.type.canonical
         default = argument.default if argument.has_default else MISSING
-        optional = canonical.endswith("?") or default is None
+        optional = argument.may_be_none
         ints = _ints(argument.type)
         kind = "ints" if ints is not None else KINDS.get(canonical.rstrip("?"))
         if canonical in ("Tensor[]", "Tensor?[]"):

@@ -309,9 +309,7 @@ class _Reader:
 
     def fits(self, argument: Argument, value: Any) -> bool:
         """Whether a value is one that an operator's kernels get for an argument."""
-        if value is None and argument.has_default and argument.default is None:
-            return True
-        return self.is_of(argument.type, value)
+        return self.is_of(argument.type, value) if value is not None else argument.may_be_none
 
     def is_of(self, type: Any, value: Any) -> bool:
         if isinstance(type, OptionalType):
