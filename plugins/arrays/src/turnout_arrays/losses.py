@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import getitem
 from typing import Any
 
 from turnout.errors import DimError
@@ -52,21 +51,6 @@ def likelihood(xp: Any) -> Table:
         places = along(xp, (rows.shape[0], 1), 1, safe.reshape(-1, 1))
         return rows, places, widen(xp, xp.where(counts, weights, xp.zeros((), weights.dtype))), counts
 
-    def reduced_few(self: Any, target: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any) -> bool:
-        """Whether the losses of few rows, all of which count with weight 1, were reduced: read and chosen as Python numbers."""
-        classes, count = self.shape[-1], target.size
-        if len(self.shape) != 2 or not 0 < self.size <= _FEW or self.dtype.char not in "fd" or 0 <= ignore_index < classes:
-            return False
-        if xp.__class__ in POSTPONING and are_postponed():
-            return False
-        places = target.tolist()
-        if min(places) < 0 or max(places) >= classes or output.dtype is not self.dtype:
-            return False
-        value = -xp.add.reduce(xp.array(list(map(getitem, self.tolist(), places)), self.dtype))
-        output.fill(value / count if reduction == MEAN else value)
-        total_weight.fill(count)
-        return True
-
     def prepared(outs: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
         """For few rows that are reduced: what is picked lies at the target's place behind the start of its row."""
         if weight is not None or reduction == NONE or self.ndim != 2 or target.ndim != 1:
@@ -89,8 +73,6 @@ def likelihood(xp: Any) -> Table:
         return reduced
 
     def forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any) -> None:
-        if reduction != NONE and weight is None and reduced_few(self, target, reduction, ignore_index, output, total_weight):
-            return
         if reduction != NONE and all_count(self, target, weight, ignore_index):
             count = target.size
             value = -xp.add.reduce(widen(xp, self[xp.arange(count), target]))
