@@ -6,6 +6,7 @@ import pytest
 from plain_objects import backends, box  # noqa: F401
 
 from random_programs import registration
+from random_programs.registration import Step
 from turnout.registry import Registry
 
 
@@ -18,6 +19,13 @@ def test_programs_of_registrations_do_what_the_model_says(seeds):
         found = registration.problem(seed, tensor)
         if found:
             pytest.fail(found)
+
+
+def test_kernels_that_fall_through_are_a_conflict_when_the_one_that_overrides_is_gone():
+    for key in registration.KEYS[:-2]:
+        ends, passes = (Step(group, "impl", "t::g", key, passes=group > 0, override=not group) for group in (0, 1))
+        steps = [ends, passes, Step(1, "define", "t::g"), passes._replace(group=2), Step(0, "undo")]
+        assert registration.first_difference(steps, tensor) == "", key
 
 
 def test_a_cache_that_is_not_cleared_is_noticed(monkeypatch):

@@ -379,8 +379,10 @@ class Registry:
 
     def _note_deciding(self, op: Operator) -> None:
         """Keep the fact that lets calls with tensors skip the state: no such operator has a kernel where only the state leads."""
-        there = (kernel for key in self._added_by_state for kernel in op.kernels.get(key, ()))
-        if any(not kernel.is_fallthrough for kernel in there) and op.schema_text is not None and op.schema.takes_tensors:
+        stacks = [stack for key in self._added_by_state if (stack := op.kernels.get(key))]
+        # Of several kernels, what wins may be a conflict, even if all of them fall through.
+        leads = any(len(stack) > 1 or not stack[0].is_fallthrough for stack in stacks)
+        if leads and op.schema_text is not None and op.schema.takes_tensors:
             self._deciding.add(op)
         else:
             self._deciding.discard(op)
