@@ -97,12 +97,14 @@ static PyTypeObject FaceType = {
     .tp_weaklistoffset = offsetof(Face, weakrefs),
 };
 
-/* A kind with ways of its own for the collector. CPython would give it a `__doc__` of its own, too. */
+/* A kind with ways of its own for the collector. CPython would give it a `__doc__` of its own, too, and wants no vectorcall without
+ * a call. */
 #define FACE(KIND, NAME, STRUCT, HELD_OBJECTS, TRAVERSE, CLEAR)                                                      \
     static Kind KIND = {                                                                                            \
         {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "turnout_speed." NAME, .tp_basicsize = sizeof(STRUCT), .tp_base = &FaceType, \
          .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, \
-         .tp_vectorcall_offset = offsetof(Face, vectorcall), .tp_descr_get = face_get, .tp_getset = face_properties,  \
+         .tp_vectorcall_offset = offsetof(Face, vectorcall), .tp_call = PyVectorcall_Call, .tp_descr_get = face_get,  \
+         .tp_getset = face_properties,                                                                               \
          .tp_traverse = TRAVERSE, .tp_clear = CLEAR},                                                                \
         HELD_OBJECTS,                                                                                               \
     }
