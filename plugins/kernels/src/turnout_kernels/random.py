@@ -13,7 +13,7 @@ import numpy as np
 from turnout.dtypes import float32, get_default_dtype, int64
 from turnout_arrays.random import FACTORS, key_of, normal_of, signed
 from turnout_aten.kernels.rows import Row
-from turnout_aten.tensor.random import default_generator
+from turnout_aten.tensor.random import SPAN, default_generator
 from turnout_kernels import _native
 from turnout_kernels.few import compiled
 from turnout_kernels.native import F32, GRAIN, NUMBER_OF, parts_of, plain, run
@@ -81,12 +81,8 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = 0) -> Row:
     return Row(kernel, quiet=True, program=None if with_generator else compiled(name))
 
 
-# Up to this many integers, turnout-cpu takes the remainder of 63 bits, and this does. For more of them it takes more bits.
-_SPAN = 1 << 32
-
-
 def integers(*, with_low: bool, with_generator: bool) -> Row:
-    """randint of int64."""
+    """randint of int64, of so many integers that turnout-cpu takes the remainder of 63 bits, too."""
 
     def kernel(*args: Any) -> Any:
         low, args = (args[0], args[1:]) if with_low else (0, args)
@@ -94,7 +90,7 @@ def integers(*, with_low: bool, with_generator: bool) -> Row:
         generator, args = (args[0], args[1:]) if with_generator else (None, args)
         dtype, _, device, pin_memory = args
         count = prod(size) if all(n > 0 for n in size) else 0
-        fits = low < high <= low + _SPAN and low >= -(1 << 63) and high <= 1 << 63
+        fits = low < high <= low + SPAN and low >= -(1 << 63) and high <= 1 << 63
         if not count or not fits or pin_memory or (dtype is not None and dtype is not int64):
             return NotImplemented
         out = np.empty(tuple(size), np.int64)

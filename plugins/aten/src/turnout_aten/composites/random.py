@@ -17,7 +17,7 @@ from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.kernels.factories import strides_as
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.devices import place
-from turnout_aten.tensor.random import WORD, Generator, default_generator
+from turnout_aten.tensor.random import SPAN, WORD, Generator, default_generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -207,16 +207,12 @@ def _integers(
         if low >= high:
             raise ArgumentError(f"{name}: no number of {dtype.name} lies in the range")
     span = high - low
-    if span <= _FEW:
+    if span <= SPAN:
         made = aten.remainder__Scalar(_bits(shape, device, generator), span)
     else:
         made = _scaled(_words(_reserved(shape, device, generator), device), span)
     made = aten.add__Scalar(made, low)
     return made if dtype is int64 else aten._to_copy(made, dtype=dtype)
-
-
-# Up to this many integers, the remainder of 63 bits prefers some by less than 2**-31.
-_FEW = 1 << 32
 
 
 def _whole_range(dtype: DType) -> tuple[int, int]:

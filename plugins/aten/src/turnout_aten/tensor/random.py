@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LOCK = new_lock()
 WORD = (1 << 64) - 1  # the largest word
+SPAN = 1 << 32  # up to this many integers, the remainder of 63 bits prefers some by less than 2**-31
 _DEFAULT_SEED = 67280421310721  # the seed of every process, so that a program that sets no seed is reproducible
 
 
