@@ -7,9 +7,12 @@ what PyTorch rounds. Two-byte floats (float16 and bfloat16) are computed in floa
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import copysign
 from typing import Any
 
+from turnout.dtypes import DType, dtype_named
+from turnout_aten.dtypes import holds
 from turnout_aten.kernels.rows import SAME, Accepts, Row, Sizes
 
 Call = Callable[..., Any]
@@ -69,6 +72,11 @@ def store_by(xp: Any, out: Any, ufunc: Call, values: tuple[Any, ...], dtype: Any
     return store(xp, out, ufunc(*values), dtype)
 
 
+@cache  # NumPy takes 5 us for a name
+def _dtype(native: Any) -> DType:
+    return dtype_named(native.name)
+
+
 def number_as(xp: Any, value: Any, dtype: Any) -> Any:
     """A Python number as a 0-dim array of a dtype; a negative int wraps around in an unsigned one. Arrays stay as they are.
 
@@ -76,10 +84,8 @@ def number_as(xp: Any, value: Any, dtype: Any) -> Any:
     """
     if hasattr(value, "dtype"):
         return value
-    if dtype.kind in "iu" and value.__class__ is int and not 0 <= value < 128:
-        high = 1 << 8 * dtype.itemsize - (dtype.kind == "i")
-        if not (-high <= value if dtype.kind == "i" else -high < value) or value >= high:
-            raise OverflowError(f"{value} does not fit in {dtype}")
+    if dtype.kind in "iu" and value.__class__ is int and not 0 <= value < 128 and not holds(_dtype(dtype), value):
+        raise OverflowError(f"{value} does not fit in {dtype}")
     if value.__class__ is float and dtype.kind == "f":
         return xp.asarray(value, dtype)
     return xp.asarray(value).astype(dtype)

@@ -102,6 +102,8 @@ PRECISION = {dtype: fraction + 1 for dtype, (fraction, _) in FORMATS.items()}
 # What several steps are computed in, to be rounded once: at least float32 for floats, float64 for bools and integers.
 WIDE = {each: float64 if each.category < FLOAT else float32 if each.itemsize == 2 else each for each in DTYPES.values()}
 _LEAST = min(LARGEST.values())
+# Between the negative of this and it, a number is one of every float dtype of four bytes or more.
+BOUND = 1e38
 
 
 def int_range(dtype: DType) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from turnout.errors import DTypeError, ShapeError
 from turnout.operators.arguments import as_dtype
 from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as _operators
+from turnout_aten.dtypes import int_range
 from turnout_aten.errors.arguments import undefined_for
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
@@ -66,13 +67,13 @@ def _lowest(dtype: DType) -> Any:
     """The smallest value of a dtype."""
     if dtype.category >= FLOAT:
         return float("-inf")
-    return False if dtype.category == BOOL else -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0
+    return False if dtype.category == BOOL else int_range(dtype)[0]
 
 
 def _highest(dtype: DType) -> Any:
     if dtype.category >= FLOAT:
         return float("inf")
-    return True if dtype.category == BOOL else (1 << (8 * dtype.itemsize - dtype.is_signed)) - 1
+    return True if dtype.category == BOOL else int_range(dtype)[1]
 
 
 def _as(x: Tensor, dtype: DType | None) -> Tensor:

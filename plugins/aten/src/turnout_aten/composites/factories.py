@@ -12,12 +12,11 @@ from turnout.operators.values import is_symbol
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import element, shortcut
-from turnout_aten.dtypes import WIDE, check_held
+from turnout_aten.dtypes import BOUND, WIDE, check_held
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.outputs import resize_output
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.devices import FAKE_MODE, place
-from turnout_aten.tensor.indexing import BOUND
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, bool_
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds, is_checked
+from turnout_aten.dtypes import int_range
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
@@ -29,8 +30,7 @@ def nanmedian(self: Tensor) -> Tensor:
 
 def _median_of_all(self: Tensor, find: Any) -> Tensor:
     if not self.numel():
-        lowest = -(1 << (8 * self.dtype.itemsize - 1)) if self.dtype.is_signed else 0
-        return aten.new_full(self, (), float("nan") if self.dtype.category >= FLOAT else lowest)
+        return aten.new_full(self, (), float("nan") if self.dtype.category >= FLOAT else int_range(self.dtype)[0])
     return find(_flat(self), 0)[0]
 
 

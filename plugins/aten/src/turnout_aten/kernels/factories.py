@@ -15,7 +15,7 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout_aten.constants import MEMORY_FORMATS
-from turnout_aten.dtypes import check_held
+from turnout_aten.dtypes import BOUND, check_held
 from turnout_aten.errors import arguments as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.facts import NOTHING, Function, fact, facts_of
@@ -136,7 +136,7 @@ def _filling(kernel: Callable[..., Any], number: Any) -> Callable[..., Any]:
         try:
             array, value = self.array, given[0] if given else number
             kind = value.__class__
-            served = (kind is int and 0 <= value <= 1) or (kind is float and -1e38 < value < 1e38 and array.dtype.char in "fd")
+            served = (kind is int and 0 <= value <= 1) or (kind is float and -BOUND < value < BOUND and array.dtype.char in "fd")
             if served and (self.storage is None or 0 not in array.strides):
                 self.device.backend.fill(array, value)
                 return self

@@ -19,6 +19,7 @@ from turnout.keys import KEYS
 from turnout.operators.tracebacks import shorten
 from turnout.operators.values import is_symbol
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import BOUND
 from turnout_aten.errors import arguments as argument_texts
 from turnout_aten.errors import tensors as texts
 from turnout_aten.functions.call_forms import is_number
@@ -108,8 +109,6 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
 
 _PUTS = Standing(full="factory", index_put_="put")
 _FILLS = Standing(select__int="view", slice__Tensor="view", fill___Scalar="fill")
-# Between these, a number is one of every float dtype of four bytes or more.
-BOUND = 1e38
 
 
 def _put_at_once(tensor: Tensor, index: Any, value: float) -> bool:
