@@ -12,6 +12,7 @@ from turnout.dtypes import DType
 from turnout.errors import NoDataError
 from turnout_aten.backend import overlap
 from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.shapes.extents import contiguous_strides
 from turnout_meta.symbols.sizes import SymInt, as_shape, as_strides
 
 Ints = tuple[int, ...]
@@ -57,7 +58,7 @@ class MetaBackend(TensorBackend):
     # ---- memory
 
     def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> MetaArray:
-        return MetaArray(tuple(shape), dtype, row_major(shape) if strides is None else tuple(strides))
+        return MetaArray(tuple(shape), dtype, contiguous_strides(shape) if strides is None else tuple(strides))
 
     def strided(self, root: MetaArray, shape: Ints, strides: Ints, offset: int) -> MetaArray:
         made: MetaArray = _new(MetaArray)  # without the frame of `__init__`
@@ -112,15 +113,3 @@ class MetaBackend(TensorBackend):
         from turnout.dtypes import uint64
 
         return self.empty(shape, uint64, device)
-
-
-def row_major(shape: Ints) -> Ints:
-    """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
-    if len(shape) < 2:
-        return (1,) * len(shape)
-    strides: tuple[int, ...] = ()
-    step = 1
-    for length in reversed(shape):
-        strides = (step, *strides)
-        step *= max(length, 1)
-    return strides

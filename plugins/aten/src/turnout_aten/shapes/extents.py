@@ -92,8 +92,7 @@ def contiguous_strides(shape: Sequence[int]) -> Ints:
     strides = []
     for length in shape[::-1]:
         strides.append(step)
-        if length > 1:
-            step *= length
+        step *= length or 1
     return tuple(strides[::-1])
 
 
