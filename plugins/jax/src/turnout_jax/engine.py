@@ -287,15 +287,10 @@ class Program:
                 raise EngineError(f"{node.op.qualified_name} draws random numbers and has to know numbers") from error
             made = _called_back(node, args)
             self.callbacks.append(node.op.qualified_name)
-        if not _is_view(node):
+        if not node.op.is_view:
             tensors = [each for each in turnout.trees.flatten([args, made])[0] if isinstance(each, turnout.Tensor)]
             self.work += EACH + sum(each.numel() for each in tensors)
         _keep(node.outputs, made, known)
-
-
-def _is_view(node: Node) -> bool:
-    """Whether an operator only looks at memory in another way."""
-    return any(a.annotation is not None and not a.is_write for a in node.op.schema.arguments)
 
 
 def _traced_generator(start: Any, key: Any) -> Generator:
