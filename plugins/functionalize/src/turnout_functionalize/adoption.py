@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.registry import REGISTRY
+from turnout_aten.tensor.storage import owner_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_functionalize.memories import Link, Memory, Part
 from turnout_functionalize.regions import Region
@@ -20,7 +21,7 @@ def adopt(tensor: Tensor, region: Region) -> Tensor:
     storage = tensor.shared_storage().memory
     memory = region.adopted.get(id(storage))
     if memory is None:
-        original = tensor if tensor.view_of is None else tensor.view_of.base
+        original = owner_of(tensor)
         memory = region.adopted[id(storage)] = Memory(original, region, original)
     value = None if memory.generation else tensor
     return functional_tensor(Part(memory, _links(tensor, memory.original), value, handle=tensor))

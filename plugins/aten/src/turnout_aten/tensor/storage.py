@@ -141,6 +141,11 @@ class View:
     maker: str
 
 
+def owner_of(tensor: Tensor) -> Tensor:
+    """The tensor that owns the memory for autograd: the base of a view, any other tensor itself."""
+    return tensor if tensor.view_of is None else tensor.view_of.base
+
+
 def view_record(base: Tensor, chain: Chain, seen: int, multi: bool, no_grad: bool, maker: str = "") -> View:
     """A `View` of these fields."""
     made = View()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout_aten.tensor.storage import owner_of
 from turnout_autograd.duals.carried import SOURCE, tangents_of, written
 from turnout_autograd.recording.inplace_writes import rebase
 from turnout_autograd.recording.views import refresh
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def history(tensor: Tensor) -> tuple[int, Any]:
     """The levels that track the memory of a tensor, and where its gradient comes from."""
-    root = tensor if tensor.view_of is None else tensor.view_of.base
+    root = owner_of(tensor)
     return root.gmask, root.node
 
 
@@ -23,7 +24,7 @@ def follow_sources(tensor: Tensor, before: tuple[int, Any]) -> None:
     """After a write into an input of a level: the tensor that it was made from has the same tangents, and its history if the
     write was recorded. `before` is its `history` before the write."""
     is_recorded = history(tensor) != before
-    root = tensor if tensor.view_of is None else tensor.view_of.base
+    root = owner_of(tensor)
     while root.extra is not None and SOURCE in root.extra:
         source, level = root.extra[SOURCE]
         found: dict[ForwardLevel, Any] = tangents_of(root) or {}

@@ -11,6 +11,7 @@ from turnout.operators.values import tensors_in
 from turnout.plugins import is_ours
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.storage import owner_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.duals.results import outputs_of
@@ -97,7 +98,7 @@ def not_implemented(op: Operator, options: Mapping[str, Any]) -> Callable[..., A
 
 def _rewrite(tensor: Tensor, node: NotImplementedNode, index: int, tracked: int) -> None:
     """A written tensor's history is the missing gradient from here on; so is that of the base it views."""
-    root = tensor if tensor.view_of is None else tensor.view_of.base
+    root = owner_of(tensor)
     root.set_gmask(root.gmask | tracked)
     root.node = Output(node, index)
     if root is not tensor:

@@ -15,6 +15,7 @@ from turnout_aten import trees
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.roles import role_of
+from turnout_aten.tensor.storage import owner_of
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
 from turnout_tracer.compiling.signatures import place_text
@@ -230,7 +231,7 @@ class Outcomes:
         if over:
             view, viewed = tensor.view_of, over
             if view is not None:
-                viewed = [i for i in over if _owner(self._before.tensors[i]) is view.base]
+                viewed = [i for i in over if owner_of(self._before.tensors[i]) is view.base]
             at = (viewed or over)[0]
             each = self._before.tensors[at]
             if each.dtype is not tensor.dtype or each.shared_storage().counter is not tensor.shared_storage().counter:
@@ -260,11 +261,6 @@ def _difference(before: Walk, after: Walk) -> str:
 
 def _same_memory(one: Tensor, other: Tensor) -> bool:
     return one.storage is not None and other.storage is not None and one.storage.memory is other.storage.memory
-
-
-def _owner(tensor: Tensor) -> Tensor:
-    """The tensor that owns the memory for autograd."""
-    return tensor if tensor.view_of is None else tensor.view_of.base
 
 
 def _geometry(tensor: Tensor, start: int = 0) -> Geometry:
