@@ -10,6 +10,7 @@ from turnout_aten.shapes.extents import expands_to
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.formulas.broadcasting import sum_to
+from turnout_autograd.formulas.complex import converted
 
 if TYPE_CHECKING:
     from turnout.devices import Device
@@ -31,8 +32,7 @@ def fit(grad: Tensor, meta: Meta) -> Tensor:
     if grad.array.shape != shape:
         grad = sum_to(grad, shape)
     if grad.dtype is not dtype:
-        grad = grad.real if grad.is_complex() and dtype.category < grad.dtype.category else grad
-        grad = grad.to(dtype=dtype)
+        grad = converted(grad, dtype)
     if grad.device is not device:
         grad = grad.to(device=device)
     return grad

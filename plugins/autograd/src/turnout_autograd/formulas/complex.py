@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.dtypes import COMPLEX
+from turnout.dtypes import COMPLEX, DType
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.masking import masked, where
@@ -17,6 +17,13 @@ def conj(x: Any) -> Any:
         dtype = x.device.backend.dtype_of(x.array) if type(x) is Tensor else x.dtype
         return aten.conj_physical(x) if dtype.category == COMPLEX else x
     return x.conjugate() if isinstance(x, complex) else x
+
+
+def converted(x: Tensor, dtype: DType) -> Tensor:
+    """A gradient or tangent in the dtype of what it belongs to: the real part where that is real."""
+    if dtype.category < COMPLEX and x.is_complex():
+        x = aten.real(x)
+    return x.to(dtype=dtype)
 
 
 def angle_grad(grad: Tensor, self: Tensor) -> Tensor:

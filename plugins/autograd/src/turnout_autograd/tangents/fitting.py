@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
+from turnout_autograd.formulas.complex import converted
 
 
 def fitted(made: Tensor | None, result: Tensor, tangents: tuple[Any, ...]) -> Tensor | None:
@@ -19,10 +20,8 @@ def fitted(made: Tensor | None, result: Tensor, tangents: tuple[Any, ...]) -> Te
         return None
     if made.array.shape != result.array.shape:
         return fitted(made.expand(result.shape).clone(), result, ())
-    dtype = result.dtype
-    if made.dtype is not dtype:
-        made = aten.real(made) if made.is_complex() and dtype.category < made.dtype.category else made
-        made = made.to(dtype=dtype)
+    if made.dtype is not result.dtype:
+        made = converted(made, result.dtype)
     if made.device is not result.device:
         made = made.to(device=result.device)
     for tangent in tangents:
