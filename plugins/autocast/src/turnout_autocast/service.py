@@ -9,7 +9,7 @@ from turnout.dtypes import DType
 from turnout.errors import CallError
 from turnout.keys import KEYS
 from turnout.library.rules import require_floating
-from turnout.operators import Operator
+from turnout.operators import Operator, tensors_in
 from turnout.state import StateChange
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors
@@ -74,8 +74,7 @@ def promote_type(dtype: DType, *values: Tensor | Sequence[Tensor] | None, device
         turnout.float32
     """
     require_floating("promote_type", dtype)
-    tensors = [t for v in values for t in (v if isinstance(v, (list, tuple)) else (v,)) if isinstance(t, Tensor)]
-    for tensor in tensors:
+    for tensor in [t for t in tensors_in(values) if isinstance(t, Tensor)]:
         dtype = promoted(dtype, [tensor], tensor.device.type if device_type is None else device_type)
     return dtype
 

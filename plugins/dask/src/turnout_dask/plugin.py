@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from turnout.operators import tensors_in
 from turnout.plugins import hookimpl
 from turnout_aten.backend.functional_rows import register_functional_kernels
 from turnout_aten.backend.host_fallback import host
@@ -35,8 +36,7 @@ def limited(backend: DaskBackend) -> Callable[..., Any]:
 
     @wraps(run)
     def run_on_host(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
-        flat = [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,))]
-        size = sum(t.nbytes for t in flat if isinstance(t, Tensor))
+        size = sum(t.nbytes for t in tensors_in(args) if isinstance(t, Tensor))
         check_size(op.qualified_name, size, backend.bytes_of("host_limit"))
         return run(op, ks, args)
 

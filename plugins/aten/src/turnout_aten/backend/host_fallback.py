@@ -95,8 +95,7 @@ def on_host(
         assert array_type is not None, "a backend with rows on the host names its array_type"
 
         if option and not config.get(option):
-            flat = [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(v, array_type)]
-            dtypes = sorted({backend.dtype_of(each).name for each in flat})
+            dtypes = sorted({backend.dtype_of(each).name for each in _flat(args) if isinstance(each, array_type)})
             raise DTypeError(errors.dtypes_switched_off(name, backend.device_type, dtypes, device_type, option))
 
         def wrapped(value: Any) -> Any:
@@ -247,9 +246,14 @@ class _Trip:
         return value
 
 
+def _flat(args: Sequence[Any]) -> list[Any]:
+    """Arguments, with the elements of lists in their place."""
+    return [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,))]
+
+
 def _home(args: Sequence[Any], where: TensorDevice) -> TensorDevice:
     """The device of the call: that of the first tensor that is not on the host, else of a device argument."""
-    flat = [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,))]
+    flat = _flat(args)
     for value in flat:
         if isinstance(value, Tensor) and value.device is not where:
             return value.device
