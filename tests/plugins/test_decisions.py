@@ -1,17 +1,20 @@
 """Every plugin has decided about each form of every operator: a row, a composite, or a line of decisions.txt with the reason.
 
 What stands at a key of the plugin says so. A functionality that treats operators of one form alike has nothing to decide. Of any
-other, an operator is undecided that gets what one gets that nobody knows.
+other, an operator is undecided that gets what one gets that nobody knows. A backend has decided about a composite when it has
+decided about the operators that this calls: a row of its own would only make it faster.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from unittest.mock import MagicMock, patch
 
@@ -28,6 +31,7 @@ from turnout.operators import Operator
 from turnout.plugins.activation import Options
 from turnout.registry import REGISTRY, Registrations
 from turnout.table import DEFAULT_BACKEND, FALLBACK, KERNEL, MATH
+from turnout_aten.declarations.signatures import functional_of
 from turnout_aten.declarations.tables import DYNAMIC_SHAPE, PARTIAL, SEEDED
 from turnout_aten.kernels.tables import served_by
 from turnout_cuda.table import kernels as raw_rows
@@ -89,10 +93,16 @@ def leaves(key: str) -> list[Operator]:
     return [op for op in operators() if stands(op, key)[0] not in (MATH, DEFAULT_BACKEND)]
 
 
+@cache
+def leading(op: Operator) -> Operator:
+    """The functional operator of which this is an in-place or out form, by its schema; otherwise the operator itself."""
+    return op if op.schema.kind == "functional" else functional_of(op) or op
+
+
 def named(every: Iterable[Operator], left: set[Operator]) -> set[str]:
-    """The names of those that are left: with the overload, if another form or overload is not."""
-    others = {base(op) for op in every if op not in left}
-    return {op.__name__ if base(op) in others else base(op) for op in left}
+    """The names of those that are left: that of the functional operator, if all its forms are."""
+    others = {leading(op) for op in every if op not in left}
+    return {(op if leading(op) in others else leading(op)).__name__.removesuffix(".default") for op in left}
 
 
 def to_the_fallback(key: str) -> set[str]:
@@ -101,7 +111,10 @@ def to_the_fallback(key: str) -> set[str]:
 
 
 def without_rows_over(key: str, plugin: str) -> set[str]:
-    """Where a plugin has rows at the key of another's backend, the operators without one."""
+    """Where a plugin has rows at the key of another's backend, the operators without one.
+
+    A plugin without rows there has no line for them in decisions.txt, so one that lost them all would fail by those that it has.
+    """
     every = leaves(key)
     left = {op for op in every if stands(op, key)[::2] != (KERNEL, plugin)}
     return named(every, left) if len(left) < len(every) else set()
@@ -173,6 +186,27 @@ def of_the_standard() -> set[str]:
     return lacks & {base(op) for op in operators()}
 
 
+def without_a_module() -> set[str]:
+    """The operators with a function in `nn.functional` that is neither called by a module nor named like one."""
+    modules = {name.lower() for name in dir(turnout.nn) if name[0].isupper()}
+    paths = [path for path in (files("turnout_nn") / "modules").iterdir() if path.name.endswith(".py")]
+    called = {name for path in paths for name in re.findall(r"functional\.(\w+)", path.read_text("utf-8"))}
+    names = {*turnout.nn.functional.__all__} & {base(op) for op in operators()} - called
+    return {name for name in names if name.replace("_", "") not in modules}
+
+
+def without_a_mask() -> set[str]:
+    """The operators that reduce dims, which have no function in `masked`."""
+    reductions = {base(op) for op in operators() if {"dim", "keepdim"} <= {each.name for each in op.schema.arguments}}
+    return reductions.difference(turnout.masked.__all__)
+
+
+def without_a_window() -> set[str]:
+    """The operators that make windows, which have no function in `signal.windows`."""
+    made = {base(op) for op in operators() if op.name.endswith("_window")}
+    return {name for name in made if name.removesuffix("_window") not in turnout.signal.windows.__all__}
+
+
 def in_one_piece() -> set[str]:
     """The operators with a row of arrays that dask runs on whole arrays, for want of a word about its chunks."""
     from turnout_dask import kernels
@@ -203,12 +237,17 @@ ASKED: dict[str, Callable[[], set[str]]] = {
     "array_api": of_the_standard,
     "dask": in_one_piece,
     "functionalize": views_by_positions,
+    "masked": without_a_mask,
+    "nn": without_a_module,
+    "signal": without_a_window,
     "tracer": kept_as_recorded,
     "backend:CUDA": on_cuda,
     "functionality:Autocast": on_no_list,
     "functionality:Forward": without_a_tangent,
 }
 BY_KEY = {"backend": to_the_fallback, "functionality": without_a_rule}
+# Plugins with nothing to decide about an operator: they read what its schema and the plans of its calls say.
+UNASKED = {"export", "opcheck", "speed"}
 
 
 def left_by(plugin: str) -> dict[str, set[str]]:
@@ -237,12 +276,19 @@ def listed() -> dict[str, set[str]]:
         elif line.startswith("#"):
             reason = line
         elif line:
-            names = line.split()
+            parts = [(*name.split("."), "default")[:2] for name in line.split()]
+            names = [f"{name}.{each}".removesuffix(".default") for name, overloads in parts for each in overloads.split("|")]
             assert reason
             assert not found[plugin] & set(names)
             found[plugin] |= set(names)
     assert found.keys() <= PROVIDED.keys()
     return found
+
+
+def test_every_plugin_is_asked_about_operators() -> None:
+    kinds = {plugin: {each.partition(":")[0] for each in provided} for plugin, provided in PROVIDED.items()}
+    asked = {plugin for plugin in PROVIDED if plugin in ASKED or kinds[plugin] & {*BY_KEY}} | listed().keys()
+    assert sorted(asked ^ UNASKED) == sorted(PROVIDED)
 
 
 @pytest.mark.parametrize("plugin", PROVIDED)
@@ -253,16 +299,23 @@ def test_no_plugin_is_undecided_about_an_operator(plugin: str) -> None:
     assert sorted(said.difference(*left.values())) == [], f"decisions.txt says that {plugin} leaves these to others"
 
 
-# One operator of each form, and an overload of one that has rows everywhere.
-PLANTED = ("new(Tensor self) -> Tensor", "new_view(Tensor(a) self) -> Tensor(a)", "cumsum.new(Tensor self) -> Tensor",
+# One operator of each form, and overloads of one that has rows everywhere and of one that most plugins leave to others.
+PLANTED = ("new(Tensor self) -> Tensor", "new_view(Tensor(a) self) -> Tensor(a)",
+    "new_window(Tensor self) -> Tensor", "new_total(Tensor self, int[] dim, bool keepdim) -> Tensor",
+    "cumsum.new(Tensor self) -> Tensor", "polygamma.new(Tensor self) -> Tensor",
     "new_write_(Tensor(a!) self) -> Tensor(a!)", "new_out.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)")  # fmt: skip
-ALL, FUNCTIONAL = "cumsum.new new new_out new_view new_write", "cumsum.new new new_view"
-# Plugin -> what it says. Autocast, Fake, Autograd and Forward do with some forms what follows from the schema.
+PLAIN = "cumsum.new new"
+FUNCTIONAL = f"{PLAIN} new_total new_view new_window polygamma.new"
+ALL = f"{PLAIN} new_out.out new_total new_view new_window new_write_ polygamma.new"
+WRITTEN = f"{PLAIN} new_total new_view new_window new_write_ polygamma.new"
+# Plugin -> what it says. The silences follow from the schema. An out form has no gradient and no tangent. Of an operator that
+# writes, autocast casts nothing, fakes and functionalize run the functional form, and the optimiser of graphs neither moves nor
+# shares a call. A public namespace has no in-place or out functions of its own. Batched has one rule for all that reduce dims.
 NAMED = {
     "array_api": "array_api: new",
     "autocast": f"functionality:Autocast: {FUNCTIONAL}",
-    "autograd": f"functionality:Autograd: {FUNCTIONAL} new_write; functionality:Forward: {FUNCTIONAL} new_write",
-    "batched": f"functionality:Batched: {ALL}",
+    "autograd": f"functionality:Autograd: {WRITTEN}; functionality:Forward: {WRITTEN}",
+    "batched": f"functionality:Batched: {PLAIN} new_out.out new_view new_window new_write_ polygamma.new",
     "cpu": f"backend:CPU: {ALL}",
     "cuda": f"backend:CUDA: {ALL}",
     "dask": f"backend:Dask: {ALL}",
@@ -270,13 +323,17 @@ NAMED = {
     "jax": f"backend:Jax: {ALL}",
     "kernels": f"rows for CPU: {ALL}",
     "meta": f"backend:Meta: {ALL}; functionality:Fake: {FUNCTIONAL}",
+    "masked": "masked: new_total",
+    "nn": "nn: new",
     "opencl": f"backend:OpenCL: {ALL}",
-    "tracer": "tracer: new",
+    "signal": "signal: new_window",
+    "tracer": f"tracer: {PLAIN} new_total new_window polygamma.new",
 }
 
 
 def test_an_operator_about_which_a_plugin_has_not_decided_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(array_api_strict, "__all__", ["new"])
+    for module in (array_api_strict, turnout.nn.functional):
+        monkeypatch.setattr(module, "__all__", [*module.__all__, "new"])
     found = {}
     with turnout.library.Library("aten", "FRAGMENT") as library:
         for schema in PLANTED:
