@@ -245,9 +245,7 @@ def shaping(xp: Any) -> Table:
     join = joining(xp)
 
     def cat(tensors: Any, dim: int, out: Any) -> Any:
-        # An empty tensor of one dim is omitted, whatever the shapes of the others.
-        arrays = tensors if out.ndim == 1 else [a for a in tensors if a.shape != (0,)] or tensors
-        return join(arrays, dim, out=out, casting="unsafe")
+        return join(tensors, dim, out=out, casting="unsafe")
 
     def flip(self: Any, dims: Any, out: Any) -> Any:
         if len(dims) and self.shape:

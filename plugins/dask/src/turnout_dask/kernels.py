@@ -188,9 +188,7 @@ def _index(x: Any, indices: Sequence[Any], arrays: list[Any]) -> Any:
 
 def _cat(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
     tensors, dim = args
-    (want,) = wanted
-    parts = [t for t in tensors if t.ndim == len(want.shape)]  # an empty one of one dim is left out
-    return da.concatenate([t if t.dtype == native[0] else t.astype(native[0]) for t in parts], axis=dim)
+    return da.concatenate([t if t.dtype == native[0] else t.astype(native[0]) for t in tensors], axis=dim)
 
 
 def _triangle(lower: bool, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:

@@ -68,14 +68,13 @@ _AT_ONCE = MAX_ARRAYS - 1  # inputs, beside the output
 
 
 def cat(tensors: Sequence[Any], dim: int, out: Any) -> Any:
-    arrays = [a for a in tensors if a.shape != (0,)] if out.ndim != 1 else tensors
-    if out.size <= FEW or not _movable(out, *arrays):
+    if out.size <= FEW or not _movable(out, *tensors):
         return NotImplemented
     dim %= out.ndim
     rows, each = prod(out.shape[:dim]), prod(out.shape[dim + 1 :]) * out.itemsize
     pitch, at = out.shape[dim] * each, 0
-    for first in range(0, len(arrays), _AT_ONCE):
-        some = arrays[first : first + _AT_ONCE]
+    for first in range(0, len(tensors), _AT_ONCE):
+        some = tensors[first : first + _AT_ONCE]
         sizes = [a.shape[dim] * each for a in some]
         width = sum(sizes)
         parts = parts_of(rows * width // out.itemsize)

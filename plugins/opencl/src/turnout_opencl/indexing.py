@@ -131,11 +131,10 @@ def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClAr
 
 
 def cat(tensors: list[ClArray], dim: int, out: ClArray) -> None:
-    """Copy each tensor into its part of the output. Empty tensors with one dim are skipped."""
-    kept = [a for a in tensors if a.shape != (0,)] or tensors
+    """Copy each tensor into its part of the output."""
     d = dim % len(out.shape)
     at = 0
-    for array in kept:
+    for array in tensors:
         part = out.view((*out.shape[:d], array.shape[d], *out.shape[d + 1 :]), out.strides, at * out.strides[d])
         copy(part, array)
         at += array.shape[d]

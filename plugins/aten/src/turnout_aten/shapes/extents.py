@@ -44,6 +44,11 @@ def expands_to(shape: Ints, wanted: Ints) -> bool:
     return lead >= 0 and all(n in (1, w) for n, w in zip(shape, wanted[lead:], strict=True))
 
 
+def is_left_out(shape: Ints) -> bool:
+    """Whether `cat` leaves out a tensor of a shape: an empty one of one dim goes with tensors of any shape."""
+    return shape == (0,)
+
+
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension number counted from 0. Negative numbers count from the end; a 0-dim tensor accepts 0 and -1."""
     bound = ndim or 1

@@ -66,7 +66,7 @@ ROWS: list[Row] = [
     *rows("gather", *[S(Drawn(shape, step=1.0), dim, places(behind(shape, dim, n), shape[dim])) for shape, dim, n in MOVED], dtypes=EVERY, in_turn=0),
     *rows("triu tril", *[S(Drawn(shape), diagonal) for shape, diagonal in TRIANGLES]),
     *rows("triu tril", S(Drawn((5, 6, 8), step=1.0), -1), dtypes=EVERY, in_turn=0),
-    *rows("cat", *[S([Drawn(each, seed=i) for i, each in enumerate(shapes)], dim) for dim, shapes in ((0, [(3, 4), (2, 4)]), (1, [(3, 4), (3, 1), (3, 8)]), (-1, [(2, 3, 8), (2, 3, 8)]), (0, [(5,), (300,)]), (1, [(0,), (2, 3)]))], in_turn=0),
+    *rows("cat", *[S([Drawn(each, seed=i) for i, each in enumerate(shapes)], dim) for dim, shapes in ((0, [(3, 4), (2, 4)]), (1, [(3, 4), (3, 1), (3, 8)]), (-1, [(2, 3, 8), (2, 3, 8)]), (0, [(5,), (300,)]), (1, [(0,), (2, 3)]), (0, [(0,), (300,)]))], in_turn=0),
     *rows("cat", S([Drawn((3, 5)), Drawn((3, 2))], 1), dtypes="uint8", in_turn=0),
     *added(WRITTEN),
     *rows("index_add", *with_source(WRITTEN, lambda *a: S(*a, alpha=-3), each=False), dtypes="int64", in_turn=0),
