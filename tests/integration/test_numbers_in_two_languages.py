@@ -130,6 +130,11 @@ NUMBERS = {
         (f"{ARRAYS}/activations.py", r"^_TANH_CUBE = (\S+)"), (f"{AUTOGRAD}/formulas/activations.py", r"a, b = .*\), (0\.\d+)$"),
         (f"{ARRAYS}/expressions.txt", r"^GELU_CUBE  = 2 \* (0\.\d+)"),
     ],
+    "what a loss makes of those of its elements": [
+        ("plugins/aten/src/turnout_aten/shapes/losses.py", r"^NONE, MEAN, SUM = (.+)$"),
+        (f"{KERNELS}/native/few.h", r"OF_EACH = (\d), BY_MEAN = (\d), BY_SUM = (\d)"),
+        (f"{CUDA}/kernels/losses.cu", r"OF_EACH = (\d), BY_MEAN = (\d), BY_SUM = (\d)"),
+    ],
 }  # fmt: skip
 
 
@@ -180,11 +185,13 @@ def test_no_template_of_opencl_has_a_case_without_a_name() -> None:
 
 
 def test_reductions_of_losses_are_called_by_their_names() -> None:
-    pattern = r"\breduction (?:[!=]=|in|not in) (?:\d|\(\d)|\bnot reduction\b"
+    """The public losses call the number of one `number`."""
+    pattern = r"\b(?:reduction|number) (?:[!=]=|in|not in) (?:\d|\(\d)|(?:\bnot |!)reduction\b"
     wrong = []
-    for folder in ("plugins/*/src", "tools/*/src"):
-        for path in ROOT.glob(f"{folder}/**/*.py"):
-            wrong += [(path.name, each) for each in re.findall(pattern, path.read_text("utf-8"))]
+    for path in (path for folder in ("plugins", "tools") for path in (ROOT / folder).glob("*/src/**/*.*")):
+        if path.suffix in (".py", ".c", ".h", ".cl", ".cu", ".cuh"):
+            text = path.read_text("utf-8")
+            wrong += [(path.name, each) for each in re.findall(pattern, text) if "loss" in text]
     assert wrong == []
 
 

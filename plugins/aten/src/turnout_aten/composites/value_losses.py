@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import pi
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 from turnout_aten.shapes.promotion import result_type
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from turnout_aten.tensor.tensor import Tensor
@@ -203,12 +205,20 @@ def triplet_margin_loss(
     swap: bool = False, reduction: int = MEAN,
 ) -> Tensor:  # fmt: skip
     """max(0, margin + |a - p| - |a - n|); with `swap`, n is compared with the nearer of a and p. Balntas et al. (2016)."""
+    distance = partial(aten.pairwise_distance, p=p, eps=eps)
+    return distance_loss("triplet_margin_loss", distance, anchor, positive, negative, margin, swap, reduction)
+
+
+def distance_loss(
+    name: str, distance: Callable[[Tensor, Tensor], Tensor], anchor: Tensor, positive: Tensor, negative: Tensor, margin: float,
+    swap: bool, reduction: int,
+) -> Tensor:  # fmt: skip
+    """`triplet_margin_loss` with any distance."""
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(texts.unequal_dims("triplet_margin_loss", anchor.shape, positive.shape, negative.shape))
-    near = aten.pairwise_distance(anchor, positive, p, eps)
-    far = aten.pairwise_distance(anchor, negative, p, eps)
+        raise ShapeError(texts.unequal_dims(name, anchor.shape, positive.shape, negative.shape))
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = aten.minimum(far, aten.pairwise_distance(positive, negative, p, eps))
+        far = aten.minimum(far, distance(positive, negative))
     return reduced(_positive_part(aten.add__Scalar(aten.sub__Tensor(near, far), margin)), reduction)
 
 

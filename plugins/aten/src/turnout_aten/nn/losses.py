@@ -8,6 +8,7 @@ from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout.errors import calls as texts
 from turnout.operators.tracebacks import shorten, shortening
 from turnout.operators.values import is_tensor
+from turnout_aten.composites.value_losses import distance_loss, reduced
 from turnout_aten.errors import arguments as argument_texts
 from turnout_aten.functions.broadcasting import broadcast_tensors
 from turnout_aten.functions.docstrings import describe
@@ -29,10 +30,6 @@ def _reduction(name: str, reduction: str) -> int:
     if reduction not in REDUCTIONS:
         raise ArgumentError(f"{name}: argument 'reduction' must be one of {', '.join(REDUCTIONS)}, got {reduction!r}")
     return REDUCTIONS[reduction]
-
-
-def _reduced(losses: Tensor, number: int) -> Tensor:
-    return losses if number == 0 else losses.mean() if number == 1 else losses.sum()
 
 
 # ---- classes
@@ -178,7 +175,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     """
     number = _reduction("multilabel_soft_margin_loss", reduction)
     losses = _functions.binary_cross_entropy_with_logits(input, target, weight, None, 0)
-    return _reduced(losses.mean(-1), number)
+    return reduced(losses.mean(-1), number)
 
 
 @shortening
@@ -259,11 +256,11 @@ def _of_one_rank(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
     return input, target
 
 
-def _weighted(losses: Tensor, weight: Tensor, number: int) -> Tensor:
+def _weighted(losses: Tensor, weight: Tensor, reduction: int) -> Tensor:
     """Losses times weights. The mean divides by the sum of the weights."""
     weight = weight.expand_as(losses)
     total = losses * weight
-    return total.sum() / weight.sum() if number == 1 else _reduced(total, number)
+    return total.sum() / weight.sum() if reduction == MEAN else reduced(total, reduction)
 
 
 @shortening
@@ -432,7 +429,7 @@ def gaussian_nll_loss(
     limited = var + (var.detach().clamp(min=eps) - var.detach())
     difference = input - target
     losses = (limited.log() + difference * difference / limited) * 0.5
-    return _reduced(losses + 0.5 * log(2 * pi) if full else losses, number)
+    return reduced(losses + 0.5 * log(2 * pi) if full else losses, number)
 
 
 @shortening
@@ -542,15 +539,7 @@ def triplet_margin_with_distance_loss(
     distance: Callable[[Tensor, Tensor], Tensor] = distance_function or _functions.pairwise_distance
     if margin <= 0:
         raise ArgumentError(argument_texts.not_positive("triplet_margin_with_distance_loss", "margin", margin))
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ArgumentError(
-            f"triplet_margin_with_distance_loss: the tensors must have equally many dimensions, got shapes {list(anchor.shape)}, "
-            f"{list(positive.shape)} and {list(negative.shape)}"
-        )
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = _functions.minimum(far, distance(positive, negative))
-    return _reduced((margin + near - far).clamp(min=0), number)
+    return distance_loss("triplet_margin_with_distance_loss", distance, anchor, positive, negative, margin, swap, number)
 
 
 __all__ = describe(

@@ -1,6 +1,9 @@
 // Negative log-likelihood of rows of log-probabilities [rows, classes], each with the class that is right. A row whose class is
 // `ignored` counts nothing. A class that is none is reported; its loss is 0, and its gradient nan.
 
+// What a loss makes of those of its rows, as in shapes/losses.py of turnout-aten.
+enum { OF_EACH = 0, BY_MEAN = 1, BY_SUM = 2 };
+
 struct Classes {
     const whole* target;
     const scalar* weight;
@@ -30,7 +33,6 @@ __device__ inline bool is_last(int* count) {
 }
 
 // One launch: each block adds up some of the rows, and the last one adds up those sums [2, gridDim.x] in their order.
-// `reduction` is 0 for the losses of all rows, 1 for their mean, 2 for their sum.
 extern "C" __global__ void likelihood(
     const scalar* x, const whole* target, const scalar* weight, scalar* y, scalar* weights, accum* sums, int* count, whole rows,
     whole record, whole call, whole classes, whole ignored, whole has_weight, whole reduction
@@ -42,11 +44,11 @@ extern "C" __global__ void likelihood(
         accum own = weight_of(given, row, at, record, call), each = 0;
         bool counts = at != ignored && at >= 0 && at < classes;
         if (counts) each = -load(x[row * classes + at]) * own;
-        if (reduction == 0) put(y + row, each);
+        if (reduction == OF_EACH) put(y + row, each);
         loss += each;
         total += own;
     }
-    if (reduction == 0) {
+    if (reduction == OF_EACH) {
         if (first_place() == 0) put(weights, accum(0));
         return;
     }
@@ -68,7 +70,7 @@ extern "C" __global__ void likelihood(
         total = row_sum(total);
     }
     if (threadIdx.x) return;
-    put(y, reduction == 1 ? loss / total : loss);
+    put(y, reduction == BY_MEAN ? loss / total : loss);
     put(weights, total);
 }
 

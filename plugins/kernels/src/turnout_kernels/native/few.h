@@ -300,6 +300,9 @@ IS_TRUE(all_along, &given[1], &given[3], 1)
 
 /* ---- losses over classes */
 
+/* What a loss makes of those of its elements, as in shapes/losses.py of turnout-aten. */
+enum { OF_EACH = 0, BY_MEAN = 1, BY_SUM = 2 };
+
 /* Lines of log-probabilities with one class each: how many and how long they are; 0 where one is left out or weighs otherwise. */
 static int64_t read_classes(const turnout_value *self, const turnout_value *target, const turnout_value *weight,
                             const turnout_value *ignored, int64_t *classes)
@@ -321,7 +324,7 @@ static int64_t read_classes(const turnout_value *self, const turnout_value *targ
         char *data[3] = {(char *)&total, (char *)chosen, (char *)&total};                          \
         intptr_t steps[3] = {0, sizeof(TYPE), 0};                                                  \
         loops->add.run(data, &lines, steps, loops->add.given);                                     \
-        *(TYPE *)out->data = reduction == 1 ? -total / (TYPE)lines : -total;                       \
+        *(TYPE *)out->data = reduction == BY_MEAN ? -total / (TYPE)lines : -total;                 \
         *(TYPE *)weights->data = (TYPE)lines;                                                      \
     }
 
@@ -332,7 +335,7 @@ static int class_loss(given_values given, int count, const turnout_loops *loops)
     double space[MOST_CHOSEN];
     int64_t classes = 0, reduction = given[3].number;
     (void)count;
-    if ((reduction != 1 && reduction != 2) || out->type != self->type || out->size != 1 || weights->type != self->type
+    if ((reduction != BY_MEAN && reduction != BY_SUM) || out->type != self->type || out->size != 1 || weights->type != self->type
         || weights->size != 1 || loops->add.run == NULL)
         return 0;
     intptr_t lines = (intptr_t)read_classes(self, target, &given[2], &given[4], &classes);
@@ -349,7 +352,7 @@ static int class_loss(given_values given, int count, const turnout_loops *loops)
 #define SPREAD(TYPE)                                                                               \
     {                                                                                              \
         TYPE slope = *(const TYPE *)grad->data;                                                    \
-        if (reduction == 1)                                                                        \
+        if (reduction == BY_MEAN)                                                                  \
             slope = slope / *(const TYPE *)weights->data;                                          \
         for (int64_t k = 0; k < lines; k++)                                                        \
             ((TYPE *)out->data)[k * classes + numbers[k]] = -slope;                                \
@@ -361,7 +364,7 @@ static int class_slope(given_values given, int count, const turnout_loops *loops
     const turnout_value *grad = &given[0], *self = &given[1], *target = &given[2], *weights = &given[6], *out = &given[7];
     int64_t classes = 0, reduction = given[4].number, lines;
     (void)count, (void)loops;
-    if ((reduction != 1 && reduction != 2) || grad->type != self->type || grad->size != 1 || weights->type != self->type
+    if ((reduction != BY_MEAN && reduction != BY_SUM) || grad->type != self->type || grad->size != 1 || weights->type != self->type
         || weights->size != 1 || out->type != self->type || out->size != self->size
         || (lines = read_classes(self, target, &given[3], &given[5], &classes)) == 0)
         return 0;
