@@ -95,7 +95,8 @@ F.triplet_margin_loss(ones(1, 2), ones(1, 2), ones(1, 2), margin=0)
 F.triplet_margin_with_distance_loss(ones(1, 2), ones(1, 2), ones(1, 2), margin=0)
     ArgumentError: triplet_margin_with_distance_loss: margin must be positive, got 0
 F.triplet_margin_with_distance_loss(ones(1, 2), ones(1, 2), ones(2))
-    ShapeError: triplet_margin_with_distance_loss: all tensors must have equally many dimensions, got shapes [1, 2], [1, 2] and [2]
+    ShapeError: triplet_margin_with_distance_loss: all tensors must have equally many dimensions, got shapes [1, 2], [1, 2] and
+        [2]
 F.instance_norm(ones(2, 3, 1))
     ArgumentError: instance_norm: more than one element per channel is needed in training, got shape [2, 3, 1]
 F.binary_cross_entropy_with_logits(ones(2), ones(3))

@@ -118,9 +118,9 @@ F.pad(ones(1, 2), [1, 1], mode="wrap", value=1.0)
 
 test_what_interpolation_refuses = refused("""
 aten.upsample_nearest2d.vec(ones(1, 1, 2, 2), [2, 2], [1.0, 1.0])
-    ArgumentError: upsample: give either output_size or scale_factors
+    ArgumentError: upsample: give one of output_size and scale_factors
 aten.upsample_bilinear2d.vec(ones(1, 1, 2, 2), None, False, None)
-    ArgumentError: upsample: give either output_size or scale_factors
+    ArgumentError: upsample: give one of output_size and scale_factors
 aten.upsample_nearest2d.vec(ones(1, 1, 2, 2), None, [2.0])
     ShapeError: upsample: scale_factors must be 2 numbers, got [2.0]
 aten.upsample_nearest1d.vec(ones(1, 1, 2), None, [inf])

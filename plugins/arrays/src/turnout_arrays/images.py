@@ -6,6 +6,7 @@ weights depend only on the position. Coordinates are computed in the same dtype 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import copysign, prod
 from typing import Any
 
@@ -36,6 +37,11 @@ MODES = {
     "_upsample_lanczos2d_aa":    (SMOOTH_LANCZOS, 2),
 }
 # fmt: on
+
+
+def is_aligned(mode: str, rest: Sequence[Any]) -> bool:
+    """Whether the corners are aligned in a call with `rest` behind the sizes: operators that copy elements are not asked."""
+    return mode not in (NEAREST, EXACT) and bool(rest[0])
 
 
 def kernels(xp: Any) -> Table:
@@ -165,7 +171,7 @@ def _smooth_taps(xp: Any, mode: str, dtype: Any, length: int, at: Any, step: Any
 
 def _plans(xp: Any, mode: str, ndim: int, dtype: Any, lengths: Any, counts: Any, rest: Any) -> Any:
     """(dim, indices, weights) for each dim, the last first."""
-    align = bool(rest[0]) if mode not in (NEAREST, EXACT) else False
+    align = is_aligned(mode, rest)
     scales = rest[-ndim:]
     for dim in range(ndim - 1, -1, -1):
         found = taps(xp, mode, dtype.type, lengths[dim], counts[dim], align, scales[dim])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from turnout_arrays.images import CUBIC, EXACT, LINEAR, MODES, NEAREST, step_of
+from turnout_arrays.images import CUBIC, EXACT, LINEAR, MODES, NEAREST, is_aligned, step_of
 from turnout_cuda.floats import Arrays, computed, kind
 from turnout_cuda.programs import NARROW, Programs, name_of
 
@@ -27,7 +27,7 @@ def kernels(xp: Any, programs: Programs) -> Table:
         ndim = len(image)
         if kind(source) is None or not source.size or not out.size or max(*image, *results) >= MOST:
             return NotImplemented
-        align = mode in (LINEAR, CUBIC) and bool(rest[0])
+        align = is_aligned(mode, rest)
         dtype = xp.dtype(computed(name_of(source))).type
         scaled = zip(image, results, rest[-ndim:], strict=True)
         steps = [float(step_of(dtype, length, count, align, scale)) for length, count, scale in scaled]

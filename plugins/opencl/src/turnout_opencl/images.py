@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import FLOAT, float32, float64, int64
-from turnout_arrays.images import EXACT, MODES, NEAREST, taps
+from turnout_arrays.images import MODES, is_aligned, taps
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, fill, row_major_of
@@ -74,7 +74,7 @@ def along_dims(
 ) -> None:
     """Interpolate from `lengths` to `counts`, or give gradients `back`, the last dim first."""
     dtype = float64 if out.dtype is float64 else float32
-    align = bool(options[0]) if mode not in (NEAREST, EXACT) else False
+    align = is_aligned(mode, options)
     value = row_major_of(given, dtype)
     for dim in range(ndim - 1, -1, -1):
         indices, weights = taps(np, mode, np.dtype(dtype.name).type, lengths[dim], counts[dim], align, options[dim - ndim])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.errors import arguments as texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,14 +19,19 @@ def _size(input: Tensor, output_size: Any, scale_factors: Any) -> tuple[Sequence
     """(output size, scales). The scales are None if a size is given."""
     ndim = input.ndim - 2
     if (output_size is None) == (scale_factors is None):
-        raise ArgumentError("upsample: give either output_size or scale_factors")
+        raise ArgumentError(texts.not_one_of_two("upsample", "output_size", "scale_factors"))
     if output_size is not None:
         return output_size, (None,) * ndim
     if len(scale_factors) != ndim:
         raise ShapeError(f"upsample: scale_factors must be {ndim} numbers, got {list(scale_factors)}")
+    return scaled_size(input, scale_factors), scale_factors
+
+
+def scaled_size(input: Tensor, scale_factors: Sequence[float]) -> list[int]:
+    """The lengths of an image times their scales, without the fractions."""
     if not all(math.isfinite(s) for s in scale_factors):
         raise ArgumentError(f"upsample: scale_factors must be finite, got {list(scale_factors)}")
-    return [int(n * s) for n, s in zip(input.shape[2:], scale_factors, strict=True)], scale_factors
+    return [int(n * s) for n, s in zip(input.shape[2:], scale_factors, strict=True)]
 
 
 def _nearest(name: str) -> Callable[..., Tensor]:

@@ -149,6 +149,10 @@ def no_images(name: str, argument: str, least: int, most: int, shape: Shape, bes
     return f"{_of(name)}'{argument}' must have {known} dimensions{besides} got shape {list(shape)}"
 
 
+def not_one_of_two(name: str, first: str, second: str) -> str:
+    return f"{name}: give one of {first} and {second}"
+
+
 def unequal_dims(name: str, first: Shape, second: Shape, third: Shape) -> str:
     return f"{_of(name)}all tensors must have equally many dimensions, got shapes {list(first)}, {list(second)} and {list(third)}"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import floor
-
 from turnout.errors import ArgumentError, ModeError
 from turnout.operators.tracebacks import shorten, shortening
+from turnout_aten.composites.interpolation import scaled_size
 from turnout_aten.errors import arguments as texts
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
@@ -57,7 +56,7 @@ def interpolate(
     if recompute_scale_factor:
         if scales is None:
             raise ArgumentError("interpolate: recompute_scale_factor needs scale_factor")
-        size, scales = _scaled_size(input, scales), None
+        size, scales = scaled_size(input, scales), None
     if antialias and (mode, ndim) not in _SMOOTH:
         raise ArgumentError(
             f"interpolate: antialias needs mode bilinear, bicubic or lanczos and 4 dimensions, got {mode!r} and {input.ndim}"
@@ -95,12 +94,8 @@ def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> 
         else:
             found.append(None if value is None else [value] * ndim)
     if (size is None) == (scale_factor is None):
-        raise ArgumentError("interpolate: give one of size and scale_factor")
+        raise ArgumentError(texts.not_one_of_two("interpolate", "size", "scale_factor"))
     return found[0], found[1]
-
-
-def _scaled_size(input: Tensor, scales: Any) -> list[int]:
-    return [floor(float(n) * s) for n, s in zip(input.shape[2:], scales, strict=True)]
 
 
 def _upsampled(name: str, *args: Any) -> Tensor:
@@ -111,7 +106,7 @@ def _upsampled(name: str, *args: Any) -> Tensor:
 
 def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:
     if size is None:
-        size = _scaled_size(input, scales)
+        size = scaled_size(input, scales)
     if ndim == 1:
         return _functions.adaptive_avg_pool1d(input, size)
     return adaptive_avg_pool2d(input, size) if ndim == 2 else adaptive_avg_pool3d(input, size)
