@@ -11,6 +11,7 @@ those of C.
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from copy import deepcopy
@@ -266,8 +267,28 @@ DECIDED = {
         r"\.ndim not in \((?:self\.ndim|\w+\.dims)|errors\.wrong_ndim\(type\(module\)",
         ["plugins/nn/src/turnout_nn/layers.py"],
     ),
+    "which tensors are left out of a join": (r"\bshape\S* [!=]= \(0,\)", ["plugins/aten/src/turnout_aten/shapes/extents.py"]),
     "which kernels compete at a key": (r"\bwinner\((\w+), (\w+), \1\.kernels\[", []),
 }  # fmt: skip
+
+
+# Choices in places that cannot import the list of them, which is slow to import or not installed: where they stand, and the list.
+CHOICES = [
+    ("tools/cli/src/turnout_cli/demo.py", r"click\.Choice\((\[.*?\])\)", "turnout_cli.digits", "MODELS"),
+    ("tools/cli/src/turnout_cli/graph.py", r"click\.Choice\((\[.*?\])\)", "turnout_autograd.drawing.graph_drawing", "FORMATS"),
+    (
+        "plugins/opcheck/src/turnout_opcheck/checks/functional.py",
+        r"for remove in (\(.*\)):",
+        "turnout_functionalize.transform",
+        "REMOVE",
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "pattern", "module", "name"), CHOICES)
+def test_choices_are_all_that_there_are(file: str, pattern: str, module: str, name: str) -> None:
+    (choices, *_) = re.findall(pattern, (ROOT / file).read_text("utf-8"))
+    assert list(ast.literal_eval(choices)) == list(getattr(importlib.import_module(module), name))
 
 
 @pytest.mark.parametrize("what", DECIDED)

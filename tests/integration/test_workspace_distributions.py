@@ -92,6 +92,35 @@ def test_each_distribution_can_be_published(one: Distribution):
         assert not [path for path in one.source.rglob("*.py") if "\n__version__ = " in path.read_text("utf-8")]
 
 
+def found(file: str, pattern: str) -> list[str]:
+    return re.findall(pattern, (ROOT / file).read_text("utf-8"), re.MULTILINE)
+
+
+def test_files_of_the_build_name_the_pythons_of_the_classifiers():
+    pythons = found("setup.cfg", r"^    Programming Language :: Python :: (3\.\d+)$")
+    assert len(pythons) > 3
+    assert [f"cp{each.replace('.', '')}-*" for each in pythons] == found(".ci/cibuildwheel.toml", r'^build = "(.*)"')[0].split()
+    assert found("docs/release.md", r'PYTHONS="(.*?)"') == [" ".join(f"python{each}" for each in pythons)]
+    assert found("README.md", r"Python (3\.\d+) to (3\.\d+)\.") == [(pythons[0], pythons[-1])]
+
+
+def test_files_of_the_build_name_the_lowest_python():
+    lowest = found("setup.cfg", r"^    Programming Language :: Python :: (3\.\d+)$")[0]
+    minor = int(lowest.removeprefix("3."))
+    assert WORKSPACE.project["requires-python"] == f">={lowest}"
+    assert found("pyproject.toml", r'^python_version = "(.*)"|^target-version = "(.*)"') == [(lowest, ""), ("", f"py3{minor}")]
+    assert found("plugins/kernels/setup.py", r'"(0x[0-9a-f]+)"|"(cp\d+)"') == [(f"0x03{minor:02x}0000", ""), ("", f"cp3{minor}")]
+    assert set(found(".github/workflows/publish.yml", r'python-version: "(.*)"')) == {lowest}
+    assert found("Makefile", rf"\(3, {minor}\)|needs Python {re.escape(lowest)} ") == [f"(3, {minor})", f"needs Python {lowest} "]
+
+
+def test_what_publishes_builds_the_distributions_with_extension_modules():
+    compiled = {path.parent.name for path in ROOT.glob("*/*/setup.py") if "ext_modules=" in path.read_text("utf-8")}
+    (listed,) = found(".github/workflows/publish.yml", r"^        package: \[(.*)\]")
+    native = runpy.run_path(str(ROOT / ".ci" / "packages.py"))["NATIVE"]
+    assert {*listed.split(", ")} == {name.removeprefix("turnout_") for name in native} == compiled
+
+
 def test_core_says_the_version_that_all_have_and_that_turnout_speed_is_pinned_to():
     assert turnout.__version__ == COMMON["metadata"]["version"]
     speed = next(one for one in EVERY if one.name == "turnout-speed")  # which reads what these two do not promise to keep

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-_REMOVE = ("mutations", "mutations_and_views")
+REMOVE = ("mutations", "mutations_and_views")
 
 
 @shortening
@@ -58,7 +58,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
     plugins.require_functionality("Functionalize")
     if not callable(func):
         raise errors.FunctionalizeError(transform_texts.not_callable("functionalize", "func", func))
-    if remove not in _REMOVE:
+    if remove not in REMOVE:
         raise errors.FunctionalizeError(errors.bad_remove(remove))
     copies = remove == "mutations_and_views"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +10,7 @@ import turnout
 from turnout import Tensor
 from turnout.errors import ArgumentError, CallError
 from turnout_nn.module import Module
-from turnout_nn.optim.lr_scheduler.scheduler import LRScheduler, check_one_of, checked, for_groups
+from turnout_nn.optim.lr_scheduler.scheduler import ANNEALING, LRScheduler, check_one_of, checked, for_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -183,7 +182,7 @@ class SWALR(LRScheduler):
     ) -> None:  # fmt: skip
         for group, rate in zip(checked(self, optimizer).param_groups, for_groups(self, "swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
-        check_one_of(self, "anneal_strategy", anneal_strategy, ("cos", "linear"))
+        check_one_of(self, "anneal_strategy", anneal_strategy, ANNEALING)
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ArgumentError(f"SWALR: anneal_epochs must be an integer of at least 0, got {anneal_epochs!r}")
         self._anneal_strategy = anneal_strategy
@@ -205,4 +204,4 @@ class SWALR(LRScheduler):
     def _share(self, step: int) -> float:
         """Which share of the way is over."""
         share = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return (1 - math.cos(math.pi * share)) / 2 if self._anneal_strategy == "cos" else share
+        return float(ANNEALING[self._anneal_strategy](0.0, 1.0, share))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from turnout.errors import ArgumentError
 from turnout_aten.plugin_api import describe
 from turnout_nn.optim.lr_scheduler.scheduler import (
+    ANNEALING,
     LRScheduler,
     check_counts,
     check_one_of,
     checked,
-    cosine,
     for_groups,
     write_rate,
 )
@@ -147,7 +147,7 @@ class OneCycleLR(_WithMomentum):
         check_counts(self, **given)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ArgumentError(f"OneCycleLR: pct_start must be a float between 0 and 1, got {pct_start!r}")
-        check_one_of(self, "anneal_strategy", anneal_strategy, ("cos", "linear"))
+        check_one_of(self, "anneal_strategy", anneal_strategy, ANNEALING)
         self.total_steps = math.prod(given.values())  # type: ignore[arg-type]
         self._anneal_func_type = anneal_strategy
         top = pct_start * self.total_steps - 1
@@ -177,15 +177,11 @@ class OneCycleLR(_WithMomentum):
         end, first, last, first_momentum, last_momentum = self._phases[place]
         start = self._phases[place - 1][0] if place else 0.0
         share = (step - start) / (end - start)
-        go = cosine if self._anneal_func_type == "cos" else _straight
+        go = ANNEALING[self._anneal_func_type]
         if self.cycle_momentum:
             for group in self.optimizer.param_groups:
                 self._set_momentum(group, go(group[first_momentum], group[last_momentum], share))
         return [go(group[first], group[last], share) for group in self.optimizer.param_groups]
-
-
-def _straight(start: Any, end: Any, share: float) -> Any:
-    return start + (end - start) * share
 
 
 describe(globals(), cycle_momentum="whether the momentum is set too")

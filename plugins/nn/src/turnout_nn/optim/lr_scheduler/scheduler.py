@@ -13,7 +13,7 @@ from turnout_nn import errors
 from turnout_nn.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
 
     Rates = list[float | Tensor]
 
@@ -138,7 +138,7 @@ def check_counts(scheduler: object, **values: object) -> None:
         check_count(type(scheduler).__name__, name, value)
 
 
-def check_one_of(scheduler: object, name: str, value: object, known: Sequence[str]) -> None:
+def check_one_of(scheduler: object, name: str, value: object, known: Collection[str]) -> None:
     if value not in known:
         raise ArgumentError(f"{type(scheduler).__name__}: {name} must be one of {', '.join(map(repr, known))}, got {value!r}")
 
@@ -168,6 +168,14 @@ def write_rate(group: dict[str, Any], rate: Any) -> None:
 def cosine(start: Any, end: Any, share: float) -> Any:
     """From start to end along half a cosine."""
     return end + (start - end) * (1 + math.cos(math.pi * share)) / 2
+
+
+def _straight(start: Any, end: Any, share: float) -> Any:
+    return start + (end - start) * share
+
+
+# anneal_strategy -> what is between the start and the end, at a share of the way
+ANNEALING = {"cos": cosine, "linear": _straight}
 
 
 def _copy(value: Any) -> Any:
