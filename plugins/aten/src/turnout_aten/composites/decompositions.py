@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.layouts import lying
-from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.decompositions import matrices, same_dtype, square
+from turnout_aten.shapes.decompositions import matrices, same_dtype, square, systems
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.layouts import by_columns
 
@@ -86,9 +85,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     name = "linalg.lu_solve"
     a, b = square(name, LU, "LU"), matrices(name, B, "B")
     same_dtype(name, LU, B, "LU and B")
-    if a[-1] != (b[-2] if left else b[-1]):
-        raise ShapeError(texts.unsolvable(name, a, b, left))
-    broadcast(a[:-2], b[:-2])
+    systems(name, a, b, left, b)
     if not left:
         # X A = B is A^H X^H = B^H.
         return lying(_turned(linalg_lu_solve(LU, pivots, _turned(B), adjoint=not adjoint)))

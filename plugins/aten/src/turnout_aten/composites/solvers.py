@@ -12,7 +12,7 @@ from turnout_aten.composites.decompositions import adjoint, identity
 from turnout_aten.composites.layouts import lying
 from turnout_aten.composites.pseudo_inverses import default_cut
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.decompositions import matrices, same_dtype, square
+from turnout_aten.shapes.decompositions import matrices, same_dtype, square, systems
 from turnout_aten.shapes.extents import broadcast, numel
 from turnout_aten.shapes.layouts import by_columns
 
@@ -25,9 +25,14 @@ if TYPE_CHECKING:
 # ---- systems
 
 
-def is_vector_case(A: Tensor, B: Tensor) -> bool:
+def holds_vectors(A: Tensor, B: Tensor) -> bool:
     """Whether B holds a vector, not a matrix, for each matrix of A."""
-    return B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    return B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]
+
+
+def is_vector_case(A: Tensor, B: Tensor) -> bool:
+    """The same where one vector may be that of all matrices."""
+    return B.ndim == 1 or holds_vectors(A, B)
 
 
 def linalg_solve_ex_(
@@ -42,9 +47,7 @@ def linalg_solve_ex_(
         raise ShapeError(f"{name}: with left=False, 'B' must hold matrices, got shape {list(B.shape)}")
     right = aten.unsqueeze(B, -1) if vector else B
     b = matrices(name, right, "B")
-    if a[-1] != (b[-2] if left else b[-1]):
-        raise ShapeError(texts.unsolvable(name, a, B.shape, left))
-    broadcast(a[:-2], b[:-2])
+    systems(name, a, b, left, B.shape)
     LU, pivots, info = aten.linalg_lu_factor_ex(A, check_errors=check_errors)
     made = aten.linalg_lu_solve(LU, pivots, right, left=left)
     return aten.squeeze__dim(made, -1) if vector else made, LU, pivots, info
@@ -107,7 +110,7 @@ def linalg_lstsq(
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise ArgumentError(f"{name}: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
-    vector = b.ndim == self.ndim - 1 and b.shape == shape[:-1]
+    vector = holds_vectors(self, b)
     right = aten.unsqueeze(b, -1) if vector else b
     if not right.ndim >= 2 or right.shape[-2] != shape[-2]:
         raise ShapeError(f"{name}: 'b' of shape {list(b.shape)} does not fit 'self' of shape {list(shape)}")

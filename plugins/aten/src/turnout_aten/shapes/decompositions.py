@@ -151,14 +151,19 @@ def geqrf(self: Tensor) -> tuple[Out, Out]:
     return Out(shape, self.dtype, by_columns(shape)), Out((*shape[:-2], min(shape[-2:])), self.dtype)
 
 
+def systems(name: str, a: Ints, b: Ints, left: bool, given: Ints) -> Ints:
+    """The batch dims of systems A X = B, or X A = B, of matrices. Raises ShapeError, which names the given shape of B."""
+    if a[-1] != (b[-2] if left else b[-1]):
+        raise ShapeError(texts.unsolvable(name, a, given, left))
+    return broadcast(a[:-2], b[:-2])
+
+
 def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Out | Result:
     """The X with A X = B, or X A = B; batch dims broadcast."""
     name = "linalg.solve_triangular"
     a, b = square(name, self, "self"), matrices(name, B, "B")
     same_dtype(name, self, B)
-    if a[-1] != (b[-2] if left else b[-1]):
-        raise ShapeError(texts.unsolvable(name, a, b, left))
-    made = (*broadcast(a[:-2], b[:-2]), *b[-2:])
+    made = (*systems(name, a, b, left, b), *b[-2:])
     return Out(made, B.dtype, by_columns(made))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten import operators as aten
-from turnout_aten.composites.solvers import is_vector_case
+from turnout_aten.composites.solvers import holds_vectors, is_vector_case
 from turnout_aten.dtypes import EPSILON
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
@@ -117,7 +117,7 @@ def pinv_grad(grad: Tensor, A: Tensor, P: Tensor) -> Tensor:
 
 def lstsq_grad(grads: Any, A: Tensor, b: Tensor, solution: Tensor, mask: Any) -> tuple[Tensor | None, Tensor | None]:
     """By the pseudo-inverse; residuals |A X - B|^2 change with A and B alone, for A^H (A X - B) is 0."""
-    vector = b.ndim == A.ndim - 1 and b.shape == A.shape[:-1]
+    vector = holds_vectors(A, b)
     B, X = (b.unsqueeze(-1), solution.unsqueeze(-1)) if vector else (b, solution)
     gA: Any = 0
     gB: Any = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten import operators as aten
-from turnout_aten.composites.solvers import is_vector_case
+from turnout_aten.composites.solvers import holds_vectors, is_vector_case
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.linear_algebra import adjoint
 from turnout_autograd.formulas.recorded_calls import is_recorded
@@ -66,7 +66,7 @@ def lstsq_tangent(
     self_t: Tensor | None, b_t: Tensor | None, A: Tensor, b: Tensor, solution: Tensor, residuals: Tensor
 ) -> tuple[Tensor, Tensor | None]:
     """dP B + P dB by the pseudo-inverse P; residuals |A X - B|^2 change with A and B alone, for A^H (A X - B) is 0."""
-    vector = b.ndim == A.ndim - 1 and b.shape == A.shape[:-1]
+    vector = holds_vectors(A, b)
     B, X = (b.unsqueeze(-1), solution.unsqueeze(-1)) if vector else (b, solution)
     dB: Any = None if b_t is None else b_t.unsqueeze(-1) if vector else b_t
     P = aten.linalg_pinv__atol_rtol_tensor(A)
