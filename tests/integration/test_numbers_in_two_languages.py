@@ -1,4 +1,4 @@
-"""Numbers that stand in Python and in C, or in two packages of which neither needs the other: the copies are equal."""
+"""Numbers that stand in Python and in C or on a page, or in two packages that do not need each other: the copies are equal."""
 
 from __future__ import annotations
 
@@ -129,6 +129,17 @@ NUMBERS = {
     "the cube in the tanh form of gelu": [
         (f"{ARRAYS}/activations.py", r"^_TANH_CUBE = (\S+)"), (f"{AUTOGRAD}/formulas/activations.py", r"a, b = .*\), (0\.\d+)$"),
         (f"{ARRAYS}/expressions.txt", r"^GELU_CUBE  = 2 \* (0\.\d+)"),
+    ],
+    "what a manifest may have: kilobytes and options": [
+        ("core/src/turnout/plugins/manifest.py", r"^SIZE, OPTIONS = (\d+) << 10, (\d+)"),
+        ("docs/manifest.md", r"A manifest has at most (\d+) KB, (\d+) options"),
+    ],
+    "levels of a manifest": [
+        ("core/src/turnout/config/lines.py", r"^DEPTH = (\d+)"), ("docs/manifest.md", r"and (\d+) levels of tables and lists"),
+    ],
+    "signatures of a compiled function": [
+        ("plugins/tracer/src/turnout_tracer/compiling/functions.py", r"^LIMIT = (\d+)"),
+        ("docs/compile.md", r"^At most (\d+) signatures of a function are kept"),
     ],
     "what a loss makes of those of its elements": [
         ("plugins/aten/src/turnout_aten/shapes/losses.py", r"^NONE, MEAN, SUM = (.+)$"),

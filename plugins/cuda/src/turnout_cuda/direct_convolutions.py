@@ -14,7 +14,7 @@ from turnout_arrays.convolutions import spread
 from turnout_aten.shapes.convolutions import check_gradient
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.images import MOST
-from turnout_cuda.programs import NARROW, Programs, name_of
+from turnout_cuda.programs import MOST_BLOCKS, NARROW, Programs, name_of
 
 Ints = tuple[int, ...]
 Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
@@ -28,7 +28,6 @@ _THREADS = 128
 _BLOCKS = 128  # fewer would leave many of a GPU's processors idle: then a thread has one channel, or a warp one weight
 _CHANNELS = 8  # of a thread, as in kernels/convolutions.cu
 _ROWS, _COLUMNS = 8, 4  # of weights of a warp, as in kernels/convolutions.cu
-_MOST_GROUPS = 65_535  # blocks along the second dim of a grid
 
 
 def kernels(xp: Any, programs: Programs) -> dict[str, Any]:
@@ -92,7 +91,7 @@ class Direct(Kernels):
         transposed: bool, output_padding: Sequence[int], groups: int, out: Any,
     ) -> Any:  # fmt: skip
         window = (stride, padding, dilation)
-        if kind(input, weight, out) is None or not 3 <= input.ndim <= 5 or out.shape[1] > _MOST_GROUPS:
+        if kind(input, weight, out) is None or not 3 <= input.ndim <= 5 or out.shape[1] > MOST_BLOCKS:
             return NotImplemented
         inputs = weight.shape[0] // groups if transposed else weight.shape[1]
         if not self.serves(input, weight, out, window=window):
@@ -111,7 +110,7 @@ class Direct(Kernels):
     ) -> Any:  # fmt: skip
         arrays, window = (grad_output, input, weight), (stride, padding, dilation)
         check_gradient(grad_output.shape, input.shape, weight.shape, *window, transposed, output_padding, groups)
-        if kind(*arrays) is None or input.ndim > 5 or input.shape[1] > _MOST_GROUPS:
+        if kind(*arrays) is None or input.ndim > 5 or input.shape[1] > MOST_BLOCKS:
             return NotImplemented
         lie = input.flags.c_contiguous and weight.flags.c_contiguous  # else the results lie otherwise
         if not lie or not self.serves(*arrays, window=window):

@@ -22,10 +22,11 @@ from turnout.registry import Registrations
 from turnout_aten import operators as aten
 from turnout_aten.composites.attention import attention_weights
 from turnout_aten.composites.conversions import converted
-from turnout_aten.dtypes import EPSILON, WIDE
+from turnout_aten.dtypes import WIDE
 from turnout_aten.kernels.tables import is_recorded, register_recording
 from turnout_aten.shapes.attention import default_scale
 from turnout_aten.shapes.extents import expands_to
+from turnout_aten.shapes.normalisation import rms_eps
 from turnout_aten.tensor.tensor import Tensor
 from turnout_cuda.programs import DTYPES
 
@@ -126,10 +127,7 @@ def _serves_rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Ten
 
 def _rms_norm_slopes(op: Call, grad: Tensor, tensors: Any, needed: list[bool], given: Any) -> Any:
     input, weight = tensors
-    eps = given[3]
-    if eps is None:
-        eps = EPSILON[WIDE[input.dtype]]
-    return op(grad, input, given[1], weight, eps, needed)
+    return op(grad, input, given[1], weight, rms_eps(given[3], input.dtype), needed)
 
 
 # ---- attention

@@ -11,19 +11,18 @@ from math import prod
 from typing import Any
 
 from turnout_cuda.floats import Arrays
-from turnout_cuda.programs import MOVED, NARROW, Programs, name_of
+from turnout_cuda.programs import MOST_BLOCKS, MOVED, NARROW, Programs, name_of
 
 Table = dict[str, Any]
 _INDICES = ("int32", "int64")
 _THREADS = 256
-_MOST_ROWS = 65_535  # blocks along the rows: loops go over the rest
 _BLOCKS = 4096  # blocks that keep any GPU busy: few long rows are divided among so many
 
 
 def spread(rows: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """(grid, block) for rows of elements: as many threads along a row as it has elements, the rest of a block for more rows."""
     along = min(1 << (width - 1).bit_length(), _THREADS)
-    blocks = min(-(-rows // (_THREADS // along)), _MOST_ROWS)
+    blocks = min(-(-rows // (_THREADS // along)), MOST_BLOCKS)
     return (blocks, min(-(-width // along), max(_BLOCKS // blocks, 1))), (along, _THREADS // along)
 
 

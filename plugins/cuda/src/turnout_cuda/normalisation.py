@@ -12,8 +12,7 @@ from math import prod
 from typing import Any
 
 from turnout.dtypes import dtype_named
-from turnout_aten.dtypes import EPSILON
-from turnout_aten.shapes.normalisation import check_rows
+from turnout_aten.shapes.normalisation import check_rows, fits_groups, rms_eps
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
@@ -105,8 +104,8 @@ class _Rows(Kernels):
         length = prod(normalized_shape)
         wide = computed(name_of(input))
         made, statistic = self.xp.empty(input.shape, input.dtype), self.xp.empty(input.size // length, wide)
-        eps = EPSILON[dtype_named(wide)] if eps is None else eps
-        self.run(input, weight, None, eps, (length, 1, length, 1), made, statistic, statistic, rms=True)
+        least = rms_eps(eps, dtype_named(name_of(input)))
+        self.run(input, weight, None, least, (length, 1, length, 1), made, statistic, statistic, rms=True)
         return made
 
     # ---- gradients
@@ -181,7 +180,7 @@ class _Rows(Kernels):
         output_mask: Sequence[bool],
     ) -> Any:  # fmt: skip
         dtype = kind(input, grad_out)
-        fits = input.size and input.size == N * C * HxW and grad_out.shape == input.shape and mean.size == rstd.size == N * group
+        fits = fits_groups(input, grad_out, mean, rstd, N, C, HxW, group)
         if dtype is None or not fits or not _floats(mean, rstd, weight) or not _whole(input, grad_out):
             return NotImplemented
         wide, channels = computed(dtype), C // group

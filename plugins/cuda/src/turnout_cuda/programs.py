@@ -55,7 +55,7 @@ _NUMBERS = ("p", "q", "r")
 _KINDS = DTYPES | {name: 100 + size for size, name in MOVED.items()}
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
 NARROW = 1 << 31  # elements from which on 32 bits do not number them
-_MOST_BLOCKS = 65_535  # more blocks than any GPU runs at once: loops go over the rest
+MOST_BLOCKS = 65_535  # along the second dim of a grid; along the first, more than any GPU runs at once: loops go over the rest
 _WIDE = 8192  # elements from which on a group has as many threads as its kernel takes
 _WARP, _HELD = 32, 32  # threads of a warp, and elements of a row that each of them keeps
 _BLOCK = 256  # threads of a block that is given no other number, as in kernels/statistics.cu
@@ -165,7 +165,7 @@ class Programs:
     def over_elements(self, name: str, dtype: str, size: int, args: Sequence[Any], *, packed: bool = False) -> None:
         """A thread for each element, or for every so many; `packed` where the kernel computes 16 bytes at once."""
         threads = -(-size // PACKED[dtype]) if packed else size
-        self.start(name, dtype, (min(-(-threads // _BLOCK), _MOST_BLOCKS),), (_BLOCK,), args)
+        self.start(name, dtype, (min(-(-threads // _BLOCK), MOST_BLOCKS),), (_BLOCK,), args)
 
     def over_groups(self, name: str, dtype: str, groups: int, length: int, args: Sequence[Any], *, most: int = _BLOCK) -> None:
         """A block for each group of elements, of up to so many threads."""

@@ -15,6 +15,7 @@ from jax import lax
 from turnout_arrays import functional_kernels
 from turnout_arrays.convolutions import spread
 from turnout_aten.kernels.rows import SIMPLE, Row
+from turnout_aten.shapes.convolutions import positions
 from turnout_jax.backend import wide
 
 Call = Callable[..., Any]
@@ -76,7 +77,7 @@ def convolution(
             on_cpu = partial(_product, stride=steps)
         elif groups == max(apart) == 1 and input.shape[1] <= FEW:
             lengths = zip(input.shape[2:], weight.shape[2:], steps, pads, dilation, strict=True)
-            places = prod([1 + (n + sum(pad) - d * (k - 1) - 1) // s for n, k, s, pad, d in lengths])
+            places = prod([positions(n + sum(pad), k, s, 0, d) for n, k, s, pad, d in lengths])
             if 0 < len(input) * places * prod(weight.shape[1:]) <= NUMBERS:
                 on_cpu = partial(_unfolded, stride=steps, pads=pads, dilation=dilation)
     made = of_xla(input, weight) if on_cpu is None else lax.platform_dependent(input, weight, cpu=on_cpu, default=of_xla)

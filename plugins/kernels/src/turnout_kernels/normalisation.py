@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from turnout.config.tuples import NamedTuple
+from turnout.dtypes import dtype_named
 from turnout_aten.kernels.rows import Row, Sizes
-from turnout_aten.shapes.normalisation import check_rows
+from turnout_aten.shapes.normalisation import check_rows, fits_groups, rms_eps
 from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats, laid_out_as, packed
 from turnout_kernels.native import FLOATS, GRAIN, NUMBER_OF, code, parts_of, plain, run, threads
@@ -74,9 +75,9 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any)
     length = prod(normalized_shape)
     made = np.empty(input.shape, input.dtype)
     statistics = np.empty((2, input.size // length), input.dtype)
-    eps = float(np.finfo(input.dtype).eps) if eps is None else float(eps)
     ints = (code(input), length, int(weight is not None), 0, 1)
-    run("layer_norm", (made, statistics[0], statistics[1]), (input, input if weight is None else weight, input), ints, (eps,))
+    least = rms_eps(eps, dtype_named(input.dtype.name))
+    run("layer_norm", (made, statistics[0], statistics[1]), (input, input if weight is None else weight, input), ints, (least,))
     return made
 
 
@@ -122,7 +123,7 @@ def native_group_norm_backward(
     group: int,
     output_mask: Sequence[bool],
 ) -> Any:
-    if not input.size or input.size != N * C * HxW or grad_out.shape != input.shape or not mean.size == rstd.size == N * group:
+    if not fits_groups(input, grad_out, mean, rstd, N, C, HxW, group):
         return NotImplemented
     if not plain(input, grad_out, mean, rstd, *_parameters(weight)) or (weight is not None and weight.size != C):
         return NotImplemented

@@ -15,9 +15,9 @@ from turnout_aten.shapes.convolutions import check_gradient, positions
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill, row_major_of
 from turnout_opencl.grids import raw
-from turnout_opencl.matrix_products import PANEL_ROWS, computed_dtype, lanes, pack
+from turnout_opencl.matrix_products import PANEL_ROWS, computed_dtype, pack
 from turnout_opencl.pointwise import dense
-from turnout_opencl.programs import TYPES, correlate_program, slide_program
+from turnout_opencl.programs import TYPES, correlate_program, lanes_of, slide_program
 from turnout_opencl.reductions import TOTAL, reduce
 
 Ints = tuple[int, ...]
@@ -203,7 +203,7 @@ def _slide(windows: Windows, x: ClArray, w: ClArray, bias: ClArray | None, out: 
     inner, outer = x.shape[1] // groups, out.shape[1] // groups
     depth = inner * prod(windows.kernel)
     blocking = _MANY_CHANNELS if outer >= _CHANNELS else _MANY_POSITIONS
-    group, block = _GROUPS[blocking], blocking[1] * lanes(out)
+    group, block = _GROUPS[blocking], blocking[1] * lanes_of(out.dtype)
     weights = pack(w.view((groups, outer, depth), (outer * depth, depth, 1), 0), blocking[0]).array
     step = max(1, _ROOM // max(prod(x.shape[1:]), 1))
     places: ClArray | None = None
@@ -276,7 +276,7 @@ def convolution_backward(
     if kind != "float" or any(a.dtype is not input.dtype or not a.size for a in arrays):
         return NotImplemented
     small, large = (input, grad_output) if transposed else (grad_output, input)
-    if small.shape[-1] < lanes(small):  # lines of results are too short for vectors
+    if small.shape[-1] < lanes_of(small.dtype):  # lines of results are too short for vectors
         return NotImplemented
     windows = Windows(weight.shape[2:], stride, padding, dilation, ndim)
     shapes = (input.shape, weight.shape, grad_output.shape[1:2])

@@ -12,7 +12,7 @@ from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
 from turnout_opencl.grids import raw
 from turnout_opencl.pointwise import dense, run_map
-from turnout_opencl.programs import TYPES
+from turnout_opencl.programs import TYPES, lanes_of
 from turnout_opencl.reductions import TOTAL, reduce
 
 Ints = tuple[int, ...]
@@ -30,7 +30,7 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     batches, rows, columns = out.shape
     if not out.size:
         return
-    kind, width = TYPES[out.dtype], 2 * lanes(out)
+    kind, width = TYPES[out.dtype], 2 * lanes_of(out.dtype)
     if rows >= PANEL_ROWS and columns >= width // 2 and rows * columns * a.shape[2] >= _MANY and kind.kind != "bool":
         across = b.view((b.shape[0], b.shape[2], b.shape[1]), (b.strides[0], b.strides[2], b.strides[1]), 0)
         multiply(pack(a, PANEL_ROWS), pack(across, width), out, added, alpha, beta)
@@ -77,11 +77,6 @@ class Panels(NamedTuple):
     def step(self) -> int:
         """From one batch to the next."""
         return self.array.strides[0] if self.array.shape[0] > 1 else 0
-
-
-def lanes(array: ClArray) -> int:
-    """Elements of a vector, as in the templates."""
-    return 4 if array.dtype.itemsize == 8 else 8
 
 
 def computed_dtype(array: ClArray) -> DType:

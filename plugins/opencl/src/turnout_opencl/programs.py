@@ -39,6 +39,11 @@ ushort bfloat_out(float v) {
 """
 
 
+def lanes_of(dtype: DType) -> int:
+    """Elements of a vector: it has 256 bits, but for small elements."""
+    return 4 if dtype.itemsize == 8 else 8
+
+
 class ElementType:
     """How a dtype looks in OpenCL C.
 
@@ -81,7 +86,7 @@ class ElementType:
         return self._access[1].format(p=pointer, i=at, v=value)
 
     def definitions(self, double: bool, lanes: int = 0) -> str:
-        """The macros that `templates/types.cl` asks for. Vectors have 256 bits, but for small elements, or so many `lanes`."""
+        """The macros that `templates/types.cl` asks for. Vectors have so many `lanes` where that is given."""
         wide = ("double" if double else "float") if self.kind == "float" else self.computed
         lines = [
             f"S {self.storage}", f"T {self.computed}", f"A {wide}",
@@ -89,7 +94,7 @@ class ElementType:
             f"FLOATING {int(self.kind == 'float')}", f"SIGNED {int(self.kind in ('float', 'signed'))}",
             f"TRUTH {int(self.kind == 'bool')}", f"MOVES_ONLY {int(self.kind == 'moved')}",
             f"UNSIGNED_LONG {int(self.dtype.name == 'uint64')}",
-            f"WIDE {int(self.kind == 'float' and not self.half)}", f"LANES {lanes or (4 if self.dtype.itemsize == 8 else 8)}",
+            f"WIDE {int(self.kind == 'float' and not self.half)}", f"LANES {lanes or lanes_of(self.dtype)}",
             f"PLAIN {int(self.storage == self.computed and self.kind != 'moved')}",
         ]  # fmt: skip
         if double:

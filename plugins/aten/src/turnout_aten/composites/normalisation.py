@@ -15,11 +15,11 @@ from turnout_aten import operators as aten
 from turnout_aten.composites.conversions import converted
 from turnout_aten.composites.endings import ends_in
 from turnout_aten.composites.layouts import lying
-from turnout_aten.dtypes import EPSILON, WIDE
+from turnout_aten.dtypes import WIDE
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.layouts import as_images
-from turnout_aten.shapes.normalisation import check_groups, check_rows
+from turnout_aten.shapes.normalisation import check_groups, check_rows, rms_eps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     x = converted(input, computed)
     dims = tuple(range(-len(normalized_shape), 0))
     square = aten.mean__dim(aten.mul__Tensor(x, x), dims, True)
-    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, EPSILON[computed] if eps is None else eps)))
+    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, rms_eps(eps, input.dtype))))
     if weight is not None:
         made = aten.mul__Tensor(made, weight)
     return lying(converted(made, input.dtype), as_images(input.shape, input))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import FLOAT, float32
 from turnout.errors import DTypeError, ShapeError
+from turnout_aten.dtypes import EPSILON, WIDE
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.layouts import as_images
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
     from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
+
+
+def rms_eps(eps: float | None, dtype: DType) -> float:
+    """What `rms_norm` adds to the mean square of an input of a dtype: by default the eps of the dtype that it computes in."""
+    return EPSILON[WIDE[dtype]] if eps is None else float(eps)
+
+
+def fits_groups(input: Any, grad: Any, mean: Any, rstd: Any, N: int, C: int, HxW: int, group: int) -> bool:
+    """Whether arrays that nobody has checked are those of a gradient of `native_group_norm`, and have elements."""
+    return bool(input.size) and input.size == N * C * HxW and grad.shape == input.shape and mean.size == rstd.size == N * group
 
 
 def check_rows(name: str, input: Any, normalized_shape: Sequence[int], *parameters: Any) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.convolutions import at_least, spread
+from turnout_aten.shapes.convolutions import at_least, positions, spread
 from turnout_aten.shapes.images import check_images
 from turnout_aten.shapes.layouts import as_images
 from turnout_aten.shapes.specs import Out
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 def pooled_length(length: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
     """The windows along one dim. With ceil_mode the last one may reach over the end, but it starts before it."""
-    reach = length + 2 * padding - dilation * (kernel - 1) - 1
-    count = (reach + (stride - 1 if ceil_mode else 0)) // stride + 1
+    count = positions(length + (stride - 1 if ceil_mode else 0), kernel, stride, padding, dilation)
     return count - 1 if ceil_mode and (count - 1) * stride >= length + padding else count
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from turnout.errors import DimError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.constants import MEMORY_FORMATS
 from turnout_aten.kernels.factories import strides_as
 from turnout_aten.shapes.extents import is_left_out, numel, reach_of, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
@@ -192,21 +193,18 @@ def repeat(size: int, dims: Dims, self: Tensor, repeats: Ints) -> tuple[Tensor, 
     return aten.repeat(aten.view(x, (size, *(1,) * lead, *own)), (1, *repeats)), 0
 
 
-# Memory formats in which the channels of an image, dim 1, come last -> the number of dims of an example.
-_CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}
-
-
 def in_format(call: Any, x: Tensor, memory_format: Any) -> tuple[Tensor, int]:
-    """`call(batch, memory_format)` so that each example has the format: row-major with the channels last, and then turned back.
+    """`call(batch, memory_format)` so that each example has the format: row-major in the order of its dims, and then turned back.
 
     Raises ArgumentError for examples with another number of dims, as the operator does for one.
     """
-    ndim = _CHANNELS_LAST.get(memory_format)
-    if ndim is None:
+    order = MEMORY_FORMATS.get(memory_format)
+    if order is None:
         return call(x, memory_format), 0
     strides_as(memory_format, x.array.shape[1:])
-    made = call(aten.permute(x, (0, 1, *range(3, ndim + 1), 2)), "contiguous_format")
-    return aten.permute(made, (0, 1, ndim, *range(2, ndim))), 0
+    turned = (0, *[dim + 1 for dim in order])
+    made = call(aten.permute(x, turned), "contiguous_format")
+    return aten.permute(made, [turned.index(dim) for dim in range(len(turned))]), 0
 
 
 def clone(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:

@@ -12,7 +12,7 @@ from turnout_aten.plugin_api import check_count
 from turnout_nn import errors
 from turnout_nn.data.batches import default_collate, default_convert, pinned
 from turnout_nn.data.datasets import Dataset, IterableDataset
-from turnout_nn.data.samplers import BatchSampler, RandomSampler, SequentialSampler
+from turnout_nn.data.samplers import BatchSampler, RandomSampler, SequentialSampler, batches_of
 from turnout_nn.data.workers import Sign, Workers
 
 if TYPE_CHECKING:
@@ -170,9 +170,7 @@ class DataLoader(Generic[T]):
         if not isinstance(self.dataset, IterableDataset):
             return len(self._order())  # type: ignore[arg-type]
         size = len(self.dataset)  # type: ignore[arg-type]
-        if self.batch_size is None:
-            return size
-        return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
+        return size if self.batch_size is None else batches_of(size, self.batch_size, self.drop_last)
 
 
 def _pinned(batches: Iterator[Any]) -> Iterator[Any]:

@@ -150,5 +150,9 @@ class BatchSampler(Sampler[list[int]]):
             yield batch
 
     def __len__(self) -> int:
-        size = len(self.sampler)  # type: ignore[arg-type]
-        return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
+        return batches_of(len(self.sampler), self.batch_size, self.drop_last)  # type: ignore[arg-type]
+
+
+def batches_of(size: int, batch_size: int, drop_last: bool) -> int:
+    """How many batches so many samples are."""
+    return size // batch_size if drop_last else -(-size // batch_size)
