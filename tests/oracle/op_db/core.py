@@ -23,6 +23,7 @@ from op_db import judging
 from op_db.bridge import tensors
 
 CALLS_PER_OPERATOR = 24
+SAMPLES = 12  # of each OpInfo
 DTYPES = ("float32", "float64", "int64", "bool", "complex64", "bfloat16", "float16")
 
 
@@ -91,9 +92,7 @@ def recorded(dtype_name: str) -> dict[str, list[Call]]:
         differentiable = info.supports_autograd and dtype.is_floating_point
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for number, sample in enumerate(judging.samples(info, dtype, requires_grad=differentiable)):
-                if number == 12:
-                    break
+            for sample in judging.samples(info, dtype, requires_grad=differentiable, most=SAMPLES):
                 try:
                     with Recorder(calls):
                         result = info.op(sample.input, *sample.args, **sample.kwargs)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 from unittest import mock
 
 import torch
+from torch.testing._internal import common_utils, opinfo
 from torch.testing._internal.common_device_type import precisionOverride, tol, toleranceOverride
 from torch.testing._internal.common_methods_invocations import op_db as INFOS
 
@@ -25,6 +27,10 @@ torch.set_num_threads(1)  # the samples are small: threads only wait for each ot
 # A seed for devices that are not there is noted with the stack of the call, which takes a millisecond for each sample.
 for _absent in (torch.cuda, torch.mtia, torch.xpu):
     _absent.manual_seed_all = lambda seed: None
+# Samples look among their callers for a test of `unittest`, which none is: inside pytest, reading the lines of all took more
+# than half of the time of a check.
+for _module in (common_utils, opinfo.core):
+    _module.extract_test_fn = lambda: None
 
 UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_"}
 RANDOM = {
@@ -51,10 +57,10 @@ def label(info: Any) -> str:
     return f"{info.name}.{info.variant_test_name}" if info.variant_test_name else info.name
 
 
-def samples(info: Any, dtype: torch.dtype, requires_grad: bool = False) -> list[Any]:
-    """The OpInfo's samples, the same in every run."""
+def samples(info: Any, dtype: torch.dtype, requires_grad: bool = False, most: int | None = None) -> list[Any]:
+    """The OpInfo's samples, or so many of the first, the same in every run."""
     with _same_in_every_run():
-        return list(info.sample_inputs("cpu", dtype, requires_grad=requires_grad))
+        return list(islice(info.sample_inputs("cpu", dtype, requires_grad=requires_grad), most))
 
 
 @contextlib.contextmanager
