@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections import Counter
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -70,17 +70,24 @@ class Call(NamedTuple):
 
 
 class _Seen(TorchDispatchMode):
-    """Notes the calls of operators that have a rule."""
+    """Notes the distinct calls of operators that have a rule."""
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[Call] = []
+        self.seen: set[Any] = set()
+        self.counts: Counter[str] = Counter()
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
         name = function._schema.name + (f".{function._schema.overload_name}" if function._schema.overload_name else "")
-        if name in operators():
-            self.calls.append(Call(name, function, _kept(args), _kept(kwargs or {})))
-        return function(*args, **(kwargs or {}))
+        if name in operators() and self.counts[name] < CALLS:
+            key = (name, _described(args), _described(kwargs))
+            if key not in self.seen:
+                self.seen.add(key)
+                self.counts[name] += 1
+                self.calls.append(Call(name, function, _kept(args), _kept(kwargs)))
+        return function(*args, **kwargs)
 
 
 def _kept(value: Any) -> Any:
@@ -96,23 +103,17 @@ def _described(value: Any) -> Any:
     return tuple(map(_described, value)) if isinstance(value, tuple | list) else repr(value)
 
 
-def calls(info: Any, dtype: torch.dtype) -> Iterator[Call]:
+def calls(info: Any, dtype: torch.dtype) -> list[Call]:
     """The distinct calls that the samples of an OpInfo and their gradients come down to."""
-    seen: set[Any] = set()
-    counts: dict[str, int] = {}
+    mode = _Seen()
     for sample in judging.samples(info, dtype, requires_grad=True):
-        with warnings.catch_warnings(), _Seen() as mode:
+        with warnings.catch_warnings(), mode:
             warnings.simplefilter("ignore")
             with contextlib.suppress(Exception):  # a sample that PyTorch itself refuses says no more
                 made = info.op(sample.input, *sample.args, **sample.kwargs)
                 ends = [t for t in tensors(made) if t.requires_grad]
                 torch.autograd.backward(ends, [torch.ones_like(end) for end in ends])
-        for call in mode.calls:
-            key = (call.name, _described(call.args), _described(call.kwargs))
-            if key not in seen and counts.get(call.name, 0) < CALLS:
-                seen.add(key)
-                counts[call.name] = counts.get(call.name, 0) + 1
-                yield call
+    return mode.calls
 
 
 def verdict(info: Any, dtype: torch.dtype) -> str | None:
