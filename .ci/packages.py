@@ -5,7 +5,7 @@
     python .ci/packages.py FOLDER --native zig --python P ...      wheels for Linux and each Python, with PyPI's ziglang
     python .ci/packages.py FOLDER --check                          that the wheels in FOLDER have what was to be compiled
 
-Needs pip, setuptools, PyYAML and NumPy; zig runs in the interpreter that --zig names.
+Needs setuptools, PyYAML and NumPy, and pip for zig, which runs in the interpreter that --zig names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,18 @@ URLS = """project_urls =
     Changelog = {0}/blob/main/CHANGELOG.md
     Issues = {0}/issues
 """
-SDIST = "import sys, setuptools.build_meta as backend; backend.build_sdist(sys.argv[1])"
+# What pip does with folders, each in a process of its own, with one import of setuptools.
+BUILD = """
+import os, sys
+import setuptools.build_meta as backend
+kind, out, *folders = sys.argv[1:]
+for folder in folders:
+    if not (child := os.fork()):
+        os.chdir(folder)
+        os._exit(not getattr(backend, f"build_{kind}")(out))
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"{folder}: this {kind} failed")
+"""
 
 
 def copy(tree: Path, repository: str) -> list[Path]:
@@ -53,10 +64,12 @@ def copy(tree: Path, repository: str) -> list[Path]:
     return [tree / "plugins" / "aten", *(path.parent for path in sorted(tree.rglob("setup.cfg")) if path.parent.name != "aten")]
 
 
-def wheels(out: Path, sdists: list[Path], python: str, *options: str, **variables: str) -> None:
-    """Build a wheel from each sdist."""
-    command = [python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", str(out), *options]
-    subprocess.run([*command, *map(str, sdists)], check=True, env=os.environ | variables)
+def build(kind: str, out: Path, folders: list[Path]) -> None:
+    """Build the sdists or the wheels of folders; what that prints is shown if it fails."""
+    command = [sys.executable, "-W", "ignore", "-c", BUILD, kind, str(out), *map(str, folders)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stdout)
 
 
 def cross(out: Path, sdist: Path, python: str, machine: str, zig: str, work: Path) -> None:
@@ -72,11 +85,13 @@ def cross(out: Path, sdist: Path, python: str, machine: str, zig: str, work: Pat
     if own.is_dir() and not (link := headers / f"{machine}-linux-gnu" / own.name).exists():
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(own)
-    wheels(
-        out, [sdist], python, f"--config-settings=--build-option=--plat-name=manylinux_{GLIBC[0]}_{GLIBC[1]}_{machine}",
-        CC=str(compiler), LDSHARED=f"{compiler} -shared", CFLAGS=f"-g0 -isystem {headers}",
-        SETUPTOOLS_EXT_SUFFIX=f".cpython-3{minor}-{machine}-linux-gnu.so",
-    )  # fmt: skip
+    variables = {
+        "CC": str(compiler), "LDSHARED": f"{compiler} -shared", "CFLAGS": f"-g0 -isystem {headers}",
+        "SETUPTOOLS_EXT_SUFFIX": f".cpython-3{minor}-{machine}-linux-gnu.so",
+    }  # fmt: skip
+    name = f"--config-settings=--build-option=--plat-name=manylinux_{GLIBC[0]}_{GLIBC[1]}_{machine}"
+    command = [python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", str(out), name, str(sdist)]
+    subprocess.run(command, check=True, env=os.environ | variables)
 
 
 def check(folder: Path) -> list[str]:
@@ -112,15 +127,12 @@ def main() -> int:
         commit = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True)
         os.environ["SOURCE_DATE_EPOCH"] = commit.stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
-        for project in copy(Path(folder), options.repository):
-            command = [sys.executable, "-W", "ignore", "-c", SDIST, str(out)]
-            done = subprocess.run(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            if done.returncode != 0:
-                print(done.stdout)
-                return 1
+        build("sdist", out, copy(Path(folder, "tree"), options.repository))
         native = [path for name in NATIVE for path in out.glob(f"{name}-*.tar.gz")]
-        here = [path for path in sorted(out.glob("*.tar.gz")) if options.native == "here" or path not in native]
-        wheels(out, here, sys.executable, "--no-index", "--no-build-isolation")
+        for sdist in sorted(out.glob("*.tar.gz")):
+            if options.native == "here" or sdist not in native:
+                shutil.unpack_archive(sdist, Path(folder, "sdists"))
+        build("wheel", out, sorted(Path(folder, "sdists").iterdir()))
         if options.native == "zig":
             for sdist in native:
                 # The stable ABI: what the oldest Python builds serves all.
