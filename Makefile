@@ -31,7 +31,9 @@ INDEX_plugins/aten := [yaml]
 INDEX_plugins/autograd := [svg]
 INDEX_plugins/nn := [safetensors]
 INDEX_tools/cli := [demo]
-EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
+# It takes as long to compile as all others to install, and none of them asks for it: installed beside them.
+SLOW := plugins/kernels
+EDITABLE := $(foreach d,$(filter-out $(SLOW),$(LOCAL)),-e "./$(d)$(EXTRAS_$(d))")
 # Tests on all cores; ARGS="-n 0" runs them in one process. `make test ARGS="--selection rest"` is what `make test-all` adds.
 SHARED := -q -n auto --dist worksteal -o console_output_style=classic
 TOOLS  := array-api-strict hypothesis ipython mypy "pyright[nodejs]" pytest pytest-timeout pytest-xdist ruff types-PyYAML
@@ -58,7 +60,9 @@ $(PY):
 	@echo "set-up 1 of 3: pip, setuptools, PyYAML and NumPy"
 	$(PIP) install -q -c constraints.txt pip setuptools PyYAML numpy
 	@echo "set-up 2 of 3: $(words $(LOCAL)) distributions from this tree, compiled modules among them, and tools: a minute or more"
-	$(PIP) install -q --no-build-isolation -c constraints.txt $(EDITABLE) $(TOOLS)
+	@$(PIP) install -q --no-build-isolation --no-deps -e ./$(SLOW) & slow=$$!; \
+	$(PIP) install -q --no-build-isolation -c constraints.txt $(EDITABLE) $(TOOLS); others=$$?; \
+	wait $$slow && exit $$others
 	@echo "set-up 3 of 3: turnout itself"
 	$(PIP) install -q --no-build-isolation --no-deps .
 	@rm -rf build turnout.egg-info
