@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError, ModeError
 from turnout.operators.tracebacks import shorten, shortening
-from turnout_aten.composites.interpolation import scaled_size
+from turnout_aten.composites.images import scaled_size
 from turnout_aten.errors import arguments as texts
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
