@@ -82,7 +82,9 @@ def write() -> None:
     workspace = HERE.parent
     if (workspace / "plugins").is_dir():
         found = pformat(known_packages(workspace), width=120, sort_dicts=False)
-        FILE.write_text(f"{HEAD}\nPACKAGES: dict[str, dict[str, Any]] = {found}\n", encoding="utf-8")
+        text = f"{HEAD}\nPACKAGES: dict[str, dict[str, Any]] = {found}\n"
+        if not FILE.exists() or FILE.read_text(encoding="utf-8") != text:  # others may read it meanwhile
+            FILE.write_text(text, encoding="utf-8")
 
 
 class BuildPy(build_py):
