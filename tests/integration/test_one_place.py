@@ -267,7 +267,7 @@ DECIDED = {
         r"\.ndim not in \((?:self\.ndim|\w+\.dims)|errors\.wrong_ndim\(type\(module\)",
         ["plugins/nn/src/turnout_nn/layers.py"],
     ),
-    "which tensors are left out of a join": (r"\bfor (\w+) in tensors if \1\S*shape [!=]= ", []),
+    "which tensors are left out of a join": (r"\bfor (\w+) in (?:tensors|batches|shapes)\b[^\n]* [!=]= \(0,\)", []),
     "which kernels compete at a key": (r"\bwinner\((\w+), (\w+), \1\.kernels\[", []),
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ from turnout_aten.dtypes import WIDE
 from turnout_aten.kernels.tables import is_recorded, register_recording
 from turnout_aten.shapes.attention import default_scale
 from turnout_aten.shapes.extents import expands_to
-from turnout_aten.shapes.normalisation import rms_eps
+from turnout_aten.shapes.normalisation import RMS_EPS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_cuda.programs import DTYPES
 
@@ -127,7 +127,8 @@ def _serves_rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Ten
 
 def _rms_norm_slopes(op: Call, grad: Tensor, tensors: Any, needed: list[bool], given: Any) -> Any:
     input, weight = tensors
-    return op(grad, input, given[1], weight, rms_eps(given[3], input.dtype), needed)
+    eps = RMS_EPS[input.dtype] if given[3] is None else given[3]
+    return op(grad, input, given[1], weight, eps, needed)
 
 
 # ---- attention

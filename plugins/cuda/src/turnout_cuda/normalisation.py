@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from turnout.dtypes import dtype_named
-from turnout_aten.shapes.normalisation import check_rows, fits_groups, rms_eps
+from turnout_aten.shapes.normalisation import RMS_EPS, check_rows, fits_groups
 from turnout_cuda.floats import Kernels, computed, kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
@@ -104,7 +104,7 @@ class _Rows(Kernels):
         length = prod(normalized_shape)
         wide = computed(name_of(input))
         made, statistic = self.xp.empty(input.shape, input.dtype), self.xp.empty(input.size // length, wide)
-        least = rms_eps(eps, dtype_named(name_of(input)))
+        least = RMS_EPS[dtype_named(name_of(input))] if eps is None else eps
         self.run(input, weight, None, least, (length, 1, length, 1), made, statistic, statistic, rms=True)
         return made
 

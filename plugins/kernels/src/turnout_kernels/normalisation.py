@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from turnout.config.tuples import NamedTuple
-from turnout.dtypes import dtype_named
+from turnout.dtypes import float32, float64
 from turnout_aten.kernels.rows import Row, Sizes
-from turnout_aten.shapes.normalisation import check_rows, fits_groups, rms_eps
+from turnout_aten.shapes.normalisation import RMS_EPS, check_rows, fits_groups
 from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats, laid_out_as, packed
 from turnout_kernels.native import FLOATS, GRAIN, NUMBER_OF, code, parts_of, plain, run, threads
@@ -68,6 +68,9 @@ def native_layer_norm_backward(
     return tuple(found)
 
 
+_RMS_EPS = {np.dtype(each.name).char: RMS_EPS[each] for each in (float32, float64)}
+
+
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any) -> Any:
     check_rows("rms_norm", input, normalized_shape, weight)
     if not input.size or not plain(input, *_parameters(weight)):
@@ -76,7 +79,7 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any)
     made = np.empty(input.shape, input.dtype)
     statistics = np.empty((2, input.size // length), input.dtype)
     ints = (code(input), length, int(weight is not None), 0, 1)
-    least = rms_eps(eps, dtype_named(input.dtype.name))
+    least = _RMS_EPS[input.dtype.char] if eps is None else float(eps)
     run("layer_norm", (made, statistics[0], statistics[1]), (input, input if weight is None else weight, input), ints, (least,))
     return made
 

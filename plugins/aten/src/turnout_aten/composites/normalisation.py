@@ -19,7 +19,7 @@ from turnout_aten.dtypes import WIDE
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.layouts import as_images
-from turnout_aten.shapes.normalisation import check_groups, check_rows, rms_eps
+from turnout_aten.shapes.normalisation import RMS_EPS, check_groups, check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,14 +94,14 @@ def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int])
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dims; then times weight."""
     check_rows("rms_norm", input.array, normalized_shape, None if weight is None else weight.array)
-    computed = _computed("rms_norm", input.dtype)
-    x = converted(input, computed)
+    dtype = input.dtype
+    x = converted(input, _computed("rms_norm", dtype))
     dims = tuple(range(-len(normalized_shape), 0))
     square = aten.mean__dim(aten.mul__Tensor(x, x), dims, True)
-    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, rms_eps(eps, input.dtype))))
+    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, RMS_EPS[dtype] if eps is None else eps)))
     if weight is not None:
         made = aten.mul__Tensor(made, weight)
-    return lying(converted(made, input.dtype), as_images(input.shape, input))
+    return lying(converted(made, dtype), as_images(input.shape, input))
 
 
 # ---- groups

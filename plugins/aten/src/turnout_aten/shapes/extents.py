@@ -44,9 +44,8 @@ def expands_to(shape: Ints, wanted: Ints) -> bool:
     return lead >= 0 and all(n in (1, w) for n, w in zip(shape, wanted[lead:], strict=True))
 
 
-def is_left_out(shape: Ints) -> bool:
-    """Whether `cat` leaves out a tensor of a shape: an empty one of one dim goes with tensors of any shape."""
-    return shape == (0,)
+# The shape of a tensor that `cat` leaves out: an empty one of one dim goes with tensors of any shape.
+LEFT_OUT = (0,)
 
 
 def wrap_dim(dim: int, ndim: int) -> int:

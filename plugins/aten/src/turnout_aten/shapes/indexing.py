@@ -10,7 +10,7 @@ from turnout.dtypes import bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, IndexKindError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.errors import arguments as texts
-from turnout_aten.shapes.extents import broadcast, contiguous_strides, is_left_out, iterated_strides, wrap_dim
+from turnout_aten.shapes.extents import LEFT_OUT, broadcast, contiguous_strides, iterated_strides, wrap_dim
 from turnout_aten.shapes.layouts import as_operands
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result, prepared_by
@@ -203,7 +203,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Result:
     for i, tensor in enumerate(tensors):
         if not tensor.array.shape:
             raise ShapeError(f"cat: tensors[{i}] has no dimension to join along; use stack")
-    joined = [t for t in tensors if not is_left_out(t.array.shape)]
+    joined = [t for t in tensors if t.array.shape != LEFT_OUT]
     dtype = result_type(*tensors)
     if not joined:
         wrap_dim(dim, 1)

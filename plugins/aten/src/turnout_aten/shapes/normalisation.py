@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
-def rms_eps(eps: float | None, dtype: DType) -> float:
-    """What `rms_norm` adds to the mean square of an input of a dtype: by default the eps of the dtype that it computes in."""
-    return EPSILON[WIDE[dtype]] if eps is None else float(eps)
+# What `rms_norm` adds by default to the mean square of an input of a dtype: the eps of the dtype that it computes in.
+RMS_EPS = {dtype: EPSILON[wide] for dtype, wide in WIDE.items()}
 
 
 def fits_groups(input: Any, grad: Any, mean: Any, rstd: Any, N: int, C: int, HxW: int, group: int) -> bool:

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from turnout_aten import operators as aten
-from turnout_aten.shapes.extents import is_left_out
+from turnout_aten.shapes.extents import LEFT_OUT
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def cat_grad(grad: Tensor, shapes: list[Ints], dim: int) -> list[Tensor]:
     """The part of the gradient that belongs to each tensor. One that is left out has no elements, and nor has its gradient."""
-    skipped = [is_left_out(s) for s in shapes]
+    skipped = [s == LEFT_OUT for s in shapes]
     lengths = [0 if skip else s[dim] for s, skip in zip(shapes, skipped, strict=True)]
     starts = accumulate(lengths, initial=0)
     return [

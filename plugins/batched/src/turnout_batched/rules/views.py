@@ -9,7 +9,7 @@ from turnout.errors import DimError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.constants import MEMORY_FORMATS
 from turnout_aten.kernels.factories import strides_as
-from turnout_aten.shapes.extents import is_left_out, numel, reach_of, wrap_dim, wrap_dims
+from turnout_aten.shapes.extents import LEFT_OUT, numel, reach_of, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views import geometry
 from turnout_aten.views.geometry import inferred_shape
@@ -221,7 +221,7 @@ def cat(size: int, dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[Ten
     bdims = dims[0]
     batches = [front(x, d, size) for x, d in zip(tensors, bdims, strict=True)]
     ndim = max(len(x.array.shape) for x in batches) - 1
-    kept = [x for x in batches if not is_left_out(x.array.shape[1:])] or batches
+    kept = [x for x in batches if x.array.shape[1:] != LEFT_OUT] or batches
     if not ndim:
         raise ShapeError("cat: tensors without dimensions cannot be joined")
     return aten.cat(kept, wrapped_dim(dim, ndim) + 1), 0
