@@ -217,8 +217,10 @@ def test_a_fault_is_found_on_every_path(path):
         assert said == f"{op}: the kernel of Rep, {place(squash)}, gave nan or infinity for finite arguments{line}"
         x.array = x.array.view(Foreign)
         said = refused(KernelFault, call, x)
-        where = f"{op}: the kernel of Rep, {place(squash)}"
-        assert said == f"{where}, was given Foreign of shape {list(x.shape)}, an array of another backend{line}"
+        # A plan that Python has kept names the function for few elements; without it, only arrays of the backend are counted.
+        named = {place(fn) for fn in ((squash, twice) if path in ("plan, few", "plan, prepared") else (squash,))}
+        given = f"was given Foreign of shape {list(x.shape)}, an array of another backend{line}"
+        assert said in {f"{op}: the kernel of Rep, {each}, {given}" for each in named}
         config.unset()
 
 
