@@ -219,8 +219,8 @@ def test_a_fault_is_found_on_every_path(path):
         said = refused(KernelFault, call, x)
         # A plan that Python has kept names the function for few elements; without it, only arrays of the backend are counted.
         named = {place(fn) for fn in ((squash, twice) if path in ("plan, few", "plan, prepared") else (squash,))}
-        given = f"was given Foreign of shape {list(x.shape)}, an array of another backend{line}"
-        assert said in {f"{op}: the kernel of Rep, {each}, {given}" for each in named}
+        given = f", was given Foreign of shape {list(x.shape)}, an array of another backend{line}"
+        assert said in {f"{op}: the kernel of Rep, {each}{given}" for each in named}
         config.unset()
 
 

@@ -83,16 +83,14 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         # JAX makes 32 bits of what goes in, and of what a callback gives.
         call = wide(compiled) if program.callbacks or any(dtype.itemsize > 4 for _, dtype in facts) else compiled
         kinds = [result_class(*each) for each in facts[: program.count]]
-        made: list[Callable[[Any], Any]] = [
-            partial(_result, result_class(each.shape, each.dtype), device) for each in lowered.out_info[1]
-        ]
-        run = _running(graph, program, call, _read, kinds, made, device, options["written"])
+        made = [result_class(each.shape, each.dtype) for each in lowered.out_info[1]]
+        run = _running(graph, program, call, _read, kinds, partial(_results, made, device), device, options["written"])
     else:
         call = wide(jitted)
         if device.backend.indexed:  # a program that reads no input would run on the first device
             call = device.backend.guarded(call, device)
-        made = [turnout.as_tensor] * len(graph.results)
-        run = _running(graph, program, call, lambda tensor, _: tensor.array.value(), facts[: program.count], made, device, ())
+        read, results = (lambda tensor, _: tensor.array.value()), (lambda values: [*map(turnout.as_tensor, values)])
+        run = _running(graph, program, call, read, facts[: program.count], results, device, ())
     run.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
     return run
 
@@ -107,9 +105,9 @@ def small(work: int, least: int) -> str:
 
 def _running(
     graph: Graph, program: Program, call: Callable[..., Any], read: Callable[[Any, Any], Any], kinds: Sequence[Any],
-    results: list[Callable[[Any], Any]], device: Any, written: Sequence[int],
+    results: Callable[[Sequence[Any]], list[Any]], device: Any, written: Sequence[int],
 ) -> Run:  # fmt: skip
-    """What calls a compiled program with what `read` gives of each tensor and its kind, and makes tensors of the results."""
+    """What calls a compiled program with what `read` gives of each tensor and its kind; `results` makes tensors of its values."""
 
     def run(*given: Any) -> list[Any]:
         tensors = finished(given, *call(*map(read, given, kinds)))  # a generator that nothing draws from stands after the tensors
@@ -117,7 +115,7 @@ def _running(
 
     def finished(given: Sequence[Any], wrong: Any, made: Sequence[Any]) -> list[Any] | None:
         """The results, or None where a check has found something wrong."""
-        held = any(type(given[i].array.base) is not kinds[i] for i in written)
+        held = False in [type(given[i].array.base) is kinds[i] for i in written]
         if on_cpu:
             for value in made:  # to ask where a value lies that is not computed yet takes longer than to wait for it
                 value.block_until_ready()
@@ -125,7 +123,7 @@ def _running(
                 wrong = over(wrong.block_until_ready(), wrong.unsafe_buffer_pointer(), CHECK)  # JAX would take 20 us for the bool
         if wrong:
             return None
-        tensors = [make(value) for make, value in zip(results, made, strict=True)]
+        tensors = results(made)
         if held:
             # JAX may hold an array of NumPy until it looks for garbage, which it does together with Python's collector.
             gc.collect(0)
@@ -222,9 +220,9 @@ def over(held: Any, address: int, kind: type[Result]) -> Any:
     return np.ndarray(*kind.facts, memory)
 
 
-def _result(kind: type[Result], device: Any, value: Any) -> Any:
-    """A tensor of `cpu` over a value of XLA."""
-    return wrap(over(value, value.unsafe_buffer_pointer(), kind), device)
+def _results(kinds: Sequence[type[Result]], device: Any, values: Sequence[Any]) -> list[Any]:
+    """Tensors of `cpu` over values of XLA."""
+    return [wrap(over(value, value.unsafe_buffer_pointer(), kind), device) for value, kind in zip(values, kinds, strict=True)]
 
 
 CHECK = result_class((), np.dtype(bool))

@@ -73,7 +73,7 @@ class Program:
 
     def may_run(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the inputs that it writes lie apart from the others. Tensors may share memory that Turnout does not know of."""
-        if all(is_alone(tensors[i]) for i in self._written):
+        if all(map(is_alone, [tensors[i] for i in self._written])):
             return True
         try:
             places = sorted([(tensors[i].data_ptr(), size, i in self._written) for i, size in self._sizes])
