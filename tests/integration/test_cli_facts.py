@@ -14,6 +14,7 @@ import turnout
 from outcomes import printed
 from turnout import plugins
 from turnout.registry import Registrations
+from turnout_cli import arguments
 from turnout_cli.main import COMMANDS, EXIT_CODES
 
 
@@ -90,6 +91,11 @@ def test_explain_takes_negative_numbers_keywords_and_lists():
     found = facts("explain", "sum", "float32[2,3]", "[0,1]", "keepdim=true", "dtype=float64")
     assert [argument["value"] for argument in found["arguments"][1:3]] == ["list [0, 1]", "bool True"]
     assert facts("explain", "cat", "[float32[2],float32[3]]")["operator"] == "aten::cat"
+
+
+@pytest.mark.parametrize("device", ["cpu", "npu2", "npu2:1"])
+def test_the_name_of_a_device_needs_no_quotes(device):
+    assert arguments.value(device) == device
 
 
 def test_traceback_lets_the_error_through():

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from turnout.config.tuples import NamedTuple
+from turnout.keys.rows import DEVICE_NAME
 
 
 class Setting(NamedTuple):
@@ -30,7 +31,7 @@ _NAME = r"[a-z][a-z0-9]*(_[a-z0-9]+)*"
 # fmt: off
 SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("default_device", "str", "", "the device of tensors made without device=; empty: the lowest backend's", scoped=True,
-            pattern=r"|[a-z][a-z0-9_]*(:[0-9]{1,9})?", expected="a device such as 'cpu' or 'cuda:1'"),
+            pattern=rf"|{DEVICE_NAME}(:[0-9]{{1,9}})?", expected="a device such as 'cpu' or 'cuda:1'"),
     Setting("compile.engine", "str", "", "what compiles graphs; empty: the device's engine, else one for any", scoped=True,
             pattern=rf"|{_NAME}", expected="the name of an engine such as 'eager'"),
     Setting("strict", "bool", False, "problems that are otherwise recorded and warned about are errors", scoped=True),

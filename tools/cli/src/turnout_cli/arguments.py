@@ -14,9 +14,12 @@ from typing import Any
 
 import click
 
-_TENSOR = re.compile(r"(?P<dtype>[a-z]+[0-9]*)\[(?P<shape>[0-9, ]*)\](?P<rest>(:grad|@[a-z][a-z0-9_]*(:[0-9]+)?)*)")
-_FACTORY = re.compile(r"(ones|zeros|rand|randn|empty|tensor)\((?P<shape>[0-9, ]*)\)(?P<rest>(:grad|@[a-z][a-z0-9_]*(:[0-9]+)?)*)")
-_REST = re.compile(r":grad|@[a-z][a-z0-9_]*(?::[0-9]+)?")
+from turnout.keys.rows import DEVICE_NAME
+
+_DEVICE = rf"{DEVICE_NAME}(?::[0-9]+)?"
+_REST = re.compile(rf":grad|@{_DEVICE}")
+_TENSOR = re.compile(rf"(?P<dtype>[a-z]+[0-9]*)\[(?P<shape>[0-9, ]*)\](?P<rest>({_REST.pattern})*)")
+_FACTORY = re.compile(rf"(ones|zeros|rand|randn|empty|tensor)\((?P<shape>[0-9, ]*)\)(?P<rest>({_REST.pattern})*)")
 _KEYWORD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(?!=)(.+)", re.DOTALL)
 _CONSTANTS = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
 
@@ -59,7 +62,7 @@ def value(text: str) -> Any:
     dtype = _dtype(text)
     if dtype is not None:
         return dtype
-    if re.fullmatch(r"[a-z_]+(:[0-9]+)?", text):
+    if re.fullmatch(_DEVICE, text):
         return text  # a device, a layout or a rounding mode: texts without blanks need no quotes
     raise click.BadParameter(
         f"{text!r} is not a value: write float32[2,3], float32[2,3]:grad@cpu, ones(2,3), a number, [1,2], true, none or 'text'"
