@@ -88,8 +88,19 @@ def test_an_operator_without_a_kernel_for_fake_tensors_is_named_and_one_with_it_
 
 def test_a_signature_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signatures, "LIMIT", 50)
-    with pytest.raises(compiler.CompileError, match="why     the signature has more than 100,000 parts"):
+    with pytest.raises(compiler.CompileError, match="why     the signature has more than 50 parts"):
         turnout.compile(lambda x, numbers: x, strict=True)(W, list(range(60)))
+    monkeypatch.setattr(signatures, "LIMIT", 1_000)
+    with pytest.raises(compiler.CompileError, match="why     the signature has more than 1,000 parts"):
+        turnout.compile(lambda x, numbers: x, strict=True)(W, list(range(1_000)))
+
+
+def test_arguments_that_are_nested_too_deep_are_refused() -> None:
+    nested: list[Any] = []
+    for _ in range(10_000):
+        nested = [nested]
+    with pytest.raises(compiler.CompileError, match="why     the arguments, or what the function reaches, are nested too deep"):
+        turnout.compile(lambda x, lists: x, strict=True)(W, nested)
 
 
 def test_results_that_are_not_those_of_the_graph_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

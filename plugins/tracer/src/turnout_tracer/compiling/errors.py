@@ -126,6 +126,11 @@ def hooks(place: str) -> str:
     return f"{place} has hooks"
 
 
+def too_large(limit: int) -> str:
+    """A signature that takes long to compare."""
+    return f"the signature has more than {limit:,} parts"
+
+
 def refused_by_engine(engine: str, error: BaseException) -> str:
     """An engine that does not take the graph."""
     return f"the engine {engine!r} does not take the graph: {error}"
@@ -145,7 +150,7 @@ TRACED_OFTEN = "each of several traces holds for few sizes"
 SIZED_KIND = "it asks for the class or the text of a value, of which a symbol has others"
 SIZED_VIEW = "a result is a view, or not in row-major order"
 
-TOO_LARGE = "the signature has more than 100,000 parts"
+TOO_DEEP = "the arguments, or what the function reaches, are nested too deep"
 RECORDS = "the results record for gradients"
 
 # ---- texts that a program sees

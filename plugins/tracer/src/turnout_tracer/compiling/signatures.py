@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     Place = tuple[Any, str]  # the place around it, and what is added
     Holder = tuple[Any, Any, str]  # of a value that can be replaced: the owner, the name there, what a guard calls the owner
 
-LIMIT = 100_000
+LIMIT = 100_000  # parts of a key
 _IN_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 # What tells how a tensor was computed.
 HISTORY = frozenset(("grad_fn", "retains_grad", "output_nr"))
@@ -119,7 +119,7 @@ class Walk:
                     self.lines.unless("kwargs")
                 self._visit(function, (None, getattr(function, "__name__", "function")), self.lines.constant(function))
             except RecursionError:
-                self._refuse(errors.TOO_LARGE)
+                self._refuse(errors.TOO_DEEP)
             if before == (len(code.names), code.computed):
                 break
         self.main = len(self.tensors)
@@ -157,7 +157,7 @@ class Walk:
         self._parts.append(part)
         self.places.append(place)
         if len(self._parts) > LIMIT:
-            self._refuse(errors.TOO_LARGE)
+            self._refuse(errors.too_large(LIMIT))
 
     def _refuse(self, why: str) -> None:
         self.reason = self.reason or why
