@@ -270,7 +270,7 @@ def test_slices_and_indices_of_unknown_lengths():
         assert str(tuple(x[::2].shape)) == "((u0 + 1) // 2, 2)"
         turnout.check(x.shape[0] >= 5)
         assert str((*map(tuple, (x[1:].shape, x[:3].shape, x[2:-1].shape)),)) == "((u0 - 1, 2), (3, 2), (u0 - 3, 2))"
-        assert refused(DimError, lambda: x[25]) == "select: index 25 is out of range for a dim of length u0"
+        assert refused(DimError, lambda: x[25]) == "select: index 25 is out of range for dim 0 of length u0"
         assert "u0 has no known value" in refused(DataDependentSizeError, list, x)
 
 

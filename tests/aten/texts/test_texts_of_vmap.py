@@ -20,11 +20,27 @@ turnout.vmap(lambda x: x.expand(4))(ones(2, 3, 4))
 turnout.vmap(lambda x: x.expand(-1, 3))(ones(2, 3))
     ShapeError: expand: [-1, 3]: a new dimension needs a length, got -1 at dim 0
 turnout.vmap(lambda x: x.select(0, 0))(ones(2))
-    DimError: select: an example without dimensions has none to take parts of
+    DimError: select: a 0-dim tensor has no dimension to select from
+turnout.vmap(lambda x: turnout.ops.aten.slice(x, 0, 0, 1))(ones(2))
+    DimError: slice: a 0-dim tensor has no dimension to slice
+turnout.vmap(lambda x: x.unbind())(ones(2))
+    DimError: unbind: a 0-dim tensor has no dimension to unbind
+turnout.vmap(lambda x: x.split(1))(ones(2))
+    ShapeError: split: a 0-dim tensor has no dimension to split
+turnout.vmap(lambda x: x.split([1]))(ones(0))
+    ShapeError: split_with_sizes: a 0-dim tensor has no dimension to split
 turnout.vmap(lambda x: x.repeat(2))(ones(2, 3, 4))
     ShapeError: repeat: repeats [2] must name each dimension of an example's shape [3, 4]
 turnout.vmap(lambda x: turnout.cat([x, x]))(ones(2))
-    ShapeError: cat: tensors without dimensions cannot be joined
+    ShapeError: cat: tensors[0] has no dimension to join along; use stack
+turnout.vmap(lambda x, y: turnout.cat([y, x]))(ones(2), ones(2, 3))
+    ShapeError: cat: tensors[1] has no dimension to join along; use stack
+turnout.vmap(lambda x: turnout.cat([turnout.tensor(1.0), x]))(ones(2, 3))
+    ShapeError: cat: tensors[0] has no dimension to join along; use stack
+turnout.vmap(lambda x, y: turnout.cat([x, y], 1))(ones(2, 3, 4), ones(2, 5, 4))
+    ShapeError: cat: shapes [3, 4] and [5, 4] must be equal apart from dim 1
+turnout.vmap(lambda x, y: turnout.cat([x, y]))(ones(2, 3), ones(2, 3, 4))
+    ShapeError: cat: shapes [3] and [3, 4] must be equal apart from dim 0
 turnout.vmap(lambda x: turnout.nn.functional.unfold(x, 2))(ones(3, 2, 2))
     ShapeError: im2col: 'self' must have 3 or 4 dimensions, none but the batch empty; got shape [2, 2]
 turnout.vmap(lambda x: turnout.nn.functional.max_pool2d(x, 2))(ones(3, 2, 2))

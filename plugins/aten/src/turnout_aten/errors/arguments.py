@@ -239,6 +239,10 @@ def too_many_indices(name: str, count: int, ndim: int) -> str:
     return f"{_of(name)}too many indices: {count} for a tensor of {ndim} dimensions"
 
 
+def no_such_index(name: str, index: int, dim: int, length: int) -> str:
+    return f"{_of(name)}index {index} is out of range for dim {dim} of length {length}"
+
+
 def out_of_bounds(name: str, index: int, length: int) -> str:
     return f"{_of(name)}index {index} is out of bounds for a dimension of size {length}"
 

@@ -244,9 +244,9 @@ def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) ->
     n = shape[d]
     if is_symbol(index) or is_symbol(n):
         symbol: Any = index if is_symbol(index) else n
-        index = symbol.index_of(n, index)
+        index = symbol.index_of(n, index, d)
     elif not -n <= index < n:
-        raise DimError(f"select: index {index} is out of range for dim {d} of length {n}")
+        raise DimError(texts.no_such_index("select", index, d, n))
     at = offset + (index + n if index < 0 else index) * strides[d]
     if not d:
         return shape[1:], strides[1:], at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnout.errors import DimError, ShapeError
+from turnout.errors import ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.constants import MEMORY_FORMATS
 from turnout_aten.kernels.factories import strides_as
@@ -128,19 +128,20 @@ def unsqueeze(size: int, dims: Dims, self: Tensor, dim: int) -> tuple[Tensor, in
     return aten.unsqueeze(x, wrap_dim(dim, len(x.array.shape)) + 1), 0
 
 
-def _with_dims(name: str, x: Tensor) -> Tensor:
+def _with_dims(call: Any, x: Tensor, *rest: Any) -> Tensor:
+    """A batch. Examples without dims, of which there are no parts, are refused by the operator in its own words."""
     if len(x.array.shape) < 2:
-        raise DimError(f"{name}: an example without dimensions has none to take parts of")
+        call(aten.new_empty(x, ()), *rest)
     return x
 
 
 def select(size: int, dims: Dims, self: Tensor, dim: int, index: int) -> tuple[Tensor, int]:
-    x = _with_dims("select", front(self, dims[0], size))
+    x = _with_dims(aten.select__int, front(self, dims[0], size), dim, index)
     return aten.select__int(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, index), 0
 
 
 def slice_(size: int, dims: Dims, self: Tensor, dim: int, start: Any, end: Any, step: int) -> tuple[Tensor, int]:
-    x = _with_dims("slice", front(self, dims[0], size))
+    x = _with_dims(aten.slice__Tensor, front(self, dims[0], size), dim)
     return aten.slice__Tensor(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, start, end, step), 0
 
 
@@ -172,12 +173,12 @@ def as_strided(size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, o
 @family
 def parts(call: Any, size: int, dims: Dims, self: Tensor, how: Any, dim: int = 0) -> tuple[list[Tensor], int]:
     """split, split_with_sizes."""
-    x = _with_dims("split", front(self, dims[0], size))
+    x = _with_dims(call, front(self, dims[0], size), how, dim)
     return call(x, how, wrapped_dim(dim, len(x.array.shape) - 1) + 1), 0
 
 
 def unbind(size: int, dims: Dims, self: Tensor, dim: int) -> tuple[list[Tensor], int]:
-    x = _with_dims("unbind", front(self, dims[0], size))
+    x = _with_dims(aten.unbind__int, front(self, dims[0], size), dim)
     return aten.unbind__int(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1), 0
 
 
@@ -218,13 +219,14 @@ def contiguous(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple
 
 
 def cat(size: int, dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[Tensor, int]:
-    bdims = dims[0]
-    batches = [front(x, d, size) for x, d in zip(tensors, bdims, strict=True)]
-    ndim = max(len(x.array.shape) for x in batches) - 1
-    kept = [x for x in batches if x.array.shape[1:] != LEFT_OUT] or batches
-    if not ndim:
-        raise ShapeError("cat: tensors without dimensions cannot be joined")
-    return aten.cat(kept, wrapped_dim(dim, ndim) + 1), 0
+    batches = [front(x, d, size) for x, d in zip(tensors, dims[0], strict=True)]
+    shapes = [x.array.shape[1:] for x in batches]
+    kept = [x for x, shape in zip(batches, shapes, strict=True) if shape != LEFT_OUT] or batches
+    along = wrapped_dim(dim, len(kept[0].array.shape) - 1) + 1
+    others = [(*x.array.shape[:along], *x.array.shape[along + 1 :]) for x in kept]
+    if not all(shapes) or any(each != others[0] for each in others):  # `cat` refuses one example, in its own words
+        aten.cat([aten.new_empty(x, shape) for x, shape in zip(batches, shapes, strict=True)], dim)
+    return aten.cat(kept, along), 0
 
 
 def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device: Any, pin: Any, non_blocking: bool,

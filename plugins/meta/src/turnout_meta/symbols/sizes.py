@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.errors import ArgumentError, CallError, DataDependentSizeError, DimError
+from turnout_aten.errors import arguments as texts
 from turnout_aten.tensor.size import NEGATIONS, Size
 from turnout_meta.symbols import errors
 from turnout_meta.symbols.expressions import Assumption, Expression, Symbol
@@ -202,13 +203,13 @@ class SymInt:
             raise equal.undecided()
         return found
 
-    def index_of(self, length: Any, index: Any) -> Any:
-        """An index counted from 0, where the length or the index is this size. Raises DimError for one that is never in the dim.
+    def index_of(self, length: Any, index: Any, dim: int) -> Any:
+        """An index of a dim, counted from 0; it or the length is this size. Raises DimError for one that is never in the dim.
 
         An index that may be in it is taken to be, as the elements of index tensors are.
         """
         if _known(index >= length) or _known(index < -length):
-            raise DimError(f"select: index {index} is out of range for a dim of length {length}")
+            raise DimError(texts.no_such_index("select", index, dim, length))
         if _known(index >= 0):
             return index
         return length + index if _known(index < 0) else self._scope.unbacked(f"the index {index}", 0)
