@@ -10,7 +10,7 @@ from turnout_arrays.numbers import POSTPONING, store, store_single, widen
 from turnout_aten.errors import arguments as texts
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import wrap_dim
-from turnout_aten.shapes.sorting import check_bincount
+from turnout_aten.shapes.sorting import bincount_dtype, check_bincount
 from turnout_aten.tensor.checks import are_postponed
 
 Table = dict[str, Any]
@@ -237,8 +237,7 @@ def counting(xp: Any) -> Table:
         if self.size and int(self.min()) < 0:
             raise ArgumentError(f"bincount: values must not be negative, got {int(self.min())}")
         made = xp.bincount(self.astype(xp.int64), None if weights is None else widen(xp, weights), minlength)
-        single = weights is not None and weights.dtype == xp.float32
-        return made.astype(xp.float32 if single else xp.int64 if weights is None else xp.float64)
+        return made.astype(bincount_dtype(None if weights is None else str(weights.dtype)).name)
 
     # fmt: off
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, DType, bool_, int32, int64
+from turnout.dtypes import COMPLEX, DType, bool_, float32, float64, int32, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
@@ -104,6 +104,11 @@ def check_bincount(shape: tuple[int, ...], dtype: str, integers: bool, minlength
         raise ArgumentError(texts.negative("bincount", "minlength", minlength))
     if weights is not None and weights != shape:
         raise ArgumentError(f"bincount: weights must have shape {list(shape)}, got {list(weights)}")
+
+
+def bincount_dtype(weights: str | None) -> DType:
+    """The dtype of the result, by the name of that of the weights: sums of float32 stay in it, and others are float64."""
+    return int64 if weights is None else float32 if weights == float32.name else float64
 
 
 def check_side(name: str, side: object) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import INT, float32, float64, int64
+from turnout.dtypes import INT, int64
 from turnout.errors import ShapeError
 from turnout_aten.composites.arrangements import check_repeats
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim
-from turnout_aten.shapes.sorting import check_bincount
+from turnout_aten.shapes.sorting import bincount_dtype, check_bincount
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_meta.symbols.sizes import SymInt
 
@@ -95,7 +95,7 @@ def bincount(ks: int, self: Tensor, weights: Tensor | None, minlength: Any) -> T
     """The count of each value, as many as the largest value asks for."""
     shape = None if weights is None else weights.shape
     check_bincount(self.shape, self.dtype.name, self.dtype.category == INT, minlength, shape)
-    dtype = int64 if weights is None else float32 if weights.dtype is float32 else float64
+    dtype = bincount_dtype(None if weights is None else weights.dtype.name)
     low = int(minlength.bounds[0]) if isinstance(minlength, SymInt) else minlength
     return _empty(self, (self.fake_mode.sizes.unbacked("a result of aten::bincount", low),), dtype)
 
