@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -81,6 +84,11 @@ def test_all_checks_are_made_by_default_and_one_can_be_chosen(lib):
     assert refused(ArgumentError, library.opcheck, op, (x,), test_utils="test_shape") == (
         f"opcheck: there is no check 'test_shape'; the checks are {', '.join(CHECKS)}"
     )
+
+
+def test_the_readme_has_a_row_for_each_check():
+    readme = (Path(__file__).parents[2] / "plugins" / "opcheck" / "README.md").read_text("utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE) == list(CHECKS)
 
 
 def test_an_operator_is_given_by_name_as_an_operator_or_as_a_handle():
