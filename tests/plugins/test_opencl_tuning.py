@@ -81,12 +81,12 @@ def test_whatever_stands_there_a_call_measures_and_replaces_it(kind: str, cache:
         assert json.loads(cache.with_name("other.json").read_text()) == {NAME: [16384, 1]}
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
 def test_the_file_of_another_user_is_not_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.parent.mkdir()
     cache.write_text(json.dumps({NAME: [16384, 1]}))
-    user = os.getuid() + 1
-    monkeypatch.setattr(os, "getuid", lambda: user)
+    user = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: user)
     assert tuning.plan_for(DEVICE) == PLAN
 
 

@@ -164,6 +164,11 @@ def exactly(file: IO[bytes], size: int | None) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def is_ours(facts: os.stat_result) -> bool:
+    """Whether a file belongs to the user as whom this process runs; True where files have no owners."""
+    return not hasattr(os, "geteuid") or facts.st_uid == os.geteuid()
+
+
 def cache_path(name: str) -> Path | None:
     """Where what can be made again is kept between processes: a file or folder of this name; None for a user without a home."""
     given = os.environ.get("XDG_CACHE_HOME", "")

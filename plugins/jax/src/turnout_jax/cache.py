@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
-from turnout_aten.files import cache_path
+from turnout_aten.files import cache_path, is_ours
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -51,7 +51,7 @@ def _unfit(path: Path) -> str:
             facts = os.lstat(each)
             if not stat.S_ISDIR(facts.st_mode):
                 return f"{each} is a link"
-            if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o022):
+            if not is_ours(facts) or (facts.st_mode & 0o022 and os.name == "posix"):
                 return f"others may write into {each}"
     except OSError as error:
         return f"{path}: {error.strerror}"

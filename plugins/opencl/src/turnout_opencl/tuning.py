@@ -20,7 +20,7 @@ from pathlib import Path
 import pyopencl as cl
 
 from turnout.config.tuples import NamedTuple
-from turnout_aten.files import cache_path
+from turnout_aten.files import cache_path, is_ours
 
 VERSION = 1  # of what is measured
 _WIDTHS = (8, 4, 1)
@@ -69,7 +69,7 @@ def _read(path: Path | None) -> dict[str, tuple[int, int]]:
     try:
         with open(path, encoding="utf-8", opener=_opened) as file:
             facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LARGEST or not _is_ours(facts):
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LARGEST or not is_ours(facts):
                 return {}
             found = json.load(file)
         return {str(k): (PIECES[PIECES.index(a)], _WIDTHS[_WIDTHS.index(b)]) for k, (a, b) in found.items()}
@@ -80,11 +80,6 @@ def _read(path: Path | None) -> dict[str, tuple[int, int]]:
 def _opened(path: str, flags: int) -> int:
     """Open no link, and wait for no one to write into a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-
-
-def _is_ours(facts: os.stat_result) -> bool:
-    """Whether the user of this process owns a file; True where files have no owners."""
-    return not hasattr(os, "getuid") or facts.st_uid == os.getuid()
 
 
 def _write(path: Path | None, kept: dict[str, tuple[int, int]]) -> None:
