@@ -73,6 +73,11 @@ def describe(value: Any) -> str:
     return f"{type(value).__name__} {text}"
 
 
+def other_device(device_type: str, given: object, besides: str = "") -> str:
+    """A device of another type where a plugin's own is named."""
+    return f"expected a device such as '{device_type}' or '{device_type}:1'{besides}, got {str(given)!r}"
+
+
 def generator_elsewhere(op: Operator, generator: Any, wanted: Any) -> str:
     """A factory's generator and result are on different devices."""
     return (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from turnout.config.tuples import NamedTuple
 from turnout.errors import DeviceError
+from turnout.errors.calls import other_device
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.tensor.devices import device as device_named
 
@@ -37,7 +38,7 @@ def index_of(place: Place) -> int:
     backend = backend_in_use()
     named = device_named("cuda", place) if isinstance(place, int) else device_named("cuda" if place is None else place)
     if named.type != "cuda":
-        raise DeviceError(f"expected a device such as 'cuda' or 'cuda:1', or its index, got {str(named)!r}")
+        raise DeviceError(other_device("cuda", named, besides=", or its index"))
     index = backend.resolve_device(named).index
     assert index is not None
     return index

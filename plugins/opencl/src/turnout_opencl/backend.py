@@ -55,11 +55,9 @@ class OpenCLBackend(TensorBackend):
         index = INDEX.get()[0] if where.index is None else where.index
         found = self._open.get(index)
         if found is None:
+            self.resolve_device(device("opencl", index))
             with self._lock:
-                devices = self._devices()
-                if index >= len(devices):
-                    raise DeviceError(f"{where} does not exist: opencl has {len(devices)} device(s)")
-                found = self._open.get(index) or self._open.setdefault(index, ClDevice(devices[index], index))
+                found = self._open.get(index) or self._open.setdefault(index, ClDevice(self._devices()[index], index))
         return found
 
     def device_count(self) -> int:

@@ -12,6 +12,7 @@ from weakref import finalize
 from turnout.devices import Device
 from turnout.devices import device as device_named
 from turnout.errors import CallError, DeviceError
+from turnout.errors.calls import other_device
 from turnout.guards import Changes, Guard
 from turnout_opencl.queues import INDEX, STREAMS, is_done
 
@@ -26,7 +27,7 @@ def opened(where: str | Device | None) -> ClDevice:
     """The device of this name; None is the current one. Raises DeviceError for a device of another type."""
     named = device_named("opencl" if where is None else where)
     if named.type != "opencl":
-        raise DeviceError(f"expected a device such as 'opencl' or 'opencl:1', got {str(named)!r}")
+        raise DeviceError(other_device("opencl", named))
     return named.backend.opened(named)  # type: ignore[attr-defined]  # the backend of devices of this type
 
 
