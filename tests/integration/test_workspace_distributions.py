@@ -8,6 +8,7 @@ import runpy
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_each_distribution_can_be_published(one: Distribution):
         assert not [path for path in one.source.rglob("*.py") if "\n__version__ = " in path.read_text("utf-8")]
 
 
-def found(file: str, pattern: str) -> list[str]:
+def found(file: str | Path, pattern: str) -> list[str]:
     return re.findall(pattern, (ROOT / file).read_text("utf-8"), re.MULTILINE)
 
 
@@ -112,6 +113,19 @@ def test_files_of_the_build_name_the_lowest_python():
     assert found("plugins/kernels/setup.py", r'"(0x[0-9a-f]+)"|"(cp\d+)"') == [(f"0x03{minor:02x}0000", ""), ("", f"cp3{minor}")]
     assert set(found(".github/workflows/publish.yml", r'python-version: "(.*)"')) == {lowest}
     assert found("Makefile", rf"\(3, {minor}\)|needs Python {re.escape(lowest)} ") == [f"(3, {minor})", f"needs Python {lowest} "]
+    templates = "tools/cli/src/turnout_cli/templates/shared"
+    projects = [f"{templates}/pyproject.toml.template", *ROOT.glob("examples/*/pyproject.toml")]
+    workflows = [f"{templates}/dot-github/workflows/test.yml.template", *ROOT.glob("examples/*/.github/workflows/*.yml")]
+    assert [found(file, r'^requires-python = ">=(.*)"') for file in projects] == [[lowest]] * len(projects)
+    assert [found(file, r'python-version: "(.*)"') for file in workflows] == [[lowest]] * len(workflows)
+    assert found("docs/plugin-api.md", r"^\| 1\.\d+ \| .* \| (3\.\d+) or later \|") == [lowest]
+
+
+def test_all_that_need_numpy_need_the_same():
+    files = ["tools/cli/src/turnout_cli/new_plugin.py", *ROOT.glob("*/*/pyproject.toml")]
+    named = [each for file in files for each in found(file, r'"numpy>=(.*?)"')]
+    assert len(named) > 15
+    assert {*named, *found("docs/plugin-api.md", r"^\| 1\.\d+ .* \| (2\.\d+) or later \|$")} == {named[0]}
 
 
 def test_what_publishes_builds_the_distributions_with_extension_modules():
