@@ -201,6 +201,17 @@ def test_a_fake_bincount_refuses_what_one_with_data_refuses(dtype):
         assert refused(ArgumentError, turnout.bincount, turnout.ones(3, dtype=dtype)) == says
 
 
+@pytest.mark.parametrize("dtype", [None, turnout.float16, turnout.float32, turnout.float64, turnout.int32])
+def test_a_fake_bincount_has_the_dtype_of_one_with_data(dtype):
+    def counted():
+        return turnout.tensor([1, 3, 1]).bincount(None if dtype is None else turnout.ones(3, dtype=dtype)).dtype
+
+    expected = turnout.int64 if dtype is None else turnout.float32 if dtype is turnout.float32 else turnout.float64
+    assert counted() is expected
+    with turnout.FakeMode():
+        assert counted() is expected
+
+
 def test_unlike_sizes_need_a_check_to_meet():
     with turnout.FakeMode():
         x = turnout.ones(4)
