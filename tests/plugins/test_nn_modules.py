@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import math
 import pickle
 from typing import Any
 
@@ -47,7 +48,7 @@ REFUSED: list[tuple[type[Exception], Any, str]] = [
     (ShapeError, lambda: nn.Embedding.from_pretrained(x(2)), "Embedding: embeddings must be a matrix, got shape [2]"),
     (ArgumentError, lambda: nn.RNNBase("CRU", 2, 2), "RNNBase: mode must be one of RNN_TANH, RNN_RELU, LSTM, GRU, got 'CRU'"),
     (ArgumentError, lambda: nn.GRU(2, 0), "GRU: hidden_size must be an integer above 0, got 0"),
-    (ArgumentError, lambda: nn.GRU(2, 2, dropout=2), "GRU: dropout must be a probability in [0, 1], got 2"),
+    (ArgumentError, lambda: nn.GRU(2, 2, dropout=2), "GRU: dropout must be from 0 to 1, got 2"),
     (ArgumentError, lambda: nn.LSTM(2, 2, proj_size=2), "LSTM: proj_size must be in [0, 2), less than hidden_size, got 2"),
     (ArgumentError, lambda: nn.RNNBase("GRU", 2, 2, proj_size=1), "RNNBase: proj_size needs an LSTM, got mode 'GRU'"),
     (ArgumentError, lambda: nn.RNN(2, 2, nonlinearity="sine"), "RNN: nonlinearity must be 'tanh' or 'relu', got 'sine'"),
@@ -77,7 +78,7 @@ REFUSED: list[tuple[type[Exception], Any, str]] = [
     (ShapeError, lambda: nn.LinearCrossEntropyLoss(2, 3, weight=x(2)),
         "LinearCrossEntropyLoss: weight must have shape [3], got [2]"),
     (ArgumentError, lambda: nn.LinearCrossEntropyLoss(2, 3, label_smoothing=2),
-        "LinearCrossEntropyLoss: label_smoothing must be in [0, 1], got 2"),
+        "LinearCrossEntropyLoss: label_smoothing must be from 0 to 1, got 2"),
     (ArgumentError, lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 3, [2, 1]),
         "AdaptiveLogSoftmaxWithLoss: cutoffs must be increasing ints from 1 to 2, got [2, 1]"),
     (ArgumentError, lambda: nn.AdaptiveLogSoftmaxWithLoss(2, 3, [1]),
@@ -164,6 +165,58 @@ class Doubled(nn.Module):
 )
 def test_what_a_layer_refuses_says_what_it_takes(error: type[Exception], call: Any, text: str) -> None:
     assert refused(error, call) == text
+
+
+F = nn.functional
+SHARES = (-0.01, 0.0, 1.0, 1.01, math.nan)
+PADDED = {"zeros": "constant"}  # what a module calls it: the word of `pad`
+# What a module refuses when it is made, and the functions that it calls, in words of their own: the two, and values for both.
+RULES: dict[str, tuple[Any, Any, Any]] = {
+    "p": (nn.Dropout, lambda p: F.dropout(x(2), p), SHARES),
+    "dropout": (lambda p: nn.GRU(2, 2, 2, dropout=p), lambda p: F.dropout(x(2), p), SHARES),
+    "label_smoothing": (
+        lambda share: nn.LinearCrossEntropyLoss(2, 3, label_smoothing=share),
+        lambda share: F.linear_cross_entropy(x(1, 2), x(3, 2), turnout.tensor([0]), label_smoothing=share),
+        SHARES,
+    ),
+    "padding": (
+        lambda given: nn.Conv1d(1, 1, 3, *given),
+        lambda given: F.conv1d(x(1, 1, 9), x(1, 1, 3), None, *given),
+        [(stride, padding) for stride in (1, 2) for padding in ("same", "valid", "full", "")],
+    ),
+    "padding_mode": (
+        lambda mode: nn.Conv1d(1, 1, 3, padding=1, padding_mode=mode),
+        lambda mode: F.pad(x(1, 1, 9), (1, 1), PADDED.get(mode, mode)),
+        ("zeros", "reflect", "replicate", "circular", "reflection", "symmetric", "edge", ""),
+    ),
+    "groups": (
+        lambda groups: nn.Conv1d(4, 6, 1, groups=groups),
+        lambda groups: F.conv1d(x(1, 4, 9), x(6, 4 // (groups or 1), 1), groups=groups),
+        (0, 1, 2, 3, 4, 6, 12),
+    ),
+    "groups of the transposed": (
+        lambda groups: nn.ConvTranspose1d(6, 6, 1, groups=groups),
+        lambda groups: F.conv_transpose1d(x(1, 6, 9), x(6, 6 // (groups or 1), 1), groups=groups),
+        (0, 1, 2, 3, 4, 6, 12),
+    ),
+    "num_groups": (lambda groups: nn.GroupNorm(groups, 6), lambda groups: F.group_norm(x(1, 6, 2), groups), (-1, 0, 1, 4, 6, 12)),
+}
+
+
+def takes(call: Any, value: Any) -> bool:
+    try:
+        call(value)
+    except turnout.TurnoutError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_module_takes_what_its_function_takes(rule: str) -> None:
+    module, function, values = RULES[rule]
+    taken = [value for value in values if takes(function, value)]
+    assert 0 < len(taken) < len(values)
+    assert [value for value in values if takes(module, value)] == taken
 
 
 class Symmetric(nn.Module):

@@ -158,8 +158,8 @@ def wrong_limits(name: str, low: float, high: float) -> str:
     return f"{name}: max_val must be above min_val; got {low} and {high}"
 
 
-def no_probability(name: str, p: float) -> str:
-    return f"{name}: p must be from 0 to 1, got {p}"
+def no_probability(name: str, argument: str, value: object) -> str:
+    return f"{name}: {argument} must be from 0 to 1, got {value!r}"
 
 
 def wrong_ndim(name: str, expected: str, input: Any) -> str:

@@ -24,7 +24,7 @@ class _Dropout(Layer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.p <= 1:
-            raise ArgumentError(errors.no_probability(type(self).__name__, self.p))
+            raise ArgumentError(errors.no_probability(type(self).__name__, "p", self.p))
 
 
 class Dropout(_Dropout):

@@ -17,6 +17,7 @@ from turnout.nn import functional
 from turnout import Tensor
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.plugin_api import describe
+from turnout_nn import errors
 from turnout_nn.descriptions import described
 from turnout_nn.layers import Layer, layer
 from turnout_nn.module import Module
@@ -474,7 +475,7 @@ class LinearCrossEntropyLoss(Module):
         if weight is not None and list(weight.shape) != [num_classes]:
             raise ShapeError(f"LinearCrossEntropyLoss: weight must have shape {[num_classes]}, got {list(weight.shape)}")
         if not 0 <= label_smoothing <= 1:
-            raise ArgumentError(f"LinearCrossEntropyLoss: label_smoothing must be in [0, 1], got {label_smoothing}")
+            raise ArgumentError(errors.no_probability("LinearCrossEntropyLoss", "label_smoothing", label_smoothing))
         self.reduction = reduction
         self.num_classes = num_classes
         self.out_features = out_features

@@ -60,7 +60,7 @@ class RNNBase(Module):
         for what, size in (("hidden_size", hidden_size), ("num_layers", num_layers)):
             check_count(name, what, size)
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            raise ArgumentError(f"{name}: dropout must be a probability in [0, 1], got {dropout!r}")
+            raise ArgumentError(errors.no_probability(name, "dropout", dropout))
         if not 0 <= proj_size < hidden_size:
             raise ArgumentError(f"{name}: proj_size must be in [0, {hidden_size}), less than hidden_size, got {proj_size}")
         if proj_size and mode != "LSTM":
