@@ -7,6 +7,7 @@ PyTorch's documented type promotion, checked pair by pair against `torch.promote
 from __future__ import annotations
 
 from turnout.dtypes import (
+    BOOL,
     COMPLEX,
     DTYPES,
     FLOAT,
@@ -110,6 +111,13 @@ def int_range(dtype: DType) -> tuple[int, int]:
     """The smallest and largest number of an integer dtype."""
     bits = 8 * dtype.itemsize - dtype.is_signed
     return (-(1 << bits) if dtype.is_signed else 0), (1 << bits) - 1
+
+
+def value_range(dtype: DType) -> tuple[float, float]:
+    """The lowest and the highest value of a dtype, with which a search for extremes begins. Those of floats are infinite."""
+    if dtype.category >= FLOAT:
+        return float("-inf"), float("inf")
+    return (False, True) if dtype.category == BOOL else int_range(dtype)
 
 
 def holds(dtype: DType, value: bool | int | float | complex) -> bool:

@@ -12,11 +12,12 @@ from turnout.errors import DTypeError, ShapeError
 from turnout.operators.arguments import as_dtype
 from turnout.operators.tracebacks import shortening
 from turnout_aten import operators as _operators
-from turnout_aten.dtypes import int_range
+from turnout_aten.dtypes import value_range
 from turnout_aten.errors.arguments import undefined_for
 from turnout_aten.functions.docstrings import describe
 from turnout_aten.generated import functions as _functions
 from turnout_aten.shapes.extents import listed, wrap_dim
+from turnout_aten.shapes.reductions import sum_dtype
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
 
 
 def _summed_dtype(input: Tensor, dtype: DType | None) -> DType:
-    return _dtype(input, dtype) if dtype is not None or input.dtype.category >= FLOAT else int64
+    return sum_dtype(input.dtype, None) if dtype is None else _dtype(input, dtype)
 
 
 def _dtype(input: Tensor, dtype: DType | None) -> DType:
@@ -61,19 +62,6 @@ def _dtype(input: Tensor, dtype: DType | None) -> DType:
 def _running_dtype(input: Tensor, dtype: DType | None) -> DType:
     """That of running sums and products: the input's, unless it is bool, for which PyTorch has none."""
     return int64 if dtype is None and input.dtype is bool_ else _dtype(input, dtype)
-
-
-def _lowest(dtype: DType) -> Any:
-    """The smallest value of a dtype."""
-    if dtype.category >= FLOAT:
-        return float("-inf")
-    return False if dtype.category == BOOL else int_range(dtype)[0]
-
-
-def _highest(dtype: DType) -> Any:
-    if dtype.category >= FLOAT:
-        return float("inf")
-    return True if dtype.category == BOOL else int_range(dtype)[1]
 
 
 def _as(x: Tensor, dtype: DType | None) -> Tensor:
@@ -123,7 +111,7 @@ def amax(
         >>> turnout.masked.amax(turnout.tensor([1, 9]), mask=turnout.tensor([True, False]))
         tensor(1)
     """
-    kept = _masked(_as(input, dtype), mask, _lowest(_dtype(input, dtype)))
+    kept = _masked(_as(input, dtype), mask, value_range(_dtype(input, dtype))[0])
     return _functions.amax(kept, _dims(dim, input.ndim), keepdim)
 
 
@@ -137,7 +125,7 @@ def amin(
         >>> turnout.masked.amin(turnout.tensor([1, 9]), mask=turnout.tensor([False, True]))
         tensor(9)
     """
-    kept = _masked(_as(input, dtype), mask, _highest(_dtype(input, dtype)))
+    kept = _masked(_as(input, dtype), mask, value_range(_dtype(input, dtype))[1])
     return _functions.amin(kept, _dims(dim, input.ndim), keepdim)
 
 
@@ -153,7 +141,7 @@ def argmax(
         tensor(0)
     """
     x = _as(input, dtype)
-    return _as(_functions.argmax(_masked(x, mask, _lowest(x.dtype)), dim, keepdim), x.dtype)
+    return _as(_functions.argmax(_masked(x, mask, value_range(x.dtype)[0]), dim, keepdim), x.dtype)
 
 
 @shortening
@@ -168,7 +156,7 @@ def argmin(
         tensor(1)
     """
     x = _as(input, dtype)
-    return _as(_functions.argmin(_masked(x, mask, _highest(x.dtype)), dim, keepdim), x.dtype)
+    return _as(_functions.argmin(_masked(x, mask, value_range(x.dtype)[1]), dim, keepdim), x.dtype)
 
 
 def _count(input: Tensor, mask: Tensor | None, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -284,7 +272,7 @@ def logsumexp(
         >>> turnout.masked.logsumexp(turnout.tensor([0.0, 9.0]), mask=turnout.tensor([True, False]))
         tensor(0.)
     """
-    kept = _masked(_as(input, dtype), mask, _lowest(_dtype(input, dtype)))
+    kept = _masked(_as(input, dtype), mask, value_range(_dtype(input, dtype))[0])
     return _as(_functions.logsumexp(kept, _dims(dim, input.ndim), keepdim), _dtype(input, dtype))
 
 
@@ -331,7 +319,7 @@ def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
         tensor([1., 0.])
     """
     x = _as(input, dtype)
-    return _functions.softmax(_masked(x, mask, _lowest(x.dtype)), dim)
+    return _functions.softmax(_masked(x, mask, value_range(x.dtype)[0]), dim)
 
 
 @shortening
@@ -346,7 +334,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Te
         tensor([0., -inf])
     """
     x = _as(input, dtype)
-    return _functions.log_softmax(_masked(x, mask, _lowest(x.dtype)), dim)
+    return _functions.log_softmax(_masked(x, mask, value_range(x.dtype)[0]), dim)
 
 
 @shortening
@@ -361,7 +349,7 @@ def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
         tensor([0.7311, 0.2689])
     """
     x = _as(input, dtype)
-    return _functions.softmax(_functions.neg(_masked(x, mask, _highest(x.dtype))), dim)
+    return _functions.softmax(_functions.neg(_masked(x, mask, value_range(x.dtype)[1])), dim)
 
 
 @shortening

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from turnout.dtypes import BOOL, FLOAT, DType, float32, int64
+from turnout.dtypes import FLOAT, float32, int64
+from turnout_aten.dtypes import value_range
 from turnout_aten.kernels.rows import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, memory_of, new_array
 from turnout_opencl.backend import contiguous, copy, fill
@@ -104,9 +102,10 @@ def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha: A
 
 def scatter_reduce(self: ClArray, dim: int, index: ClArray, src: ClArray, reduce: str, include_self: bool, out: ClArray) -> None:
     """Combine one element for each index with what is there, or with each other alone."""
+    lowest, highest = value_range(out.dtype)
     op, identity = {
         "sum": (ADD, 0), "mean": (ADD, 0), "prod": (MULTIPLY, 1),
-        "amax": (LARGER, _least(out.dtype)), "amin": (SMALLER, _largest(out.dtype)),
+        "amax": (LARGER, lowest), "amin": (SMALLER, highest),
     }[reduce]  # fmt: skip
     half = TYPES[out.dtype].half
     wide = contiguous(self, float32) if half else self  # rounded once
@@ -125,14 +124,6 @@ def scatter_reduce(self: ClArray, dim: int, index: ClArray, src: ClArray, reduce
         run_map("maximum", counts, counts, 1)
         run_map("div" if made.dtype.category == FLOAT else "floor_divide", made, made, dense(counts, made.dtype))
     copy(out, made)
-
-
-def _least(dtype: DType) -> Any:
-    return -math.inf if dtype.category == FLOAT else 0 if dtype.category == BOOL else int(np.iinfo(dtype.name).min)
-
-
-def _largest(dtype: DType) -> Any:
-    return math.inf if dtype.category == FLOAT else 1 if dtype.category == BOOL else int(np.iinfo(dtype.name).max)
 
 
 # fmt: off
