@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from turnout.schema.types import BASE_TYPES
+
 ROOT = Path(__file__).resolve().parents[2]
 SHORTEST = 24  # characters, without what is filled in
 
@@ -289,6 +291,23 @@ CHOICES = [
 def test_choices_are_all_that_there_are(file: str, pattern: str, module: str, name: str) -> None:
     (choices, *_) = re.findall(pattern, (ROOT / file).read_text("utf-8"))
     assert list(ast.literal_eval(choices)) == list(getattr(importlib.import_module(module), name))
+
+
+# The tables `_KINDS` of Python's classes for the types of the schema language: what each leaves out, and why.
+TYPES = {
+    # A file has the numbers of tensors, and nothing of the other types.
+    "turnout_tracer.reading": "Tensor QScheme Storage Stream DimVector Dimname GraphModule TensorOptions",
+    # Tensors are asked for by themselves; no standard operator returns anything of the other types.
+    "turnout_opcheck.checks.schema": (
+        "Tensor DeviceIndex ScalarType Device Layout MemoryFormat QScheme Generator Storage Stream DimVector Dimname GraphModule "
+        "TensorOptions"
+    ),
+}
+
+
+@pytest.mark.parametrize("module", TYPES)
+def test_a_table_of_types_has_each_or_leaves_it_out(module: str) -> None:
+    assert sorted([*importlib.import_module(module)._KINDS, *TYPES[module].split()]) == sorted(BASE_TYPES)
 
 
 @pytest.mark.parametrize("what", DECIDED)

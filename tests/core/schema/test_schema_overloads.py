@@ -7,7 +7,8 @@ import pytest
 from outcomes import refused
 from turnout.dtypes import float32
 from turnout.errors import OverloadError, SchemaError
-from turnout.schema import FunctionSchema, check_no_tie, choose, decided_by_types
+from turnout.schema import FunctionSchema, SchemaSyntaxError, check_no_tie, choose, decided_by_types
+from turnout.schema.types import BASE_TYPES
 
 
 class Tensor:
@@ -82,6 +83,34 @@ def test_each_type_accepts_its_values_and_no_others(type, good, bad):
         assert mismatch(schema, (value,)) == "", value
     for value in bad:
         assert mismatch(schema, (value,)).startswith(f"x: expected {type}, got "), value
+
+
+# A default of each type, as a schema has it, or a value of a type that has none.
+DEFAULTS = {
+    "Tensor": "[]", "bool": "True", "int": "Mean", "SymInt": "1", "DeviceIndex": "1", "float": "1", "SymFloat": "inf",
+    "complex": "1", "Scalar": "True", "SymBool": "False", "str": "'x'", "ScalarType": "long", "Device": "'cpu'",
+    "Layout": "strided", "MemoryFormat": "contiguous_format", "QScheme": "per_tensor_affine", "TensorOptions": "[]",
+}  # fmt: skip
+WITHOUT = {"Generator": Generator(), "DimVector": [1, 2], "Dimname": "N"}
+WITHOUT |= {name: type(name, (), {})() for name in ("Storage", "Stream", "GraphModule")}
+
+
+def test_each_base_type_has_a_default_or_none():
+    assert sorted([*DEFAULTS, *WITHOUT]) == sorted(BASE_TYPES)
+
+
+@pytest.mark.parametrize("type", DEFAULTS)
+def test_a_type_accepts_its_defaults(type):
+    schema = FunctionSchema.parse(f"f({type} x={DEFAULTS[type]}) -> ()")
+    assert mismatch(schema, (schema.arguments[0].default,)) == ""
+
+
+@pytest.mark.parametrize("type", WITHOUT)
+def test_a_type_without_a_default_accepts_a_value(type):
+    assert mismatch(FunctionSchema.parse(f"f({type} x) -> ()"), (WITHOUT[type],)) == ""
+    for text in ("1", "[]", "[1]", "'x'", "True"):
+        said = refused(SchemaSyntaxError, FunctionSchema.parse, f"f({type} x={text}) -> ()")
+        assert f"no default, because a {type} has none" in said
 
 
 def test_an_undefined_tensor_is_none_where_the_default_says_so():

@@ -48,7 +48,7 @@ _WORDS: dict[str, tuple[Mapping[str, Any], str]] = {
     **{type: ({word: word for word in words}, f"one of {', '.join(words)}") for type, words in _NAMES.items()},
 }
 
-_INTS = ("int", "SymInt", "DeviceIndex", "DimVector")
+_INTS = ("int", "SymInt", "DeviceIndex")
 _FLOATS = ("float", "SymFloat")
 _SPECIAL_FLOATS = ("inf", "nan")
 

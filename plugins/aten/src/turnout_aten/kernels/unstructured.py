@@ -14,7 +14,7 @@ from turnout_aten.kernels.contract import check_returned
 from turnout_aten.kernels.outputs import check_writable
 from turnout_aten.kernels.planning import calling_lines, silencing
 from turnout_aten.kernels.specs import SHAPELESS, KernelSpec, Wrapper, in_context, wrapper
-from turnout_aten.kernels.structured import AS_IS, to_array
+from turnout_aten.kernels.structured import to_array
 from turnout_aten.shapes.extents import contiguous_strides
 from turnout_aten.shapes.layouts import RESULTS
 from turnout_aten.tensor.levels import CLOCK
@@ -46,15 +46,13 @@ def plain(kernel: KernelSpec, below: Call | None = None, *, repeatable: bool = T
     at = next((python_name(a.name) for a in schema.arguments if a.type.canonical.startswith("Device")), None)
     arrays, converting = [], []
     for argument, name in zip(schema.arguments, names, strict=True):
-        if argument.type.canonical.partition("[")[0].rstrip("?") in _NO_TENSORS:
+        if not argument.type.is_tensor_like:
             arrays.append(name)
             continue
         arrays.append(f"{name}_a")
-        tensor = argument.type.is_tensor and not argument.type.is_tensor_list
-        other = f"TO_ARRAY(BACKEND, {name})" if tensor else f"{name} if {name}.__class__ in AS_IS else TO_ARRAY(BACKEND, {name})"
-        absent = f"None if {name} is None else " if tensor and argument.type.canonical.endswith("?") else ""
-        own = f"{name}.array if {name}.__class__ is TENSOR else " if tensor else ""
-        converting.append(f"{name}_a = {own}{absent}{other}")
+        own = f"{name}.array if {name}.__class__ is TENSOR else " if argument.type.is_tensor else ""
+        absent = f"None if {name} is None else " if argument.type.is_optional else ""
+        converting.append(f"{name}_a = {own}{absent}TO_ARRAY(BACKEND, {name})")
     silent = not (quiet and below is not None)
     function = "FN" if backend.silence is not None or not silent else "QUIETLY"
     running = calling_lines(f"{function}({', '.join(arrays)})", backend, quiet=not silent)
@@ -95,8 +93,7 @@ def plain(kernel: KernelSpec, below: Call | None = None, *, repeatable: bool = T
     cases = in_context(backend, kernel.cases) if silent else kernel.cases
     namespace = {
         "__name__": __name__, "TENSOR": Tensor, "PROD": prod, "BELOW": below, "OP": op, "BACKEND": backend, "TO_ARRAY": to_array,
-        "CHECK_WRITABLE": check_writable, "FN": fn, "QUIETLY": cases[0].run, "AS_IS": AS_IS,
-        "Tensor": Tensor, "CLOCK": CLOCK,
+        "CHECK_WRITABLE": check_writable, "FN": fn, "QUIETLY": cases[0].run, "Tensor": Tensor, "CLOCK": CLOCK,
         "RETELL": retell, "CHECK": check_returned, "ROW": fn, "WRAP": wrap, "WRAP_RESULT": wrap_result,
         "ARRAY": backend.array_type, **silencing(backend),
     }  # fmt: skip
@@ -147,10 +144,6 @@ def _laid_out(backend: TensorBackend, tensor: Tensor, strides: tuple[int, ...] |
     array = backend.empty(tensor.array.shape, tensor.dtype, tensor.device, strides)
     backend.copy(array, tensor.array)
     return wrap(array, tensor.device)
-
-
-# Arguments of these types, and lists of them, hold no tensor.
-_NO_TENSORS = frozenset({"int", "SymInt", "float", "bool", "str", "Generator", "ScalarType", "Layout", "Device", "MemoryFormat"})
 
 
 def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:
