@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from ast import literal_eval
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,7 @@ KERNELS, SPEED = "plugins/kernels/src/turnout_kernels", "plugins/speed/src/turno
 ATEN = "plugins/aten/src/turnout_aten"
 AUTOGRAD, ARRAYS = "plugins/autograd/src/turnout_autograd", "plugins/arrays/src/turnout_arrays"
 CUDA, OPENCL = "plugins/cuda/src/turnout_cuda", "plugins/opencl/src/turnout_opencl"
+JAX, ARRAY_API = "plugins/jax/src/turnout_jax", "plugins/array-api/src/turnout_array_api"
 
 # Each number: where it stands, a file and a pattern whose group is the number.
 NUMBERS = {
@@ -141,6 +145,27 @@ NUMBERS = {
         ("plugins/tracer/src/turnout_tracer/compiling/functions.py", r"^LIMIT = (\d+)"),
         ("docs/compile.md", r"^At most (\d+) signatures of a function are kept"),
     ],
+    "dims of an array of NumPy": [
+        (f"{ARRAYS}/backend.py", r"^DIMS = (\d+)"), (f"{ARRAY_API}/namespace/inspection.py", r'"max dimensions": (\d+)'),
+    ],
+    "containers inside each other in a file": [
+        (f"{ATEN}/plain_data.py", r"^DEEPEST = (\d+)"), ("docs/files.md", r"nested at most (\d+) deep"),
+    ],
+    "programs that JAX may keep": [
+        (f"{JAX}/backend.py", r"^MANY = (\d+)"), ("plugins/jax/README.md", r"forgets programs once there are (\d+)"),
+    ],
+    "numbers that take an eager call of cpu as long as the call itself": [
+        (f"{JAX}/engine.py", r"^EACH = (\d+)"), ("docs/compile.md", r"and ([\d,]+) for each operator"),
+        (f"{JAX}/plugin.toml", r"and ([\d,]+) for each"),
+    ],
+    "version of the array API standard": [
+        (f"{ATEN}/tensor/interop.py", r'^ARRAY_API_VERSIONS = .*"(\d+\.\d+)"\)$'),
+        (f"{ARRAY_API}/namespace/__init__.py", r'^__array_api_version__ = "(.*)"'),
+        ("docs/array-api.md", r"^Turnout's tensors follow the Python array API standard, version (\d+\.\d+),"),
+        ("docs/compatibility.md", r"^`turnout.array_api` follows version (\d+\.\d+) of"),
+        ("plugins/array-api/README.md", r"Python array API standard, version (\d+\.\d+),"),
+        ("CHANGELOG.md", r"the Python array API standard (\d+\.\d+)\."),
+    ],
     "what a loss makes of those of its elements": [
         ("plugins/aten/src/turnout_aten/shapes/losses.py", r"^NONE, MEAN, SUM = (.+)$"),
         (f"{KERNELS}/native/few.h", r"OF_EACH = (\d), BY_MEAN = (\d), BY_SUM = (\d)"),
@@ -151,7 +176,7 @@ NUMBERS = {
 
 def found(file: str, pattern: str) -> str:
     (match,) = re.finditer(pattern, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
-    return ", ".join(match.groups())
+    return re.sub(r"(?<=\d),(?=\d{3}\b)", "", ", ".join(match.groups()))
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -159,6 +184,26 @@ def test_a_number_that_stands_twice_is_the_same(name: str) -> None:
     values = {file: eval(found(file, pattern), {}) for file, pattern in NUMBERS[name]}
     assert len(values) == len(NUMBERS[name]) > 1
     assert len(set(values.values())) == 1, values
+
+
+DEFAULT = re.compile(  # of an option, where a page names it: in a table, before "by default", or in brackets
+    r"`plugin\.(\w+)\.(\w+)`(?: \| `?([^|`]+?)`? \||[^`|.]*?, ([\w ]+) by default| \(([\d,]+); )"
+)
+
+
+def test_pages_name_the_defaults_of_options() -> None:
+    options: dict[str, dict[str, Any]] = {}
+    for path in (*ROOT.glob("plugins/*/src/*/plugin.toml"), *ROOT.glob("examples/*/src/*/plugin.toml")):
+        manifest = tomllib.loads(path.read_text("utf-8"))
+        options[manifest["name"]] = manifest.get("option", {})
+    pages = set()
+    for path in sorted(page for pattern in ("docs/*.md", "*/*/README.md") for page in ROOT.glob(pattern)):
+        for plugin, name, *said in DEFAULT.findall(path.read_text("utf-8")):
+            default = re.sub(r"(?<=\d)[ ,]", "", "".join(said)).strip('"')
+            page = path.relative_to(ROOT).as_posix()
+            assert (page, name, default) == (page, name, json.dumps(options[plugin][name]["default"]).strip('"'))
+            pages.add(page)
+    assert pages > {"docs/compile.md", "docs/dask.md", *(f"plugins/{name}/README.md" for name in ("cpu", "dask", "kernels"))}
 
 
 def test_dtypes_of_kernels_have_the_same_numbers_in_both_languages() -> None:
