@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 # Klambauer et al. 2017, "Self-Normalizing Neural Networks"
-_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
 def selu(self: Tensor) -> Tensor:
     """elu with the two constants that preserve mean 0 and variance 1."""
-    return aten.elu(self, _SELU_ALPHA, _SELU_SCALE)
+    return aten.elu(self, SELU_ALPHA, SELU_SCALE)
 
 
 def selu_(self: Tensor) -> Tensor:
     """In place."""
-    return aten.elu_(self, _SELU_ALPHA, _SELU_SCALE)
+    return aten.elu_(self, SELU_ALPHA, SELU_SCALE)
 
 
 def celu(self: Tensor, alpha: Any = 1.0) -> Tensor:

@@ -14,6 +14,7 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.errors import arguments as texts
 from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.fourier import BY_N, NONE, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Dims = Sequence[int] | None
 
 # norm -> the number for kernels, in the forward and in the inverse direction.
-_SCALING = {None: (0, 2), "backward": (0, 2), "forward": (2, 0), "ortho": (1, 1)}
+_SCALING = {None: (NONE, BY_N), "backward": (NONE, BY_N), "forward": (BY_N, NONE), "ortho": (ROOT, ROOT)}
 FORWARD, INVERSE = 0, 1
 LAST_TWO = (-2, -1)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import bool_
 from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.activations import SELU_ALPHA, SELU_SCALE
 from turnout_aten.errors import arguments as texts
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def feature_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
     return self if factor is None else aten.mul___Tensor(self, factor)
 
 
-# The value of selu at minus infinity, which replaces dropped elements. Klambauer et al. (2017).
-_ALPHA = 1.7580993408473766
+# The value of selu at minus infinity, which replaces dropped elements, without its sign.
+_ALPHA = SELU_ALPHA * SELU_SCALE
 
 
 def _alpha(input: Tensor, p: float, train: bool, whole_channels: bool) -> tuple[Tensor, Tensor] | None:

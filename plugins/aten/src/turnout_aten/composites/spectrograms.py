@@ -9,11 +9,11 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.assertions import holds
 from turnout_aten.errors import arguments as texts
+from turnout_aten.shapes.fourier import BY_N, NONE, ROOT
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
-ROOT, NONE, BY_N = 1, 0, 2  # how kernels scale a transform
 SMALLEST_ENVELOPE = 1e-11
 
 

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
+NONE, ROOT, BY_N = range(3)  # how kernels scale a transform
+
 
 def _transformed(self: Tensor, dim: Sequence[int], normalization: int, is_complex: bool) -> tuple[list[int], list[int]]:
     """The shape as a list, and the dims counted from 0."""
-    if normalization not in (0, 1, 2):
+    if normalization not in (NONE, ROOT, BY_N):
         raise ArgumentError(f"fft: normalization must be 0 (none), 1 (by the root of n) or 2 (by n), got {normalization}")
     dtype: DType = self.dtype
     wanted = COMPLEX if is_complex else FLOAT

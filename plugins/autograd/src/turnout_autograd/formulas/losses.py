@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from turnout_aten import operators as aten
-from turnout_aten.shapes.losses import MEAN, NONE
+from turnout_aten.shapes.losses import MEAN, NONE, SUM
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 
@@ -28,7 +28,7 @@ def nll_second_grad_output(
 ) -> Tensor:
     """d <grad, nll_loss_backward> / dgrad_output. A mean is over the weight that the backward pass was given."""
     if reduction == MEAN:
-        return aten.nll_loss(grad, target, weight, 2, ignore_index) / total_weight
+        return aten.nll_loss(grad, target, weight, SUM, ignore_index) / total_weight
     return aten.nll_loss(grad, target, weight, reduction, ignore_index)
 
 
