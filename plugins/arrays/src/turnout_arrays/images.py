@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import copysign, prod
 from typing import Any
 
-from turnout_arrays.numbers import number_as, sign_of_zero, store, widen
+from turnout_arrays.numbers import PREPARED, number_as, sign_of_zero, store, widen
 from turnout_aten.kernels.rows import Row
 
 Table = dict[str, Any]
@@ -77,10 +77,6 @@ def _parts(shape: Any, pad: Any, made: Any) -> tuple[Any, Any]:
     return tuple(source), tuple(target)
 
 
-# Elements up to which a plan is prepared.
-_FEW = 1 << 10
-
-
 def prepared_pad(xp: Any) -> Any:
     """What prepares plans of `constant_pad_nd`: the parts and the number are always the same."""
 
@@ -88,7 +84,7 @@ def prepared_pad(xp: Any) -> Any:
 
     def prepares(outs: Any, self: Any, pad: Any, value: Any) -> Any:
         made = outs[0].shape
-        if outs[0].dtype.name != self.dtype.name or not 0 < max(self.size, prod(made)) <= _FEW:
+        if outs[0].dtype.name != self.dtype.name or not 0 < max(self.size, prod(made)) <= PREPARED:
             return None
         source, target = _parts(self.shape, pad, made)
         number, sign = number_as(xp, value, self.dtype), sign_of_zero(value)

@@ -20,6 +20,9 @@ Call = Callable[..., Any]
 # The characters of float16 and of bfloat16 of ml_dtypes. No function asks: its frame would be there in each call.
 TWO_BYTES = "eE"
 
+# Elements up to which a plan is prepared: of more of them, computing takes most of the time.
+PREPARED = 1 << 10
+
 # Why a kernel leaves a call to others, or refuses it.
 NO_ORDER = "complex numbers have no order"
 NO_OUTPUT = "a conversion needs an output"

@@ -12,6 +12,7 @@ from typing import Any
 from turnout_arrays.numbers import (
     NO_ORDER,
     POSTPONING,
+    PREPARED,
     TWO_BYTES,
     binary,
     is_bool,
@@ -36,10 +37,6 @@ def row(
     """The row of a kernel whose output may be the same array as an input."""
     program = Steps(steps) if steps else None
     return Row(fn, allocates, pointwise=True, quiet=quiet, accepts=Accepts(refuses), program=program, prepares=prepares)
-
-
-# Elements up to which a plan is prepared: of more of them, computing takes the time.
-_FEW = 1 << 10
 
 
 def _both(ufunc: Any) -> tuple[Any, ...]:
@@ -202,7 +199,7 @@ def arithmetic(xp: Any) -> Table:
 
     def prepared_lerp(outs: Any, self: Any, end: Any, weight: Any) -> Any:
         dtype = self.dtype
-        few = 0 < max(self.size, end.size) <= _FEW and outs[0].shape
+        few = 0 < max(self.size, end.size) <= PREPARED and outs[0].shape
         if not few or dtype.char not in "fd" or end.dtype is not dtype or weight.__class__ is not float or not weight:
             return None
         near = abs(weight) < 0.5
@@ -376,7 +373,7 @@ def selection(xp: Any) -> Table:
     def prepared_where(outs: Any, condition: Any, self: Any, other: Any) -> Any:
         """With the numbers as arrays. At least one is an array of the dtype of the result."""
         arrays = [value for value in (self, other) if value.__class__ is xp.ndarray]
-        few = all([value.size <= _FEW for value in (condition, *arrays)])  # noqa: C419
+        few = all([value.size <= PREPARED for value in (condition, *arrays)])  # noqa: C419
         if condition.dtype.kind != "b" or not few or any(a.dtype.name != outs[0].dtype.name for a in arrays) or not arrays:
             return None
         first = self if self.__class__ is xp.ndarray else number_as(xp, self, arrays[0].dtype)

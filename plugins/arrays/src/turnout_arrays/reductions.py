@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.indexing import along, around
-from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, TWO_BYTES, computed_dtype, store, store_by, store_single, widen
+from turnout_arrays.numbers import NO_ORDER, NO_OUTPUT, PREPARED, TWO_BYTES, computed_dtype, store, store_by, store_single, widen
 from turnout_aten.kernels.rows import COUNT, FREEDOM, SAME, Row, Steps
 from turnout_aten.shapes.extents import NO_DIMS, dims_of, listed
 
@@ -99,10 +99,6 @@ def _line(xp: Any, x: Any, dim: int) -> Any:
     if pieces * _STEPS < length:
         made = made + xp.add.reduce(x[(slice(None),) * dim + (slice(pieces * _STEPS, None),)], dim, None, None, True)
     return made.astype(x.dtype)
-
-
-# Elements up to which a plan is prepared.
-_FEW = 1 << 10
 
 
 def _kept(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
@@ -243,7 +239,7 @@ def extremes(xp: Any) -> Table:
         def prepares(outs: Any, self: Any, dim: int, keepdim: bool) -> Any:
             kept = outs[0].shape if keepdim or not self.shape else _kept(self.shape, dim)
             places = around(xp, kept, dim, self) if self.shape else None
-            if places is None or not 0 < self.size <= _FEW or self.dtype.kind not in "fiu":
+            if places is None or not 0 < self.size <= PREPARED or self.dtype.kind not in "fiu":
                 return None
             before, behind = places
             shape, keepdim = outs[0].shape, bool(keepdim)

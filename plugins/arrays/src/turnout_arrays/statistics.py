@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from turnout_arrays.numbers import store, store_single, widen
+from turnout_arrays.numbers import PREPARED, store, store_single, widen
 from turnout_aten.kernels.rows import Row
 
 Table = dict[str, Any]
-# Up to this many elements, what a call does beside computing takes most of the time.
-_FEW = 1 << 10
 
 
 def kernels(xp: Any) -> Table:
@@ -36,7 +34,7 @@ def cumulative(xp: Any) -> Table:
             if not self.shape:
                 return store(xp, out, self)
             kind = wide(out.dtype)
-            if self.size <= _FEW and self.dtype is not kind and self.dtype.kind in "biuf":
+            if self.size <= PREPARED and self.dtype is not kind and self.dtype.kind in "biuf":
                 self = self.astype(kind)  # of few elements at once: the function converts them in a buffer, 400 ns more
             return store(xp, out, accumulate(self, dim, kind))
 
@@ -45,7 +43,7 @@ def cumulative(xp: Any) -> Table:
 
     def prepared(accumulate: Any, outs: Any, self: Any, dim: int, dtype: Any) -> Any:
         """Of few real numbers of the dtype of the result."""
-        if not self.shape or self.size > _FEW or self.dtype.kind not in "fiu" or outs[0].dtype.name != self.dtype.name:
+        if not self.shape or self.size > PREPARED or self.dtype.kind not in "fiu" or outs[0].dtype.name != self.dtype.name:
             return None
         kind = wide(self.dtype)
 

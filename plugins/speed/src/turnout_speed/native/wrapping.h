@@ -6,8 +6,8 @@ static inline PyObject *numpy_of(PyObject *value)
     return array != NULL && PyArray_CheckExact(array) ? array : NULL;
 }
 
-/* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. The device may be what a
- * tensor's slot has, NULL too: it is held before anything is allocated. */
+/* A new plain tensor around an array, whose reference it takes. `_rules.c` alone fills the fields of others,
+ * around batched values. The device may be what a tensor's slot has, NULL too: it is held before anything is allocated. */
 static PyObject *wrap(PyObject *array, PyObject *keys, PyObject *device)
 {
     PyObject *epoch = Py_XNewRef(SLOT(CLOCK, AT_EPOCH)), *place = Py_XNewRef(device);
