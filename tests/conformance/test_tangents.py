@@ -13,6 +13,7 @@ from formulas import INPLACE, formulas
 from tangent_samples import (
     CASES,
     ONE_TRIANGLE,
+    UNMAPPED,
     Sample,
     by_pullbacks,
     by_rule,
@@ -34,8 +35,6 @@ from turnout_conformance.comparing import about, find, form
 
 # Vectors whose phase is open: LAPACK may choose another one at each side of the difference.
 OPEN_VECTORS = {"_linalg_svd", "_linalg_eigh", "linalg_eig"}
-# vmap refuses the operator itself.
-UNMAPPED = {"bincount"}
 
 
 def is_the_pullback_of_the_pullback(sample: Sample, made: list[turnout.Tensor]) -> None:

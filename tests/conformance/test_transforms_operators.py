@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from tangent_samples import random_like, same
+from tangent_samples import UNMAPPED, random_like, same
 
 import turnout
 from turnout import autograd, func
@@ -199,8 +199,7 @@ IRREGULAR = {
 # They read one triangle of their matrix.
 SYMMETRIC = {"linalg_cholesky", "cholesky", "_linalg_eigh", "linalg_eigh", "linalg_eigvalsh"}
 
-# vmap refuses them, for most of their calls.
-UNMAPPED, DEPENDS = {"bincount"}, "the shape of its result depends on values"
+DEPENDS = "the shape of its result depends on values"  # what vmap says of UNMAPPED
 
 REGULAR = [*DIFFERENTIABLE, *(case for case in CASES if case.op in SYMMETRIC)]
 OTHERS = [c for c in CASES if not any(c is r for r in REGULAR) and set(PRECISE) & set(c.dtypes)]

@@ -11,11 +11,9 @@ from turnout import autograd
 from turnout.errors import KernelWarning
 from turnout.operators.values import flat
 from turnout_conformance.cases import OperatorCase, Sample, T, build
+from turnout_conformance.cases.differentiable import CONSTANTS
 from turnout_conformance.comparing import find
 from turnout_conformance.making import Make, arguments
-
-# Operators that refuse a gradient of their class weights.
-WEIGHTED = {"nll_loss", "nll_loss_forward", "cross_entropy_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"}
 
 
 def reversed_data(value: Any) -> Any:
@@ -96,7 +94,7 @@ def gradients_of(
     call = call or call_of(case)
 
     def gradients(args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if case.op in WEIGHTED:
+        if case.op in CONSTANTS:
             args = [args[0], *(a.detach() if isinstance(a, turnout.Tensor) else a for a in args[1:])]
         outputs = [t for t in flat(call(args, kwargs)) if isinstance(t, turnout.Tensor) and t.requires_grad]
         inputs = [t for t in flat(args) if isinstance(t, turnout.Tensor) and t.requires_grad]
