@@ -166,6 +166,11 @@ NUMBERS = {
         ("plugins/array-api/README.md", r"Python array API standard, version (\d+\.\d+),"),
         ("CHANGELOG.md", r"the Python array API standard (\d+\.\d+)\."),
     ],
+    "version of PyTorch that decides": [
+        ("constraints.txt", r"^torch==(\d+\.\d+)\."), ("README.md", r"PyTorch (\d+\.\d+) is the reference"),
+        ("docs/coming-from-pytorch.md", r"PyTorch (\d+\.\d+) is the reference"),
+        ("docs/compatibility.md", r"^PyTorch (\d+\.\d+) decides"),
+    ],
     "what a loss makes of those of its elements": [
         ("plugins/aten/src/turnout_aten/shapes/losses.py", r"^NONE, MEAN, SUM = (.+)$"),
         (f"{KERNELS}/native/few.h", r"OF_EACH = (\d), BY_MEAN = (\d), BY_SUM = (\d)"),

@@ -225,11 +225,21 @@ def views_by_positions() -> set[str]:
 
 
 def kept_as_recorded() -> set[str]:
-    """The functional leaves of which the optimiser of graphs moves and shares no call, although no tag says why."""
+    """The functional leaves of which the optimiser of graphs moves and shares no call, although no tag says why, and operators
+    whose number no graph has."""
+    from turnout_tracer.compiling.capture import ABOUT_SHAPES
     from turnout_tracer.compiling.optimiser import is_plain
 
     every = [op for op in leaves("CPU") if op.schema.kind == "functional"]
-    return named(every, {op for op in every if not is_plain(op) and not {PARTIAL, SEEDED, DYNAMIC_SHAPE} & {*op.tags}})
+    kept = {op for op in every if not is_plain(op) and not {PARTIAL, SEEDED, DYNAMIC_SHAPE} & {*op.tags}}
+    numbers = [op for op in operators() if op.schema.returns and not any(each.type.is_tensor_like for each in op.schema.returns)]
+    return named([*every, *numbers], kept | {op for op in numbers if op.name not in ABOUT_SHAPES})
+
+
+def test_operators_about_shapes_are_those_that_there_are() -> None:
+    from turnout_tracer.compiling.capture import ABOUT_SHAPES
+
+    assert {op.name for op in operators()} >= ABOUT_SHAPES
 
 
 # What says that it leaves an operator to others, where what stands at the key does not: a plugin, or what one provides.
@@ -302,20 +312,21 @@ def test_no_plugin_is_undecided_about_an_operator(plugin: str) -> None:
 # One operator of each form, and overloads of one that has rows everywhere and of one that most plugins leave to others.
 PLANTED = ("new(Tensor self) -> Tensor", "new_view(Tensor(a) self) -> Tensor(a)",
     "new_window(Tensor self) -> Tensor", "new_total(Tensor self, int[] dim, bool keepdim) -> Tensor",
-    "cumsum.new(Tensor self) -> Tensor", "polygamma.new(Tensor self) -> Tensor",
+    "cumsum.new(Tensor self) -> Tensor", "polygamma.new(Tensor self) -> Tensor", "new_number(Tensor self) -> bool",
     "new_write_(Tensor(a!) self) -> Tensor(a!)", "new_out.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)")  # fmt: skip
 PLAIN = "cumsum.new new"
-FUNCTIONAL = f"{PLAIN} new_total new_view new_window polygamma.new"
-ALL = f"{PLAIN} new_out.out new_total new_view new_window new_write_ polygamma.new"
+FUNCTIONAL = f"{PLAIN} new_number new_total new_view new_window polygamma.new"
+ALL = f"{PLAIN} new_number new_out.out new_total new_view new_window new_write_ polygamma.new"
 WRITTEN = f"{PLAIN} new_total new_view new_window new_write_ polygamma.new"
-# Plugin -> what it says. The silences follow from the schema. An out form has no gradient and no tangent. Of an operator that
-# writes, autocast casts nothing, fakes and functionalize run the functional form, and the optimiser of graphs neither moves nor
-# shares a call. A public namespace has no in-place or out functions of its own. Batched has one rule for all that reduce dims.
+# Plugin -> what it says. The silences follow from the schema. An out form and a number have no gradient and no tangent. Of an
+# operator that writes, autocast casts nothing, fakes and functionalize run the functional form, and the optimiser of graphs
+# neither moves nor shares a call. A public namespace has no in-place or out functions of its own. Batched has one rule for all
+# that reduce dims.
 NAMED = {
     "array_api": "array_api: new",
     "autocast": f"functionality:Autocast: {FUNCTIONAL}",
     "autograd": f"functionality:Autograd: {WRITTEN}; functionality:Forward: {WRITTEN}",
-    "batched": f"functionality:Batched: {PLAIN} new_out.out new_view new_window new_write_ polygamma.new",
+    "batched": f"functionality:Batched: {PLAIN} new_number new_out.out new_view new_window new_write_ polygamma.new",
     "cpu": f"backend:CPU: {ALL}",
     "cuda": f"backend:CUDA: {ALL}",
     "dask": f"backend:Dask: {ALL}",
@@ -327,7 +338,7 @@ NAMED = {
     "nn": "nn: new",
     "opencl": f"backend:OpenCL: {ALL}",
     "signal": "signal: new_window",
-    "tracer": f"tracer: {PLAIN} new_total new_window polygamma.new",
+    "tracer": f"tracer: {PLAIN} new_number new_total new_window polygamma.new",
 }
 
 

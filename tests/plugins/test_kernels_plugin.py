@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import re
+import tomllib
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import instruction_sets
 import numpy as np
 import pytest
 from instruction_sets import available
@@ -293,6 +297,15 @@ def test_wrong_calls_of_the_extension_module_are_errors() -> None:
         (lambda: native.choose_instructions("mmx"), "this processor or this build has no instructions 'mmx'"),
     ):
         assert refused(ValueError, call) == text
+
+
+def test_the_sets_of_instructions_have_the_same_names_everywhere() -> None:
+    folder = Path(__file__).parents[2] / "plugins" / "kernels" / "src" / "turnout_kernels"
+    option = tomllib.loads((folder / "plugin.toml").read_text("utf-8"))["option"]["instructions"]
+    text = (folder / "native" / "module.c").read_text("utf-8")
+    assert option["choices"] == ["", *instruction_sets.ALL]
+    numbered = re.findall(r'!strcmp\(name, "(\w+)"\) \? (\d)', text)
+    assert numbered == [(each, str(i)) for i, each in enumerate(instruction_sets.ALL)]
 
 
 def test_the_instructions_of_the_setting_are_used_whenever_it_is_set() -> None:

@@ -46,6 +46,12 @@ def test_every_setting_is_in_the_documentation_with_its_default():
         assert f"| `{setting.name}` | `{default}` |" in text
 
 
+def test_the_settings_of_a_context_are_those_of_the_documentation():
+    text = (DOCS / "configuration.md").read_text()
+    [listed] = re.findall(r"`turnout.config.override` accepts (.*?) and plugin options\.", text, re.DOTALL)
+    assert re.findall(r"`(.*?)`", listed) == [setting.name for setting in SETTINGS.values() if setting.scoped]
+
+
 def test_the_configuration_of_the_documentation_has_only_settings_that_exist():
     table = tomllib.loads(block((DOCS / "configuration.md").read_text(), "strict"))
     plugins = table.pop("plugins")

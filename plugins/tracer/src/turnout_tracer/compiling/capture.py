@@ -117,7 +117,7 @@ class Capture(Recording):
         super().add(op, args, arguments, result, off)
 
     def _warn_of_number(self, op: Operator, args: tuple[Any, ...], result: Any) -> None:
-        if op.name not in _ABOUT_SHAPES:
+        if op.name not in ABOUT_SHAPES:
             self.refuse(errors.read(op.qualified_name))
 
     # ---- what lowering asks
@@ -133,11 +133,10 @@ class Capture(Recording):
         return tensor
 
 
-_ABOUT_SHAPES = frozenset(
-    ("size", "stride", "dim", "numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_contiguous",
-     "storage_offset", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "is_inference", "is_conj", "is_neg",
-     "_has_compatible_shallow_copy_type", "_assert_tensor_metadata", "is_leaf", "output_nr", "can_cast", "result_type",
-     "is_set_to", "_version")
+# Operators whose number says nothing about values. All others that return one read values.
+ABOUT_SHAPES = frozenset(
+    ("is_floating_point", "is_complex", "is_signed", "is_same_size", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
+     "sym_is_contiguous", "_assert_tensor_metadata")
 )  # fmt: skip
 
 
