@@ -46,10 +46,9 @@ def copying(kernel: KernelSpec, below: Call | None, general: Call) -> Call:
     if s.dtype_at is not None:  # the result's dtype is that of the output: another kernel than without it, except for these
         usual = f"_own.dtype is {names[0]}.array.dtype or _own.dtype.kind == 'i' and _own.dtype.itemsize == 8"
         conditions.append((f"({names[s.dtype_at]} is not None or {usual})", f"{target} may have another dtype than the result"))
-    others = [] if outs or s.lists else [a for a in s.inputs[1:] if a.type.is_tensor]
-    if outs or s.lists:
+    if s.lists:
         conditions.append((f"{target}.storage is None", f"{target} may share memory"))
-    for other in others:
+    for other in [] if s.lists else [a for a in (s.inputs if outs else s.inputs[1:]) if a.type.is_tensor]:
         name = python_name(other.name)
         absent = f"{name} is None or " if other.type.canonical.endswith("?") else ""
         owners = [f"{each}.storage.of is None" for each in (name, target)]

@@ -2,7 +2,7 @@
 typedef enum { FAILED = -1, DECLINED = 0, DONE = 1 } Outcome;
 
 /* An error that the Python function will meet again: forget it. KeyboardInterrupt and the like go on. */
-static Outcome decline_after_error(void)
+static inline Outcome decline_after_error(void)
 {
     if (PyErr_Occurred() != NULL && !PyErr_ExceptionMatches(PyExc_Exception))
         return FAILED;

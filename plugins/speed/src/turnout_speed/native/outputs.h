@@ -7,14 +7,14 @@ typedef struct {
     int dtype_at;     /* the argument in whose place the dtype of that tensor stands, where it is None; or -1 */
 } IntoKernel;
 
-/* Whether an argument, or one in a list, is the output itself, or has memory in common with a tensor that is written in place. */
-static int shares_with(PyObject *value, PyObject *target, PyObject *storage, int is_output)
+/* Whether an argument, or one in a list, may have memory in common with the tensor that is written. */
+static int shares_with(PyObject *value, PyObject *storage)
 {
     if (Py_IS_TYPE(value, Tensor))
-        return is_output ? value == target : may_share(storage, SLOT(value, AT_STORAGE));
+        return may_share(storage, SLOT(value, AT_STORAGE));
     Py_ssize_t n = PyList_CheckExact(value) ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
     for (Py_ssize_t i = 0; i < n; i++)
-        if (shares_with(PyList_CheckExact(value) ? PyList_GET_ITEM(value, i) : PyTuple_GET_ITEM(value, i), target, storage, is_output))
+        if (shares_with(PyList_CheckExact(value) ? PyList_GET_ITEM(value, i) : PyTuple_GET_ITEM(value, i), storage))
             return 1;
     return 0;
 }
@@ -27,13 +27,13 @@ static Outcome into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         return DECLINED;
     array = SLOT(target, AT_ARRAY);
     storage = SLOT(target, AT_STORAGE);
-    /* Memory that an output shares with others, an output that is an input, and one to be resized, are the Python function's. */
+    /* Memory that is shared with an argument, and an output to be resized, are the Python function's. */
     if (array == NULL || storage == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) > SMALL_SIZE
         || PyArray_SIZE((PyArrayObject *)array) == 0
-        || !is_plain((PyArrayObject *)array) || (self->at == self->inputs && storage != Py_None))
+        || !is_plain((PyArrayObject *)array))
         return DECLINED;
     for (int i = 0; i < self->inputs; i++)
-        if (i != self->at && shares_with(args[i], target, storage, self->at == self->inputs))
+        if (i != self->at && shares_with(args[i], storage))
             return DECLINED;
     if (self->dtype_at >= 0 && args[self->dtype_at] == Py_None) {
         PyObject *first = numpy_of(args[0]);
