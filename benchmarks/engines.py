@@ -51,6 +51,11 @@ ROWS = [
 ]
 
 
+# Batches per turn, of which the median counts: a training or a server calls again and again, and after a pause the first
+# milliseconds are those of threads that wake and of caches that are cold.
+TURNS = 7
+
+
 def pair(row: EngineRow) -> Callable[[], AbstractContextManager[Pair]]:
     """What prepares both sides of a row. Raises Skipped without JAX."""
 
@@ -63,7 +68,7 @@ def pair(row: EngineRow) -> Callable[[], AbstractContextManager[Pair]]:
         ours, eager, theirs = _programs(row.name, jax)
         ours()
         theirs()
-        yield Pair(Side("run()", run=ours), Side("run()", run=eager if row.against == EAGER else theirs), rest)
+        yield Pair(Side("run()", run=ours), Side("run()", run=eager if row.against == EAGER else theirs), rest, TURNS)
 
     return prepare
 
