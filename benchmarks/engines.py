@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numeric import Skipped, step
-from timing import Pair, Side, rest
+from timing import IN_A_LOOP, Pair, Side, rest
 
 import turnout
 
@@ -51,11 +51,6 @@ ROWS = [
 ]
 
 
-# Batches per turn, of which the median counts: a training or a server calls again and again, and after a pause the first
-# milliseconds are those of threads that wake and of caches that are cold.
-TURNS = 7
-
-
 def pair(row: EngineRow) -> Callable[[], AbstractContextManager[Pair]]:
     """What prepares both sides of a row. Raises Skipped without JAX."""
 
@@ -68,7 +63,7 @@ def pair(row: EngineRow) -> Callable[[], AbstractContextManager[Pair]]:
         ours, eager, theirs = _programs(row.name, jax)
         ours()
         theirs()
-        yield Pair(Side("run()", run=ours), Side("run()", run=eager if row.against == EAGER else theirs), rest, TURNS)
+        yield Pair(Side("run()", run=ours), Side("run()", run=eager if row.against == EAGER else theirs), rest, IN_A_LOOP)
 
     return prepare
 

@@ -17,14 +17,16 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from statistics import median, quantiles
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
+
+from timing import IN_A_LOOP, Pair, Side, compare, rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEVICES = "cpu,opencl,cuda"
+BATCH = 0.01  # seconds
 CLOCKS = {"wall": perf_counter, "cpu": process_time}
 
 
@@ -43,22 +45,11 @@ def arguments(given: list[str]) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def timed(run: Callable[[], Any], clock: Callable[[], float]) -> float:
-    """The seconds of one run."""
-    start = clock()
+def seconds_of(run: Callable[[], Any]) -> float:
+    """The seconds of one run on the clock."""
+    start = perf_counter()
     run()
-    return clock() - start
-
-
-def in_turns(runs: list[Callable[[], Any]], repeats: int, clock: Callable[[], float]) -> list[list[float]]:
-    """The seconds of each run in each turn; the first turn is not counted."""
-    found: list[list[float]] = [[] for _ in runs]
-    for turn in range(repeats + 1):
-        for times, run in zip(found, runs, strict=True):
-            seconds = timed(run, clock)
-            if turn:
-                times.append(seconds)
-    return found
+    return perf_counter() - start
 
 
 def ours(program: Any, inputs: Any, device: str, training: bool, engine: str = "") -> Callable[[], Any]:
@@ -129,6 +120,7 @@ def main(given: list[str]) -> None:
     import turnout
     from turnout.errors import DeviceError, PluginError
 
+    Side.clock = CLOCKS[options.clock]
     torch.set_num_threads(options.threads)
     warnings.simplefilter("ignore")  # PyTorch's, while it exports
     devices = []
@@ -139,30 +131,28 @@ def main(given: list[str]) -> None:
         except (DeviceError, PluginError) as error:
             print(f"without {device}: {str(error).partition(chr(10))[0]}")
     rows: list[dict[str, Any]] = []
-    names = ("eager ms", "compiled ms") if options.compile else ("torch ms", "turnout ms")
-    print(f"{'model':<14}{'device':<9}{names[1]:>12}{names[0]:>10}{'ratio':>8}  quartiles")
+    against = "eager" if options.compile else "torch"
+    print(f"{'model':<14}{'device':<9}{'turnout ms':>12}{against + ' ms':>10}{'ratio':>8}  quartiles")
     for name in options.models.split(",") if options.models else export_models.MODELS:
         model, inputs = export_models.made(name)
         program = export_models.exported(name, core=False)
         for device in devices:
             mine = ours(program, inputs, device, options.training, options.compile)
             if options.compile:
-                row = {"first": timed(mine, perf_counter), "why": ""}
-                timed(mine, perf_counter)  # makes the guard
+                row = {"first": seconds_of(mine), "why": ""}
+                seconds_of(mine)  # makes the guard
                 row["why"] = "; ".join(each.why for each in turnout.compiler.signatures(mine.compiled))  # type: ignore[attr-defined]
                 other = ours(program, inputs, device, options.training)
             else:
                 row, other = {}, theirs(model, inputs, options.training)
-            found = in_turns([mine, other], options.repeats, CLOCKS[options.clock])
-            ratios = [a / b for a, b in zip(*found, strict=True)]
-            low, _, high = quantiles(ratios, n=4) if len(ratios) > 1 else (ratios[0],) * 3
-            sides = ("turnout", "eager" if options.compile else "torch")
-            row |= {"model": name, "device": device, **dict(zip(sides, map(median, found), strict=True)), "ratio": median(ratios)}
-            rows.append({**row, "quartiles": [low, high]})
+            sides = Side("run()", run=mine), Side("run()", run=other)
+            result = compare(Pair(*sides, rest, IN_A_LOOP), options.repeats, BATCH)
+            row |= {"model": name, "device": device, "turnout": result.turnout, against: result.other, "ratio": result.value}
+            rows.append({**row, "quartiles": [result.low, result.high]})
             note = f"; first call {row['first']:.1f} s {row['why']}" if options.compile else ""
             print(
-                f"{name:<14}{device:<9}{1000 * row[sides[0]]:>12.2f}{1000 * row[sides[1]]:>10.2f}{row['ratio']:>8.2f}"
-                f"  {low:.2f} to {high:.2f}{note}",
+                f"{name:<14}{device:<9}{1000 * result.turnout:>12.2f}{1000 * result.other:>10.2f}{result.value:>8.2f}"
+                f"  {result.low:.2f} to {result.high:.2f}{note}",
                 flush=True,
             )
     for device in devices:

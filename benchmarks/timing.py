@@ -94,6 +94,11 @@ def _trim() -> None:
         trim(0)
 
 
+# Batches per turn, of which the median counts, for programs that a training or a server calls again and again: after a pause, the
+# first milliseconds are those of threads that wake and of caches that are cold.
+IN_A_LOOP = 7
+
+
 def compare(pair: Pair, repeats: int, batch: float) -> Result:
     """Time both sides of a pair in turns; each batch takes about `batch` seconds. Who begins changes with every repeat, and so
     does where the allocator puts results: whether these need new pages in every call would else be the luck of a row."""
