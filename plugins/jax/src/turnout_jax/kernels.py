@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from itertools import product
 from math import prod
@@ -27,7 +27,15 @@ NUMBERS = 1 << 21  # of an unfolded image, beyond which it takes more time to wr
 
 def kernels() -> dict[str, Row]:
     """Operator -> row that takes and returns values."""
-    rows = functional_kernels(jnp) | {"convolution.out": Row(convolution)}
+    return _in_64_bits(functional_kernels(jnp) | {"convolution.out": Row(convolution)})
+
+
+def over_composites() -> dict[str, Row]:
+    """Operator -> row that takes and returns values, or leaves the call to the composite kernel."""
+    return _in_64_bits({"matmul": Row(matmul)})
+
+
+def _in_64_bits(rows: Mapping[str, Row]) -> dict[str, Row]:
     return {
         name: row.through(lambda word, function: narrow(function) if word == SIMPLE else wide(function))
         for name, row in rows.items()
@@ -47,6 +55,13 @@ def narrow(function: Call) -> Call:
         return (function if dtype.itemsize < 8 else in_64_bits)(*args)
 
     return run
+
+
+def matmul(self: Any, other: Any) -> Any:
+    """Products of batches that keep their dims: XLA computes faster what comes before and after them, as attention does."""
+    if self.ndim < 4 or self.ndim != other.ndim or self.shape[:-2] != other.shape[:-2] or self.shape[-1] != other.shape[-2]:
+        return NotImplemented
+    return self @ other if self.dtype == other.dtype else NotImplemented
 
 
 def convolution(

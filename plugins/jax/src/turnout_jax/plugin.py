@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from jax import monitoring
 
 from turnout.plugins import hookimpl
-from turnout_aten.backend.functional_rows import register_functional_kernels
+from turnout_aten.backend.functional_rows import register_functional_kernels, register_functional_over
 from turnout_aten.backend.host_fallback import host
 from turnout_jax.backend import JaxBackend
-from turnout_jax.kernels import kernels
+from turnout_jax.kernels import kernels, over_composites
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -28,6 +28,7 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     monitoring.register_event_duration_secs_listener(backend.count)
     library.on_undo(lambda: _leave(backend))
     register_functional_kernels(library, backend, kernels())
+    register_functional_over(library, backend, over_composites())
     if options["cache"]:
         from turnout_jax import cache
 
