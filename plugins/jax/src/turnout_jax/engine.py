@@ -11,6 +11,7 @@ What is known when a graph is compiled is decided then: a call reads arrays, cal
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ctypes import Array, c_char
@@ -41,9 +42,30 @@ LINE = 64  # bytes, at a multiple of which XLA's arrays begin
 LARGE = 1 << 16  # bytes of arrays that become values of XLA
 KINDS = 1024  # shapes and dtypes of which it is known that a value of XLA has them
 EACH = 4096  # numbers that take an eager call of cpu as long as the call itself
-# Where programs for tensors of `cpu` run: a device that no other code has, whose programs begin in the thread that calls them.
-# JAX's own hands each to another thread, and to wake that one, and then the caller, can take as long as the program.
-HOST = xla_client.make_cpu_client(asynchronous=False, num_devices=1).local_devices()[0]
+SHARED = 1 << 23  # results of arithmetic, from which several threads take less time than one
+TRANSCENDENTAL = 10  # of these take as long as an exponential
+
+
+def _host(threads: str | None) -> Any:
+    """A device for programs on tensors of `cpu`, which no other code has, and whose programs begin in the thread that calls them.
+
+    JAX's own hands each to another thread, and to wake that one, and then the caller, can take as long as the program. XLA has no
+    argument for the number of threads, but an environment variable that it reads when the device is made.
+    """
+    before = os.environ.get("NPROC")
+    try:
+        if threads is not None:
+            os.environ["NPROC"] = threads
+        return xla_client.make_cpu_client(asynchronous=False, num_devices=1).local_devices()[0]
+    finally:
+        if threads is not None:
+            del os.environ["NPROC"]
+            if before is not None:
+                os.environ["NPROC"] = before
+
+
+HOST = _host(None)  # its programs share their work between all processors
+HOST_OF_ONE = _host("1")  # for programs that take less time than it takes to share their work
 
 
 def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -> Run | str:
@@ -58,12 +80,13 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
     tensors = [each for each in examples if isinstance(each, turnout.Tensor)]
     device, program = options["device"], Program(graph, str(options["name"]), len(tensors))
     jitted, on_cpu = jax.jit(program), device.type == "cpu"
-    place = SingleDeviceSharding(HOST) if on_cpu else None
+    host = HOST_OF_ONE if on_cpu else None
     facts = [(tuple(each.shape), native(each.dtype)) for each in tensors]
     if program.draws:
         facts.append(((len(examples) - len(tensors) + 1, 2), np.dtype("uint64")))
 
     def lower() -> Any:
+        place = None if host is None else SingleDeviceSharding(host)
         return wide(jitted.lower)(*[jax.ShapeDtypeStruct(shape, dtype, sharding=place) for shape, dtype in facts])
 
     try:
@@ -79,11 +102,14 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
     if on_cpu and program.work < least:
         return small(program.work, least)
     if on_cpu:
+        if _is_shared(lowered):
+            host = HOST
+            lowered = lower()  # JAX has kept what it traced
         compiled = wide(lowered.compile)()
         # JAX makes 32 bits of what goes in, and of what a callback gives.
         call = wide(compiled) if program.callbacks or any(dtype.itemsize > 4 for _, dtype in facts) else compiled
-        kinds = [result_class(*each) for each in facts[: program.count]]
-        made = [result_class(each.shape, each.dtype) for each in lowered.out_info[1]]
+        kinds = [result_class(*each, host) for each in facts[: program.count]]
+        made = [result_class(each.shape, each.dtype, host) for each in lowered.out_info[1]]
         run = _running(graph, program, call, _read, kinds, partial(_results, made, device), device, options["written"])
     else:
         call = wide(jitted)
@@ -93,6 +119,12 @@ def compile(graph: Graph, examples: Sequence[Any], options: Mapping[str, Any]) -
         run = _running(graph, program, call, read, facts[: program.count], results, device, ())
     run.notes = [f"{name} runs on cpu, in a callback" for name in sorted(set(program.callbacks))]  # type: ignore[attr-defined]
     return run
+
+
+def _is_shared(lowered: Any) -> bool:
+    """Whether a program takes longer than to share its work between threads, by what XLA counts in it."""
+    cost: Mapping[str, float] | None = lowered.cost_analysis()
+    return cost is None or cost.get("flops", 0) + TRANSCENDENTAL * cost.get("transcendentals", 0) >= SHARED
 
 
 def small(work: int, least: int) -> str:
@@ -168,7 +200,7 @@ def _read(tensor: Any, kind: type[Result]) -> Any:
     base: Any = tensor.array.base
     if type(base) is kind:  # NumPy's arrays may be given another shape in place
         if type(base.held) is np.ndarray:  # it goes in again: to ask JAX each time takes 4 us more
-            base.held = wide(jax.device_put)(base.held, HOST)
+            base.held = wide(jax.device_put)(base.held, kind.host)
         return base.held
     del base  # so that none but the tensor holds its memory
     version, is_seen = tensor.version(), tensor.array.nbytes < LARGE or not is_alone(tensor)
@@ -197,6 +229,7 @@ class Result(Array[c_char]):
 
     held   a value of XLA, or an array of NumPy that becomes one when it goes in again; it keeps the memory alive
     facts  its shape and dtype
+    host   the device of the value
     """
 
     __slots__ = ("held",)
@@ -204,13 +237,15 @@ class Result(Array[c_char]):
     made_for_tensor = True  # for `held_alone` of the backend of cpu
     held: Any
     facts: tuple[tuple[int, ...], Any]
+    host: Any
 
 
 @lru_cache(KINDS)
-def result_class(shape: tuple[int, ...], dtype: Any) -> type[Result]:
+def result_class(shape: tuple[int, ...], dtype: Any, host: Any) -> type[Result]:
     """The class of values of a shape and dtype: an array over one of them has both, and nothing has to be asked of the value."""
     length = prod(shape) * dtype.itemsize
-    return type("Result", (Result,), {"__slots__": (), "_type_": c_char, "_length_": length, "facts": (shape, dtype)})
+    facts = {"facts": (shape, dtype), "host": host}
+    return type("Result", (Result,), {"__slots__": (), "_type_": c_char, "_length_": length, **facts})
 
 
 def over(held: Any, address: int, kind: type[Result]) -> Any:
@@ -225,7 +260,7 @@ def _results(kinds: Sequence[type[Result]], device: Any, values: Sequence[Any]) 
     return [wrap(over(value, value.unsafe_buffer_pointer(), kind), device) for value, kind in zip(values, kinds, strict=True)]
 
 
-CHECK = result_class((), np.dtype(bool))
+CHECK = result_class((), np.dtype(bool), HOST)
 
 
 # ---- what JAX traces
