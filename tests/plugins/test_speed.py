@@ -125,6 +125,8 @@ def test_a_call_is_taken_only_where_nothing_is_special(compiled_path: None):
 
     x, whole, nan = turnout.ones(3), turnout.ones(3, dtype=turnout.int64), turnout.full((2,), float("nan"))
     places, mask, other = turnout.tensor([0, -1]), turnout.tensor([True, False, True]), turnout.zeros(3)
+    seen = turnout.zeros(3)
+    view = seen[:]
     calls = {
         "x + x": (lambda: x + x, 1),
         "x + 1.5": (lambda: x + 1.5, 1),
@@ -143,7 +145,9 @@ def test_a_call_is_taken_only_where_nothing_is_special(compiled_path: None):
         "an overload by a list": (lambda: x.sum((0,)), 1),
         "an output": (lambda: turnout.add(x, x, out=other), 1),
         "an output of another shape": (lambda: turnout.add(x, x, out=turnout.empty(0)), 1),  # the factory
-        "an output that is an input": (lambda: turnout.add(other, x, out=other), 0),
+        "an output that is an input": (lambda: turnout.add(other, x, out=other), 1),
+        "an output with a view": (lambda: turnout.add(x, x, out=seen), 1),
+        "an output with a view that is an input": (lambda: turnout.add(x, view, out=seen), 0),
         "a write by a shape function's answer": (lambda: other.index_put_((places,), x[:2]), 2),
         "a mask": (lambda: x[mask], 1),
         "indices behind a whole dim": (lambda: x.view(1, 3)[:, places], 2),
