@@ -19,7 +19,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 LOCAL  := plugins/aten core $(filter-out plugins/aten,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
 # What the builds make files of, the declarations apart; not the header that they make, for that would ask for another set-up.
-SOURCES := setup.cfg $(filter-out %/native/expressions.h,$(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/* plugins/arrays/src/turnout_arrays/expressions.*))
+SOURCES := setup.cfg $(filter-out %/native/expressions.h,$(wildcard */setup.py */*/setup.py */*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/* plugins/arrays/src/turnout_arrays/expressions.*))
 EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/dask := [distributed,zarr]

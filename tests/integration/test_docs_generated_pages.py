@@ -14,6 +14,7 @@ import click
 import pytest
 from generated_pages import benchmarks, call_drawing, command_line, differences, docstrings, plugin_directory, reference, write
 from pages import ROOT
+from workspace import manifests
 
 import turnout
 from outcomes import refused
@@ -32,10 +33,10 @@ def made() -> dict[str, str]:
 
 def test_every_plugin_of_the_workspace_is_on_the_page_with_its_summary():
     lines = plugin_directory.fragment(ROOT).splitlines()
-    manifests = [tomllib.loads(path.read_text(encoding="utf-8")) for path in ROOT.glob("plugins/*/src/*/plugin.toml")]
+    found = [tomllib.loads(path.read_text(encoding="utf-8")) for path in manifests()]
     shown = [line for line in lines if line.startswith("| `")]
-    assert len(shown) == len(manifests) > 10
-    for each in manifests:
+    assert len(shown) == len(found) > 10
+    for each in found:
         assert [line for line in shown if line.startswith(f"| `{each['distribution']}` | {each['summary']} |")]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from generated_pages import public_names
 from pages import FENCE, ROOT, Reader, blocks, pages, shell_commands, tracked
+from workspace import manifests
 
 from outcomes import refused
 
@@ -148,7 +149,7 @@ def test_the_page_about_other_plugin_systems_is_behind_in_three_rows_at_most_and
 def test_the_table_of_devices_has_every_device_of_the_workspace():
     rows = re.findall(r"^\| `(\w+)` \| `(plugins/\w+)` \|", (DOCS / "install.md").read_text(encoding="utf-8"), re.MULTILINE)
     found = set()
-    for path in ROOT.glob("plugins/*/src/*/plugin.toml"):
+    for path in manifests():
         provides = tomllib.loads(path.read_text(encoding="utf-8")).get("provides", {})
         found |= {(each["device"], f"plugins/{path.parents[2].name}") for each in provides.get("backend", ())}
     assert set(rows) == found

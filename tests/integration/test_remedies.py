@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import click
 import pytest
 from pages import ROOT, pages
-from workspace import distributions
+from workspace import distributions, manifests
 
 from turnout.plugins import providers
 from turnout_cli.main import turnout as command
@@ -106,7 +106,7 @@ def test_what_a_manifest_says_of_a_missing_module_installs_that_module():
     """Modules of this repository are installed by the function of the test above, whatever the manifest says."""
     needs = [
         (path, need["module"].partition(".")[0], need["install"])
-        for path in sorted(ROOT.glob("plugins/*/src/*/plugin.toml"))
+        for path in manifests()
         for need in tomllib.loads(path.read_text("utf-8")).get("needs", ())
     ]
     others = [row for row in needs if not row[1].startswith("turnout")]

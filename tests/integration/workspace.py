@@ -51,6 +51,11 @@ def distributions() -> list[Distribution]:
     return [read(folder) for folder in folders if (folder / "pyproject.toml").exists()]
 
 
+def manifests() -> list[Path]:
+    """The manifests of the plugins among them."""
+    return [path for one in distributions() if (path := one.source / "plugin.toml").exists()]
+
+
 def read(folder: Path) -> Distribution:
     return Distribution(folder, tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"])
 

@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parent.parent
 CORE = WORKSPACE / "core" / "src" / "turnout" / "__init__.py"
 STUBS = HERE / "src" / "turnout-stubs"
+PLACES = ("plugins", "tools")  # the folders whose distributions may have public modules
 OPS = "turnout.registry.namespaces"
 HEADER = "# Made by the build from the manifests of the plugins.\n"
 
@@ -33,7 +34,8 @@ def write_stubs(folder: Path = STUBS) -> None:
             old.unlink()
     lines = [HEADER, *core_lines()]
     namespaces: list[str] = []
-    manifests = {path: tomllib.loads(path.read_text(encoding="utf-8")) for path in WORKSPACE.glob("plugins/*/src/*/plugin.toml")}
+    paths = [path for place in PLACES for path in WORKSPACE.glob(f"{place}/*/src/*/plugin.toml")]
+    manifests = {path: tomllib.loads(path.read_text(encoding="utf-8")) for path in paths}
     members: dict[str, list[str]] = {}
     for path, manifest in sorted(manifests.items()):
         provides = manifest.get("provides", {})
@@ -163,7 +165,7 @@ def imports(module: str) -> str:
 def source(module: str) -> Path:
     """The file of a module of the workspace."""
     relative = Path(*module.split("."))
-    for root in WORKSPACE.glob("plugins/*/src"):
+    for root in (root for place in PLACES for root in WORKSPACE.glob(f"{place}/*/src")):
         for path in (root / relative / "__init__.py", root / relative.with_suffix(".py")):
             if path.exists():
                 return path

@@ -21,7 +21,7 @@ KINDS = {"backend": "Devices", "functionality": "Functionalities", "library": "O
 def fragment(root: Path) -> str:
     """A table for each kind of plugin. Raises ValueError for a badge that is of another format or of no plugin of its folder."""
     tables: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    for path in sorted(root.glob("plugins/*/src/*/plugin.toml")):
+    for path in sorted(path for place in ("plugins", "tools") for path in root.glob(f"{place}/*/src/*/plugin.toml")):
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
         cells = f"`{manifest['distribution']}`", manifest["summary"], _provides(manifest), _reported(path.parents[2], manifest)
         tables[manifest["kind"]].append(f"| {' | '.join(map(_cell, cells))} |")
