@@ -48,8 +48,8 @@ def test_an_option_of_strings_is_trusted_if_it_names_a_peer_a_path_or_a_program(
             manifest = tomllib.loads((ROOT / file).read_text("utf-8"))
             for name, option in manifest.get("option", {}).items():
                 if "str" in option["type"]:
-                    found[f"{manifest['name']}.{name}"] = option.get("trusted", False)
-    assert found == {name: what in TRUSTED for name, what in NAMES.items()}
+                    found[f"{manifest['name']}.{name}"] = option.get("trusted", False), "choices" in option
+    assert found == {name: (what in TRUSTED, what == "a word of a list") for name, what in NAMES.items()}
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,11 @@ import ctypes
 import sys
 from collections.abc import Callable
 from math import prod
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from turnout.config.tuples import NamedTuple
-from turnout.errors import ArgumentError
 from turnout_aten.kernels.rows import Row
 from turnout_aten.shapes.extents import expands_to
 from turnout_cuda.programs import name_of
@@ -172,7 +171,7 @@ class Products:
         (_, _, a_row, a_step), (_, _, b_row, b_step) = a, b  # the arrays themselves are not kept
 
         def start(left: Any, right: Any, made: Any) -> None:
-            compute = usual if precision is None else PRECISIONS.get(precision()) or _no_precision(precision())
+            compute = usual if precision is None else PRECISIONS[precision()]
             handle, stream = cuda.get_cublas_handle(), cuda.get_current_stream()
             status = cublas.cublasSetStream_v2(handle, stream.ptr)
             if status:
@@ -205,10 +204,6 @@ def typed(cublas: Any) -> Any:
     third = [long, pointer, number, number, long, pointer, pointer, number, number, long, number]
     cublas.cublasGemmStridedBatchedEx.argtypes = [*first, *third, number, number]
     return cublas
-
-
-def _no_precision(wanted: str) -> NoReturn:
-    raise ArgumentError(f"plugin.cuda.matmul_precision: expected one of {', '.join(PRECISIONS)}, got {wanted!r}")
 
 
 def check(name: str, status: int) -> None:
