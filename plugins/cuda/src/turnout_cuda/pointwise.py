@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from turnout_aten.kernels.rows import SAME, Row
+from turnout_aten.shapes.activations import GELU
 from turnout_cuda.floats import kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
@@ -150,10 +151,10 @@ def kernels(xp: Any, programs: Programs) -> Table:
         return kernel
 
     def gelu(self: Any, approximate: str, out: Any = None) -> Any:
-        return start("gelu_tanh" if approximate == "tanh" else "gelu", (self,), out)
+        return start(GELU[approximate], (self,), out)
 
     def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any = None) -> Any:
-        return start("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", (grad_output, self), out)
+        return start(f"{GELU[approximate]}_backward", (grad_output, self), out)
 
     def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
         return start("threshold_backward", (grad_output, self), out, (float(threshold),))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.kernels.rows import Row, Sizes
+from turnout_aten.shapes.activations import GELU
 from turnout_aten.shapes.losses import MEAN
 from turnout_kernels import _native, native
 from turnout_kernels.native import CODES, F32, F64, FLOATS, MAX_DIMS, NUMBER_OF, POINTWISE
@@ -243,7 +244,7 @@ def with_numbers(name: str, count: int) -> Row:
 
 
 def gelu(self: Any, approximate: str, out: Any) -> Any:
-    return computed("gelu_tanh" if approximate == "tanh" else "gelu", (self,), out)
+    return computed(GELU[approximate], (self,), out)
 
 
 def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
@@ -328,7 +329,7 @@ def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = N
 
 
 def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
-    return computed("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", (grad_output, self), out)
+    return computed(f"{GELU[approximate]}_backward", (grad_output, self), out)
 
 
 def where(condition: Any, self: Any, other: Any, out: Any = None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_aten.kernels.rows import Row
+from turnout_aten.shapes.activations import GELU
 from turnout_opencl.arrays import ClArray
 from turnout_opencl.pointwise import binary, clamp, row, run_map, unary
 
@@ -20,12 +21,12 @@ def with_number(name: str) -> Any:
 
 def gelu(self: ClArray, approximate: str, out: ClArray) -> None:
     """gelu, with erf or with the tanh approximation."""
-    run_map("gelu_tanh" if approximate == "tanh" else "gelu", out, self)
+    run_map(GELU[approximate], out, self)
 
 
 def gelu_backward(grad_output: ClArray, self: ClArray, approximate: str, out: ClArray) -> None:
     """The gradient of gelu."""
-    run_map("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", out, grad_output, self)
+    run_map(f"{GELU[approximate]}_backward", out, grad_output, self)
 
 
 def threshold(self: ClArray, threshold: Any, value: Any, out: ClArray) -> None:

@@ -35,17 +35,21 @@ def rectified(self: Tensor) -> Out | Result:
     return one_tensor(self, dtype, dtype)
 
 
+# What `approximate` may say -> the name of the function that backends compute; its gradient's ends in "_backward".
+GELU = {"none": "gelu", "tanh": "gelu_tanh"}
+
+
 def gelu(self: Tensor, approximate: str = "none") -> Out | Result:
     """Floating-point only. `approximate` must be 'none' or 'tanh'."""
-    _approximation(approximate)
+    _check_approximation(approximate)
     dtype = self.dtype
     refuse(dtype, "gelu", BOOL, INT, COMPLEX)
     return one_tensor(self, dtype, dtype)
 
 
-def _approximation(word: str) -> None:
-    if word not in ("none", "tanh"):
-        raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {word!r}")
+def _check_approximation(word: str) -> None:
+    if word not in GELU:
+        raise ArgumentError(f"gelu: approximate must be {' or '.join(map(repr, GELU))}, got {word!r}")
 
 
 def silu(self: Tensor) -> Out | Result:
@@ -132,7 +136,7 @@ def output_backward(grad_output: Tensor, output: Tensor) -> Out | Result:
 
 def gelu_backward(grad_output: Tensor, self: Tensor, approximate: str = "none") -> Out | Result:
     """The gradient of gelu."""
-    _approximation(approximate)
+    _check_approximation(approximate)
     return _backward(grad_output, self, "self")
 
 
