@@ -22,6 +22,7 @@ from turnout.registry import Registrations
 from turnout_aten import operators as aten
 from turnout_aten.composites.attention import attention_weights
 from turnout_aten.composites.conversions import converted
+from turnout_aten.composites.normalisation import grad_of_scaled, rms_factor
 from turnout_aten.dtypes import WIDE
 from turnout_aten.kernels.tables import is_recorded, register_recording
 from turnout_aten.shapes.attention import default_scale
@@ -105,13 +106,12 @@ def rms_norm_backward(
     """The gradients of (input, weight); None where the mask is False."""
     x, g = _wide(input), _wide(grad)
     dims = tuple(range(-len(normalized_shape), 0))
-    factor = aten.rsqrt(aten.add__Scalar(aten.mean__dim(aten.mul__Tensor(x, x), dims, True), eps))
+    factor = rms_factor(x, dims, eps)
     normal = aten.mul__Tensor(x, factor)
     found: list[Tensor | None] = [None, None]
     if output_mask[0]:
         each = g if weight is None else aten.mul__Tensor(g, _wide(weight))
-        along = aten.mul__Tensor(normal, aten.mean__dim(aten.mul__Tensor(each, normal), dims, True))
-        found[0] = converted(aten.mul__Tensor(aten.sub__Tensor(each, along), factor), input.dtype)
+        found[0] = converted(grad_of_scaled(each, normal, factor, dims), input.dtype)
     if output_mask[1] and weight is not None:
         rows = aten.reshape(aten.mul__Tensor(g, normal), (-1, *weight.shape))
         found[1] = converted(aten.sum__dim_IntList(rows, (0,)), weight.dtype)

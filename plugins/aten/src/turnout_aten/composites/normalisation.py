@@ -85,10 +85,16 @@ def native_layer_norm_backward(
     return found[0], found[1], found[2]
 
 
-def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int]) -> Tensor:
-    """The gradient of (x - mean(x)) / deviation(x), where `normal` is that value."""
+def grad_of_scaled(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int]) -> Tensor:
+    """The gradient of x * factor, where `factor` is 1 / root(mean(x * x) + eps) and `normal` that value."""
     along = aten.mul__Tensor(normal, aten.mean__dim(aten.mul__Tensor(each, normal), dims, True))
-    return aten.mul__Tensor(aten.sub__Tensor(aten.sub__Tensor(each, aten.mean__dim(each, dims, True)), along), factor)
+    return aten.mul__Tensor(aten.sub__Tensor(each, along), factor)
+
+
+def rms_factor(x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
+    """What `rms_norm` multiplies by: 1 / root(mean(x * x) + eps), with dims of length 1."""
+    made: Tensor = aten.rsqrt(aten.add__Scalar(aten.mean__dim(aten.mul__Tensor(x, x), dims, True), eps))
+    return made
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -97,8 +103,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     dtype = input.dtype
     x = converted(input, _computed("rms_norm", dtype))
     dims = tuple(range(-len(normalized_shape), 0))
-    square = aten.mean__dim(aten.mul__Tensor(x, x), dims, True)
-    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, RMS_EPS[dtype] if eps is None else eps)))
+    made: Tensor = aten.mul__Tensor(x, rms_factor(x, dims, RMS_EPS[dtype] if eps is None else eps))
     if weight is not None:
         made = aten.mul__Tensor(made, weight)
     return lying(converted(made, dtype), as_images(input.shape, input))
@@ -135,8 +140,9 @@ def native_group_norm_backward(
         each = grad
         if weight is not None:
             each = aten.mul__Tensor(grad, aten.reshape(converted(weight, computed), (1, group, C // group, 1)))
-        own = converted(aten.reshape(_row_grad(each, normal, factor, (2, 3)), input.shape), input.dtype)
-        found[0] = lying(own, as_images(input.shape, input))
+        level = aten.mul__Tensor(aten.mean__dim(each, (2, 3), True), factor)
+        own = aten.sub__Tensor(grad_of_scaled(each, normal, factor, (2, 3)), level)
+        found[0] = lying(converted(aten.reshape(own, input.shape), input.dtype), as_images(input.shape, input))
     channels = grad_out.dtype if weight is None else weight.dtype
     if output_mask[1]:
         scaled = aten.sum__dim_IntList(aten.mul__Tensor(grad, normal), (0, 3))
