@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 TRACER = KEYS.bit("Tracer")
 _BELOW, _TRACING = StateChange(excludes=TRACER), StateChange(includes=TRACER, lifts=TRACER)
+UNSEEN = StateChange(drops=-1, excludes=TRACER)  # no trace records what runs in it, whatever modes are active
 
 RECORDING: ContextVar[Recording | None] = ContextVar("turnout_tracer.recording", default=None)
 
@@ -153,21 +154,29 @@ class Recording:
     def _capture(self, tensor: Tensor) -> Ref:
         if tensor.fake_mode is not None:
             raise errors.TraceError(errors.fake_constant())
-        self._check_captured(tensor)
-        ref = self.bind(tensor)
-        # A copy of the values, whatever modes are active.
-        copying = StateChange(drops=-1, excludes=TRACER)
-        constant = Constant(ref, during(GRAD, (0, GRAD.get()[1]), copying.run, lambda: tensor.detach().clone()))
-        self.constants.append(constant)
-        self._captured.append((tensor, constant))
+        # A tensor from outside may share memory with a constant, for none is written, but not with an input.
+        if not any(captured.is_alias_of(tensor) for captured, _ in self._captured) and self.shares(tensor):
+            raise errors.TraceError(errors.captured_view())
+        ref = self.keep(tensor)
+        self._captured.append((tensor, self.constants[-1]))
         return ref
 
-    def _check_captured(self, tensor: Tensor) -> None:
-        """Raise TraceError where a tensor from outside shares memory with an input. Constants may: none is written."""
-        if tensor.storage is None or any(captured.is_alias_of(tensor) for captured, _ in self._captured):
-            return
-        if any(isinstance(each, Tensor) and each.is_alias_of(tensor) for each in self._alive):
-            raise errors.TraceError(errors.captured_view())
+    def shares(self, tensor: Tensor) -> bool:
+        """Whether a tensor shares memory with one that was met."""
+        return tensor.storage is not None and any(isinstance(each, Tensor) and each.is_alias_of(tensor) for each in self._alive)
+
+    def keep(self, tensor: Tensor, value: Tensor | None = None) -> Ref:
+        """Make a tensor a constant, with a copy of its values, or with the value that is given."""
+        ref = self.bind(tensor)
+        if value is None:
+            value = during(GRAD, (0, GRAD.get()[1]), UNSEEN.run, lambda: tensor.detach().clone())
+        self.constants.append(Constant(ref, value))
+        return ref
+
+    def mark_written(self, tensor: Tensor) -> None:
+        """Note that a call writes into a tensor, which may be a constant."""
+        for constant in self.constants:
+            constant.written = constant.written or constant.ref == self.known(tensor)
 
     # ---- calls
 

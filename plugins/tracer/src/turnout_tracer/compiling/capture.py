@@ -12,21 +12,20 @@ from turnout.dtypes import BOOL, uint8
 from turnout.explanation.user_frames import user_frame
 from turnout.guards import during
 from turnout.operators.values import tensors_in
-from turnout.state import StateChange, in_effect
+from turnout.state import in_effect
 from turnout_aten.declarations.tables import DATA_DEPENDENT, DYNAMIC_SHAPE
-from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.reads import told_of_reads
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.compiling import errors
-from turnout_tracer.nodes import Constant, Ref
-from turnout_tracer.recording import RECORDING, TRACER, Recording, while_tracing
+from turnout_tracer.recording import RECORDING, TRACER, UNSEEN, Recording, while_tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnout.operators import Operator
     from turnout_tracer.compiling.signatures import Walk
+    from turnout_tracer.nodes import Ref
 
 
 class Capture(Recording):
@@ -74,18 +73,13 @@ class Capture(Recording):
 
     def _capture(self, tensor: Tensor) -> Ref:
         """A tensor that is no value of the graph: one that was made from data in the call is a constant."""
-        shared = tensor.storage is not None and any(isinstance(each, Tensor) and each.is_alias_of(tensor) for each in self._alive)
-        if tensor.version() < self._epoch or shared or type(tensor) is not Tensor or tensor.fake_mode is not None:
+        if tensor.version() < self._epoch or self.shares(tensor) or type(tensor) is not Tensor or tensor.fake_mode is not None:
             self.refuse(errors.HIDDEN_TENSOR)
         if self.reason:
             return self.bind(tensor)
-        copying = StateChange(drops=-1, excludes=TRACER)
-        kept = during(GRAD, (0, GRAD.get()[1]), copying.run, lambda: tensor.detach().clone())
-        if self._given and copying.run(self._is_over_array, tensor):
+        if self._given and UNSEEN.run(self._is_over_array, tensor):
             self.refuse(errors.OVER_ARRAY)
-        ref = self.bind(tensor)
-        self.constants.append(Constant(ref, kept))
-        return ref
+        return self.keep(tensor)
 
     def _is_over_array(self, tensor: Tensor) -> bool:
         """Whether a tensor lies in the memory of an array of the program, as those of `as_tensor` do."""
@@ -100,8 +94,7 @@ class Capture(Recording):
         return False
 
     def _admit_write(self, op: Operator, argument: str, tensor: Tensor) -> None:
-        for constant in self.constants:
-            constant.written = constant.written or constant.ref == self.known(tensor)
+        self.mark_written(tensor)
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, Generator) and self.known(value) is None:

@@ -27,7 +27,7 @@ from turnout_tracer.compiling.programs import UNTRUE, Program
 from turnout_tracer.compiling.reach import Code
 from turnout_tracer.compiling.signatures import Walk, put
 from turnout_tracer.graph import Graph
-from turnout_tracer.nodes import Constant, Node, Ref, mapped, refs_in
+from turnout_tracer.nodes import Node, Ref, mapped, refs_in
 from turnout_tracer.recording import RECORDING, Recording, while_tracing
 from turnout_tracer.sizes import Formula, SizeRecord
 
@@ -155,15 +155,12 @@ class Symbolic(Recording):
         value = self._given[number].tensor
         if any(map(is_symbol, tensor.shape)) or tuple(tensor.shape) != tuple(value.shape) or tensor.dtype is not value.dtype:
             raise NotLoweredError(errors.SIZED_DATA)
-        ref = self.bind(tensor)
-        self.constants.append(Constant(ref, value))
-        return ref
+        return self.keep(tensor, value)
 
     def _admit_write(self, op: Operator, argument: str, tensor: Tensor) -> None:
         if tensor.fake_mode is None:
             raise NotLoweredError(errors.OUTSIDE_WRITTEN)
-        for constant in self.constants:
-            constant.written = constant.written or constant.ref == self.known(tensor)
+        self.mark_written(tensor)
 
     def _warn_of_number(self, op: Operator, args: tuple[Any, ...], result: Any) -> None:
         """Facts about shapes are not values; the first call has refused to read any."""
