@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from turnout_aten.shapes.attention import default_scale
-from turnout_cuda.floats import Arrays, computed, kind
+from turnout_cuda.floats import BOOLS, MISSING, OWN, WIDE, Arrays, computed, kind
 from turnout_cuda.programs import name_of
 
 Table = dict[str, Any]
@@ -29,17 +29,17 @@ class _Attention:
         it is; how many heads there are, and its steps along dims. None for a mask that has no kernel."""
         given = [scores, weights, self.xp.empty(0, "bool")]
         if mask is None:
-            return *given, 0, 1, 0, 0, 0, 0
+            return *given, MISSING, 1, 0, 0, 0, 0
         name, wide, own, ndim = name_of(mask), name_of(scores), name_of(weights), max(scores.ndim, 3)
         whole, shape = ((1,) * (ndim - each.ndim) + each.shape for each in (scores, mask))
         outer, (heads, queries, keys), repeats = shape[:-3], shape[-3:], prod(shape[:-3]) == 1
         fits = len(shape) == ndim and all(n in (1, most) for n, most in zip(shape, whole, strict=True))
         if is_causal or not fits or name not in ("bool", "float32", own) or not (repeats or outer == whole[:-3]):
             return None
-        which = 2 if name == "bool" else int(name == own != wide)
-        given[which] = self.arrays.packed(mask, (wide, own, "bool")[which])
+        which = BOOLS if name == "bool" else OWN if name == own != wide else WIDE
+        given[which - WIDE] = self.arrays.packed(mask, (wide, own, "bool")[which - WIDE])
         steps = (heads * queries * keys * (not repeats), queries * keys * (heads > 1), keys * (queries > 1), int(keys > 1))
-        return *given, which + 1, whole[-3], *steps
+        return *given, which, whole[-3], *steps
 
     def forward(
         self, query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None,

@@ -22,6 +22,10 @@ def computed(name: str) -> str:
     return _COMPUTED[name]
 
 
+# How a kernel gets an array: not at all, in the type that is computed in, in that of the elements, or as bools.
+MISSING, WIDE, OWN, BOOLS = range(4)
+
+
 class Arrays:
     """Conversions by an array module `xp`."""
 

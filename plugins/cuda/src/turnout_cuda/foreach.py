@@ -14,25 +14,26 @@ from turnout_cuda.programs import Programs, name_of
 Table = dict[str, Any]
 _CHUNK_THREADS = 256
 
+# Cases of the kernel.
+_ADD, _SUB, _MUL, _DIV, _ADDCMUL, _ADDCDIV, _SQRT, _NEG, _ABS, _RECIPROCAL = range(10)
+_BINARY = {"List": 1, "Scalar": 0, "ScalarList": 0}
+_TERNARY = {"Scalar": 2, "ScalarList": 2}
+_UNARY = {"": 0}
 # fmt: off
-# What the kernel computes, by the number of its case: operator, overloads, case, lists beside the first one.
-_ROWS = (
-    ("add",     ("List",),                 0, 1), ("sub",     ("List",),                 1, 1),
-    ("mul",     ("List",),                 2, 1), ("div",     ("List",),                 3, 1),
-    ("addcmul", ("Scalar", "ScalarList"),  4, 2), ("addcdiv", ("Scalar", "ScalarList"),  5, 2),
-    ("add",     ("Scalar", "ScalarList"),  6, 0), ("sub",     ("Scalar", "ScalarList"),  7, 0),
-    ("mul",     ("Scalar", "ScalarList"),  8, 0), ("div",     ("Scalar", "ScalarList"),  9, 0),
-    ("sqrt",    ("",),                    10, 0), ("neg",     ("",),                    11, 0),
-    ("abs",     ("",),                    12, 0), ("reciprocal", ("",),                 13, 0),
-)
+# Operator -> its case, and its overloads with the number of lists beside the first one.
+_ROWS = {
+    "add": (_ADD, _BINARY), "sub": (_SUB, _BINARY), "mul": (_MUL, _BINARY), "div": (_DIV, _BINARY),
+    "addcmul": (_ADDCMUL, _TERNARY), "addcdiv": (_ADDCDIV, _TERNARY),
+    "sqrt": (_SQRT, _UNARY), "neg": (_NEG, _UNARY), "abs": (_ABS, _UNARY), "reciprocal": (_RECIPROCAL, _UNARY),
+}
 # fmt: on
 
 
 def kernels(xp: Any, programs: Programs) -> Table:
     """The rows of this module."""
     tables, table = Tables(xp), {}
-    for stem, overloads, case, count in _ROWS:
-        for overload in overloads:
+    for stem, (case, overloads) in _ROWS.items():
+        for overload, count in overloads.items():
             for suffix in ("", "_"):
                 name = f"_foreach_{stem}{suffix}" + (f".{overload}" if overload else "")
                 table[name] = _row(stem + suffix, tables, programs, case, count)
@@ -61,7 +62,7 @@ def _row(name: str, tables: Tables, programs: Programs, case: int, count: int) -
             return NotImplemented
         rows, blocks = found
         scalars = xp.asarray([float(n) for n in numbers], "float64") if each else rows.view("float64").reshape(-1)
-        args = (rows, blocks, scalars, int(each), case, float(numbers[0]))
+        args = (rows, blocks, scalars, int(each), case, count, float(numbers[0]))
         programs.start("each_element", name_of(self_[0]), (len(blocks),), (_CHUNK_THREADS,), args)
         return None if in_place else list(made)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from turnout.dtypes import dtype_named
 from turnout_aten.shapes.normalisation import RMS_EPS, check_rows, fits_groups
-from turnout_cuda.floats import Kernels, computed, kind
+from turnout_cuda.floats import MISSING, OWN, WIDE, Kernels, computed, kind
 from turnout_cuda.programs import DTYPES, Programs, name_of
 
 Table = dict[str, Any]
@@ -54,10 +54,10 @@ class _Rows(Kernels):
         own, wide = name_of(x), computed(name_of(x))
         nothing, others = x if own == wide else self.xp.empty(0, wide), [x for _ in given]
         if given[0] is None:
-            return *[nothing for _ in given], *others, 0
+            return *[nothing for _ in given], *others, MISSING
         if own != wide and all(name_of(each) == own for each in given):
-            return *[nothing for _ in given], *[self.arrays.packed(each) for each in given], 2
-        return *[self.arrays.packed(each, wide) for each in given], *others, 1
+            return *[nothing for _ in given], *[self.arrays.packed(each) for each in given], OWN
+        return *[self.arrays.packed(each, wide) for each in given], *others, WIDE
 
     def run(
         self, input: Any, weight: Any, bias: Any, eps: float, places: tuple[int, int, int, int], out: Any, mean: Any, rstd: Any,
@@ -147,7 +147,7 @@ class _Rows(Kernels):
         made = self.xp.empty(x.shape, x.dtype) if wanted else x
         args = (grad, x, *self.read(x, weight), rstd, made, rows, length, int(wanted), float(eps))
         self.programs.over_rows("rms_backward", dtype, rows, length, args)
-        moments = (rstd, rstd, x, x, 0)
+        moments = (rstd, rstd, x, x, MISSING)
         scale, _ = self.of_columns(grad, x, moments, length, weight if output_mask[1] else None, None)
         return made if wanted else None, scale
 

@@ -18,7 +18,8 @@ _COLUMN_BLOCK = (32, 8)  # as in the text: columns, and threads for each
 FEW_ROWS, LONG_ROW = 64, 1 << 15
 FEW_COLUMNS, LONG_COLUMN = 1 << 10, 1 << 12
 _PARTS = 1024  # parts of all rows together
-_ORDERS = {1: 1, 2: 2, inf: 0}
+_LARGEST, _SUM, _ROOT = range(3)
+_ORDERS = {1: _SUM, 2: _ROOT, inf: _LARGEST}
 
 Lines = tuple[int, int, int]
 

@@ -15,7 +15,8 @@ from turnout_cuda.indexing import joined
 from turnout_cuda.programs import Programs, name_of
 
 Table = dict[str, Any]
-_WHICH = {"prod": 0, "amax": 1, "amin": 2}
+_PROD, _AMAX, _AMIN = range(3)
+_WHICH = {"prod": _PROD, "amax": _AMAX, "amin": _AMIN}
 _IDENTITY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": float("-inf"), "amin": float("inf")}
 _NONE = -1  # no row is left out
 

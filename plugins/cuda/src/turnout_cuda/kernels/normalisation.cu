@@ -2,8 +2,8 @@
 //
 // An element i of a row has the parameter (row % groups) * per_row + i / area: for layer normalisation groups and area are 1, and
 // per_row is the length; for group normalisation per_row is the number of channels of a group, and area what a channel has.
-// A parameter is in the type that is computed in (`kind` 1), in that of the elements (2), or missing (0), and statistics are in one
-// of the two: so nothing is converted first. With `rms`, the mean is 0.
+// A parameter is in the type that is computed in, in that of the elements, or missing, and statistics are in one of the two: so
+// nothing is converted first. With `rms`, the mean is 0.
 
 struct Places {
     whole area, per_row, groups;
@@ -19,11 +19,11 @@ struct Parameter {
     whole kind;
 
     __device__ accum at(whole i, accum otherwise) const {
-        return kind == 2 ? load(own[i]) : kind ? wide[i] : otherwise;
+        return kind == OWN ? load(own[i]) : kind == WIDE ? wide[i] : otherwise;
     }
     // Each of the elements of a row that are held times that of its column.
     __device__ void times(accum* held, whole length) const {
-        if (!kind) return;
+        if (kind == MISSING) return;
 #pragma unroll
         for (int k = 0; k < HELD / WIDTH; ++k)
 #pragma unroll
@@ -37,7 +37,7 @@ struct Statistics {
     scalar *own_mean, *own_rstd;
     whole kind;
     __device__ void put_at(whole row, accum middle, accum factor) const {
-        if (kind == 2) {
+        if (kind == OWN) {
             put(own_mean + row, middle);
             put(own_rstd + row, factor);
         } else {
@@ -52,8 +52,8 @@ struct Moments {
     const accum *mean, *rstd;
     const scalar *own_mean, *own_rstd;
     whole kind;
-    __device__ accum middle(whole row) const { return kind == 2 ? load(own_mean[row]) : kind ? mean[row] : accum(0); }
-    __device__ accum factor(whole row) const { return kind == 2 ? load(own_rstd[row]) : rstd[row]; }
+    __device__ accum middle(whole row) const { return kind == OWN ? load(own_mean[row]) : kind == WIDE ? mean[row] : accum(0); }
+    __device__ accum factor(whole row) const { return kind == OWN ? load(own_rstd[row]) : rstd[row]; }
 };
 
 extern "C" __global__ void normalise(
@@ -208,8 +208,8 @@ extern "C" __global__ void rms_backward(
 #define ROWS_OF_BLOCK 8
 
 // The gradients of scale and shift where each column has its own: sums over some of the rows, [gridDim.y, length]. A block has 32
-// columns, so that a warp reads 32 elements that lie next to each other, and ROWS_OF_BLOCK rows at a time. Without means
-// (`kind` 0), there is no shift.
+// columns, so that a warp reads 32 elements that lie next to each other, and ROWS_OF_BLOCK rows at a time. Without means there
+// is no shift.
 extern "C" __global__ void parameters_of_columns(
     const scalar* grad, const scalar* x, const accum* mean, const accum* rstd, const scalar* own_mean, const scalar* own_rstd,
     whole statistics_kind, accum* of_scale, accum* of_shift, whole rows, whole length
@@ -234,7 +234,7 @@ extern "C" __global__ void parameters_of_columns(
             total += shifts[i][threadIdx.x];
         }
         of_scale[blockIdx.y * length + column] = along;
-        if (statistics_kind) of_shift[blockIdx.y * length + column] = total;
+        if (statistics_kind != MISSING) of_shift[blockIdx.y * length + column] = total;
     }
 }
 

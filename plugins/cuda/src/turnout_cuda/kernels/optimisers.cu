@@ -114,31 +114,29 @@ extern "C" __global__ void adagrad_step(
     }
 }
 
-// One function of elements: `op` is a number of `turnout_cuda.foreach`. The rows of the table are results and up to three operands;
-// each tensor has its own number where `has_numbers`.
+enum { ADD, SUB, MUL, DIV, ADDCMUL, ADDCDIV, SQRT, NEG, ABS, RECIPROCAL };
+
+// One function of elements. The rows of the table are results, operands, and as many more operands as `lists` says; each tensor has
+// its own number where `has_numbers`.
 extern "C" __global__ void each_element(
-    const whole* table, const whole* blocks, const double* numbers, whole has_numbers, whole op, double number
+    const whole* table, const whole* blocks, const double* numbers, whole has_numbers, whole op, whole lists, double number
 ) {
     Piece piece = piece_of(table, blocks);
     accum by = accum(has_numbers ? numbers[blocks[2 * blockIdx.x]] : number);
     for (whole i = piece.start + threadIdx.x; i < piece.end; i += blockDim.x) {
-        accum x = load(piece.gradient[i]), y = op < 6 ? load(piece.first[i]) : accum(0);
-        accum z = op == 4 || op == 5 ? load(piece.second[i]) : accum(0), made = x;
+        accum x = load(piece.gradient[i]), y = lists > 0 ? load(piece.first[i]) : accum(1);
+        accum z = lists > 1 ? load(piece.second[i]) : accum(1), made = x;
         switch (op) {
-            case 0: made = x + by * y; break;
-            case 1: made = x - by * y; break;
-            case 2: made = x * y; break;
-            case 3: made = x / y; break;
-            case 4: made = x + by * y * z; break;
-            case 5: made = x + by * (y / z); break;
-            case 6: made = x + by; break;
-            case 7: made = x - by; break;
-            case 8: made = x * by; break;
-            case 9: made = x / by; break;
-            case 10: made = sqrt(x); break;
-            case 11: made = -x; break;
-            case 12: made = fabs(x); break;
-            case 13: made = 1 / x; break;
+            case ADD: made = x + by * y; break;
+            case SUB: made = x - by * y; break;
+            case MUL: made = x * (by * y); break;  // one of both is 1, here and in the next
+            case DIV: made = x / (by * y); break;
+            case ADDCMUL: made = x + by * y * z; break;
+            case ADDCDIV: made = x + by * (y / z); break;
+            case SQRT: made = sqrt(x); break;
+            case NEG: made = -x; break;
+            case ABS: made = fabs(x); break;
+            case RECIPROCAL: made = 1 / x; break;
         }
         put(piece.parameter + i, made);
     }

@@ -159,22 +159,25 @@ extern "C" __global__ void spread_columns(
     if (threadIdx.y == 0 && column < columns) put_spread(y + column, squares, freedom, root);
 }
 
-// ---- norms: `order` is 1, 2, or 0 for the largest size
+// ---- norms: the largest size, the sum of sizes, or the root of the sum of squares
+enum { LARGEST, SUM, ROOT };
 
 __device__ inline accum norm_of_thread(const scalar* x, whole length, whole inner, whole first, whole step, whole order) {
     auto size = [](accum value) { return accum(fabs(value)); };
-    if (order == 0) return largest_of(x, length, inner, first, step, size).value;
-    if (order == 1) return sum_of(x, length, inner, first, step, size);
+    if (order == LARGEST) return largest_of(x, length, inner, first, step, size).value;
+    if (order == SUM) return sum_of(x, length, inner, first, step, size);
     return sum_of(x, length, inner, first, step, [](accum value) { return value * value; });
 }
 
-__device__ inline accum norm_of_row(accum mine, whole order) { return order ? row_sum(mine) : row_largest({mine, 0}).value; }
-
-__device__ inline accum norm_of_column(accum mine, whole order) {
-    return order ? column_sum(mine) : column_largest({mine, 0}).value;
+__device__ inline accum norm_of_row(accum mine, whole order) {
+    return order != LARGEST ? row_sum(mine) : row_largest({mine, 0}).value;
 }
 
-__device__ inline accum rooted(accum total, whole order) { return order == 2 ? sqrt(total) : total; }
+__device__ inline accum norm_of_column(accum mine, whole order) {
+    return order != LARGEST ? column_sum(mine) : column_largest({mine, 0}).value;
+}
+
+__device__ inline accum rooted(accum total, whole order) { return order == ROOT ? sqrt(total) : total; }
 
 extern "C" __global__ void norm_rows(const scalar* x, scalar* y, whole rows, whole length, whole order) {
     whole row = row_of_thread();
@@ -202,7 +205,7 @@ extern "C" __global__ void norm_total(const accum* parts, scalar* y, whole count
     parts += (whole)blockIdx.x * count;
     accum mine = 0;  // no part is less
     for (whole i = threadIdx.x; i < count; i += blockDim.x) {
-        if (order) mine += parts[i];
+        if (order != LARGEST) mine += parts[i];
         else if (mine == mine && !(parts[i] <= mine)) mine = parts[i];
     }
     mine = norm_of_row(mine, order);

@@ -93,11 +93,13 @@ __device__ inline word word_of(accum value) { return (word)__float_as_int(value)
 __device__ inline accum number_of(word bits) { return __int_as_float((int)bits); }
 #endif
 
-// 0 the product, 1 the largest, 2 the smallest; nan is passed on.
+enum { PROD, AMAX, AMIN };
+
+// nan is passed on.
 __device__ inline accum joined(accum a, accum b, whole which) {
-    if (which == 0) return a * b;
+    if (which == PROD) return a * b;
     if (a != a) return a;
-    return b != b || (which == 1 ? b > a : b < a) ? b : a;
+    return b != b || (which == AMAX ? b > a : b < a) ? b : a;
 }
 
 extern "C" __global__ void reduce_at(

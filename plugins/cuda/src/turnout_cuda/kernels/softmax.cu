@@ -50,8 +50,8 @@ extern "C" __global__ void softmax_rows(const scalar* x, scalar* y, whole rows, 
     for (whole i = threadIdx.x; i < length; i += blockDim.x) put(y + i, answer(load(x[i]), found, logarithm));
 }
 
-// What rows of scores see. With `causal`, row i of each `queries` rows sees the first i + 1 elements. A mask of kind 1 or 2 is added
-// (in the type that is computed in, or in that of the elements), one of kind 3 allows; it has steps of 0 where it repeats.
+// What rows of scores see. With `causal`, row i of each `queries` rows sees the first i + 1 elements. A mask of numbers is
+// added, one of bools allows; it has steps of 0 where it repeats.
 struct Sight {
     const accum* wide;
     const scalar* own;
@@ -64,15 +64,15 @@ struct Sight {
     }
     __device__ whole start(whole row) const {
         whole head = row / queries;
-        return kind ? head / heads * of_outer + head % heads * of_head + row % queries * of_query : 0;
+        return kind != MISSING ? head / heads * of_outer + head % heads * of_head + row % queries * of_query : 0;
     }
     __device__ accum score(accum value, whole at) const {
-        if (kind == 3) return allowed[at] ? value : -infinity();
-        return kind ? value + (kind == 2 ? load(own[at]) : wide[at]) : value;
+        if (kind == BOOLS) return allowed[at] ? value : -infinity();
+        return kind != MISSING ? value + (kind == OWN ? load(own[at]) : wide[at]) : value;
     }
     // What sees nothing has weights of 0; in rows that are neither masked nor causal they are nan.
     __device__ bool is_blind(const Running& found) const {
-        return (kind || causal) && found.largest == -infinity() && found.total == 0;
+        return (kind != MISSING || causal) && found.largest == -infinity() && found.total == 0;
     }
 };
 

@@ -43,6 +43,9 @@ __device__ inline void put(scalar* at, accum value) { *at = value; }
 typedef long long whole;
 typedef unsigned long long word64;
 
+// How a kernel gets an array: not at all, in the type that is computed in, in that of the elements, or as bools.
+enum { MISSING, WIDE, OWN, BOOLS };
+
 // A statement with Index as the type of places: of 32 bits where `narrow` says that they are enough, because a GPU divides numbers
 // of 64 bits in software.
 #define OF_INDEX(narrow, ...)             \
