@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from generated_pages.differences import MARK
 from turnout import errors
 
 COLUMNS = re.compile(r"(\S+(?:,? \S+)*?)  +(\S.*)")
 SECTION = re.compile(r"(Arguments|Raises|Examples?|Operators?):(?: (.*))?$")
 ENTRY = re.compile(r"(\*{0,2}\w+)(?: \(([^:]*)\))?: (.*)")
-MARK = "# differs from torch: "
 
 
 @dataclass(frozen=True)
