@@ -26,6 +26,11 @@ OTHERS: dict[int, tuple[DType, ...]] = {
 }  # fmt: skip
 
 
+# Variants that checks ask for.
+FASTEST, GAPS, REPEATED = "the first dim fastest", "gaps in memory", "repeated elements"
+SHORT, EMPTY, SCALARS = "dims of length 1", "no elements", "0 dims"
+
+
 @dataclass
 class Variant:
     """Arguments derived from the given ones.
@@ -130,15 +135,15 @@ class Subject:
         if not self.tensors():
             return
         yield Variant("other values", self._changed(derived.other_values, ids_kept=True))
-        yield Variant("the first dim fastest", self._changed(derived.reversed_dims), layout=True)
-        yield Variant("gaps in memory", self._changed(derived.gaps), layout=True)
-        yield Variant("repeated elements", self._changed(derived.broadcast, written=derived.copy))
-        yield Variant("dims of length 1", self._changed(derived.shortened(1)))
+        yield Variant(FASTEST, self._changed(derived.reversed_dims), layout=True)
+        yield Variant(GAPS, self._changed(derived.gaps), layout=True)
+        yield Variant(REPEATED, self._changed(derived.broadcast, written=derived.copy))
+        yield Variant(SHORT, self._changed(derived.shortened(1)))
         yield Variant("first dim of length 1", self._changed(derived.first_row))
         if len(self.tensors()) > 1:
             yield Variant("first dim of the first tensor of length 1", self._first_changed(derived.first_row))
-        yield Variant("no elements", self._changed(derived.shortened(0)))
-        yield Variant("0 dims", self._changed(derived.first_element))
+        yield Variant(EMPTY, self._changed(derived.shortened(0)))
+        yield Variant(SCALARS, self._changed(derived.first_element))
         dtypes = dict.fromkeys(t.dtype for _, t in self.tensors())
         for source in dtypes:
             for target in OTHERS[source.category]:

@@ -16,7 +16,7 @@ from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import content, run
 from turnout_opcheck.report import NotTriedError, Problem, need
-from turnout_opcheck.subject import Subject, Variant, fails_by_accident, fresh
+from turnout_opcheck.subject import EMPTY, GAPS, SCALARS, SHORT, Subject, Variant, fails_by_accident, fresh
 
 PRECISE = (turnout.float64, turnout.complex128)
 LARGE = 64  # elements up to which every one is checked, and not one random direction
@@ -60,8 +60,7 @@ def _precise(subject: Subject) -> Args:
 
 def _others(subject: Subject) -> list[Variant]:
     """Derived calls at which gradients are checked too: other layouts and sizes that do not change what is differentiated."""
-    wanted = ("gaps in memory", "dims of length 1", "0 dims", "no elements")
-    found = [v for v in subject.accepted() if v.name in wanted]
+    found = [v for v in subject.accepted() if v.name in (GAPS, SHORT, SCALARS, EMPTY)]
     made = []
     for variant in found:
         args = derived.mapped(variant.args, derived.in_double)

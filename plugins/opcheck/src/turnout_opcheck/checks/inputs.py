@@ -11,14 +11,13 @@ from turnout_opcheck.comparing import difference, float32_only
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import left_by, run
 from turnout_opcheck.report import Problem
-from turnout_opcheck.subject import Subject, Variant, fails_by_accident, fresh
+from turnout_opcheck.subject import EMPTY, FASTEST, GAPS, REPEATED, SCALARS, Subject, Variant, fails_by_accident, fresh
 
 # Variant -> what it is, in messages.
 PLACES = {
-    "gaps in memory": "another layout of the same values (gaps in memory)",
-    "the first dim fastest": "another layout of the same values (the first dim fastest)",
-    "no elements": "empty tensors",
-    "0 dims": "tensors of 0 dims",
+    **{layout: f"another layout of the same values ({layout})" for layout in (GAPS, FASTEST)},
+    EMPTY: "empty tensors",
+    SCALARS: "tensors of 0 dims",
 }
 
 
@@ -31,7 +30,7 @@ def check(subject: Subject) -> Iterator[Problem]:
                 yield _accident(variant)
             elif variant.error is None and variant.layout:
                 yield from _layout(subject, variant, given)
-            elif variant.name == "repeated elements" and variant.error is None:
+            elif variant.name == REPEATED and variant.error is None:
                 dense = derived.mapped(variant.args, derived.contiguous)
                 yield from _layout(subject, variant, outcome(subject, dense))
         yield from check_precision(subject)
